@@ -86,7 +86,9 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
   testBroadcast: {
     summary: 'Send it to up to 5 addresses as a test',
     takes: 'BroadcastTest',
-    description: ['Tests are ordinary emails and count in no figure of the broadcast.'],
+    description: [
+      'Tests are ordinary emails and count in no figure of the broadcast. Once it is scheduled or started, they show the version of its template that was fixed then.',
+    ],
     notes: {
       ...ID,
       to: 'Up to 5 addresses.',

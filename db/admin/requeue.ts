@@ -5,7 +5,7 @@
  */
 import type { Command } from 'commander'
 import { teamOrRefusal } from '../accounts/teams/view.ts'
-import type { Deliverable } from '../channels/channel.sql.ts'
+import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
 import { pausesOf, requeueOne, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
@@ -21,6 +21,8 @@ type Filter = {
   flags(command: Command): Command
   /** Those that fit and can be requeued. */
   ids(tx: Tx, team: string, options: object): Promise<readonly string[]>
+  /** @throws Refusal for one that would come to nothing. */
+  check?(tx: Tx, ref: DeliveryRef): Promise<void>
 }
 
 type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; filter?: Filter }
@@ -50,7 +52,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
         }
         return id === undefined
           ? requeueAll(admin, { channel, filter }, { team, options })
-          : requeueById(admin, channel, { team, options, id })
+          : requeueById(admin, { channel, filter }, { team, options, id })
       }),
     )
   filter?.flags(command)
@@ -75,7 +77,7 @@ const inCli = ({ code, message }: Refusal): Refusal =>
 
 async function requeueById(
   admin: Admin,
-  channel: Deliverable,
+  { channel, filter }: Of,
   { team, id, options }: Requeueing & { id: string },
 ) {
   const { force = false, dryRun = false } = options
@@ -84,6 +86,7 @@ async function requeueById(
   const { now, paused } = await admin.transaction(async (by) => {
     const { tx, now } = by
     await teamOrRefusal(tx, team)
+    await filter?.check?.(tx, ref)
     const found = await requeueableMessages(tx, channel, team, {
       ...chosenBy(options),
       ids: [id],

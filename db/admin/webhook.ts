@@ -1,12 +1,14 @@
 /** Verbs of `webhook`: a team's own servers, which get its events. */
 import type { Command } from 'commander'
+import type { DeliveryRef } from '../channels/channel.sql.ts'
 import { TEST_TYPE, WEBHOOK_TYPES } from '../channels/happenings/webhook-types.ts'
 import { KEPT_DAYS } from '../channels/happenings/webhooks.sql.ts'
 import { WEBHOOK } from '../channels/webhook.sql.ts'
-import type { EndpointFields } from '../messages/webhooks/endpoints.sql.ts'
+import { type EndpointFields, endpointById } from '../messages/webhooks/endpoints.sql.ts'
 import {
   addEndpoint,
   changeEndpoint,
+  checkEnabled,
   disableEndpoint,
   enableEndpoint,
   endpointOrRefusal,
@@ -17,6 +19,7 @@ import {
   testEndpoint,
 } from '../messages/webhooks/endpoints.ts'
 import {
+  endpointOfWebhook,
   WEBHOOK_STATUSES,
   type WebhookStatus,
   webhooksOf,
@@ -99,6 +102,12 @@ export const verbs: Verbs = (noun) => {
 
 type Listed = { status?: WebhookStatus; type?: string; limit: number }
 
+/** What is sent again to an endpoint that is disabled would fail at once. @throws Refusal bad_request. */
+async function refuseDisabled(tx: Tx, team: string, id: string | null | undefined): Promise<void> {
+  const endpoint = id ? await endpointById(tx, team, id) : null
+  if (endpoint) checkEnabled(endpoint)
+}
+
 /** What becomes of single messages to an endpoint. */
 const messageVerbs: Verbs = (noun) => {
   const { verb, look, admin } = noun
@@ -127,10 +136,14 @@ const messageVerbs: Verbs = (noun) => {
     command
       .option('--webhook <id>', 'only to this one', uuidArgument)
       .option('--type <type>', 'only of this type')
-  const ids = (tx: Tx, team: string, { webhook, type, force = false }: RequeueOptions) =>
-    webhooksToRequeue(tx, team, { webhook, type, force })
+  const ids = async (tx: Tx, team: string, { webhook, type, force = false }: RequeueOptions) => {
+    await refuseDisabled(tx, team, webhook)
+    return webhooksToRequeue(tx, team, { webhook, type, force })
+  }
+  const check = async (tx: Tx, ref: DeliveryRef) =>
+    refuseDisabled(tx, ref.team_id, await endpointOfWebhook(tx, ref))
   const statuses = WEBHOOK_STATUSES
-  requeueVerb(noun, { channel: WEBHOOK, statuses, what: 'webhooks', filter: { flags, ids } })
+  requeueVerb(noun, { channel: WEBHOOK, statuses, what: 'webhooks', filter: { flags, ids, check } })
 }
 
 type RequeueOptions = { webhook?: string; type?: string; force?: boolean }

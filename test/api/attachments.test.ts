@@ -92,6 +92,9 @@ t.test('what is no attachment is bad_request, and its field is named with its pa
       'message/rfc822',
       'text/plain\r\nX: y',
       'text/é',
+      'text/x;',
+      'text/x; a="b;c',
+      'text/x; a="b"c',
       `a/${'b'.repeat(254)}`,
     ].map((content_type): [unknown, string] => [[aFile({ content_type })], 'attachments[0].content_type']),
     [[aFile({ content_id: 'a b' })], 'attachments[0].content_id'],
@@ -110,6 +113,13 @@ t.test('the largest name and type are taken', async (t) => {
   const content_type = `text/x; a="${'b'.repeat(243)}"`
   t.equal(content_type.length, 255)
   t.equal((await send([aFile({ filename: 'é'.repeat(127), content_type })])).status, 201)
+})
+
+t.test('a parameter of a type may hold a semicolon within its quotes', async (t) => {
+  const content_type = 'application/pdf; x="a;b"; y=c'
+  const { status, body } = await send([aFile({ content_type })])
+  t.equal(status, 201, body.error?.message)
+  t.match(body.attachments, [{ content_type }])
 })
 
 t.test('a content is stored once for a team, in one email or in a hundred', async (t) => {

@@ -3,8 +3,12 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { lockAccount } from '../../db/accounts/teams/limits.ts'
 import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
+import { removeTemplate } from '../../db/content/templates/remove.ts'
+import { updateTemplate } from '../../db/content/templates/save.ts'
+import { createVersions } from '../../db/content/templates/versions.ts'
 import { insertSkips } from '../../db/messages/broadcasts/skips.sql.ts'
 import { walk } from '../../db/messages/broadcasts/walk.ts'
+import { showEmail } from '../../db/messages/emails/show.ts'
 import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
 import { verifyDkim } from '../support/dkim.ts'
@@ -183,6 +187,33 @@ t.test('a test goes to a few addresses as a contact would get it, and counts in 
     status: 404,
     body: { error: { code: 'contact_not_found' } },
   })
+})
+
+t.test('a test of one that is scheduled is what will go out, whatever became of its template', async (t) => {
+  const { service, team, template_id, create, post, contacts } = await beginBroadcasting(t)
+  const { database } = service
+  const by = { now: new Date(), actor: 'test' }
+  await contacts(['ana'])
+  const id = await create({ send_at: new Date(Date.now() + 86_400_000).toISOString() })
+  t.match(await post(id, 'send'), { status: 202, body: { state: 'scheduled' } })
+  const tested = async () => {
+    const { status, body } = await post(id, 'test', { to: ['me@example.org'], contact: 'ana@example.org' })
+    t.equal(status, 200, JSON.stringify(body))
+    const versions = createVersions()
+    const deps = {
+      tx: database,
+      versions,
+      secrets: service.deps.secrets,
+      now: new Date(),
+      publicUrl: undefined,
+    }
+    return (await showEmail(deps, team.id, body.data?.[0]?.id)).html
+  }
+  const html = '<p>Another text for {{nobody}}</p>'
+  await database.transaction((tx) => updateTemplate({ tx, ...by }, team.id, template_id, { html }))
+  t.match(await tested(), /Dear ana/)
+  await database.transaction((tx) => removeTemplate({ tx, ...by }, team.id, template_id))
+  t.match(await tested(), /Dear ana/)
 })
 
 t.test('as many headers as a broadcast may have go out beside its own, in a test too', async (t) => {

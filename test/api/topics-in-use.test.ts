@@ -1,6 +1,7 @@
 /** A topic that a broadcast names, to go to it or to leave it out, stays as long as the broadcast has not ended. */
 import { sql } from 'slonik'
 import { removeTopic } from '../../db/audience/contacts/topics.ts'
+import { removeTemplate } from '../../db/content/templates/remove.ts'
 import { Refusal } from '../../db/errors.ts'
 import { sendToUnreached } from '../../db/messages/broadcasts/resend.ts'
 import { adminCli } from '../support/admin.ts'
@@ -63,6 +64,27 @@ t.test('a topic that is gone all the same hinders a start, and the page says so'
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   shows(t, await viewer.get(`/teams/${team.id}/broadcasts/${id}`), new RegExp(words, 'i'))
   t.match(await get(id), { body: { state: 'draft' } })
+})
+
+t.test('one that has ended is duplicated though its topic and template are gone', async (t) => {
+  const own = await broadcastingOf(service, team)
+  const id = await own.create({ exclude_topic_ids: [topic_id] })
+  t.equal((await post(id, 'cancel')).status, 200)
+  t.equal(await remove(own.topic_id), null)
+  await database.transaction((tx) => removeTemplate({ tx, ...by }, team.id, own.template_id))
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  const pressed = await editor.post(`/teams/${team.id}/broadcasts/${id}/duplicate`)
+  t.equal(pressed.status, 303, pressed.html)
+  const copy = pressed.location?.split('?')[0]?.split('/').at(-1) ?? ''
+  t.match(await get(copy), {
+    body: { state: 'draft', topic_ids: [own.topic_id], exclude_topic_ids: [topic_id] },
+  })
+  const words = new RegExp(`there is no template.*the topic ${own.topic_id} that it goes to is gone`)
+  t.match(await post(copy, 'send'), { status: 409, body: { error: { message: words } } })
+  t.match(await remove(topic_id), /^invalid_state: .*"Copy of/, 'what it names and is there stays')
+  const page = `/teams/${team.id}/broadcasts/${copy}`
+  shows(t, await editor.get(page), /there is no template/i)
+  shows(t, await editor.get(`${page}/edit?step=audience`), /a deleted topic/)
 })
 
 t.test('of a deletion and a broadcast that begins to use the topic at once, one gives way', async (t) => {

@@ -28,10 +28,6 @@ export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): strin
   ...bareRecipients(pending_recipients ?? present(to_emails)).values(),
 ]
 
-/** When it was to leave: one that was scheduled for weeks ahead would arrive among the mail of weeks ago. */
-const dateOf = ({ created_at, scheduled_at }: EmailRow): Date =>
-  new Date(Math.max(Date.parse(created_at), scheduled_at === null ? 0 : Date.parse(scheduled_at)))
-
 /** The link for the headers: where the template asks for it, unless the client has its own there, and in broadcasts. */
 function unsubscribeLinkOf(
   { headers, variables, broadcast_id }: EmailRow,
@@ -41,6 +37,10 @@ function unsubscribeLinkOf(
   const isAsked = version?.list_unsubscribe || broadcast_id !== null
   return isAsked && !own ? (variables?.[UNSUBSCRIBE_SLOT] ?? null) : null
 }
+
+/** What its Date says, by which mailboxes sort: when it was accepted, or the time that it was accepted for. */
+const dateOf = ({ created_at, scheduled_at }: EmailRow): Date =>
+  new Date(Math.max(Date.parse(created_at), Date.parse(scheduled_at ?? created_at)))
 
 /**
  * The message of a row, for the recipients that are still to be tried.

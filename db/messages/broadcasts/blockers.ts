@@ -6,7 +6,7 @@ import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { accountOf, left } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
 import { topicsOfTeam } from '../../audience/contacts/topics.sql.ts'
-import { templateById } from '../../content/templates/templates.sql.ts'
+import { templateById, versionsByIds } from '../../content/templates/templates.sql.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
@@ -30,12 +30,15 @@ function linkBlockers(publicUrl: string | null): Blocker[] {
   return [{ kind: 'set_up', words }]
 }
 
-/** The version that would be sent while none is fixed; null without one, or while nobody could unsubscribe from it. */
+/** `version_id` null: there is none, or nobody could unsubscribe from it. */
+type VersionToSend = { version_id: string | null; slots: string[]; blockers: Blocker[] }
+
+/** The version that would be sent while none is fixed. */
 export async function newestVersion(
   tx: Tx,
   { team_id, template_id }: BroadcastRow,
   publicUrl: string | null,
-): Promise<{ version_id: string | null; slots: string[]; blockers: Blocker[] }> {
+): Promise<VersionToSend> {
   const template = await templateById(tx, team_id, template_id)
   const slots = template?.slots ?? []
   const blockers = linkBlockers(publicUrl)
@@ -45,6 +48,18 @@ export async function newestVersion(
     ? `the template must have the slot {{${UNSUBSCRIBE_SLOT}}}`
     : `there is no template ${template_id}`
   return { version_id: null, slots, blockers: [...blockers, { kind: 'set_up', words }] }
+}
+
+/** The version that is fixed, else the newest. @param publicUrl counts until template and links are fixed. */
+export async function versionToSend(
+  tx: Tx,
+  row: BroadcastRow,
+  publicUrl: string | null,
+): Promise<VersionToSend> {
+  const { team_id, template_version_id: id } = row
+  if (id === null) return newestVersion(tx, row, publicUrl)
+  const [version] = await versionsByIds(tx, [{ team_id, id }])
+  return { version_id: id, slots: version?.slots ?? [], blockers: [] }
 }
 
 async function domainBlockers(tx: Tx, { team_id, from_address }: BroadcastRow): Promise<Blocker[]> {
@@ -73,16 +88,9 @@ async function topicBlockers(
   return [...gone(topic_ids, 'that it goes to'), ...gone(exclude_topic_ids, 'that it leaves out')]
 }
 
-/**
- * What would be sent, and all that hinders it but its audience. @param publicUrl counts until template and links are
- * fixed; `slots` null: they are those of the fixed version.
- */
+/** What would be sent, and all that hinders it but its audience. @param publicUrl as `versionToSend` takes it. */
 export async function blockersOfMail(tx: Tx, row: BroadcastRow, publicUrl: string | null) {
-  const { template_version_id: fixed } = row
-  const { blockers, ...mail } =
-    fixed === null
-      ? await newestVersion(tx, row, publicUrl)
-      : { version_id: fixed, slots: null, blockers: [] }
+  const { blockers, ...mail } = await versionToSend(tx, row, publicUrl)
   const all = [...(await domainBlockers(tx, row)), ...blockers, ...(await topicBlockers(tx, row))]
   return { ...mail, blockers: all }
 }

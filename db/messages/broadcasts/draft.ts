@@ -86,6 +86,15 @@ const EMPTY = {
   send_at: null,
 }
 
+/** Stores a draft, with its line in the audit trail. @returns null when its key is stored already. */
+async function storeDraft(by: Caller, team_id: string, { fields, idempotency_key }: NewBroadcast) {
+  const { tx, now } = by
+  const draft = { team_id, id: idAt(now), idempotency_key, at: now }
+  const row = await insertBroadcast(tx, { ...draft, fields: { ...EMPTY, ...fields } as BroadcastFields })
+  if (row) await noteBroadcast(by, 'create', row)
+  return row
+}
+
 /** Stores a draft, or answers the one of this key. @throws Refusal bad_request, domain_not_allowed, not_found. */
 export async function createBroadcast(
   by: Caller,
@@ -102,12 +111,8 @@ export async function createBroadcast(
   assertSendAt(fields.send_at, now)
   assertDomain(acting, fields.from_address ?? '')
   await assertReferences(tx, team_id, fields)
-  const draft = { team_id, id: idAt(now), idempotency_key, at: now }
-  const row = await insertBroadcast(tx, { ...draft, fields: { ...EMPTY, ...fields } as BroadcastFields })
-  if (row) {
-    await noteBroadcast(by, 'create', row)
-    return { row, isNew: true }
-  }
+  const row = await storeDraft(by, team_id, { fields, idempotency_key })
+  if (row) return { row, isNew: true }
   const other = await broadcastByKey(tx, team_id, idempotency_key ?? '')
   if (!other) throw new Error('a key that is taken has its row')
   assertDomain(acting, other.from_address)
@@ -155,15 +160,22 @@ export async function changeSeenBroadcast(
   return changeBroadcast(by, acting, id, fields)
 }
 
-/** A draft that says what another broadcast says, whatever became of that one; it has no time to begin at. */
+/**
+ * A draft that says what another broadcast says, whatever became of that one; it has no time to begin at. A template or
+ * a topic that is gone meanwhile hinders its start, as any draft's. @throws Refusal not_found, domain_not_allowed.
+ */
 export async function duplicateBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const { name, ...said } = await broadcastOrRefusal(by.tx, acting.team_id, id)
+  assertDomain(acting, said.from_address)
   const fields = {
     ...said,
     name: [...`Copy of ${name}`].slice(0, LONGEST_BROADCAST_NAME).join(''),
     send_at: null,
   }
-  return (await createBroadcast(by, acting, { fields, idempotency_key: null })).row
+  await holdTopics(by.tx, acting.team_id, [...said.topic_ids, ...said.exclude_topic_ids])
+  const row = await storeDraft(by, acting.team_id, { fields, idempotency_key: null })
+  if (!row) throw new Error('a draft without a key is always stored')
+  return row
 }
 
 /** @throws Refusal not_found, invalid_state, domain_not_allowed. */

@@ -3,7 +3,6 @@
  * skipped, and what is missing.
  */
 import { missingProperties } from '../../audience/contacts/search.sql.ts'
-import { versionsByIds } from '../../content/templates/templates.sql.ts'
 import { isTooSlow, type Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
 import {
@@ -50,12 +49,6 @@ export async function countAudience(
   return { size, as_text: (size !== null && (await inTime(comparedAsText(tx, audience)))) || [] }
 }
 
-/** The slots of the version that is fixed. */
-async function slotsOf(tx: Tx, { team_id, template_version_id: id }: BroadcastRow) {
-  const [version] = id === null ? [] : await versionsByIds(tx, [{ team_id, id }])
-  return version?.slots ?? []
-}
-
 /** The slots that a contact's properties must fill: they have no default. */
 const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
   mailingOf(row, slots).slots.filter(
@@ -70,7 +63,7 @@ export async function unfilledSlots(tx: Tx, row: BroadcastRow): Promise<readonly
 
 export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string | null): Promise<Readiness> {
   const { version_id, ...mail } = await blockersOfMail(tx, row, publicUrl)
-  const slots = ownSlots(row, mail.slots ?? (await slotsOf(tx, row)))
+  const slots = ownSlots(row, mail.slots)
   const unfilled = await missingProperties(tx, row.team_id, slots)
   const missing = mail.blockers.map(({ words }) => words)
   const counted = await inTime(blockersOfAudience(tx, row, row.send_at === null))

@@ -1,7 +1,7 @@
 /**
  * Sends a broadcast to a few addresses as a test, as one contact would get it, whatever its state.
  * Promises: a test is an ordinary email: it takes from the quota and not from the rate, and counts in no figure of the
- * broadcast; its unsubscribe link is nobody's.
+ * broadcast; its unsubscribe link is nobody's; of one that was scheduled or started it is the version that was fixed.
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
@@ -13,7 +13,7 @@ import { parseMailbox } from '../../text/address.ts'
 import { type AcceptDeps, acceptEmails, idsOf } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
-import { blocked, newestVersion } from './blockers.ts'
+import { blocked, versionToSend } from './blockers.ts'
 import { type Acting, assertDomain, broadcastOrRefusal } from './draft.ts'
 import { addressed, mailingOf } from './mailing.ts'
 
@@ -40,13 +40,14 @@ export async function sendTest(
   const { tx, secrets, publicUrl } = deps
   const row = await broadcastOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
-  const template = await newestVersion(tx, row, publicUrl)
-  if (template.blockers.length > 0 || publicUrl === null) throw blocked(row, template.blockers, 'tested')
+  const { version_id, slots, blockers } = await versionToSend(tx, row, publicUrl)
+  const base = row.link_base ?? publicUrl
+  if (blockers.length > 0 || base === null || version_id === null) throw blocked(row, blockers, 'tested')
   const nobody = { team_id: row.team_id, broadcast_id: row.id, person: '' }
   const token = broadcastToken(secrets, nobody)
-  const link = unsubscribeUrl(publicUrl, token)
+  const link = unsubscribeUrl(base, token)
   const person = contact === undefined ? null : await personOf(tx, row.team_id, contact)
-  const shown = mailingOf(row, template.slots)
+  const shown = mailingOf(row, slots)
   const names = Object.fromEntries(shown.slots.map((slot) => [slot, `{{${slot}}}`]))
   // Without a contact the slots that have no default show their names.
   const mailing = person ? shown : { ...shown, row: { ...row, variables: { ...names, ...row.variables } } }
@@ -62,7 +63,8 @@ export async function sendTest(
     const shows = person ? { person: contactIdentity(person.email) } : {}
     return { ...item, ...shows, headers, to: [address] }
   })
-  const sender = { team_id: row.team_id, domain: acting.domain, rated: false as const }
+  const version = { version_id, slots }
+  const sender = { team_id: row.team_id, domain: acting.domain, version, rated: false as const }
   const outcomes = await acceptEmails({ ...deps, links: null }, sender, items)
   const ids = idsOf(outcomes)
   const { team_id } = row

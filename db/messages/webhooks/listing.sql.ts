@@ -130,8 +130,14 @@ export const webhooksOfTeam = (
       case when (select count(*) from newest) = ${LOOKED_AT} and (select count(*) from found) < ${limit}
         then (select min(id::text) from newest) end as reached`)
 
+/** The endpoint that a message is to; null without such a message. */
+export const endpointOfWebhook = (tx: Tx, { team_id, id }: DeliveryRef) =>
+  tx.maybeOneFirst(sql.type(loggedRow.pick(['endpoint_id']))`
+    select endpoint_id from webhook_messages where team_id = ${team_id} and id = ${id}`)
+
 /**
- * Those of a team's messages that wait, or with `force` have failed: to an endpoint, of a type, where these are given.
+ * Those of a team's messages to enabled endpoints that wait, or with `force` have failed: to one of these, of a type,
+ * where that is given.
  */
 export const webhooksToRequeue = (
   tx: Tx,
@@ -142,6 +148,7 @@ export const webhooksToRequeue = (
     select id from webhook_messages
     where team_id = ${teamId} and (unfinished or ${force} and status = 'failed') and ${fits({ type })}
       and ${allOf(webhook !== undefined && sql.fragment`endpoint_id = ${webhook}`)}
+      and endpoint_id in (select id from webhook_endpoints where team_id = ${teamId} and state = 'enabled')
     order by id`)
 
 /** What is sent again: what failed, all that is over, or at once what waits for its next try. */

@@ -123,6 +123,25 @@ t.test('what waits is requeued by a filter, what failed with --force; nobody els
   ])
 })
 
+t.test(
+  'what failed of a webhook that is disabled is not requeued: it would fail again at once',
+  async (t) => {
+    const { team, endpoint } = await begin(t)
+    const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+    await cli.json(['webhook', 'disable', team.id, endpoint.id])
+    await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+    const [message] = await cli.json(['webhook', 'messages', team.id, endpoint.id, '--status', 'failed'])
+    const requeue = ['webhook', 'requeue', team.id, '--force']
+    const words = 'the webhook is disabled: enable it first'
+    t.equal(await cli.fault([...requeue, '--webhook', endpoint.id]), words)
+    t.equal(await cli.fault([...requeue, message.id]), words)
+    t.match(await cli.json([...requeue, '--status', 'failed']), { requeued: 0 })
+    await cli.json(['webhook', 'enable', team.id, endpoint.id])
+    t.match(await cli.json([...requeue, message.id, '--dry-run']), { id: message.id })
+    t.match(await cli.json([...requeue, '--webhook', endpoint.id]), { requeued: 1 })
+  },
+)
+
 t.test('thousands are sent again in slices: each once, with the progress on a page', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   const many = 1_500
