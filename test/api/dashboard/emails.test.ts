@@ -4,7 +4,7 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { broadcastToken } from '../../../db/messages/emails/broadcast-token.ts'
 import { recordBounce } from '../../support/bounce.ts'
-import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formsTo, framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
@@ -106,7 +106,7 @@ async function pressAll(
   form: Record<string, string> = {},
 ) {
   const { html } = await person.get(`${list}/all?${query}`)
-  const drawn = new RegExp(`<form[^>]*/all/${verb}"[\\s\\S]*?</form>`).exec(html)?.[0] ?? ''
+  const drawn = new RegExp(`<form[^>]*/all/${verb}["?][\\s\\S]*?</form>`).exec(html)?.[0] ?? ''
   const fields = [...drawn.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, ...pair]) => pair)
   const sent = { ...Object.fromEntries(fields), ...form }
   return async () => person.post(`${list}/all/${verb}`, sent)
