@@ -463,6 +463,38 @@ t.test('the way back from an email keeps the list’s filter, also after an act 
   t.equal((await editor.post(`${list}/${id}/requeue?list=tag%3Dkept`)).location, link)
 })
 
+t.test('the page of an email that was emptied says so, and offers nothing that is refused', async (t) => {
+  const id = await send({ subject: 'Emptied', text: 'Hi', headers: { 'X-Own': '1' } })
+  await database.query(sql.unsafe`
+    update accepted_emails set html = '', body_text = '', headers = null where id = ${id}`)
+  await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${id}`)
+  for (const view of ['', '?view=text', '?view=headers'])
+    shows(t, await editor.get(`${list}/${id}${view}`), /What this email said is gone: it was emptied for its/)
+  const page = textOf((await editor.get(`${list}/${id}?view=text`)).html)
+  t.notMatch(page, /Send a copy to me|corrected address|already accepted it|without a plain-text part/)
+  t.equal((await editor.post(`${list}/${id}/copy`)).status, 400, 'it would be refused')
+})
+
+t.test(
+  'who goes back from a question, or is refused, stands before what was filtered, not before all',
+  async (t) => {
+    const id = await send({ tags: ['asked'], subject: 'Asked about' })
+    const [page, action] = [`${list}/all?tag=asked`, `${list}/all/delete`]
+    const [drawn = ''] =
+      new RegExp(`action="/dashboard${action}[^"]*"`).exec((await owner.get(page)).html) ?? []
+    const to = drawn.slice('action="/dashboard'.length, -1).replaceAll('&#x3D;', '=')
+    const [form = {}] = formsTo(await owner.get(page), action)
+    const asked = await owner.post(to, { ...form, question: 'Delete 1 email for good?' })
+    t.match(asked.html, `href="/dashboard${list}/all?tag&#x3D;asked">Go back</a>`)
+    const refused = await owner.post(to, { ...form, total: '', confirmed: 'yes' })
+    t.equal(refused.status, 400)
+    shows(t, refused, /Bulk actions: 1 email tag: asked /)
+    const opened = `${list}/${id}?list=tag%3Dasked`
+    const one = await owner.post(`${list}/${id}/delete?list=tag%3Dasked`, { question: 'Delete it?' })
+    t.match(one.html, `href="/dashboard${opened.replaceAll('=', '&#x3D;')}">Go back</a>`)
+  },
+)
+
 t.test('one field finds by address, id, Message-ID or words; two that differ are refused', async (t) => {
   const id = await send({ to: ['only@example.org'], subject: 'Wholly unheard of' })
   for (const q of ['only@example.org', id, `<${id}@example.com>`, 'unheard wholly'])
