@@ -226,7 +226,7 @@ t.test('the first steps stay until all are done, the first email and the colleag
   t.strictSame(await left(), ['Send a test email', 'Invite a colleague'])
   const integration = `/teams/${team.id}/integration`
   t.match(await owner.get(integration), { html: '<option value="hello@steps.test"' })
-  const sent = await owner.post(`/teams/${team.id}/test-email`, { from: 'hello@steps.test', to: owner.email })
+  const sent = await owner.post(`${integration}/test-email`, { from: 'hello@steps.test', to: owner.email })
   shows(t, await owner.get(sent.location ?? ''), /A test email from Heliograph .*To .*owner/)
   t.strictSame(await left(), ['Invite a colleague'])
   t.match(await owner.get(`/teams/${team.id}`), { html: 'Emails of the last 7 days' })
@@ -249,7 +249,7 @@ t.test('who works alone is asked to invite somebody for a week after the first e
 
 t.test('a test email is for editors, and only from a verified domain', async (t) => {
   const team = await makeTeam(service, { domain: 'trial.test' })
-  const path = `/teams/${team.id}/test-email`
+  const path = `/teams/${team.id}/integration/test-email`
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   t.notMatch((await viewer.get(`/teams/${team.id}/integration`)).html, 'test-email')
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
@@ -259,6 +259,8 @@ t.test('a test email is for editors, and only from a verified domain', async (t)
     { from: '', to: 'a@example.org' },
   ])
     t.match((await editor.post(path, form)).status, /4\d\d/)
+  const { html } = await editor.post(path, { from: 'hello@trial.test', to: 'ana@example' })
+  t.match(html, /<details class="act" open>(?:(?!<\/details>)[\s\S])*value="ana@example"/, 'what was typed')
   t.notMatch(await overviewOf(team), 'Emails of the last 7 days')
 })
 
