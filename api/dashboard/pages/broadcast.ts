@@ -159,7 +159,7 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
   const rest = plural(audience, 'contact')
   return show({
     title: `Send “${row.name}” to those not reached yet`,
-    lead: `${rest} fit now and have no email of it. Nobody gets it twice.`,
+    lead: `${rest} ${audience === 1 ? 'fits now and has' : 'fit now and have'} no email of it. Nobody gets it twice.`,
     back: { href: broadcastPath(request), label: row.name },
     sections: [
       {

@@ -1,5 +1,7 @@
 /** A broadcast as a marketer makes it, on the pages alone: draft, preview, test, start, figures, people, pause, end. */
+
 import { sql } from 'slonik'
+import { asTextTiles } from '../../../api/dashboard/pages/broadcast-ahead.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
@@ -281,6 +283,17 @@ t.test('a running broadcast is paused, resumed and cancelled; each button names 
   t.equal(late.status, 409)
   shows(t, late, /the broadcast is cancelled/i)
   t.equal((await viewer.post(`${path}/cancel`)).status, 403)
+})
+
+t.test('words about one contact and one value are in the singular', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  await broadcast.emails('single@example.net')
+  await database.query(sql.unsafe`update broadcasts set audience = 1 where id = ${broadcast.id}`)
+  const path = at(`broadcasts/${broadcast.id}`)
+  t.match((await editor.get(path)).html, 'with the 1 contact that is left still to go?')
+  const [tile] = asTextTiles([{ property: 'spent', text: 1, all: 1 }])
+  t.equal(tile?.detail, 'of 1 value: this is not a number')
+  await editor.post(`${path}/cancel`)
 })
 
 t.test('a page says who stopped or resumed its broadcast, and when; or that it did so itself', async (t) => {
