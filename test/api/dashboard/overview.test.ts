@@ -63,12 +63,13 @@ t.test('the last day is drawn by the hour, in the reader’s time, each channel 
     insert into hourly_figures (team_id, channel, hour, status, count)
     select ${team.id}, channel, h, status, n from (values
       ('email', ${hour}, 'delivered', 1200), ('email', ${hour}, 'sent', 30), ('email', ${hour} - ${day}, 'bounced', 7),
+      ('email', ${hour} - ${day}, 'complained', 2),
       ('email', ${hour} - ${day} - interval '1 hour', 'bounced', 90),
       ('whatsapp', ${hour}, 'failed', 3)) as f (channel, h, status, n)`)
   const page = await overviewOf(team)
-  t.match(page, /Emails of the last 24 hours delivered 1,200 sent 30 waiting 0 bounced 7 /)
+  t.match(page, /Emails of the last 24 hours delivered 1,200 sent 30 waiting 0 bounced 7 complained 2 /)
   t.match(page, /WhatsApp messages of the last 24 hours delivered 0 sent 0 waiting 0 failed 3 /)
-  t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced All /)
+  t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced complained All /)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   owner.cookies.set('heliograph-zone', 'Asia/Kolkata')
   const { html } = await owner.get(`/teams/${team.id}`)
@@ -196,7 +197,7 @@ t.test('the chart shows what was accepted at once', async (t) => {
   const team = await makeTeam(service)
   t.notMatch(await overviewOf(team), 'By day (UTC)')
   await send(team)
-  t.match(await overviewOf(team), /By day \(UTC\) .* 0 0 1 0 1/)
+  t.match(await overviewOf(team), /By day \(UTC\) .* 0 0 1 0 0 1/)
   t.notMatch(await overviewOf(team), 'WhatsApp messages of the last 30 days')
   await sendWhatsapp(team)
   t.match(await overviewOf(team), /WhatsApp messages of the last 30 days .* By day \(UTC\) .* 0 0 1 0 1/)
