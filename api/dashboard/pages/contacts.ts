@@ -154,22 +154,23 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
       ...filter.shown(request, { choices: { topic: names, ...(await importChosen(request, deps)) }, more }),
       listOf(
         page,
-        (contact) => ({
-          Status: status(contact.status),
-          Address: text(contact.email, {
-            href: fromList(request, teamPath(team, 'contacts', contact.email)),
+        (contact) => [
+          ['Status', status(contact.status)],
+          [
+            'Address',
+            text(contact.email, { href: fromList(request, teamPath(team, 'contacts', contact.email)) }),
+          ],
+          ...columns.map((name) => {
+            const value = Object.hasOwn(contact.properties, name) ? contact.properties[name] : undefined
+            return [columnOf(name), text(value ?? null)] as const
           }),
-          ...Object.fromEntries(
-            columns.map((name) => {
-              const value = Object.hasOwn(contact.properties, name) ? contact.properties[name] : undefined
-              return [columnOf(name), text(value ?? null)]
-            }),
-          ),
-          ...(columns.length > MAX_COLUMNS_BESIDE_TOPICS
-            ? {}
-            : { Topics: text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')) }),
-          Added: time(contact.created_at, now),
-        }),
+          [
+            'Topics',
+            columns.length <= MAX_COLUMNS_BESIDE_TOPICS &&
+              text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
+          ],
+          ['Added', time(contact.created_at, now)],
+        ],
         {
           filtered: filter.set(query).size > 0,
           nothing: 'No contact matches.',

@@ -282,6 +282,8 @@ t.test('an editor chooses the columns of the contacts’ list for everybody', as
   shows(t, await choose('x'.repeat(129)), /Columns must have at most 128 characters each/)
   await choose('name\ncity\nplan')
   shows(t, await reader.get(path), /Status Address name city plan Added .* Ana Graz gold/)
+  await choose('2024\nname\n7')
+  shows(t, await reader.get(path), /Status Address 2024 name 7 Added/)
   await choose('')
   shows(t, await reader.get(path), /Status Address (name|city|plan) (name|city|plan) Topics Added/)
 })
