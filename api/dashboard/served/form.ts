@@ -118,6 +118,7 @@ export function formReady<F extends Form & { further?: readonly Field[] | undefi
     ...form,
     action: list && form.method === 'post' ? withList(form.action, list) : form.action,
     ...(again || isSet ? { open: true } : {}),
+    kept: again !== null,
     isPost: form.method === 'post',
     isDanger: form.tone === 'danger',
     fields: ready(form.fields),
