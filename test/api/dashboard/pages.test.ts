@@ -339,6 +339,16 @@ t.test('a domain is added, its records are compared with DNS, and once there it 
   shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'was removed')
 })
 
+t.test('a DKIM key is rotated once by presses that were asked about the same one', async (t) => {
+  const page = (await owner.post(at('domains'), { name: 'rotated.test' })).location ?? ''
+  const form = { ...formTo((await owner.get(page)).html, `${page}/rekey`), confirmed: 'yes' }
+  const presses = await Promise.all([1, 2].map(() => owner.post(`${page}/rekey`, form)))
+  t.strictSame(presses.map(({ status }) => status).sort(), [303, 409])
+  const refused = presses.find(({ status }) => status === 409)
+  if (refused) shows(t, refused, /Somebody has rotated the key meanwhile: look at it, then decide again/)
+  t.equal((await owner.press(page, `${page}/rekey`)).status, 303)
+})
+
 t.test('a key is shown once, works, and is revoked', async (t) => {
   const form = { name: 'shop', scopes: ['contacts:read', 'contacts:write'] }
   const page = await after(owner, await owner.post(at('keys'), form))
