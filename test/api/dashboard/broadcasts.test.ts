@@ -79,13 +79,17 @@ t.test('every field of a step that is at fault says so in one round, the first w
   t.match(fault(message, 'subject'), /^Subject is not a text with/)
   t.match(message.html, /name="from"[^>]* value="Acme &lt;no" required autofocus aria-invalid="true"/)
   t.equal(message.html.match(/ autofocus/g)?.length, 1)
+  const odd = { template_id: '', from: 'Acme <no', reply_to: 'nobody' }
+  const several = textOf((await step('message', 'audience', odd)).html)
+  t.match(several, / Template is required; .*Reply to must be an email address\. /, 'on top')
+  t.notMatch(several, /template_id|reply_to/i, 'fields are called what their labels say')
   const audience = await step('audience', 'when', { 'property.0': 'city', 'op.0': 'in' })
   t.equal(fault(audience, 'topic_ids'), 'Topics: choose at least one.')
   t.match(audience.html, new RegExp(`name="topic_ids" value="${topic}" aria-invalid="true" autofocus`))
   t.match(audience.html, /<fieldset aria-describedby="f\d+-topic_ids-fault">/)
   t.match(audience.html, 'name="property.0" type="text" value="city"', 'what was typed is kept')
   const when = await step('when', 'save', { topic_ids: topic, rate_per_minute: 'many' })
-  t.match(fault(when, 'rate_per_minute'), /^Rate_per_minute must be/)
+  t.match(fault(when, 'rate_per_minute'), /^Emails per minute at most must be a whole number/)
   t.match(when.html, /value="many"[^>]* autofocus aria-invalid="true"/)
 })
 
@@ -241,7 +245,7 @@ t.test('what is missing before a start is named at once, and a refused start nam
   shows(t, await editor.get(path), /Summer.*at most 60 emails/)
   const odd = await editor.press(`${path}/edit?step=when`, `${path}/edit`, { rate_per_minute: 'many' })
   t.equal(odd.status, 400)
-  shows(t, odd, /rate_per_minute must be a whole number/i)
+  shows(t, odd, /Emails per minute at most must be a whole number/)
   shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer was deleted.')
 })
 
