@@ -156,7 +156,7 @@ const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ...{ templates: 'templates of both channels', 'whatsapp-templates': 'templates of both channels' },
     ...{ topics: 'topics', contacts: 'contacts', suppressions: 'suppressions', broadcasts: 'broadcasts' },
     ...{ requeue: 'send messages again', resend: 'send messages again', copy: 'send copies' },
-    ...{ cancel: 'cancel and move scheduled', move: 'cancel and move scheduled', 'test-email': 'tests' },
+    ...{ cancel: 'cancel and move scheduled', move: 'cancel and move scheduled', integration: 'tests' },
   },
   owner: {
     ...{ keys: 'keys', domains: 'domains', webhooks: 'webhooks', people: 'people', delete: 'delete emails' },

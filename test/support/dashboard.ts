@@ -132,7 +132,7 @@ const ASKING = ['csrf', 'question', 'answer', 'answer_tone', 'warning']
 /** What each form of a page that goes there sends by itself, once it was asked about. */
 export const formsTo = ({ html }: Pick<Seen, 'html'>, path: string): Record<string, string>[] =>
   (html.match(/<form[\s\S]*?<\/form>/g) ?? [])
-    .filter((form) => form.includes(`action="/dashboard${path}"`))
+    .filter((form) => [`"`, '?'].some((end) => form.includes(`action="/dashboard${path}${end}`)))
     .map((form) =>
       Object.fromEntries(
         [...form.matchAll(/<input type="hidden"[^>]*? name="([^"]+)" value="([^"]*)"/g)]

@@ -62,7 +62,7 @@ export const pathsWith = (things: Readonly<Record<string, string>>): string[] =>
     .filter((path) => !path.includes(':'))
 
 /** Tables of a wide window that go on beyond their frame. */
-const BEYOND = `[...document.querySelectorAll('main .scroll')]
+export const BEYOND = `[...document.querySelectorAll('main .scroll')]
   .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute('aria-label'))`
 
 /** What of its frame a page shows, whose it says to be, and how wide its main column is. */

@@ -72,7 +72,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'POST /teams/:team/emails/:id/requeue',
     'POST /teams/:team/emails/:id/cancel',
     'POST /teams/:team/emails/:id/move',
-    'POST /teams/:team/test-email',
+    'POST /teams/:team/integration/test-email',
     'POST /teams/:team/emails/:id/copy',
     'POST /teams/:team/emails/:id/resend',
     'GET /teams/:team/broadcasts/new',

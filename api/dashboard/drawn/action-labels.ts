@@ -54,7 +54,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'key.revoke': 'Revoked an API key',
   'login.link': 'Created a sign-in link',
   'member.add': 'Added a person, or changed their role',
-  'member.end_sessions': 'Signed a person out everywhere',
+  'member.end_sessions': 'Signed a person out of the team',
   'member.remove': 'Removed a person',
   'operator.add': 'Made a person an operator',
   'plan.load': 'Loaded the plans',

@@ -17,14 +17,18 @@ const EMAIL_LAYERS: readonly Layer[] = [
   { label: 'delivered', tone: 'good', statuses: ['delivered', 'opened', 'clicked', 'read'] },
   { label: 'sent', tone: 'busy', statuses: ['sent'] },
   { label: 'waiting', tone: 'warn', statuses: ['queued'] },
-  { label: 'bounced', tone: 'bad', statuses: ['bounced', 'complained', 'failed'] },
+  { label: 'bounced', tone: 'bad', statuses: ['bounced'] },
+  // Delivered, too: what bounced did not arrive.
+  { label: 'complained', tone: 'bad', statuses: ['complained'] },
 ]
 
-/** Only emails bounce. */
-const layersOf = (channel: Channel): readonly Layer[] =>
-  channel === EMAIL
-    ? EMAIL_LAYERS
-    : EMAIL_LAYERS.map((layer) => (layer.label === 'bounced' ? { ...layer, label: 'failed' } : layer))
+const OTHER_LAYERS: readonly Layer[] = [
+  ...EMAIL_LAYERS.filter(({ tone }) => tone !== 'bad'),
+  { label: 'failed', tone: 'bad', statuses: ['failed'] },
+]
+
+/** Only emails bounce, and only of emails somebody complains. */
+const layersOf = (channel: Channel): readonly Layer[] => (channel === EMAIL ? EMAIL_LAYERS : OTHER_LAYERS)
 
 /** A bar's figures. @param at what it is called. @param mark what stands below it, where something does. */
 type Span = { at: string; mark: string | null; counts: number[]; total: number }

@@ -48,7 +48,7 @@ export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
   as_text.map(({ property, text, all }) => ({
     label: `“${property}” compared as text`,
     value: number(text).text,
-    detail: `of ${number(all).text} values: these are not numbers`,
+    detail: `of ${plural(all, 'value')}: ${text === 1 ? 'this is not a number' : 'these are not numbers'}`,
     tone: 'warn',
   }))
 

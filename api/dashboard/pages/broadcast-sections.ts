@@ -193,7 +193,10 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   if (request.team.role === 'viewer') return {}
   const { name, state, figures: counted, audience } = view
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
-  const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
+  const rest =
+    audience === null
+      ? 'its audience'
+      : `the ${plural(left, 'contact')} that ${left === 1 ? 'is' : 'are'} left`
   const pause = press(broadcastPath(request, 'pause'), 'Pause broadcast', {
     confirm: `Pause “${name}”, with ${rest} still to go?`,
   })

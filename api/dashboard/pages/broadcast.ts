@@ -27,6 +27,7 @@ import {
 import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { plural } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
 import { partsTyped } from '../drawn/typed.ts'
 import { asActor } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -159,10 +160,10 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
   const rest = plural(audience, 'contact')
   return show({
     title: `Send “${row.name}” to those not reached yet`,
-    lead: `${rest} fit now and have no email of it. Nobody gets it twice.`,
+    lead: `${rest} ${audience === 1 ? 'fits now and has' : 'fit now and have'} no email of it. Nobody gets it twice.`,
     back: { href: broadcastPath(request), label: row.name },
-    sections: [
-      {
+    sections: compact<Section>([
+      audience > 0 && {
         kind: 'actions',
         forms: [
           press(broadcastPath(request, 'again'), `Send to ${rest}`, {
@@ -171,7 +172,7 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
           }),
         ],
       },
-    ],
+    ]),
   })
 })
 

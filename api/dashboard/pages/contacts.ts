@@ -1,5 +1,6 @@
 /** A team's contacts: the list with its filter, as CSV, and a new one. */
 
+import { isDeepStrictEqual } from 'node:util'
 import { accountRowOf, contactColumnsOf } from '../../../db/accounts/teams/teams.sql.ts'
 import { chooseContactColumns, MAX_COLUMNS } from '../../../db/audience/contacts/columns.ts'
 import { CONTACT_STATUSES, type ContactRow } from '../../../db/audience/contacts/contacts.sql.ts'
@@ -10,15 +11,16 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { EXPORT_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { importById } from '../../../db/audience/import/imports.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
+import { jsonOf } from '../../../db/text/strings.ts'
 import { plural, status, text, time } from '../drawn/cell.ts'
+import { lineOf, linesOf, textOf } from '../drawn/lines.ts'
 import { contactOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
-import { partsTyped } from '../drawn/typed.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, defineFilter, idOf, search } from '../served/filter.ts'
 import { fromList, listOf, pageById, type RowReader } from '../served/list.ts'
-import { act, compact, field, formOf, fromReplica, get } from '../served/made.ts'
+import { act, compact, field, formOf, fromReplica, get, hidden } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { isAddressPart, wordsIn } from '../served/search.ts'
 
@@ -103,9 +105,10 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =
         type: 'textarea',
         code: true,
         rows: MAX_COLUMNS,
-        value: shown.join('\n'),
+        value: shown.map(lineOf).join('\n'),
         hint: `One a line, ${MAX_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
       }),
+      hidden('shown', JSON.stringify(shown), true),
     ],
     { title: 'Columns', folded: true },
   )
@@ -151,22 +154,23 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
       ...filter.shown(request, { choices: { topic: names, ...(await importChosen(request, deps)) }, more }),
       listOf(
         page,
-        (contact) => ({
-          Status: status(contact.status),
-          Address: text(contact.email, {
-            href: fromList(request, teamPath(team, 'contacts', contact.email)),
+        (contact) => [
+          ['Status', status(contact.status)],
+          [
+            'Address',
+            text(contact.email, { href: fromList(request, teamPath(team, 'contacts', contact.email)) }),
+          ],
+          ...columns.map((name) => {
+            const value = Object.hasOwn(contact.properties, name) ? contact.properties[name] : undefined
+            return [columnOf(name), text(value ?? null)] as const
           }),
-          ...Object.fromEntries(
-            columns.map((name) => {
-              const value = Object.hasOwn(contact.properties, name) ? contact.properties[name] : undefined
-              return [columnOf(name), text(value ?? null)]
-            }),
-          ),
-          ...(columns.length > MAX_COLUMNS_BESIDE_TOPICS
-            ? {}
-            : { Topics: text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')) }),
-          Added: time(contact.created_at, now),
-        }),
+          [
+            'Topics',
+            columns.length <= MAX_COLUMNS_BESIDE_TOPICS &&
+              text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
+          ],
+          ['Added', time(contact.created_at, now)],
+        ],
         {
           filtered: filter.set(query).size > 0,
           nothing: 'No contact matches.',
@@ -188,13 +192,12 @@ const create = act('editor', '/teams/:team/contacts', async (by, { team, form })
 })
 
 const choose = act('editor', '/teams/:team/contacts/columns', async (by, { team, form }) => {
-  const names = partsTyped(form.get('columns') ?? '', {
-    field: 'columns',
-    between: /\r?\n/,
-    most: MAX_COLUMN_LINES,
-  })
+  const names = linesOf(form.get('columns') ?? '', 'columns', MAX_COLUMN_LINES).map(textOf)
+  const list = teamPath(team, 'contacts')
+  // What the list has chosen by itself is not chosen by who has changed nothing of it.
+  if (isDeepStrictEqual(names, jsonOf(form.get('shown') ?? ''))) return redirect(list, 'Nothing was changed.')
   await chooseContactColumns(by, team.id, names)
-  return redirect(teamPath(team, 'contacts'), 'The columns were saved.')
+  return redirect(list, 'The columns were saved.')
 })
 
 const csv = csvOf<ContactRow>(

@@ -10,7 +10,7 @@ import { headed, status, text, time } from '../drawn/cell.ts'
 import { differenceWords, hostIn } from '../drawn/dns.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, compact, factsOf, field, formOf, get, post, press, tableOf } from '../served/made.ts'
+import { act, compact, factsOf, field, formOf, get, hidden, post, press, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
@@ -158,6 +158,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
           ? [
               press(at('verify'), 'Verify now'),
               press(at('rekey'), 'Rotate the DKIM key', {
+                fields: [hidden('seen', domain.next_dkim_selector ?? domain.dkim_selector, true)],
                 confirm: `Rotate the DKIM key of ${domain.name}?`,
                 warning: 'Publish the new key’s record, then verify. Until then the old key signs.',
                 tone: 'quiet',
@@ -205,8 +206,9 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
 
-const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params: { name } }) => {
-  await rekeyDomain(by, team.id, name)
+const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params, form }) => {
+  const { name } = params
+  await rekeyDomain(by, team.id, name, { seen: form.get('seen') })
   const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
   return redirect(teamPath(team, 'domains', name), words)
 })

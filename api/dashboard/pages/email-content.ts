@@ -15,9 +15,14 @@ const VIEW_LABELS = {
 } as const
 const VIEWS = Object.keys(VIEW_LABELS) as (keyof typeof VIEW_LABELS)[]
 
-const headersShown = ({ headers }: ShownEmail): Section =>
+/** An email that is looked at. `emptied`: what it said is gone. */
+type Looked = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'> }
+
+const GONE = 'What this email said is gone: it was emptied for its age, or its person was erased.'
+
+const headersShown = ({ headers }: ShownEmail, emptied: boolean): Section =>
   headers === null
-    ? { kind: 'text', paragraphs: ['It was sent without headers of its own.'] }
+    ? { kind: 'text', paragraphs: [emptied ? GONE : 'It was sent without headers of its own.'] }
     : {
         kind: 'facts',
         facts: Object.entries(headers).map(([label, value]) => ({
@@ -53,29 +58,32 @@ function previewShown(request: TeamRequest): Section {
   }
 }
 
-function viewShown(email: ShownEmail, request: TeamRequest, view: (typeof VIEWS)[number]): Section {
+function viewShown({ email, emptied, request }: Looked, view: (typeof VIEWS)[number]): Section {
   if (view === 'preview') return previewShown(request)
-  if (view === 'headers') return headersShown(email)
+  if (view === 'headers') return headersShown(email, emptied)
   if (view === 'html') return { kind: 'code', code: email.html }
   if (view === 'text') {
     return email.body_text === ''
-      ? { kind: 'text', paragraphs: ['It was sent without a plain-text part.'] }
+      ? { kind: 'text', paragraphs: [emptied ? GONE : 'It was sent without a plain-text part.'] }
       : { kind: 'code', code: email.body_text }
   }
   const { unsubscribe_token: _, unsubscribe_url: __, events: ___, waiting: ____, ...rest } = email
   return { kind: 'code', code: JSON.stringify(rest, null, 2) }
 }
 
-export function content(email: ShownEmail, request: TeamRequest): Section[] {
+export function content(looked: Looked): Section[] {
+  const { email, emptied, request } = looked
   if (email.internal) {
     const words = 'This email holds a sign-in link, which is for its recipient alone: it is not shown.'
     return [{ kind: 'text', title: 'Content', paragraphs: [words] }]
   }
+  if (emptied && email.html === '') return [{ kind: 'text', title: 'Content', paragraphs: [GONE] }]
   const view = wordParam(request.query, 'view', VIEWS) ?? 'preview'
   const links = VIEWS.map((one) => ({
     href: addressWith(request, { view: one === 'preview' ? undefined : one }),
     label: VIEW_LABELS[one],
     current: one === view,
   }))
-  return [{ kind: 'tabs', title: 'Content', links }, viewShown(email, request, view)]
+  const note = emptied ? `${GONE} This is its template without the values.` : undefined
+  return [{ kind: 'tabs', title: 'Content', note, links }, viewShown(looked, view)]
 }

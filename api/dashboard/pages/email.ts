@@ -3,6 +3,7 @@
 import { contactsWithIdentities, type RecipientContact } from '../../../db/audience/contacts/search.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { templateName } from '../../../db/content/templates/templates.sql.ts'
+import { deliveryState } from '../../../db/delivery/requeue.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { linkedEmails } from '../../../db/messages/emails/links.ts'
@@ -28,8 +29,11 @@ import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForm, moveForm, shownState } from './scheduled.ts'
 
-/** An email that is looked at, and by whom. */
-type Looked = { email: ShownEmail; request: TeamRequest<'id'>; deps: PageDeps }
+/** An email that is looked at, and by whom. `emptied`: what it said is gone. */
+type Looked = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'>; deps: PageDeps }
+
+const isEmptied = async ({ id, team_id }: ShownEmail, { database }: PageDeps): Promise<boolean> =>
+  (await deliveryState(database, EMAIL, { team_id, id }))?.emptied === true
 
 /** What stands beside the timeline: what people ask for first, and its ids behind a press. */
 function facts(
@@ -116,21 +120,23 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
 type Way = Awaited<ReturnType<typeof requeueWay>>
 
 /** Why what came back cannot be tried again as it is. */
-function takenNote({ email, request }: Looked, way: Way): Section[] {
-  if (email.status !== 'bounced' || request.team.role === 'viewer' || way !== null) return []
+function takenNote({ email, emptied, request }: Looked, way: Way): Section[] {
+  if (emptied || email.status !== 'bounced' || request.team.role === 'viewer' || way !== null) return []
   const words =
     'A provider has already accepted it, so it is never sent again. Fix the cause, then send a new one.'
   return [{ kind: 'text', paragraphs: [words] }]
 }
 
-function actions({ email, request }: Looked, way: Way): Actions {
+function actions({ email, emptied, request }: Looked, way: Way): Actions {
   const { team } = request
   if (team.role === 'viewer') return {}
   return {
     forms: compact([
       ...requeueForms(way, emailPath(request, 'requeue')),
       cancelForm(email, 'email', emailPath(request)),
-      !email.internal && press(emailPath(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
+      !email.internal &&
+        !emptied &&
+        press(emailPath(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
       team.role === 'owner' &&
         press(emailPath(request, 'delete'), 'Delete email', {
           confirm: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
@@ -142,8 +148,8 @@ function actions({ email, request }: Looked, way: Way): Actions {
 }
 
 /** A form that sends what the email holds to another address: what a wrong one is put right with. */
-function resending(email: ShownEmail, request: TeamRequest): Section | null {
-  if (request.team.role === 'viewer' || email.internal || email.broadcast_id !== null) return null
+function resending({ email, emptied, request }: Looked): Section | null {
+  if (request.team.role === 'viewer' || email.internal || emptied || email.broadcast_id !== null) return null
   const all = everyone(email)
   const former = all.length === 1 ? parseMailbox(all[0] ?? '') : null
   const to = field('to', 'Corrected address', {
@@ -180,13 +186,13 @@ async function linked({ email, request: { team, now }, deps }: Looked): Promise<
 const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const { team } = request
   const email = await emailOf(request, deps)
-  const looked = { email, request, deps }
+  const looked = { email, emptied: await isEmptied(email, deps), request, deps }
   const contacts = await contactsOf(looked)
   const edits = team.role !== 'viewer'
   const way = edits ? await requeueWay(deps.database, EMAIL, { team_id: team.id, id: email.id }) : null
   const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
-    ? content(email, request)
+    ? content(looked)
     : [
         {
           kind: 'actions',
@@ -207,7 +213,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
       ...suppressed(contacts, request),
       ...takenNote(looked, way),
       edits && moveForm(email, emailPath(request), request.cookies('zone')),
-      resending(email, request),
+      resending(looked),
       everyone(email).length > 1 && recipients(email, contacts, request),
       whatHappened(momentsOf(email, request)),
       !email.internal && filesTable(email, request),
@@ -221,7 +227,8 @@ const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, 
   const email = await emailOf(request, deps)
   await noteOpened(request, deps, email.id)
   const back = { href: emailPath(request), label: 'Back to the email' }
-  return show({ title: email.subject, back, sections: content(email, request) })
+  const sections = content({ email, emptied: await isEmptied(email, deps), request })
+  return show({ title: email.subject || '(no subject)', back, sections })
 })
 
 const preview = (pictures: boolean): TeamPage =>

@@ -22,20 +22,27 @@ const MAX_CHANGED = 10_000
 /** What a press would change: how many, in words, between which of them, and when they were counted. */
 type Bulk = Counted & { many: string; between: Between }
 
-/** A button for all that match; the filter goes along, and what was counted. */
+/**
+ * A button for all that match; the filter goes along, and what was counted. It stands in the form's address too, by
+ * which its page is shown again: what is asked about, or refused, must not lead back to all emails there are.
+ */
 const bulkForm = (
   { team, query }: TeamRequest,
   { between, most, seen }: Bulk,
   verb: 'requeue' | 'delete',
   form: Pick<Form, 'submit' | 'confirm'> & Partial<Form>,
 ): Form =>
-  press(teamPath(team, 'emails', 'all', verb), form.submit, {
-    ...form,
-    fields: [
-      ...[...filter.set(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
-      ...countedFields({ most, seen }),
-    ],
-  })
+  press(
+    addressWith({ path: teamPath(team, 'emails', 'all', verb), query: filter.set(query) }, {}),
+    form.submit,
+    {
+      ...form,
+      fields: [
+        ...[...filter.set(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
+        ...countedFields({ most, seen }),
+      ],
+    },
+  )
 
 const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
   const form = bulkForm(request, bulk, 'requeue', {

@@ -8,6 +8,7 @@ import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type RefusedCall, refusedCalls } from '../../../db/accounts/refusals/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
+import { UNSUBSCRIBE_SLOT } from '../../../db/text/slots.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
@@ -40,6 +41,10 @@ const KEY: Section = {
   code: 'export HELIOGRAPH_KEY=hg_…',
 }
 
+/** What stands for the value of a slot: where the link goes into a header, a send without an address is refused. */
+const sampleOf = (slot: string): string =>
+  slot === UNSUBSCRIBE_SLOT ? 'https://example.com/unsubscribe' : '…'
+
 async function examples(request: TeamRequest, deps: PageDeps): Promise<Section[]> {
   const { team } = request
   const { database } = deps
@@ -58,11 +63,12 @@ async function examples(request: TeamRequest, deps: PageDeps): Promise<Section[]
     },
   ]
   if (template) {
-    const variables = Object.fromEntries(template.slots.map((slot) => [slot, '…']))
+    const variables = Object.fromEntries(template.slots.map((slot) => [slot, sampleOf(slot)]))
     const code = curl(request, '/v1/emails', { ...email, template_id: template.id, variables })
     sections.push({ kind: 'code', title: `Send the template ${template.name}`, code })
   }
-  const [message] = await whatsappTemplatesOfTeam(database, team.id)
+  const messages = await whatsappTemplatesOfTeam(database, team.id)
+  const message = messages.find(({ status, unsupported }) => status === 'approved' && unsupported === null)
   if (message) {
     const parameters = Object.fromEntries(message.slots.map((slot) => [slot, '…']))
     const body = { template_id: message.id, to: ['+15555550101'], parameters }

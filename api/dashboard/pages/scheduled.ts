@@ -111,7 +111,7 @@ export function moveForm(message: Waits, path: string, given: string | undefined
       value: typedOf(due, zone),
     }),
     hidden('zone', zone, true),
-    hidden('due', due, true),
+    hidden('shown', due, true),
   ]
   return formOf(`${path}/move`, 'Move to another time', fields, { folded: true })
 }
@@ -124,12 +124,13 @@ export const scheduledActs = ({ name: channel, path }: Channel, noun: string): T
   }),
   act('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
     const zone = zoneOf(form.get('zone') ?? undefined)
-    const [typed, due] = [form.get('scheduled_at') ?? '', form.get('due') ?? '']
-    // As it was shown: it has no seconds then, nor says which of two it is that clocks show alike.
-    const isKept = isMoment(due) && typed === typedOf(due, zone)
-    const time = isKept ? due : momentOf(typed, zone)
-    if (!isMoment(time)) throw new Refusal('bad_request', 'scheduled_at must be a date and a time')
     const id = params.id
+    const [typed, shown] = [form.get('scheduled_at') ?? '', form.get('shown') ?? '']
+    // The field has no seconds, and an hour that summer time has twice only once: left alone it moves nothing.
+    if (isMoment(shown) && typed === typedOf(shown, zone))
+      return redirect(teamPath(team, path, id), 'Nothing was changed.')
+    const time = momentOf(typed, zone)
+    if (!isMoment(time)) throw new Refusal('bad_request', 'scheduled_at must be a date and a time')
     const { scheduled_at } = await moveScheduled(by, { channel, team_id: team.id, id }, time)
     return redirect(teamPath(team, path, id), `It goes ${momentWords(scheduled_at, zone)}.`)
   }),

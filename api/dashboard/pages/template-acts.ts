@@ -3,6 +3,7 @@
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
+import { keptOr } from '../drawn/lines.ts'
 import type { Actions, Form, Section } from '../drawn/section.ts'
 import { act, compact, field, formOf, press } from '../served/made.ts'
 import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
@@ -40,7 +41,8 @@ export const wholeActions = (
 const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()
 
 const rename = act('editor', '/teams/:team/templates/:id/rename', async (by, request) => {
-  const name = named(request.form)
+  const before = await templateOf(request, by.tx)
+  const name = keptOr(request.form.get('name') ?? '', before.name)
   await renameTemplate(by, request.team.id, request.params.id, name)
   return redirect(templatePath(request), `The template is now called ${name}.`)
 })

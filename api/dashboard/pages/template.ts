@@ -74,6 +74,7 @@ const restoring = (request: TeamRequest, version: string): Cell =>
     sends: { version },
   })
 
+/** @param versions one more than are shown, where there are as many: what changed since then is shown, too. */
 function history(versions: readonly ListedVersion[], template: ShownTemplate, request: TeamRequest): Section {
   const edits = request.team.role !== 'viewer'
   const shown = ({ id, number, created_at, created_by }: ListedVersion, index: number) => {
@@ -88,13 +89,16 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
       Restore: edits && (id === template.version_id ? text('') : restoring(request, id)),
     }
   }
-  return tableOf(versions, shown, { title: 'Versions', wrap: ['Version'], empty: '' })
+  return tableOf(versions.slice(0, MAX_VERSIONS), shown, {
+    ...{ title: 'Versions', wrap: ['Version'], empty: '' },
+    note: versions.length > MAX_VERSIONS ? `The newest ${MAX_VERSIONS}.` : undefined,
+  })
 }
 
 const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) => {
   const { team } = request
   const { template, draft, previewed } = await previewedOf(request, deps, request.query)
-  const versions = await versionsOfTemplate(deps.database, team.id, template.id, MAX_VERSIONS)
+  const versions = await versionsOfTemplate(deps.database, team.id, template.id, MAX_VERSIONS + 1)
   const edits = team.role !== 'viewer'
   const emails = `${teamPath(team, 'emails')}?template=${template.id}`
   return show({

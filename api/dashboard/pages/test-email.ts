@@ -22,7 +22,7 @@ export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Prom
     team.role !== 'viewer' &&
       from.length > 0 &&
       formOf(
-        teamPath(team, 'test-email'),
+        teamPath(team, 'integration', 'test-email'),
         'Send test email',
         [
           field('from', 'From', {
@@ -36,7 +36,7 @@ export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Prom
   ])
 }
 
-const send = post('editor', '/teams/:team/test-email', async ({ team, form }, deps) => {
+const send = post('editor', '/teams/:team/integration/test-email', async ({ team, form }, deps) => {
   const mailbox = parseMailbox(queryParam(form, 'to') ?? '')
   if (!mailbox) throw new Refusal('bad_request', 'to must be an email address')
   const [from, to] = [fromOf(queryParam(form, 'from') ?? ''), formatMailbox(mailbox)]

@@ -215,7 +215,11 @@ async function showOnPage(
   const answer = await answerOf(found.page, looked, dashboard.deps).catch(() => null)
   if (answer?.kind !== 'show') return false
   const notice = { tone: 'bad', text: fault.words } as const
-  const refused = { action: request.path, form: request.form, words: fault.words }
+  const refused = {
+    action: addressWith(request, { [LIST]: undefined }),
+    form: request.form,
+    words: fault.words,
+  }
   sendPage(dashboard, looked, { ...answer, status: fault.status }, { notice, refused })
   return true
 }
@@ -244,7 +248,8 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
       // Nobody is asked who has not signed in: no open page destroys anything.
       const isAsked =
         visit.person && found.page.access !== 'open' && form.has('question') && !form.has('confirmed')
-      const cancel = dashboard.finder.above(request.path)?.path ?? ''
+      const above = dashboard.finder.above(request.path)
+      const cancel = above ? addressWith({ ...request, path: above.path }, {}) : ''
       // Only who may do it is asked, in the frame of its team.
       const handle = async () => show(questionView(request, cancel))
       send(dashboard, visit, await answerOf(isAsked ? { ...found.page, handle } : found.page, visit, deps))

@@ -14,7 +14,10 @@ export type OtherMethod = { allowed: readonly string[] }
 export type Finder = {
   /** @param path after /dashboard. @returns where only its method is wrong, which it takes; null if it is unknown. */
   page(method: string, path: string): Found | OtherMethod | null
-  /** The GET page of this path, else the nearest above it: where the fault of a form is shown. */
+  /**
+   * The page that the forms to this path stand on: the GET page of this path, else the nearest above it. What is a word
+   * in the form's path is no parameter in its page's: `contacts/columns` stands on no contact's page.
+   */
   above(path: string): Found | null
 }
 
@@ -49,9 +52,11 @@ export function createFinder(pages: readonly Page[]): Finder {
     },
     above(path) {
       if (path.split('/', MAX_PATH_PARTS + 1).length > MAX_PATH_PARTS) return null
+      const sent = finder.page('POST', path)
+      const of = sent && 'page' in sent ? sent.page.path : null
       for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
         const found = finder.page('GET', at)
-        if (found && 'page' in found) return found
+        if (found && 'page' in found && (of === null || of.startsWith(found.page.path))) return found
       }
       return null
     },

@@ -49,20 +49,32 @@ function clausesOf(words: string): string[] {
   return clauses.length === 1 ? [words] : clauses.map((clause) => `${headed(clause).replace(/\.$/, '')}.`)
 }
 
-/** A fault that begins with its field's name, spelt as the label spells it: `URL must …`, never `Url must …`. */
+/** Names that nobody would say: `template_id`, `q`. */
+const NO_WORD = /_|^.$/
+
+/**
+ * A fault that begins with its field's name, as the label has it: `URL must …`, never `Url must …`; `Template is
+ * required`, never `Template_id …`. Of a label that begins with the name, no more than that.
+ */
 function spelt(words: string, { name, label }: Field): string {
+  const rest = words.slice(name.length)
+  if (words.slice(0, name.length).toLowerCase() !== name.toLowerCase() || /^\w/.test(rest)) return words
   const head = label.slice(0, name.length)
-  const isName = words.slice(0, name.length).toLowerCase() === head.toLowerCase()
-  return isName && head.toLowerCase() === name.toLowerCase() ? head + words.slice(name.length) : words
+  if (head.toLowerCase() === name.toLowerCase()) return head + rest
+  const [shown = ''] = label.split(/[:(]/)
+  return NO_WORD.test(name) && shown.trim() !== '' ? shown.trim() + rest : words
 }
 
-/** The words of a refusal on a page with these forms, with the names of fields spelt as their labels are. */
+/** The words of a refusal on a page with these forms, with the names of fields as their labels have them. */
 export const wordsOn = (forms: readonly Form[], refused: Refused): string =>
   forms
     .filter(({ action }) => action === refused.action)
-    .reduce((words, { fields }) => {
-      const field = faultyField(fields, { ...refused, words })
-      return field ? spelt(words, field) : words
+    .reduce((said, { fields }) => {
+      const clauses = said.split('; ').map((words) => {
+        const field = faultyField(fields, { ...refused, words })
+        return field ? spelt(words, field) : words
+      })
+      return clauses.join('; ')
     }, refused.words)
 
 function faultsOf(fields: readonly Field[], refused: Refused): Map<string, string> {
@@ -118,6 +130,7 @@ export function formReady<F extends Form & { further?: readonly Field[] | undefi
     ...form,
     action: list && form.method === 'post' ? withList(form.action, list) : form.action,
     ...(again || isSet ? { open: true } : {}),
+    kept: again !== null,
     isPost: form.method === 'post',
     isDanger: form.tone === 'danger',
     fields: ready(form.fields),

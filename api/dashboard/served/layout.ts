@@ -37,6 +37,10 @@ const isForm = (section: Section): section is FormSection => section.kind === 'f
 const hasMain = ({ forms = [], links = [] }: NonNullable<View['actions']>): boolean =>
   forms.some(({ tone }) => tone === undefined) || links.some(({ main }) => main)
 
+/** Whether it has fields whose faults are said on top, too. */
+const isFilled = (section: Section): section is Extract<Section, { kind: 'form' | 'filter' }> =>
+  section.kind === 'form' || section.kind === 'filter'
+
 /** Whether a button beside the title opens it. */
 const isOpened = (section: Section): section is FormSection => isForm(section) && section.folded === true
 
@@ -100,7 +104,7 @@ export const createLayout =
       teamId: team?.id,
       account: team ? `/account?team=${team.id}` : '/account',
       csrf,
-      notice: notice && refused ? { ...notice, text: wordsOn(all.filter(isForm), refused) } : notice,
+      notice: notice && refused ? { ...notice, text: wordsOn(all.filter(isFilled), refused) } : notice,
       alarming: notice?.tone === 'bad',
       suspended: team?.suspended,
       test: team?.test,

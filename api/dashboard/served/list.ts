@@ -15,7 +15,7 @@ const PAGE_SIZE = 50
 
 /** The address of this page with some of its parameters changed; undefined takes one away. */
 export function addressWith(
-  { path, query }: PageRequest,
+  { path, query }: Pick<PageRequest, 'path' | 'query'>,
   changes: Record<string, string | undefined>,
 ): string {
   const changed = new URLSearchParams([...query])

@@ -59,9 +59,13 @@ export const compact = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
 
 /** Cells by their labels; what is not there is left out. */
 type Labelled = Readonly<Record<string, Cell | Falsy>>
+/** The same where labels are not ours: an object would put a number, such as a year, before all others. */
+type Pairs = Iterable<readonly [label: string, cell: Cell | Falsy]>
 
-const thoseOf = (cells: Labelled): { label: string; cell: Cell }[] =>
-  compact(Object.entries(cells).map(([label, cell]) => cell && { label, cell }))
+const thoseOf = (cells: Labelled | Pairs): { label: string; cell: Cell }[] => {
+  const pairs = Symbol.iterator in cells ? (cells as Pairs) : Object.entries(cells)
+  return compact([...pairs].map(([label, cell]) => cell && { label, cell }))
+}
 
 type More<K extends Section['kind'], Own extends string> = Omit<Extract<Section, { kind: K }>, 'kind' | Own>
 
@@ -89,7 +93,7 @@ type Table = Extract<Section, { kind: 'table' }>
  */
 export function tableOf<R>(
   rows: readonly R[],
-  shown: (row: R, index: number) => Labelled,
+  shown: (row: R, index: number) => Labelled | Pairs,
   {
     keyOf,
     wrap = [],

@@ -84,18 +84,26 @@ export const markDomainVerified = (tx: Tx, teamId: string, id: string, now: Date
     update domains set ${isFound(now)}
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 
-/** Stores the key that is to follow a domain's own, in place of an earlier one. @returns null when it is gone. */
+/**
+ * Stores the key that is to follow a domain's own, in place of an earlier one. @param seen the selector of the newest
+ * key that was seen; null: any. @returns null when the domain is gone, or has a newer key.
+ */
 export const putNextKey = (
   tx: Tx,
   teamId: string,
   id: string,
-  key: Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>,
+  {
+    seen,
+    ...key
+  }: Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'> & { seen: string | null },
 ) =>
   tx.maybeOne(sql.type(domainRow)`
     update domains set
       next_dkim_selector = ${key.dkim_selector}, next_dkim_public_key = ${key.dkim_public_key},
       next_dkim_private_key = ${sql.binary(key.dkim_private_key)}
-    where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
+    where team_id = ${teamId} and id = ${id}
+      and (${seen}::text is null or ${seen} = coalesce(next_dkim_selector, dkim_selector))
+    returning ${domainColumns}`)
 
 /**
  * Lets the key that was to follow take the domain's place, and marks the domain verified.

@@ -7,27 +7,36 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { resealCanary } from '../../process/canary.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { changedMeanwhile } from '../../text/mark.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainOrRefusal } from './add.ts'
 import { makeDkimKey, openKey, sealKey } from './dkim.ts'
 import {
   type DomainRow,
+  domainByName,
   lockSealedKeys,
   putNextKey,
   type SealedKeysRow,
   updateSealedKeys,
 } from './domains.sql.ts'
 
-/** Makes a key that will follow the domain's; its record has to be published beside the old one. @throws Refusal. */
+/**
+ * Makes a key that will follow the domain's; its record has to be published beside the old one. @param seen the newest
+ * selector that a page has shown: rotated twice, the record that somebody publishes would be of neither key.
+ * @throws Refusal; invalid_state when there is a newer key than was seen.
+ */
 export async function rekeyDomain(
   { secrets, ...by }: By & { secrets: Secrets },
   teamId: string,
   given: string,
+  { seen = null }: { seen?: string | null } = {},
 ): Promise<DomainRow> {
   const { id, name } = await domainOrRefusal(by.tx, teamId, given)
   const key = await makeDkimKey(secrets, { team_id: teamId, name })
   return by.tx.transaction(async (tx) => {
-    const row = await putNextKey(tx, teamId, id, key)
+    const row = await putNextKey(tx, teamId, id, { ...key, seen })
+    if (!row && (await domainByName(tx, teamId, name)))
+      throw changedMeanwhile('somebody has rotated the key meanwhile')
     if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
     const entry = { team_id: teamId, action: 'domain.rekey', subject: name }
     await record({ ...by, tx }, { ...entry, detail: key.dkim_selector })

@@ -1,5 +1,7 @@
 /** A broadcast as a marketer makes it, on the pages alone: draft, preview, test, start, figures, people, pause, end. */
+
 import { sql } from 'slonik'
+import { asTextTiles } from '../../../api/dashboard/pages/broadcast-ahead.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
@@ -77,13 +79,17 @@ t.test('every field of a step that is at fault says so in one round, the first w
   t.match(fault(message, 'subject'), /^Subject is not a text with/)
   t.match(message.html, /name="from"[^>]* value="Acme &lt;no" required autofocus aria-invalid="true"/)
   t.equal(message.html.match(/ autofocus/g)?.length, 1)
+  const odd = { template_id: '', from: 'Acme <no', reply_to: 'nobody' }
+  const several = textOf((await step('message', 'audience', odd)).html)
+  t.match(several, / Template is required; .*Reply to must be an email address\. /, 'on top')
+  t.notMatch(several, /template_id|reply_to/i, 'fields are called what their labels say')
   const audience = await step('audience', 'when', { 'property.0': 'city', 'op.0': 'in' })
   t.equal(fault(audience, 'topic_ids'), 'Topics: choose at least one.')
   t.match(audience.html, new RegExp(`name="topic_ids" value="${topic}" aria-invalid="true" autofocus`))
   t.match(audience.html, /<fieldset aria-describedby="f\d+-topic_ids-fault">/)
   t.match(audience.html, 'name="property.0" type="text" value="city"', 'what was typed is kept')
   const when = await step('when', 'save', { topic_ids: topic, rate_per_minute: 'many' })
-  t.match(fault(when, 'rate_per_minute'), /^Rate_per_minute must be/)
+  t.match(fault(when, 'rate_per_minute'), /^Emails per minute at most must be a whole number/)
   t.match(when.html, /value="many"[^>]* autofocus aria-invalid="true"/)
 })
 
@@ -215,7 +221,10 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   const more = sink.messages().slice(before)
   t.same(more.flatMap(({ rcpt_to }) => rcpt_to).sort(), ['ben@example.org', 'late@example.org'])
   shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*All recipients 3 Sent 3/)
-  t.equal((await editor.press(`${path}/again`, `${path}/again`)).status, 409)
+  const nobody = await editor.get(`${path}/again`)
+  shows(t, nobody, /0 contacts fit now and have no email of it/)
+  t.notMatch(nobody.html, 'Send to 0 contacts', 'what would be refused is not offered')
+  t.equal((await editor.post(`${path}/again`)).status, 409)
   const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
   for (const action of ['broadcast.create', 'broadcast.test', 'broadcast.start', 'broadcast.again'])
     t.ok(actions.includes(action), action)
@@ -236,7 +245,7 @@ t.test('what is missing before a start is named at once, and a refused start nam
   shows(t, await editor.get(path), /Summer.*at most 60 emails/)
   const odd = await editor.press(`${path}/edit?step=when`, `${path}/edit`, { rate_per_minute: 'many' })
   t.equal(odd.status, 400)
-  shows(t, odd, /rate_per_minute must be a whole number/i)
+  shows(t, odd, /Emails per minute at most must be a whole number/)
   shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer was deleted.')
 })
 
@@ -281,6 +290,17 @@ t.test('a running broadcast is paused, resumed and cancelled; each button names 
   t.equal(late.status, 409)
   shows(t, late, /the broadcast is cancelled/i)
   t.equal((await viewer.post(`${path}/cancel`)).status, 403)
+})
+
+t.test('words about one contact and one value are in the singular', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  await broadcast.emails('single@example.net')
+  await database.query(sql.unsafe`update broadcasts set audience = 1 where id = ${broadcast.id}`)
+  const path = at(`broadcasts/${broadcast.id}`)
+  t.match((await editor.get(path)).html, 'with the 1 contact that is left still to go?')
+  const [tile] = asTextTiles([{ property: 'spent', text: 1, all: 1 }])
+  t.equal(tile?.detail, 'of 1 value: this is not a number')
+  await editor.post(`${path}/cancel`)
 })
 
 t.test('a page says who stopped or resumed its broadcast, and when; or that it did so itself', async (t) => {

@@ -86,6 +86,25 @@ async function journeys(browser: Browser): Promise<void> {
     await page.frameLocator('iframe').getByText('Hi [name]').waitFor()
   })
 
+  t.test('a text that was refused is kept, and not left without a question either', async (t) => {
+    const { page } = await signIn(t)
+    await page.goto(`${here}/templates`)
+    await page.getByText('Create template').first().click()
+    await page.getByLabel('Name').fill('Refused')
+    await page.getByLabel('HTML').fill('<p>{{#broken}}</p>')
+    await submit(page, 'Create template')
+    t.equal(await page.getByLabel('HTML').inputValue(), '<p>{{#broken}}</p>')
+    const left = page.waitForEvent('dialog', { timeout: 10_000 })
+    const link = page.getByRole('link', { name: 'Topics' })
+    link.click().catch(() => {})
+    const dialog = await left.catch(() => null)
+    t.equal(dialog?.type(), 'beforeunload')
+    await dialog?.dismiss()
+    await page.getByLabel('HTML').fill('<p>whole</p>')
+    await submit(page, 'Create template')
+    t.match(await page.locator('#state').innerText(), 'published', 'saved, it is left without one')
+  })
+
   t.test('a key is seen once, and its first use appears', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/keys`)

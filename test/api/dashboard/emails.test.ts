@@ -4,7 +4,7 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { broadcastToken } from '../../../db/messages/emails/broadcast-token.ts'
 import { recordBounce } from '../../support/bounce.ts'
-import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formsTo, framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
@@ -106,7 +106,7 @@ async function pressAll(
   form: Record<string, string> = {},
 ) {
   const { html } = await person.get(`${list}/all?${query}`)
-  const drawn = new RegExp(`<form[^>]*/all/${verb}"[\\s\\S]*?</form>`).exec(html)?.[0] ?? ''
+  const drawn = new RegExp(`<form[^>]*/all/${verb}["?][\\s\\S]*?</form>`).exec(html)?.[0] ?? ''
   const fields = [...drawn.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, ...pair]) => pair)
   const sent = { ...Object.fromEntries(fields), ...form }
   return async () => person.post(`${list}/all/${verb}`, sent)
@@ -463,9 +463,44 @@ t.test('the way back from an email keeps the list’s filter, also after an act 
   t.equal((await editor.post(`${list}/${id}/requeue?list=tag%3Dkept`)).location, link)
 })
 
+t.test('the page of an email that was emptied says so, and offers nothing that is refused', async (t) => {
+  const id = await send({ subject: 'Emptied', text: 'Hi', headers: { 'X-Own': '1' } })
+  await database.query(sql.unsafe`
+    update accepted_emails set html = '', body_text = '', headers = null where id = ${id}`)
+  await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${id}`)
+  for (const view of ['', '?view=text', '?view=headers'])
+    shows(t, await editor.get(`${list}/${id}${view}`), /What this email said is gone: it was emptied for its/)
+  const page = textOf((await editor.get(`${list}/${id}?view=text`)).html)
+  t.notMatch(page, /Send a copy to me|corrected address|already accepted it|without a plain-text part/)
+  t.equal((await editor.post(`${list}/${id}/copy`)).status, 400, 'it would be refused')
+})
+
+t.test(
+  'who goes back from a question, or is refused, stands before what was filtered, not before all',
+  async (t) => {
+    const id = await send({ tags: ['asked'], subject: 'Asked about' })
+    const [page, action] = [`${list}/all?tag=asked`, `${list}/all/delete`]
+    const [drawn = ''] =
+      new RegExp(`action="/dashboard${action}[^"]*"`).exec((await owner.get(page)).html) ?? []
+    const to = drawn.slice('action="/dashboard'.length, -1).replaceAll('&#x3D;', '=')
+    const [form = {}] = formsTo(await owner.get(page), action)
+    const asked = await owner.post(to, { ...form, question: 'Delete 1 email for good?' })
+    t.match(asked.html, `href="/dashboard${list}/all?tag&#x3D;asked">Go back</a>`)
+    const refused = await owner.post(to, { ...form, total: '', confirmed: 'yes' })
+    t.equal(refused.status, 400)
+    shows(t, refused, /Bulk actions: 1 email tag: asked /)
+    const opened = `${list}/${id}?list=tag%3Dasked`
+    const one = await owner.post(`${list}/${id}/delete?list=tag%3Dasked`, { question: 'Delete it?' })
+    t.match(one.html, `href="/dashboard${opened.replaceAll('=', '&#x3D;')}">Go back</a>`)
+  },
+)
+
 t.test('one field finds by address, id, Message-ID or words; two that differ are refused', async (t) => {
   const id = await send({ to: ['only@example.org'], subject: 'Wholly unheard of' })
   for (const q of ['only@example.org', id, `<${id}@example.com>`, 'unheard wholly'])
     shows(t, await editor.get(`${list}?q=${encodeURIComponent(q)}`), 'Wholly unheard of')
-  t.equal((await editor.get(`${list}?q=only@example.org&recipient=other@example.org`)).status, 400)
+  const both = await editor.get(`${list}?q=only@example.org&recipient=other@example.org`)
+  t.equal(both.status, 400)
+  shows(t, both, /Search names another recipient than the field for it: clear one of them/)
+  t.notMatch(textOf(both.html), /Q names/, 'on top, too')
 })

@@ -48,4 +48,6 @@ t.test('a parameter that is no percent-encoded UTF-8, or has a NUL, is nowhere',
 t.test('above a path is the nearest page, which is shown with the fault of a form', async (t) => {
   t.match(finder.above(`/things/a/parts/${ID}/remove`), { path: `/things/a/parts/${ID}` })
   t.equal(finder.above('/nothing/there'), null)
+  t.match(finder.above('/things/a'), { path: '/things/a' })
+  t.equal(finder.above('/things/bulk'), null, 'a word of the form’s path names no thing')
 })

@@ -2,6 +2,7 @@
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
+import { aTemplate, makeTemplate, setStatus } from '../../support/whatsapp.ts'
 
 const service = await startService(t)
 const mainOf = (html: string): string => html.split('<main')[1] ?? ''
@@ -45,6 +46,42 @@ t.test('the key that the requests name is set by a command beside them, to copy'
   const [, asked] = /Bearer \$(\w+)/.exec(html) ?? []
   t.equal(set, asked)
   t.ok(html.indexOf('export ') < html.indexOf('curl '))
+})
+
+/** What the requests of a page would send, by the title above each. */
+const bodiesIn = (html: string): Map<string, unknown> =>
+  new Map(
+    [...html.matchAll(/<h2>([^<]*)<\/h2>(?:(?!<h2>)[\s\S])*?<code>([^<]*)<\/code>/g)].flatMap(
+      ([, title = '', code = '']): [string, unknown][] => {
+        const [, body] = / -d '([\s\S]*)'$/.exec(textOf(code)) ?? []
+        return body === undefined ? [] : [[title, JSON.parse(body)]]
+      },
+    ),
+  )
+
+t.test('a request with a template works as it stands, also where its link goes into a header', async (t) => {
+  const { id, key } = await makeTeam(service, { domain: 'letter.test' })
+  const editor = await signedIn(service, { team: id, role: 'editor' })
+  const made = await editor.post(`/teams/${id}/templates`, {
+    name: 'Letter',
+    html: '<p>{{name}}</p>',
+    text: '',
+  })
+  await editor.post(`${made.location}/list-unsubscribe`, { wanted: 'yes' })
+  const body = bodiesIn((await editor.get(`/teams/${id}/integration`)).html).get('Send the template Letter')
+  t.match(await service.call('POST', '/v1/emails', { key, body }), { status: 201 })
+})
+
+t.test('a request names a WhatsApp template that can be sent, or none', async (t) => {
+  const { id, key } = await makeTeam(service, { domain: 'chat.test' })
+  const viewer = await signedIn(service, { team: id, role: 'viewer' })
+  const bodies = async () => bodiesIn((await viewer.get(`/teams/${id}/integration`)).html)
+  const first = await makeTemplate(service, id)
+  await setStatus(service, id, first.id, 'rejected')
+  t.notMatch([...(await bodies()).keys()].join(), 'WhatsApp')
+  await makeTemplate(service, id, aTemplate({}, { name: 'second' }))
+  const body = (await bodies()).get('Send the WhatsApp template second')
+  t.match(await service.call('POST', '/v1/whatsapp/messages', { key, body }), { status: 201 })
 })
 
 t.test('test recipients are named: to copy in a test team, and of a live one where they work', async (t) => {

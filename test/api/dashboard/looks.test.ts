@@ -3,6 +3,7 @@
  * (test/support/looks.ts says what is looked at, and how its pictures are taken).
  */
 import type { Browser } from 'playwright-core'
+import { record } from '../../../db/accounts/audit/record.ts'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { chooseContactColumns } from '../../../db/audience/contacts/columns.ts'
@@ -14,7 +15,17 @@ import {
   anUploadedImport,
   broadcastsAtEveryState,
 } from '../../support/lived-in-progress.ts'
-import { ask, isFramed, isWanted, lookAt, lookOver, pathsWith, redActs, WIDE } from '../../support/looks.ts'
+import {
+  ask,
+  BEYOND,
+  isFramed,
+  isWanted,
+  lookAt,
+  lookOver,
+  pathsWith,
+  redActs,
+  WIDE,
+} from '../../support/looks.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
@@ -108,6 +119,24 @@ async function looks(browser: Browser): Promise<void> {
         await isAccessible(t, page, `${path} in the dark for ${who}`)
       }
     })
+
+  t.test('a name that is one long word makes neither a page nor a table wider than its window', async (t) => {
+    const name = 'Donaudampfschifffahrtsgesellschaft'.repeat(5)
+    const id = await create({ name })
+    await record(by, { team_id: team.id, action: 'broadcast.update', subject: name, detail: id })
+    const { page } = await signInWith(browser, service, { t, team: team.id })
+    for (const path of [`broadcasts/${id}`, `broadcasts/${id}/edit?step=audience`, 'audit', 'broadcasts'])
+      for (const width of [1_280, 320]) {
+        await page.setViewportSize({ width, height: 800 })
+        await page.goto(`${home}${inTeam}/${path}`)
+        await fits(t, page, `${path} at ${width} px`)
+        t.strictSame(await page.evaluate(BEYOND), [], `${path} at ${width} px: tables`)
+      }
+    await page.setViewportSize(WIDE)
+    await page.goto(`${home}/operator/teams`)
+    const heights = await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.clientHeight))
+    t.ok(Math.max(...heights) <= 45, `a row of a list is one line: ${heights}`)
+  })
 
   t.test('nothing lies over a notice on a page that keeps itself up to date', async (t) => {
     const stopped = await makeTeam(service)

@@ -240,6 +240,12 @@ t.test('parked reports are shown by reason, tried again and dropped, one or many
     await operator.get('/operator/reports?reason=unreadable'),
     '/operator/reports/drop',
   )
+  const [filtered, drop] = ['/operator/reports?reason=ours', '/operator/reports/drop?reason=ours']
+  const single = await operator.get(filtered)
+  shows(t, single, /Try 1 report again Drop 1 report /)
+  t.match(single.html, `action="/dashboard${drop.replace('=', '&#x3D;')}"`)
+  const asked = await operator.post(drop, { question: 'Drop 1 report?' })
+  t.match(asked.html, `href="/dashboard${filtered.replace('=', '&#x3D;')}">Go back<`, 'to what was filtered')
   const later = await park('unreadable')
   await parkIt(waiting, 'unreadable')
   await operator.post('/operator/reports/drop', counted)

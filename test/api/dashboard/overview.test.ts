@@ -63,12 +63,13 @@ t.test('the last day is drawn by the hour, in the reader’s time, each channel 
     insert into hourly_figures (team_id, channel, hour, status, count)
     select ${team.id}, channel, h, status, n from (values
       ('email', ${hour}, 'delivered', 1200), ('email', ${hour}, 'sent', 30), ('email', ${hour} - ${day}, 'bounced', 7),
+      ('email', ${hour} - ${day}, 'complained', 2),
       ('email', ${hour} - ${day} - interval '1 hour', 'bounced', 90),
       ('whatsapp', ${hour}, 'failed', 3)) as f (channel, h, status, n)`)
   const page = await overviewOf(team)
-  t.match(page, /Emails of the last 24 hours delivered 1,200 sent 30 waiting 0 bounced 7 /)
+  t.match(page, /Emails of the last 24 hours delivered 1,200 sent 30 waiting 0 bounced 7 complained 2 /)
   t.match(page, /WhatsApp messages of the last 24 hours delivered 0 sent 0 waiting 0 failed 3 /)
-  t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced All /)
+  t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced complained All /)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   owner.cookies.set('heliograph-zone', 'Asia/Kolkata')
   const { html } = await owner.get(`/teams/${team.id}`)
@@ -179,6 +180,8 @@ t.test('a copy of the database is shown to teams and operators, and one press re
   shows(t, await viewer.get(message), 'Its queue is paused: the database was restored or copied')
   shows(t, await operator.get(first), words)
   shows(t, await operator.get(queues), /Resume all .*deliver-webhook, paused restored/)
+  const asked = await operator.post('/operator/queues/restored', { question: 'Resume?' })
+  t.match(asked.html, /<a href="\/dashboard\/operator\/queues">Go back</, 'the way back leads to the queues')
   const pressed = await operator.post('/operator/queues/restored')
   t.equal(pressed.status, 303)
   for (const page of [
@@ -194,7 +197,7 @@ t.test('the chart shows what was accepted at once', async (t) => {
   const team = await makeTeam(service)
   t.notMatch(await overviewOf(team), 'By day (UTC)')
   await send(team)
-  t.match(await overviewOf(team), /By day \(UTC\) .* 0 0 1 0 1/)
+  t.match(await overviewOf(team), /By day \(UTC\) .* 0 0 1 0 0 1/)
   t.notMatch(await overviewOf(team), 'WhatsApp messages of the last 30 days')
   await sendWhatsapp(team)
   t.match(await overviewOf(team), /WhatsApp messages of the last 30 days .* By day \(UTC\) .* 0 0 1 0 1/)
@@ -224,7 +227,7 @@ t.test('the first steps stay until all are done, the first email and the colleag
   t.strictSame(await left(), ['Send a test email', 'Invite a colleague'])
   const integration = `/teams/${team.id}/integration`
   t.match(await owner.get(integration), { html: '<option value="hello@steps.test"' })
-  const sent = await owner.post(`/teams/${team.id}/test-email`, { from: 'hello@steps.test', to: owner.email })
+  const sent = await owner.post(`${integration}/test-email`, { from: 'hello@steps.test', to: owner.email })
   shows(t, await owner.get(sent.location ?? ''), /A test email from Heliograph .*To .*owner/)
   t.strictSame(await left(), ['Invite a colleague'])
   t.match(await owner.get(`/teams/${team.id}`), { html: 'Emails of the last 7 days' })
@@ -247,7 +250,7 @@ t.test('who works alone is asked to invite somebody for a week after the first e
 
 t.test('a test email is for editors, and only from a verified domain', async (t) => {
   const team = await makeTeam(service, { domain: 'trial.test' })
-  const path = `/teams/${team.id}/test-email`
+  const path = `/teams/${team.id}/integration/test-email`
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   t.notMatch((await viewer.get(`/teams/${team.id}/integration`)).html, 'test-email')
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
@@ -257,6 +260,8 @@ t.test('a test email is for editors, and only from a verified domain', async (t)
     { from: '', to: 'a@example.org' },
   ])
     t.match((await editor.post(path, form)).status, /4\d\d/)
+  const { html } = await editor.post(path, { from: 'hello@trial.test', to: 'ana@example' })
+  t.match(html, /<details class="act" open>(?:(?!<\/details>)[\s\S])*value="ana@example"/, 'what was typed')
   t.notMatch(await overviewOf(team), 'Emails of the last 7 days')
 })
 

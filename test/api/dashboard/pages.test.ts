@@ -272,10 +272,18 @@ t.test('an editor chooses the columns of the contacts’ list for everybody', as
   t.match((await chooser.get(path)).html, />\s*plan\nno longer there<\/textarea>/)
   t.notMatch((await reader.get(path)).html, 'Save columns')
   t.match(await reader.post(`${path}/columns`, { columns: 'city' }), { status: 403 })
-  shows(t, await choose('a\nb\nc\nd\ne'), /Columns must be at most 4/)
+  const many = await choose('a\nb\nc\nd\ne')
+  shows(t, many, /Columns must be at most 4/)
+  t.match(
+    many.html,
+    /<details class="act" open>(?:(?!<\/details>)[\s\S])*>\na\nb\nc\nd\ne<\/textarea>/,
+    'what was typed',
+  )
   shows(t, await choose('x'.repeat(129)), /Columns must have at most 128 characters each/)
   await choose('name\ncity\nplan')
   shows(t, await reader.get(path), /Status Address name city plan Added .* Ana Graz gold/)
+  await choose('2024\nname\n7')
+  shows(t, await reader.get(path), /Status Address 2024 name 7 Added/)
   await choose('')
   shows(t, await reader.get(path), /Status Address (name|city|plan) (name|city|plan) Topics Added/)
 })
@@ -329,6 +337,16 @@ t.test('a domain is added, its records are compared with DNS, and once there it 
     /is verified: you can send from it.*mail\.example\.net verified Ready: you can send from it/,
   )
   shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'was removed')
+})
+
+t.test('a DKIM key is rotated once by presses that were asked about the same one', async (t) => {
+  const page = (await owner.post(at('domains'), { name: 'rotated.test' })).location ?? ''
+  const form = { ...formTo((await owner.get(page)).html, `${page}/rekey`), confirmed: 'yes' }
+  const presses = await Promise.all([1, 2].map(() => owner.post(`${page}/rekey`, form)))
+  t.strictSame(presses.map(({ status }) => status).sort(), [303, 409])
+  const refused = presses.find(({ status }) => status === 409)
+  if (refused) shows(t, refused, /Somebody has rotated the key meanwhile: look at it, then decide again/)
+  t.equal((await owner.press(page, `${page}/rekey`)).status, 303)
 })
 
 t.test('a key is shown once, works, and is revoked', async (t) => {

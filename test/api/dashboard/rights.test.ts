@@ -296,6 +296,7 @@ t.test('every change to people leaves a line', async (t) => {
       .sort(),
     ['login.link', 'login.link', 'member.add', 'member.add', 'member.end_sessions', 'member.remove'],
   )
+  shows(t, await owner.get(`/teams/${team.id}/audit`), ' Signed a person out of the team ')
 })
 
 t.test('a sign-in link leads to PUBLIC_URL, whatever host a request names', async (t) => {

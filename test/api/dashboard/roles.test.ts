@@ -7,6 +7,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
+import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { type Seen, shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { RIGHTS, rightOf } from '../../support/page-rights.ts'
 import { makeTeam, world } from '../../support/service.ts'
@@ -121,7 +122,14 @@ t.test('a question is asked in its team’s frame, and only of those who may do 
 
 t.test('people of a suspended team look at whatever their role opens, and change nothing', async (t) => {
   const by = { tx: service.database, now: new Date(), actor: 'cli' }
+  const made = await service.database.transaction((tx) =>
+    createTopic({ ...by, tx }, team.id, { name: 'News' }),
+  )
   await service.database.transaction((tx) => suspendTeam({ ...by, tx }, team.id))
+  // Where a search, and the audit trail, lead to.
+  const topic = await people.owner.get(`/teams/${team.id}/topics/${made.id}`)
+  shows(t, topic, /News 0 contacts are subscribed/)
+  t.notMatch(topic.html, /Rename topic|Delete topic/)
   for (const page of PAGES.filter(({ path }) => path.startsWith('/teams/:team')))
     for (const who of ['viewer', 'editor', 'owner'] as const) {
       const may = page.method === 'GET' && MAY[rightOf(page) ?? 'operator'].includes(who)

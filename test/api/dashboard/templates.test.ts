@@ -248,6 +248,18 @@ t.test('an earlier version is restored as a new one', async (t) => {
   t.notMatch((await viewer.get(path)).html, /\/restore"/)
 })
 
+t.test('of many versions the newest are listed, and only the very first is called that', async (t) => {
+  const path = await makeTemplate('Often', '<p>1</p>')
+  await database.query(sql.unsafe`
+    insert into template_versions (team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_by, created_at)
+    select team_id, uuidv7(make_interval(secs => n - 3600)), template_id, html || n, body_text, slots, list_unsubscribe,
+      created_by, created_at from template_versions, generate_series(1, 50) n where template_id = ${idOf(path)}`)
+  const page = await viewer.get(path)
+  shows(t, page, /Versions The newest 50\. .*v51 .*v2 .*What changed/)
+  t.notMatch(textOf(page.html), /v1 |The first one/)
+  shows(t, await viewer.get(await makeTemplate('Once', '<p>1</p>')), /v1 .*The first one/)
+})
+
 t.test('List-Unsubscribe headers are turned on and off as a new version; a draft stays', async (t) => {
   const path = await makeTemplate('Letter', '<p>Hi</p>')
   await draft(editor, path, '<p>Dear</p>')

@@ -2,12 +2,13 @@
 
 import { sql } from 'slonik'
 import { EVERY_TYPE } from '../../../api/dashboard/pages/webhooks/parts.ts'
+import { contactColumnsOf } from '../../../db/accounts/teams/teams.sql.ts'
 import { addEndpoint, showEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { livedIn } from '../../support/lived-in.ts'
-import { startService } from '../../support/service.ts'
+import { anEmail, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const service = await startService(t, { publicUrl: 'http://localhost' })
@@ -63,6 +64,9 @@ const endpoint = await database.transaction((tx) =>
 await database.query(sql.unsafe`
   update template_versions set html = replace(html, E'\n', E'\r\n') || E'\r\n\n ', body_text = E'\n one\r\ntwo\rthree '
   where team_id = ${team.id}`)
+await database.query(
+  sql.unsafe`update templates set name = ' Invoice  reminder ' where id = ${lived.template}`,
+)
 await database.query(sql.unsafe`
   update template_drafts set html = replace(html, E'\n', E'\r\n'), body_text = E'\n one\r\ntwo' where team_id = ${team.id}`)
 await database.query(sql.unsafe`
@@ -94,6 +98,11 @@ const FORMS = [
     path: at('templates', lived.template, 'draft'),
     table: 'template_drafts',
   },
+  {
+    page: at('templates', lived.template),
+    path: at('templates', lived.template, 'rename'),
+    table: 'templates',
+  },
   { page: `/operator/teams/${team.id}`, path: `/operator/teams/${team.id}/plan`, table: 'subscriptions' },
 ]
 
@@ -106,6 +115,31 @@ t.test('saving what a page shows changes no row', async (t) => {
     t.equal(answer.status, 303, `${path}: ${answer.html.slice(0, 400)}`)
     t.strictSame(await rowsOf(table), before, path)
   }
+})
+
+t.test(
+  'columns that the list has chosen by itself stay its own choice, and names keep their blanks',
+  async (t) => {
+    const columns = () => contactColumnsOf(database, team.id)
+    const save = (changes = {}) => owner.press(at('contacts'), at('contacts', 'columns'), changes)
+    t.equal((await save()).status, 303)
+    t.equal(await columns(), null)
+    await save({ columns: '" name "\r\ncity' })
+    t.strictSame(await columns(), [' name ', 'city'])
+    await save()
+    t.strictSame(await columns(), [' name ', 'city'])
+    await save({ columns: '' })
+    t.equal(await columns(), null)
+  },
+)
+
+t.test('a time to send at is left to the millisecond where nobody has typed another', async (t) => {
+  const scheduled_at = new Date(Date.now() + 3_600_123).toISOString()
+  const { body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail({ scheduled_at }) })
+  const page = at('emails', body.id)
+  const pressed = await owner.press(page, `${page}/move`)
+  t.equal(pressed.status, 303)
+  t.match((await owner.get(page)).html, `<time datetime="${scheduled_at}"`)
 })
 
 t.test('changing one thing changes that one alone', async (t) => {

@@ -118,8 +118,11 @@ document.addEventListener('submit', ({ target, submitter }) => {
 })
 addEventListener('pageshow', () => document.querySelectorAll('[aria-busy]').forEach(release))
 
-/** An editor's text is not left by mistake: what is sent elsewhere than into a frame leaves it on purpose. */
-let unsaved = null
+/**
+ * An editor's text is not left by mistake, nor one that was refused: what is sent elsewhere than into a frame leaves it
+ * on purpose.
+ */
+let unsaved = document.querySelector('form[data-kept]:has(textarea.code)')
 document.addEventListener('input', ({ target }) => {
   if (target.matches('textarea.code')) unsaved = target.form
 })

@@ -13,7 +13,7 @@ import type { Form } from '../../drawn/section.ts'
 import { asActor } from '../../served/act.ts'
 import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
 import { defineFilter, oneOf, search } from '../../served/filter.ts'
-import { idParam, pageById, queryParam } from '../../served/list.ts'
+import { addressWith, idParam, pageById, queryParam } from '../../served/list.ts'
 import { act, compact, factsOf, get, hidden, press, tableOf } from '../../served/made.ts'
 import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
@@ -25,8 +25,9 @@ const filter = defineFilter({ provider: oneOf('From', PROVIDERS), reason: search
 
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
 function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
-  const many = plural(counted.most, 'report')
-  return press(`${PATH}/${verb}`, verb === 'replay' ? `Try all ${many} again` : `Drop all ${many}`, {
+  const many = counted.most === 1 ? '1 report' : `all ${plural(counted.most, 'report')}`
+  const action = addressWith({ path: `${PATH}/${verb}`, query: filter.set(query) }, {})
+  return press(action, verb === 'replay' ? `Try ${many} again` : `Drop ${many}`, {
     fields: [
       ...filter.names.map((name) => hidden(name, queryParam(query, name) ?? '')),
       ...countedFields(counted),
