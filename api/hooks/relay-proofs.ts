@@ -12,13 +12,15 @@ import { jsonOf, utf8Text } from '../../db/text/strings.ts'
 import { sameSecret } from '../http/auth.ts'
 
 /** A post whose body has not been read yet. */
-type RelayPost = { headers: IncomingHttpHeaders; bytes(limit?: number): Promise<Buffer>; now: Date }
+type RelayPost = { headers: IncomingHttpHeaders; bytes(limit: number): Promise<Buffer>; now: Date }
 
 /** The events of a post, each as JSON. @throws Refusal unauthorized */
 export type RelayProof = (post: RelayPost) => Promise<readonly string[]>
 
 /** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
 const MAX_UNPROVED_BYTES = 1024 * 1024
+/** Other relays post at most a few hundred kilobytes of events at once. */
+const MAX_POST_BYTES = 3 * 1024 * 1024
 /** How old a signed post may be. */
 const MAX_AGE_MS = 86_400_000
 
@@ -74,7 +76,7 @@ const bySendgrid = (secret: string): RelayProof => {
     const [signature, timestamp] = [headers[`${HEADER}-signature`], headers[`${HEADER}-timestamp`]]
     if (key === null || typeof signature !== 'string' || typeof timestamp !== 'string') throw notGenuine()
     assertRecent(timestamp, now)
-    const body = await bytes()
+    const body = await bytes(MAX_POST_BYTES)
     const signed = Buffer.concat([Buffer.from(timestamp), body])
     if (!verify('sha256', signed, key, Buffer.from(signature, 'base64'))) throw notGenuine()
     return eventsIn(parsed(body))
@@ -105,7 +107,7 @@ const bySecret =
   async ({ headers, bytes }) => {
     const given = credentialIn(headers.authorization)
     if (given === null || !sameSecret(given, secret)) throw notGenuine()
-    return eventsIn(parsed(await bytes()))
+    return eventsIn(parsed(await bytes(MAX_POST_BYTES)))
   }
 
 export const RELAY_PROOFS: Record<Relay, (secret: string) => RelayProof> = {

@@ -2,6 +2,7 @@
  * Bodies on their way in: how many bytes of them a process holds, and where and in whose turn they are parsed.
  * Promises:
  * - bodies cannot fill the memory: one waits for room before it is read, and gets 503 `unavailable` when none comes;
+ * - strangers never take the room of the largest body of somebody who has proved who they are;
  * - no team's parsing keeps the others waiting: what takes long is parsed in a thread, one body of each team at a time,
  *   and a rest follows it;
  * - of bodies that are refused a few at a time are read to their end, so that their clients live to see why.
@@ -17,10 +18,13 @@ import { discard, readBytes, readJsonBytes, readPieces } from './read-body.ts'
 
 const MIB = 1024 * 1024
 /**
- * What a process holds of one owner's bodies and of all together, in bytes, and how long one waits for room, in
- * milliseconds: its socket is not read meanwhile. On its way to the database a body takes several times its size.
+ * What a process holds of one owner's bodies, of all whose senders have proved nothing, and of all together, in bytes,
+ * and how long one waits for room, in milliseconds: its socket is not read meanwhile. On its way to the database a body
+ * takes several times its size. However many strangers send at once, there is room for a body of any size.
  */
-export const BODY_BUDGET = { ofOne: 12 * MIB, inAll: 20 * MIB, patience: 25_000 }
+export const BODY_BUDGET = { ofOne: 12 * MIB, unproved: 7 * MIB, inAll: 20 * MIB, patience: 25_000 }
+/** Who owns the room of bodies whose senders have proved nothing, all together. */
+const STRANGERS = 'strangers'
 /** How long what was read waits for its parsing, in milliseconds. */
 const PARSE_WAIT_MS = 10_000
 /** Bodies of more bytes leave room for others: a part of each bound is all that they may fill. */
@@ -60,20 +64,24 @@ export type Body = {
   letGo(): void
 }
 
+/** Whose bodies count together and are parsed in turn; those of all who have proved nothing count together. */
+export type Owner = { name: string; isProved: boolean }
+
 export type Bodies = {
-  /** Does the work of a request, which may read its body. @param owner whose bodies count together. */
-  during<T>(owner: string, request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T>
+  /** Does the work of a request, which may read its body. */
+  during<T>(owner: Owner, request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T>
 }
 
 /** Counts the bytes that are held, by owner. What finds no room waits; a small body takes what a large one cannot. */
-function createBudget({ ofOne, inAll, patience }: typeof BODY_BUDGET) {
+function createBudget({ ofOne, unproved, inAll, patience }: typeof BODY_BUDGET) {
   const held = new Map<string, number>()
   const waiting = new Set<() => void>()
   let all = 0
   const take = (owner: string, bytes: number): boolean => {
     const part = bytes > SMALL_BODY_BYTES ? LARGE_BODIES_SHARE : 1
     const own = (held.get(owner) ?? 0) + bytes
-    if (bytes > 0 && (own > ofOne * part || all + bytes > inAll * part)) return false
+    const most = owner === STRANGERS ? unproved : ofOne
+    if (bytes > 0 && (own > most * part || all + bytes > inAll * part)) return false
     held.set(owner, own)
     all += bytes
     return true
@@ -197,8 +205,8 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
   const parse = createParsing(parser)
   const discarding = createKeyedSemaphore(DISCARDED_AT_ONCE)
   return {
-    async during(owner, request, work) {
-      const account = budget.open(owner)
+    async during({ name: owner, isProved }, request, work) {
+      const account = budget.open(isProved ? owner : STRANGERS)
       const read = async (route: Taking): Promise<unknown> => {
         const bytes = await readJsonBytes(request, account)
         const body = await parse(owner, jsonOf(route), bytes)

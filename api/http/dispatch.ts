@@ -143,7 +143,8 @@ async function answerOf<D extends HttpDeps>(found: Found<D>, deps: D, ctx: Conte
   const now = deps.clock()
   const log = deps.log.child({ request_id: ctx.state.id })
   if (route.access === 'public') {
-    return deps.bodies.during(route.path, ctx.req, async (body) =>
+    const owner = { name: route.path, isProved: route.readsProved ?? false }
+    return deps.bodies.during(owner, ctx.req, async (body) =>
       route.handle(await requestOf(found, ctx, { body, now }), { ...deps, log }),
     )
   }
@@ -156,7 +157,7 @@ async function answerOf<D extends HttpDeps>(found: Found<D>, deps: D, ctx: Conte
   ctx.state.caller = key === null ? { team_id } : { team_id, key }
   authorize(principal, route.access)
   const database = inTurn(deps, team_id, route)
-  return deps.bodies.during(team_id, ctx.req, async (body) =>
+  return deps.bodies.during({ name: team_id, isProved: true }, ctx.req, async (body) =>
     route.handle({ ...(await requestOf(found, ctx, { body, now })), principal }, { ...deps, log, database }),
   )
 }

@@ -73,6 +73,8 @@ type Declared<B, Q> = {
 /** Anybody may call it; a hook proves its caller itself. `D`: what its handler works with. */
 export type PublicRoute<D, B = unknown, Q = unknown> = Declared<B, Q> & {
   access: 'public'
+  /** Its handler reads no body before its caller has proved who it is. */
+  readsProved?: true
   handle(request: Request<B, Q>, deps: D): Promise<Answer>
 }
 

@@ -95,7 +95,9 @@ const part = `${LARGEST_PART / MIB} MiB each`
 const body = `${MAX_BODY_BYTES / MIB} MiB`
 const json = `${MAX_JSON_BYTES / 1_024} KiB`
 const [strings, values] = [whole(MAX_JSON_STRINGS), whole(MAX_JSON_VALUES)]
-const [ofOne, inAll] = [`${BODY_BUDGET.ofOne / MIB} MiB of one team`, `${BODY_BUDGET.inAll / MIB} MiB of all`]
+const held = (bytes: number, whose: string): string => `${bytes / MIB} MiB of ${whose}`
+const { ofOne, unproved, inAll, patience } = BODY_BUDGET
+const atOnce = `${held(ofOne, 'one team')}, ${held(unproved, 'all who have proved nothing')}, ${held(inAll, 'all')}`
 
 /** What each document says, with the figures that are enforced. */
 const SAID: readonly (readonly [name: string, text: string, said: readonly string[]])[] = [
@@ -107,7 +109,7 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
       `| recipients | ${to} per email, \`to\`, \`cc\` and \`bcc\` together; ${numbers} per WhatsApp message |`,
       `| attachments | ${limit('NewEmail.attachments', 'maxItems')} per email;`,
       `| body | ${body}; ${strings} strings (keys too), arrays and objects; ${values} values:`,
-      `| bodies at once | ${ofOne}, ${inAll} in a process; 503 after ${BODY_BUDGET.patience / 1_000} s`,
+      `| bodies at once | ${atOnce} in a process; 503 after ${patience / 1_000} s`,
       `| html and text | ${part},`,
       `| subject | ${subject}, one line |`,
       `| tags | ${tags} of ${tag} characters |`,

@@ -14,7 +14,7 @@ import type { Context, Middleware } from 'koa'
 import { type Role, reaches } from '../../../db/accounts/people/roles.ts'
 import { noteUse, type Person, personOfSession } from '../../../db/accounts/people/sign-in.ts'
 import { Refusal } from '../../../db/errors.ts'
-import type { Body } from '../../http/bodies.ts'
+import type { Body, Owner } from '../../http/bodies.ts'
 import { readQuery } from '../../http/forms.ts'
 import { type Assets, readAssets } from '../drawn/assets.ts'
 import { BASE } from '../drawn/base.ts'
@@ -225,7 +225,10 @@ async function showOnPage(
 }
 
 /** Whose forms count together: a person's own; those of all who have not signed in. */
-const ownerOf = ({ person }: Visit): string => (person ? `dashboard:${person.user_id}` : 'dashboard')
+const ownerOf = ({ person }: Visit): Owner => ({
+  name: person ? `dashboard:${person.user_id}` : 'dashboard',
+  isProved: person !== null,
+})
 
 async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMethod | null): Promise<void> {
   const { ctx, request } = visit

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { createApp } from '../../../api/app.ts'
-import { createBodies } from '../../../api/http/bodies.ts'
+import { BODY_BUDGET, createBodies } from '../../../api/http/bodies.ts'
 import { createParser } from '../../../api/http/parser.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { linkFor } from '../../../db/accounts/people/members.ts'
@@ -187,7 +187,7 @@ t.test('a field that takes several values refuses more than it could take', asyn
 t.test('forms that come in at once are bounded by person: past it 503, and nobody else waits', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000, patience: 200 })
+  const bodies = createBodies(parser, { ...BODY_BUDGET, ofOne: 300_000, patience: 200 })
   const small = { ...service, base: await listen(t, createApp({ ...service.deps, bodies })) }
   const [busy, other] = await Promise.all(
     ['busy', 'other'].map((name) =>

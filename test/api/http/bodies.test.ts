@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp, ROUTES } from '../../../api/app.ts'
-import { createBodies, type Taking } from '../../../api/http/bodies.ts'
+import { BODY_BUDGET, createBodies, type Taking } from '../../../api/http/bodies.ts'
 import { type BodyShape, parseBody } from '../../../api/http/input.ts'
 import { createParser } from '../../../api/http/parser.ts'
+import { MAX_BODY_BYTES } from '../../../api/http/read-body.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { portOf } from '../../support/port.ts'
 import { anEmail, type Call, caller, listen, world } from '../../support/service.ts'
@@ -15,6 +16,8 @@ import { until } from '../../support/worker.ts'
 const { service, team } = await world(t)
 const { call } = service
 
+const MIB = 1024 * 1024
+const TEAM = { name: 'a team', isProved: true }
 const SIGNED = { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` }
 
 /** Begins a post whose body does not end, on a connection that could be used again. */
@@ -34,7 +37,7 @@ function beginUpload(t: Test, url: string, bytes: number): ClientRequest {
 t.test('bodies that come in at once are bounded: past it 503, until some break off', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000, patience: 200 })
+  const bodies = createBodies(parser, { ...BODY_BUDGET, unproved: 300_000, patience: 200 })
   const base = await listen(t, createApp({ ...service.deps, bodies }))
   const url = `${base}/hooks/whatsapp`
   const stalled = [beginUpload(t, url, 200_000), beginUpload(t, url, 200_000)]
@@ -55,6 +58,24 @@ t.test('bodies that come in at once are bounded: past it 503, until some break o
   t.equal(status, 401)
 })
 
+t.test('strangers, at whatever doors, leave room for the largest body of a team', async (t) => {
+  const parser = { parse: async () => {}, close: async () => {} }
+  const bodies = createBodies(parser, { ...BODY_BUDGET, patience: 200 })
+  const server = createServer(async ({ url = '' }, response) => {
+    const owner = { name: url, isProved: url === '/team' }
+    const taken = bodies.during(owner, response.req, async ({ bytes }) => (await bytes()).length)
+    response.end(await taken.then(String, ({ code }) => code))
+  })
+  const base = `http://127.0.0.1:${await portOf(t, server)}`
+  const doors = ['/a', '/b', '/c', '/d', '/e', '/f']
+  const strangers = doors.map((door) => beginUpload(t, `${base}${door}`, 3 * MIB))
+  const answers = strangers.map((stranger) => once(stranger, 'response') as Promise<[IncomingMessage]>)
+  const [refused] = await Promise.race(answers)
+  t.equal((await refused.toArray()).toString(), 'unavailable')
+  const largest = { method: 'POST', body: new Uint8Array(MAX_BODY_BYTES) }
+  t.equal(await (await fetch(`${base}/team`, largest)).text(), String(MAX_BODY_BYTES))
+})
+
 t.test('two refused bodies at a time are read to their end, so that their clients live', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
@@ -62,7 +83,7 @@ t.test('two refused bodies at a time are read to their end, so that their client
   const coming = new Set<IncomingMessage>()
   const server = createServer(async (request, response) => {
     coming.add(request)
-    await bodies.during('a team', request, ({ bytes }) => bytes(1_000)).catch(() => {})
+    await bodies.during(TEAM, request, ({ bytes }) => bytes(1_000)).catch(() => {})
     response.end(String(coming.delete(request)))
   })
   const url = `http://127.0.0.1:${await portOf(t, server)}`
@@ -113,7 +134,7 @@ t.test('bodies that are long, or heavy by route, are parsed in the thread, other
       body: shape,
       ...(request.url === '/heavy' ? { heavy: true } : {}),
     }
-    response.end(await bodies.during('a team', request, ({ parsed }) => parsed(route as Taking)))
+    response.end(await bodies.during(TEAM, request, ({ parsed }) => parsed(route as Taking)))
   })
   const url = `http://127.0.0.1:${await portOf(t, server)}`
   const where = async (path: string, bytes: number) => {
@@ -140,7 +161,7 @@ t.test('calls of many items are heavy: they are what takes long for its length',
 t.test('a body waits for room, a small one finds it beside large ones', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  const bodies = createBodies(parser, { ofOne: 400_000, inAll: 400_000, patience: 60_000 })
+  const bodies = createBodies(parser, { ofOne: 400_000, unproved: 400_000, inAll: 400_000, patience: 60_000 })
   const base = await listen(t, createApp({ ...service.deps, bodies }))
   const stalled = beginUpload(t, `${base}/hooks/whatsapp`, 300_000)
   await until('it is held', async () => {
@@ -167,7 +188,7 @@ t.test('a bulk call that waits for its worker leaves its room to the next one', 
   t.teardown(parser.close)
   // The thread's start is not what the calls wait for.
   await parser.parse({ method: 'POST', path: '/v1/contacts/bulk' }, Buffer.from('{"contacts":[]}'))
-  const bodies = createBodies(parser, { ofOne: 120_000, inAll: 120_000, patience: 2_500 })
+  const bodies = createBodies(parser, { ...BODY_BUDGET, ofOne: 120_000, patience: 2_500 })
   const base = await listen(t, createApp({ ...service.deps, bodies, upsertWait: 6_000 }))
   const contacts = Array.from({ length: 1_000 }, (_, at) => ({ email: `${'x'.repeat(60)}${at}@example.com` }))
   const upsert = () => caller(base)('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts } })
