@@ -2,17 +2,27 @@ with change as (
   select e.team_id, e.id, case when array_position($1::text[], c.status) > array_position($2::text[],
     e.status) then c.status else e.status end as status, coalesce(e.provider_message_id,
     c.provider_message_id) as provider_message_id, coalesce(e.size_kb, c.size_kb) as size_kb, case
-    when c.kind = 'none left' then null when c.kind = 'an attempt'
-    and e.provider_message_id is not distinct from c.seen_id
-    and e.pending_recipients is not distinct from case when c.seen_pending is null then null else array(
-    select json_array_elements_text(c.seen_pending)
-  ) end then case when c.pending is null then null else array(
+    when c.kind = 'none left' then null when c.kind = 'a report' and e.provider_message_id is null
+    and (e.pending_recipients is not null or e.status = 'queued') and not exists (
+    select from email_events v where v.team_id = e.team_id and v.email_id = e.id and v.kind = 'unknown'
+  ) then nullif(array(
+    select r from unnest(coalesce(e.pending_recipients, case when c.undecided is null then null else array(
+      select json_array_elements_text(c.undecided)
+    ) end)) r where r in (
+      select json_array_elements_text(c.undecided)
+    )
+  ), '{}') when c.kind = 'an attempt' and e.pending_recipients is not null then nullif(array(
+    select r from unnest(e.pending_recipients) r where r in (
+      select json_array_elements_text(c.undecided)
+    )
+  ), '{}') when c.kind = 'an attempt' and e.provider_message_id is not distinct from c.seen_id
+    and c.seen_whole then case when c.pending is null then null else array(
     select json_array_elements_text(c.pending)
   ) end else e.pending_recipients end as pending_recipients
   from email_states e
   join unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::float8[], $8::text[], $9::json[],
-    $10::text[], $11::json[]) as c (team_id, email_id, status, provider_message_id, size_kb, kind, pending,
-    seen_id, seen_pending) on e.team_id = c.team_id
+    $10::json[], $11::text[], $12::bool[]) as c (team_id, email_id, status, provider_message_id, size_kb,
+    kind, pending, undecided, seen_id, seen_whole) on e.team_id = c.team_id
     and e.id = c.email_id
 )
 update email_states e
