@@ -50,8 +50,9 @@ type Part = { after: string; until: string; limit: number }
 function canBeRequeued({ refused, undelivered, expired, emptied }: Deliverable, { by, force, named }: How) {
   if (by === 'sweep') return sql.fragment`unfinished`
   if (force && named) return sql.fragment`((${undelivered} or ${refused}) and not ${emptied})`
-  const waits = sql.fragment`(unfinished and not ${expired})`
-  return force ? sql.fragment`(${waits} or ${refused} and not ${emptied})` : waits
+  return force
+    ? sql.fragment`((unfinished or ${refused} and not ${emptied}) and not ${expired})`
+    : sql.fragment`(unfinished and not ${expired})`
 }
 
 /** The team's messages that fit and can be requeued, oldest first. */

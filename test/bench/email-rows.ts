@@ -86,6 +86,7 @@ async function apply(mails: readonly Mail[], kind: EmailEventKind): Promise<void
     )
     const attempts = batch.map((mail) => ({
       ...{ ...mail, provider_message_id: `${uuidv7()}-000000`, size_kb: null, pending_recipients: null },
+      undecided: [],
       seen: { provider_message_id: null, pending_recipients: null },
     }))
     if (kind === 'sent') await emailsToDeliver(database, batch)

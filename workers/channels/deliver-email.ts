@@ -287,6 +287,7 @@ function recordOf({ row, html, delivery }: EmailAttempt): AttemptRecord {
     email_id: row.id,
     provider_message_id: delivery.provider_message_id,
     pending_recipients: pending.length > 0 && isPartial ? pending : null,
+    undecided: pending,
     seen: row,
     size_kb: html === null ? null : sizeKb(html),
   }

@@ -56,7 +56,12 @@ type Pending =
   | 'as they were'
   | 'none left'
   /** As an attempt leaves them, unless somebody else has been at the row since the attempt read it. */
-  | { left: readonly string[] | null; seen: AttemptBegan }
+  | AttemptEnded
+  /** Those of several that no report has decided, where no attempt has said what became of them. */
+  | { reported: true; undecided: readonly string[] }
+
+/** `left`: who is still to be tried; null when that is nobody, or everybody. `undecided`: whose result it is not. */
+type AttemptEnded = { left: readonly string[] | null; undecided: readonly string[]; seen: AttemptBegan }
 
 export type AttemptBegan = {
   provider_message_id: string | null
@@ -65,18 +70,29 @@ export type AttemptBegan = {
 
 const CHANGE = {
   ...{ team_id: 'uuid', email_id: 'uuid', status: 'text', provider_message_id: 'text', size_kb: 'float8' },
-  ...{ kind: 'text', pending: 'json', seen_id: 'text', seen_pending: 'json' },
+  ...{ kind: 'text', pending: 'json', undecided: 'json', seen_id: 'text', seen_whole: 'bool' },
 }
 
 function changeOf({ pending, ...change }: EmailChange) {
   if (typeof pending === 'string') return { ...change, kind: pending }
+  const { undecided } = pending
+  if ('reported' in pending) return { ...change, kind: 'a report', undecided }
   const { left, seen } = pending
-  const [seen_id, seen_pending] = [seen.provider_message_id, seen.pending_recipients]
-  return { ...change, kind: 'an attempt', pending: left, seen_id, seen_pending }
+  const [seen_id, seen_whole] = [seen.provider_message_id, seen.pending_recipients === null]
+  return { ...change, kind: 'an attempt', pending: left, undecided, seen_id, seen_whole }
 }
 
 const list = (column: FragmentSqlToken) =>
   sql.fragment`case when ${column} is null then null else array(select json_array_elements_text(${column})) end`
+
+/** Those of some recipients that are undecided; null when nobody is. */
+const undecidedOf = (recipients: FragmentSqlToken) => sql.fragment`
+  nullif(array(
+    select r from unnest(${recipients}) r where r in (select json_array_elements_text(c.undecided))), '{}')`
+
+/** After a lost answer a report about one proves that all were taken together. */
+const lostAnswer = sql.fragment`
+  exists (select from email_events v where v.team_id = e.team_id and v.email_id = e.id and v.kind = 'unknown')`
 
 /**
  * Changes locked states, in one statement that writes each at most once; those that stay as they are, not at all. Whose
@@ -84,11 +100,16 @@ const list = (column: FragmentSqlToken) =>
  */
 export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Promise<void> {
   const ladder = sql.array(EMAIL_LADDER, 'text')
+  // Whom a report has decided while an attempt was under way stays so, and who was erased stays away.
   const pending = sql.fragment`
     case
       when c.kind = 'none left' then null
-      when c.kind = 'an attempt' and e.provider_message_id is not distinct from c.seen_id
-        and e.pending_recipients is not distinct from ${list(sql.fragment`c.seen_pending`)}
+      when c.kind = 'a report' and e.provider_message_id is null
+        and (e.pending_recipients is not null or e.status = 'queued') and not ${lostAnswer}
+        then ${undecidedOf(sql.fragment`coalesce(e.pending_recipients, ${list(sql.fragment`c.undecided`)})`)}
+      when c.kind = 'an attempt' and e.pending_recipients is not null
+        then ${undecidedOf(sql.fragment`e.pending_recipients`)}
+      when c.kind = 'an attempt' and e.provider_message_id is not distinct from c.seen_id and c.seen_whole
         then ${list(sql.fragment`c.pending`)}
       else e.pending_recipients
     end`

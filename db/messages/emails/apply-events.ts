@@ -23,7 +23,7 @@ import {
 import type { EmailRef } from './emails.sql.ts'
 import { type EmailEvent, storeEmailEvents } from './events.sql.ts'
 import { bareRecipients, recipientIdentity } from './recipients.ts'
-import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
+import { type EmailEventKind, higherStatus, isOutcome, statusOfEvent } from './status.ts'
 
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 type AppliedEvent = EmailEvent & Partial<Pick<ReportedEmail, 'provider_message_id' | 'by_mail'>>
@@ -56,6 +56,8 @@ export type AttemptRecord = EmailRef & {
   size_kb: number | null
   /** Who is still to be tried, where the others' result is decided; null when that is nobody, or everybody. */
   pending_recipients: readonly string[] | null
+  /** Those of whom it was for that were neither taken nor refused for good. */
+  undecided: readonly string[]
   seen: AttemptBegan
 }
 
@@ -91,7 +93,7 @@ export async function applyEmailEvents(
   const given = placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id }))
   const news = await storeEmailEvents(tx, given)
   const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
-  const changes = changesOf(news, left)
+  const changes = changesOf(news, left, recipients)
   if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, contactOf, news, now)
   return results
@@ -114,17 +116,24 @@ function recipientOf({ recipient }: EmailEvent, own: ReadonlyMap<string, string>
 /** Who is still to be tried, of those who are on the row: somebody may have been erased from it meanwhile. */
 function stillThere(
   { pending_recipients, ...ref }: AttemptRecord,
-  recipients: ReadonlyMap<string, ReadonlyMap<string, string>>,
+  recipients: Recipients,
 ): readonly string[] | null {
   const own = recipients.get(keyOf(ref))
   const left = pending_recipients?.filter((recipient) => own?.has(recipientIdentity(recipient))) ?? []
   return left.length > 0 ? left : null
 }
 
-function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRecord[]): EmailChange[] {
+/** Who a row goes to, by identity; of each row by its key. */
+type Recipients = ReadonlyMap<string, ReadonlyMap<string, string>>
+
+function changesOf(
+  events: readonly AppliedEvent[],
+  attempts: readonly AttemptRecord[],
+  recipients: Recipients,
+): EmailChange[] {
   const changes = new Map<string, EmailChange>()
-  for (const { pending_recipients: left, seen, ...attempt } of attempts) {
-    changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending: { left, seen } })
+  for (const { pending_recipients: left, undecided, seen, ...attempt } of attempts) {
+    changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending: { left, undecided, seen } })
   }
   for (const event of events) {
     const { team_id, email_id, provider_message_id } = event
@@ -138,10 +147,32 @@ function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRe
       // everyone who is still pending, so a message that was taken whole leaves nobody to try again.
       change.provider_message_id = provider_message_id
       change.pending = 'none left'
+    } else if (change.pending === 'as they were' || isReported(change.pending)) {
+      change.pending = withoutDecided(change.pending, event, recipients.get(keyOf(event)))
     }
     changes.set(keyOf(event), change)
   }
   return [...changes.values()]
+}
+
+type Reported = Extract<EmailChange['pending'], { reported: true }>
+
+const isReported = (pending: EmailChange['pending']): pending is Reported =>
+  typeof pending === 'object' && 'reported' in pending
+
+/**
+ * Whom a report about one of several recipients leaves undecided. A worker that was killed may have left no word of its
+ * attempt, in which a server took some of them and put others off: these would never be tried again.
+ */
+function withoutDecided(
+  pending: 'as they were' | Reported,
+  { kind, recipient }: AppliedEvent,
+  own: ReadonlyMap<string, string> = new Map(),
+): 'as they were' | Reported {
+  const others = [...own.values()].filter((each) => each !== ERASED)
+  if (recipient === null || others.length < 2 || !isOutcome(kind)) return pending
+  const before = pending === 'as they were' ? others : pending.undecided
+  return { reported: true, undecided: before.filter((each) => each !== recipient) }
 }
 
 /** Applies events as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */

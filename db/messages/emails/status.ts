@@ -26,6 +26,10 @@ export const statusOfEvent = (kind: EmailEventKind): EmailStatus => ladder.statu
 
 export const higherStatus = ladder.higher
 
+/** Whether an event says what became of a recipient once the email was handed over. */
+export const isOutcome = (kind: EmailEventKind): boolean =>
+  kind !== 'sent' && statusOfEvent(kind) !== 'queued'
+
 /** How an email was sent again, as its own timeline says it; the new one's says `…_from`. */
 export type Again = 'resent' | 'copied'
 const LINKS = ['resent', 'copied', 'resent_from', 'copied_from'] as const

@@ -2,6 +2,7 @@
  * The CLI on what waits for its time, and on what has expired; and that nothing but a person who names one lets either
  * go. DECISIONS: When.
  */
+import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
@@ -153,6 +154,19 @@ for (const { channel, path, quota } of CHANNELS) {
     await shiftClock(database, 61)
     t.strictSame([await show(scheduled), await show(expired)], before)
     t.strictSame(await jobStates(service, scheduled), [])
+  })
+
+  t.test(`${noun}: one refused that has expired since comes back by its id alone`, async (t) => {
+    const [late, lasting] = [await send({ expires_in: 60 }), await send({})]
+    const status = noun === 'email' ? 'bounced' : 'failed'
+    await database.query(sql.unsafe`
+      update ${channel.rows} set status = ${status} where id = any(${sql.array([late, lasting], 'uuid')})`)
+    await shiftClock(database, 61)
+    const { ids: requeued } = await cli.json([noun, 'requeue', team.id, '--status', status, '--force'])
+    t.strictSame(requeued, [lasting], 'it would be given up at once, and its refusal lost')
+    t.match(await show(late), { status, requeued_at: null, waiting: null })
+    await cli.json([noun, 'requeue', team.id, late, '--force'])
+    t.match(await show(late), { status: 'queued', waiting: { state: 'not_taken_yet' } })
   })
 }
 

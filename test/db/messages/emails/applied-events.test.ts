@@ -125,7 +125,8 @@ t.test('an attempt says who is left, unless somebody else changed the row since 
         effect: 'none',
       }),
     )
-    const attempt = { ...ref, provider_message_id: 'p-1', size_kb: 1, pending_recipients: left, seen }
+    const said = { provider_message_id: 'p-1', size_kb: 1, pending_recipients: left, undecided: left ?? [] }
+    const attempt = { ...ref, ...said, seen }
     await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
     return emailById(service.database, team, id)
   }
@@ -147,7 +148,8 @@ t.test('an attempt leaves nobody to be tried who was erased meanwhile, or whose 
     [['erased@example.org'], null],
   ] as const) {
     const event = { ...ref, event_key: gone.join(), kind: 'sent' as const, recipient: 'now@example.org' }
-    const attempt = { ...ref, provider_message_id: null, size_kb: 1, pending_recipients: gone, seen }
+    const said = { provider_message_id: null, size_kb: 1, pending_recipients: gone, undecided: gone }
+    const attempt = { ...ref, ...said, seen }
     await service.database.transaction((tx) =>
       applyEmailEvents(tx, [{ ...event, occurred_at: NOW, detail: '' }], NOW, [
         { ...attempt, email_id: UNKNOWN_ID },
@@ -172,7 +174,14 @@ t.test('whose answer was lost and who is reported on, in either order, is not tr
       { ...event, event_key: 'busy', kind: 'deferred' as const, recipient: 'ben@example.org' },
     ]
     const seen = { provider_message_id: null, pending_recipients: null }
-    const attempt = { ...ref, provider_message_id: null, size_kb: 1, pending_recipients: left, seen }
+    const attempt = {
+      ...ref,
+      provider_message_id: null,
+      size_kb: 1,
+      pending_recipients: left,
+      undecided: left,
+      seen,
+    }
     await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
   }
   const say = (id: string) =>
@@ -191,4 +200,69 @@ t.test('whose answer was lost and who is reported on, in either order, is not tr
       { status: 'delivered', pending_recipients: ['ben@example.org'] },
       'nobody can have reported on who was only put off',
     )
+})
+
+t.test(
+  'a report about one of several leaves the others to be tried, unless an attempt is on record',
+  async (t) => {
+    const team = await storeTeam(service)
+    const to = ['Ana <ana@example.org>', 'ben@example.org', 'eve@example.org']
+    const ids = await storeEmails(service, team, [to, to, to, to.slice(0, 1)])
+    const [killed = '', unanswered = '', attempted = '', sole = ''] = ids
+    const about = (id: string, recipient: string, kind: ReportedEmail['kind']) =>
+      apply(reported({ team_id: team, id }, { recipient, kind }))
+    const pendingOf = async (id: string) =>
+      (await emailById(service.database, team, id))?.pending_recipients ?? null
+    const dueOf = async (id: string) =>
+      (await emailsToDeliver(service.database, [{ team_id: team, email_id: id }])).length
+
+    await about(killed, 'ben@example.org', 'delayed')
+    t.equal(await pendingOf(killed), null, 'it goes on trying')
+    await about(killed, 'ANA@example.org', 'bounced')
+    t.strictSame(await pendingOf(killed), ['ben@example.org', 'eve@example.org'])
+    t.equal(await dueOf(killed), 1)
+    await about(killed, 'ben@example.org', 'delivered')
+    await about(killed, 'ben@example.org', 'opened')
+    t.strictSame(await pendingOf(killed), ['eve@example.org'])
+    await about(killed, 'eve@example.org', 'delivered')
+    t.equal(await dueOf(killed), 0, 'nobody is left')
+
+    await about(unanswered, 'ana@example.org', 'unknown')
+    await about(unanswered, 'ana@example.org', 'delivered')
+    t.equal(await dueOf(unanswered), 0, 'after a lost answer all were taken together')
+
+    await setProviderId(service, attempted, 'p-9')
+    await setPending(service, attempted, ['ben@example.org'])
+    await about(attempted, 'ben@example.org', 'delivered')
+    t.strictSame(await pendingOf(attempted), ['ben@example.org'], 'who was put off is not taken at a word')
+
+    await about(sole, 'ana@example.org', 'delivered')
+    t.equal(await dueOf(sole), 0)
+  },
+)
+
+t.test('whom a report decides while an attempt is under way, that attempt does not bring back', async (t) => {
+  const team = await storeTeam(service)
+  const [ana, ben, eve] = ['ana@example.org', 'ben@example.org', 'eve@example.org'] as const
+  const seen = { provider_message_id: null, pending_recipients: null }
+  for (const [undecided, left] of [
+    [[], null],
+    [[eve], [eve]],
+    // None of them was decided by this attempt: one before it had no time to say that it was.
+    [
+      [ana, ben, eve],
+      [ben, eve],
+    ],
+  ] as const) {
+    const [id = ''] = await storeEmails(service, team, [[ana, ben, eve]])
+    await apply(reported({ team_id: team, id }, { recipient: ana, kind: 'delivered' }))
+    const ref = { team_id: team, email_id: id }
+    const tried = { ...ref, event_key: 'try', recipient: ben, occurred_at: NOW, detail: '' }
+    const partly = undecided.length > 0 && undecided.length < 3
+    const attempt = { provider_message_id: null, size_kb: 1, pending_recipients: partly ? undecided : null }
+    await service.database.transaction((tx) =>
+      applyEmailEvents(tx, [{ ...tried, kind: 'deferred' }], NOW, [{ ...ref, ...attempt, undecided, seen }]),
+    )
+    t.strictSame((await emailById(service.database, team, id))?.pending_recipients ?? null, left)
+  }
 })
