@@ -20,11 +20,11 @@ const MIB = 1024 * 1024
 /**
  * What a process holds of one owner's bodies, of all whose senders have proved nothing, and of all together, in bytes,
  * and how long one waits for room, in milliseconds: its socket is not read meanwhile. On its way to the database a body
- * takes several times its size. However many strangers send at once, there is room for a body of any size.
+ * takes several times its size. However many strangers send at once, there is room for a body of any size, and however
+ * many send to one door, there is room at the others.
  */
 export const BODY_BUDGET = { ofOne: 12 * MIB, unproved: 7 * MIB, inAll: 20 * MIB, patience: 25_000 }
-/** Who owns the room of bodies whose senders have proved nothing, all together. */
-const STRANGERS = 'strangers'
+const UNPROVED_AT_ONE_DOOR = 1 / 2
 /** How long what was read waits for its parsing, in milliseconds. */
 const PARSE_WAIT_MS = 10_000
 /** Bodies of more bytes leave room for others: a part of each bound is all that they may fill. */
@@ -64,7 +64,10 @@ export type Body = {
   letGo(): void
 }
 
-/** Whose bodies count together and are parsed in turn; those of all who have proved nothing count together. */
+/**
+ * Whose bodies count together and are parsed in turn: a team's, a person's, or those that came to one door. What comes
+ * from anybody who has proved nothing counts together, too.
+ */
 export type Owner = { name: string; isProved: boolean }
 
 export type Bodies = {
@@ -72,28 +75,37 @@ export type Bodies = {
   during<T>(owner: Owner, request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T>
 }
 
+type Budget = typeof BODY_BUDGET
+
+/** The counts that a body of an owner is part of, and the most of each. */
+function boundsOf({ name, isProved }: Owner, { ofOne, unproved, inAll }: Budget): [string, number][] {
+  const own: [string, number] = [`of ${name}`, isProved ? ofOne : unproved * UNPROVED_AT_ONE_DOOR]
+  return [['all', inAll], own, ...(isProved ? [] : [['of strangers', unproved] satisfies [string, number]])]
+}
+
 /** Counts the bytes that are held, by owner. What finds no room waits; a small body takes what a large one cannot. */
-function createBudget({ ofOne, unproved, inAll, patience }: typeof BODY_BUDGET) {
+function createBudget(budget: Budget) {
   const held = new Map<string, number>()
   const waiting = new Set<() => void>()
-  let all = 0
-  const take = (owner: string, bytes: number): boolean => {
+  const add = (owner: Owner, bytes: number): void => {
+    for (const [count] of boundsOf(owner, budget)) {
+      const now = (held.get(count) ?? 0) + bytes
+      if (now > 0) held.set(count, now)
+      else held.delete(count)
+    }
+  }
+  const take = (owner: Owner, bytes: number): boolean => {
     const part = bytes > SMALL_BODY_BYTES ? LARGE_BODIES_SHARE : 1
-    const own = (held.get(owner) ?? 0) + bytes
-    const most = owner === STRANGERS ? unproved : ofOne
-    if (bytes > 0 && (own > most * part || all + bytes > inAll * part)) return false
-    held.set(owner, own)
-    all += bytes
+    const isOver = ([count, most]: [string, number]) => (held.get(count) ?? 0) + bytes > most * part
+    if (bytes > 0 && boundsOf(owner, budget).some(isOver)) return false
+    add(owner, bytes)
     return true
   }
-  const give = (owner: string, bytes: number): void => {
-    const own = (held.get(owner) ?? 0) - bytes
-    if (own > 0) held.set(owner, own)
-    else held.delete(owner)
-    all -= bytes
+  const give = (owner: Owner, bytes: number): void => {
+    add(owner, -bytes)
     for (const tryAgain of waiting) tryAgain()
   }
-  const takeInTime = (owner: string, bytes: number): Promise<boolean> =>
+  const takeInTime = (owner: Owner, bytes: number): Promise<boolean> =>
     new Promise((resolve) => {
       const end = (isTaken: boolean): void => {
         clearTimeout(late)
@@ -103,12 +115,12 @@ function createBudget({ ofOne, unproved, inAll, patience }: typeof BODY_BUDGET) 
       const tryAgain = (): void => {
         if (take(owner, bytes)) end(true)
       }
-      const late = setTimeout(end, patience, false)
+      const late = setTimeout(end, budget.patience, false)
       waiting.add(tryAgain)
     })
   return {
     /** What one request holds, until it lets go. */
-    open(owner: string) {
+    open(owner: Owner) {
       let [reserved, read] = [0, 0]
       return {
         /** Waits for room. @throws Refusal unavailable when none came free in time. */
@@ -205,16 +217,16 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
   const parse = createParsing(parser)
   const discarding = createKeyedSemaphore(DISCARDED_AT_ONCE)
   return {
-    async during({ name: owner, isProved }, request, work) {
-      const account = budget.open(isProved ? owner : STRANGERS)
+    async during(owner, request, work) {
+      const account = budget.open(owner)
       const read = async (route: Taking): Promise<unknown> => {
         const bytes = await readJsonBytes(request, account)
-        const body = await parse(owner, jsonOf(route), bytes)
+        const body = await parse(owner.name, jsonOf(route), bytes)
         return route.body?.withBytes ? route.body.withBytes(body, bytes) : body
       }
       const readFields = async (limit: number): Promise<URLSearchParams> => {
         const bytes = await readBytes(request, { ...account, limit })
-        const pairs = await parse(owner, formOf(request.headers['content-type'] ?? ''), bytes)
+        const pairs = await parse(owner.name, formOf(request.headers['content-type'] ?? ''), bytes)
         return toSearchParams(pairs as Pair[])
       }
       /** Reads; what is refused with a rest on its way counts no longer, and is thrown away. */

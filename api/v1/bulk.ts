@@ -6,7 +6,7 @@
 import { upsertSchema } from '../../db/audience/contacts/upsert.ts'
 import { insertUpsert, type UpsertResult, upsertResult } from '../../db/audience/contacts/upserts.sql.ts'
 import { Refusal, refusalFrom } from '../../db/errors.ts'
-import { idNow } from '../../db/process/ids.ts'
+import { idAt } from '../../db/process/ids.ts'
 import { keyOnly } from '../http/auth.ts'
 import { type BodyShape, parseBatch, withoutByteOrderMark } from '../http/input.ts'
 import { ABOUT } from './about.ts'
@@ -22,7 +22,8 @@ type Call = { teamId: string; bytes: Buffer; letGo(): void; now: Date }
 async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
   const { teamId } = call
   const { database, queue, replies, upsertWait: timeout } = deps
-  const id = idNow()
+  // By the database's clock: a team's calls are carried out in the order of their ids, whichever process took them.
+  const id = idAt(deps.clock())
   const result = await replies.ask(id, {
     async send() {
       await database.transaction(async (tx) => {

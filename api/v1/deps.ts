@@ -23,6 +23,8 @@ export type V1Deps = {
   links: UnsubscribeLinks | null
   /** The address that recipients reach the service at; null while PUBLIC_URL is not set. */
   publicUrl: string | null
+  /** The database's time. */
+  clock: () => Date
   /** Single sends, committed in groups. */
   accepts: Accepts
   catalog: Catalog

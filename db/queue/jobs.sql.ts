@@ -22,12 +22,12 @@ export const openJob = (tx: Tx, job: JobName, id: string) =>
 
 /**
  * The jobs of a team that were made before this one of its own and have not ended, oldest first; not those that were
- * tried in vain: one that kills its workers is tried by itself.
+ * tried in vain, once that is known: one that kills its workers is tried by itself.
  */
 export const openJobsBefore = (tx: Tx, job: JobName, { team_id, id }: { team_id: string; id: string }) =>
   tx.anyFirst(sql.prepared('open_jobs_before', idRow)`
     select id from pgboss.job
-    where name = ${sql.literalValue(job)} and id < ${id} and state <= 'active' and retry_count = 0
+    where name = ${sql.literalValue(job)} and id < ${id} and state in ('created', 'active') and retry_count = 0
       and data ->> 'team_id' = ${team_id}
     order by id`)
 

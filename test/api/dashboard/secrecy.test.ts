@@ -79,7 +79,7 @@ t.test('a sign-in mail is in no team’s lists, files, figures, contacts and bul
   const mails = Number(/(\d+) emails? waiting/.exec(textOf((await owner.get(home)).html))?.[1])
   const rows = (await owner.get(`${home}/emails.csv`)).html.trim().split('\r\n').length - 1
   t.equal(mails, rows)
-  shows(t, await owner.get(home), new RegExp(`By day \\(UTC\\) .* 0 0 ${rows} 0 ${rows} `))
+  shows(t, await owner.get(home), new RegExp(`By day \\(UTC\\) .* 0 0 ${rows} 0 0 ${rows} `))
 })
 
 t.test('a customer’s tag of the name of ours hides nothing, also of an email sent once more', async (t) => {

@@ -10,14 +10,14 @@ const OF_NOBODY = `
   hourly_figures figure_deltas pause_history plans process_marks processes refused_calls secret_canary
   subscriptions teams template_versions templates topic_counts upkeep webhook_endpoints whatsapp_templates`
 
-t.test('each table is in the list of what there is of people, or has nothing of them', async (t) => {
+t.test('each table is in the list of personal data, or has none', async (t) => {
   const folder = join(ROOT, 'db/migrations')
   const files = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))
   const tables = files.flatMap((text) =>
     [...text.matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name]) => name ?? ''),
   )
   const readme = await readFile(join(ROOT, 'db/README.md'), 'utf8')
-  const [, list = ''] = /What there is of people:\n\n([\s\S]*?)\n\n/.exec(readme) ?? []
+  const [, list = ''] = /The personal data:\n\n([\s\S]*?)\n\n/.exec(readme) ?? []
   const cells = list.split('\n').map((row) => row.split(' | ')[1] ?? '')
   const named = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? ''))
   t.strictSame([...named, ...(OF_NOBODY.match(/\w+/g) ?? [])].sort(), tables.sort())
