@@ -3,6 +3,7 @@
  * Promises: plain data, so that all HTML is in the views, where everything is escaped. Must not know any page.
  */
 import type { Cell, Loose, Tone } from './cell.ts'
+import type { DifferenceLine } from './difference.ts'
 
 /**
  * @param href after /dashboard, or the service's own where it is `outside`.
@@ -162,7 +163,7 @@ export type Section = Titled &
         legend: readonly { tone: BarTone; label: string; total: string }[]
         label: string
       }
-    | { kind: 'difference'; lines: readonly { sign: '+' | '-' | ' '; text: string }[] }
+    | { kind: 'difference'; lines: readonly DifferenceLine[] }
   >
 
 export type View = Loose<{
