@@ -2,16 +2,16 @@
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import type { FigureRow, HourRow } from '../../../db/figures/daily/figures.sql.ts'
-import { number, type Tone, text } from './cell.ts'
-import type { Section } from './section.ts'
+import { number, text } from './cell.ts'
+import type { BarTone, Section } from './section.ts'
 import { typedOf } from './zone.ts'
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
 const PLOT = { left: 44, right: 720, top: 12, bottom: 232 }
 
-/** What a bar is made of, from the bottom up. */
-type Layer = { label: string; tone: Tone; statuses: readonly string[] }
+/** What a bar is made of, from the bottom up; each in a colour of its own. */
+type Layer = { label: string; tone: BarTone; statuses: readonly string[] }
 
 const EMAIL_LAYERS: readonly Layer[] = [
   { label: 'delivered', tone: 'good', statuses: ['delivered', 'opened', 'clicked', 'read'] },
@@ -19,11 +19,11 @@ const EMAIL_LAYERS: readonly Layer[] = [
   { label: 'waiting', tone: 'warn', statuses: ['queued'] },
   { label: 'bounced', tone: 'bad', statuses: ['bounced'] },
   // Delivered, too: what bounced did not arrive.
-  { label: 'complained', tone: 'bad', statuses: ['complained'] },
+  { label: 'complained', tone: 'worse', statuses: ['complained'] },
 ]
 
 const OTHER_LAYERS: readonly Layer[] = [
-  ...EMAIL_LAYERS.filter(({ tone }) => tone !== 'bad'),
+  ...EMAIL_LAYERS.filter(({ tone }) => tone !== 'bad' && tone !== 'worse'),
   { label: 'failed', tone: 'bad', statuses: ['failed'] },
 ]
 

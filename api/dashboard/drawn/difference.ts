@@ -1,17 +1,25 @@
 /**
  * What changed between two texts, line by line. Pure. Where they differ in more lines than can be compared, these are
- * shown one after the other.
+ * shown one after the other, and it is said that nothing was compared: of lines left out, some may be in both texts.
  * Promises: a page can show it, whatever the texts are: of many lines that are alike gone, new or kept, some are left
  * out. A megabyte may be a million lines, and to draw them took 19 s of everybody's and a gigabyte.
  */
 
-type DifferenceLine = { sign: '+' | '-' | ' '; text: string }
+import { plural } from './cell.ts'
+
+/** @param sign `…` before our own words, which no text's line has. */
+export type DifferenceLine = { sign: '+' | '-' | ' ' | '…'; text: string }
 
 /** Cells of the table that finds the longest common part. */
 const MAX_CELLS = 4_000_000
 /** Lines that are compared, and those in a row that are shown of the others. */
 const MAX_LINES = 10_000
 const MAX_IN_A_ROW = 2_000
+
+const UNCOMPARED: DifferenceLine = {
+  sign: '…',
+  text: 'Too much differs to be compared line by line: here are the old lines, then the new ones',
+}
 
 const all = (sign: DifferenceLine['sign'], lines: readonly string[]): DifferenceLine[] =>
   lines.map((text) => ({ sign, text }))
@@ -21,8 +29,7 @@ function inARow(sign: DifferenceLine['sign'], lines: readonly string[]): Differe
   const left = lines.length - MAX_IN_A_ROW
   if (left <= 0) return all(sign, lines)
   const [first, last] = [lines.slice(0, MAX_IN_A_ROW / 2), lines.slice(-MAX_IN_A_ROW / 2)]
-  const between = { sign, text: `… ${left.toLocaleString('en-US')} more lines …` }
-  return [...all(sign, first), between, ...all(sign, last)]
+  return [...all(sign, first), { sign: '…', text: plural(left, 'more line') }, ...all(sign, last)]
 }
 
 /** Both texts' lines as numbers, equal ones alike: each is compared with each, and they may be long. */
@@ -63,7 +70,9 @@ function sameLines(before: readonly string[], after: readonly string[], most: nu
 /** What differs, each line as gone, new or kept. */
 function changed(before: readonly string[], after: readonly string[]): DifferenceLine[] {
   const isTooMuch = before.length * after.length > MAX_CELLS || before.length + after.length > MAX_LINES
-  if (isTooMuch) return [...inARow('-', before), ...inARow('+', after)]
+  // Where one text merely has more lines, there was nothing to compare.
+  const isOneAlone = before.length === 0 || after.length === 0
+  if (isTooMuch) return [...(isOneAlone ? [] : [UNCOMPARED]), ...inARow('-', before), ...inARow('+', after)]
   const table = commonLengths(numbered(before, after))
   const lines: DifferenceLine[] = []
   let i = 0

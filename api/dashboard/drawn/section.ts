@@ -3,6 +3,7 @@
  * Promises: plain data, so that all HTML is in the views, where everything is escaped. Must not know any page.
  */
 import type { Cell, Loose, Tone } from './cell.ts'
+import type { DifferenceLine } from './difference.ts'
 
 /**
  * @param href after /dashboard, or the service's own where it is `outside`.
@@ -98,7 +99,9 @@ export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
 export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
 /** @param wrap whether long values take several lines; otherwise a row is one line, with the whole in its tip. */
 export type Column = Loose<{ label: string; number?: boolean; wrap?: boolean }>
-type Bar = { x: number; y: number; width: number; height: number; tone: Tone }
+/** The colours of a chart: of two that are bad, one is worse. */
+export type BarTone = Tone | 'worse'
+type Bar = { x: number; y: number; width: number; height: number; tone: BarTone }
 
 /**
  * @param noteAt a time that the note ends with.
@@ -157,10 +160,10 @@ export type Section = Titled &
         columns: readonly { title: string; bars: readonly Bar[] }[]
         ticks: readonly { y: number; label: string }[]
         marks: readonly { x: number; label: string }[]
-        legend: readonly { tone: Tone; label: string; total: string }[]
+        legend: readonly { tone: BarTone; label: string; total: string }[]
         label: string
       }
-    | { kind: 'difference'; lines: readonly { sign: '+' | '-' | ' '; text: string }[] }
+    | { kind: 'difference'; lines: readonly DifferenceLine[] }
   >
 
 export type View = Loose<{

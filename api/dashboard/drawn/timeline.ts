@@ -46,30 +46,29 @@ export type Viewer = { person: { operator: boolean }; now: Date }
 export const wordsFor = ({ person }: Viewer, { kind, detail }: { kind: string; detail: string }): string =>
   kind === 'held' && !person.operator ? '' : detail
 
-/** How many entries of a timeline are shown: a mail to a list is opened by all who read that, each time. */
-const MAX_EVENTS_SHOWN = 500
-
-/** The latest events, and what stands in the place of those before them. */
-function latestOf<E extends { time: string }>(events: readonly E[], now: Date) {
-  const shown = events.slice(-MAX_EVENTS_SHOWN)
-  const before = events.slice(0, -MAX_EVENTS_SHOWN)
-  const last = before.at(-1)
-  const title = `${plural(before.length, 'earlier entry', 'earlier entries')} not shown here`
-  return { shown, left: last ? [{ tone: 'plain' as const, title, at: time(last.time, now) }] : [] }
-}
+/** How many entries of a kind a timeline shows: a mail to a list is opened by all who read that, each time. */
+const MAX_OF_A_KIND = 500
 
 /** A message's timeline, the latest first. @param said what is said of an event, but for its time. */
-export function timelineOf<E extends { time: string }>(
+export function timelineOf<E extends { kind: string; time: string }>(
   { events, created_at }: { events: readonly E[]; created_at: string },
   now: Date,
   said: (event: E) => Omit<Moment, 'at'>,
 ): Moment[] {
-  const { shown, left } = latestOf(events, now)
-  return [
-    ...shown.map((event) => ({ ...said(event), at: time(event.time, now) })).reverse(),
-    ...left,
-    { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) },
-  ]
+  const byKind = [...Map.groupBy(events, ({ kind }) => kind).values()]
+  const left = byKind.map((those) => those.slice(0, -MAX_OF_A_KIND))
+  const isLeft = new Set(left.flat())
+  // The last that is left out stands for those before it.
+  const counts = new Map(left.map((those) => [those.at(-1), those.length]))
+  const moments = events.flatMap((event): Moment[] => {
+    const at = time(event.time, now)
+    if (!isLeft.has(event)) return [{ ...said(event), at }]
+    const count = counts.get(event)
+    if (count === undefined) return []
+    const many = plural(count, 'earlier entry', 'earlier entries')
+    return [{ tone: 'plain', title: `${said(event).title}: ${many} not shown here`, at }]
+  })
+  return [...moments.reverse(), { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }]
 }
 
 /** An email's timeline. */

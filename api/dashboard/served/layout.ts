@@ -27,7 +27,7 @@ export type Frame = {
   list?: string | null
 }
 
-const SIGNS = { '+': 'add', '-': 'del', ' ': 'same' } as const
+const SIGNS = { '+': 'add', '-': 'del', ' ': 'same', '…': 'calm' } as const
 
 type FormSection = Extract<Section, { kind: 'form' }>
 

@@ -1,4 +1,5 @@
 /** A team's first page: what needs a person and why, and figures once there are some. */
+import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
@@ -80,6 +81,35 @@ t.test('the last day is drawn by the hour, in the reader’s time, each channel 
   const [, named = ''] = /^attachment; filename="emails-(\d{4}-\d\d-\d\d-\d{4})\.csv"$/.exec(file) ?? []
   const time = named.replace(/-(\d\d)(\d\d)$/, 'T$1:$2+05:30')
   t.ok(Math.abs(Date.parse(time) - Date.now()) < 3_600_000, `${file} is named with the reader’s time`)
+})
+
+t.test('what stands on each other in a chart differs in colour, complaints from bounces too', async (t) => {
+  const team = await makeTeam(service)
+  await database.query(sql.unsafe`
+    insert into daily_figures (team_id, channel, day, status, count)
+    select ${team.id}, channel, (now() at time zone 'UTC')::date, status, 5 from (values
+      ('email', 'bounced'), ('email', 'complained'), ('whatsapp', 'failed')) as f (channel, status)`)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const { html } = await owner.get(`/teams/${team.id}`)
+  const css = await readFile(
+    new URL('../../../api/dashboard/drawn/assets/dashboard.css', import.meta.url),
+    'utf8',
+  )
+  const colourOf = (tone = ''): string | undefined =>
+    new RegExp(`^\\.${tone}\\{--c:(.+)\\}$`, 'm').exec(css)?.[1]
+  const drawn = [...html.matchAll(/<rect [^>]*class="(\w+)"/g)].map(([, tone]) => colourOf(tone))
+  t.equal(new Set(drawn.slice(0, 2)).size, 2, `${drawn}`)
+  const legends = [...html.matchAll(/<ul class="legend">.*?<\/ul>/g)].map(([legend]) =>
+    [...legend.matchAll(/<li class="(\w+)"/g)].map(([, tone]) => colourOf(tone)),
+  )
+  t.strictSame(
+    legends.map(({ length }) => length),
+    [5, 4],
+  )
+  for (const colours of legends) {
+    t.notOk(colours.includes(undefined), `${colours}`)
+    t.equal(new Set(colours).size, colours.length, `${colours}`)
+  }
 })
 
 t.test('a chart says all figures of an hour once, however many kinds there are', async (t) => {

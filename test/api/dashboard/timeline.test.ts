@@ -11,17 +11,36 @@ const event = (index: number, recipient: string | null, kind = 'opened') => ({
   time: new Date(AT - 1_000_000 + index).toISOString(),
 })
 
-t.test('a timeline shows the latest 500 entries, and says how many came before them', (t) => {
+t.test('a timeline shows the latest 500 entries of a kind, and says how many came before them', (t) => {
   const events = Array.from({ length: 20_000 }, (_, index) => event(index, 'all@example.com'))
   const moments = momentsOf({ events, created_at: new Date(AT).toISOString() }, viewer)
   t.equal(moments.length, 502)
   t.match(moments.slice(-3), [
     { title: 'Opened' },
-    { title: '19,500 earlier entries not shown here' },
+    { title: 'Opened: 19,500 earlier entries not shown here', at: { iso: events[19_499]?.time } },
     { title: 'Accepted by the API' },
   ])
   const few = momentsOf({ events: events.slice(0, 500), created_at: new Date(AT).toISOString() }, viewer)
   t.equal(few.length, 501)
+  t.end()
+})
+
+t.test('however often a mail is opened, its timeline shows all else that happened, in its place', (t) => {
+  const opens = (from: number) =>
+    Array.from({ length: 600 }, (_, index) => event(from + index, 'all@example.com'))
+  const events = [
+    ...[event(0, null, 'sent'), event(1, 'all@example.com', 'delivered')],
+    ...[...opens(2), event(602, 'bo@example.com', 'bounced'), ...opens(603)],
+  ]
+  const moments = momentsOf({ events, created_at: new Date(AT).toISOString() }, viewer)
+  t.strictSame(
+    moments.flatMap(({ title }) => (title === 'Opened' ? [] : [title])),
+    [
+      'Opened: 700 earlier entries not shown here',
+      ...['Bounced', 'Delivered', 'Accepted by mail server', 'Accepted by the API'],
+    ],
+  )
+  t.equal(moments.length, 505)
   t.end()
 })
 

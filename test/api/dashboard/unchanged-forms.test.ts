@@ -8,7 +8,7 @@ import { broadcastingOf } from '../../support/broadcasting.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { livedIn } from '../../support/lived-in.ts'
-import { anEmail, startService } from '../../support/service.ts'
+import { startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const service = await startService(t, { publicUrl: 'http://localhost' })
@@ -132,15 +132,6 @@ t.test(
     t.equal(await columns(), null)
   },
 )
-
-t.test('a time to send at is left to the millisecond where nobody has typed another', async (t) => {
-  const scheduled_at = new Date(Date.now() + 3_600_123).toISOString()
-  const { body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail({ scheduled_at }) })
-  const page = at('emails', body.id)
-  const pressed = await owner.press(page, `${page}/move`)
-  t.equal(pressed.status, 303)
-  t.match((await owner.get(page)).html, `<time datetime="${scheduled_at}"`)
-})
 
 t.test('changing one thing changes that one alone', async (t) => {
   const page = at('broadcasts', draft)
