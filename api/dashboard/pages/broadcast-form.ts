@@ -14,21 +14,29 @@ import { type BroadcastDraft, type BroadcastStep, timeTyped } from './broadcast-
 const MAX_FIELD_LINES = 1_000
 const MAX_VARIABLE_LINES = 20_000
 
-function conditionsOf(form: URLSearchParams): object[] {
-  return Array.from({ length: MAX_CONDITIONS }, (_, at) => {
-    const property = textOf(form.get(`property.${at}`) ?? '')
-    const op = form.get(`op.${at}`) ?? 'eq'
-    const value = form.get(`value.${at}`) ?? ''
-    if (property === '') return []
-    if (op === 'exists' || op === 'missing') return [{ property, op }]
-    return [
-      {
-        property,
-        op,
-        value: op === 'in' ? linesOf(value, 'value', MAX_FIELD_LINES).map(textOf) : textOf(value),
-      },
-    ]
-  }).flat()
+const propertyOf = (form: URLSearchParams, row: number): string => textOf(form.get(`property.${row}`) ?? '')
+
+/** The rows of a form that are conditions: a blank one is none. */
+const rowsOf = (form: URLSearchParams): number[] =>
+  Array.from({ length: MAX_CONDITIONS }, (_, row) => row).filter((row) => propertyOf(form, row) !== '')
+
+const conditionsOf = (form: URLSearchParams): object[] =>
+  rowsOf(form).map((row) => {
+    const property = propertyOf(form, row)
+    const op = form.get(`op.${row}`) ?? 'eq'
+    const value = form.get(`value.${row}`) ?? ''
+    if (op === 'exists' || op === 'missing') return { property, op }
+    if (op !== 'in') return { property, op, value: textOf(value) }
+    return { property, op, value: linesOf(value, `value.${row}`, MAX_FIELD_LINES).map(textOf) }
+  })
+
+/** Reads what may have conditions. @throws Refusal that calls their parts by the names of the form's fields. */
+function byFields<T>(form: URLSearchParams, read: () => T): T {
+  const found = orRefusal(read)
+  if (!(found instanceof Refusal)) return found
+  const rows = rowsOf(form)
+  const named = (_: string, at: string, part: string) => `${part}.${rows[Number(at)]}`
+  throw new Refusal(found.code, found.message.replace(/\bwhere\[(\d+)\]\.(\w+)/, named))
 }
 
 const variablesOf = (typed: string): Record<string, string> =>
@@ -74,7 +82,7 @@ function audienceOf(form: URLSearchParams, draft: BroadcastDraft | null, isAimed
     where: conditionsOf(form),
   }
   const faults = isAimed && topics.length === 0 ? ['topics: choose at least one'] : []
-  return { topic_ids: [], ...readAll(given, faults) }
+  return { topic_ids: [], ...byFields(form, () => readAll(given, faults)) }
 }
 
 function whenOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
@@ -97,11 +105,9 @@ export function aimOf(form: URLSearchParams): Aimed {
   const topic_ids = form.getAll('topic_ids')
   const where = conditionsOf(form)
   const exclude_topic_ids = form.getAll('exclude_topic_ids')
-  const { conditions = [], ...fields } = readChange({
-    exclude_topic_ids,
-    where,
-    ...(topic_ids.length > 0 ? { topic_ids } : {}),
-  })
+  const { conditions = [], ...fields } = byFields(form, () =>
+    readChange({ exclude_topic_ids, where, ...(topic_ids.length > 0 ? { topic_ids } : {}) }),
+  )
   return { topic_ids: fields.topic_ids ?? [], exclude_topic_ids: fields.exclude_topic_ids ?? [], conditions }
 }
 

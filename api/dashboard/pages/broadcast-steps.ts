@@ -13,10 +13,10 @@ import { orRefusal, Refusal } from '../../../db/errors.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { countAudience, unfilledSlots } from '../../../db/messages/broadcasts/readiness.ts'
 import { number } from '../drawn/cell.ts'
-import type { Form, Section, Tile, View } from '../drawn/section.ts'
+import type { Field, Form, Section, Tile, View } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { asSent } from '../served/form.ts'
+import { asSent, wordsWith } from '../served/form.ts'
 import { wordParam } from '../served/list.ts'
 import { compact, formOf, hidden } from '../served/made.ts'
 import { type PageAnswer, show, type TeamRequest } from '../served/page.ts'
@@ -51,6 +51,12 @@ async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<
 type Aim = ReturnType<typeof aimOf>
 
 const NOBODY: Aim = { topic_ids: [], exclude_topic_ids: [], conditions: [] }
+
+/** Whom a form aims at; of what cannot be read the reason, in the words of its fields. */
+function aimSent(form: URLSearchParams, fields: readonly Field[]): Aim | Refusal {
+  const aim = orRefusal(() => aimOf(form))
+  return aim instanceof Refusal ? new Refusal(aim.code, wordsWith(fields, { form, words: aim.message })) : aim
+}
 
 /** How many contacts it goes to as it stands; of what cannot be read the reason. */
 async function audienceTiles(
@@ -98,7 +104,7 @@ async function stepView(
 ): Promise<View> {
   const stored = draftFields(await choicesOf(request.team, deps), draft, zoneOf(request.cookies('zone')))
   const fields = sent ? asSent(stored[step], sent) : stored[step]
-  const aim = sent ? orRefusal(() => aimOf(sent)) : (draft ?? NOBODY)
+  const aim = sent ? aimSent(sent, fields) : (draft ?? NOBODY)
   return {
     title,
     lead: draft

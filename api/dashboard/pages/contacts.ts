@@ -96,7 +96,13 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
 /** Lines of the field at most, empty ones among them. */
 const MAX_COLUMN_LINES = 100
 
-const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =>
+/** What is said of columns that nobody has chosen, and of others. */
+const BY_ITSELF =
+  'These are those that most of the contacts listed here have, and follow them until others are saved.'
+const CHOSEN = 'Leave it empty for those that most contacts have.'
+
+/** @param isChosen whether somebody has chosen those that are shown. */
+const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: boolean): Section =>
   formOf(
     teamPath(team, 'contacts', 'columns'),
     'Save columns',
@@ -106,7 +112,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =
         code: true,
         rows: MAX_COLUMNS,
         value: shown.map(lineOf).join('\n'),
-        hint: `One a line, ${MAX_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
+        hint: `One a line, ${MAX_COLUMNS} at most, for everybody in the team. ${isChosen || shown.length === 0 ? CHOSEN : BY_ITSELF} With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
       }),
       hidden('shown', JSON.stringify(shown), true),
     ],
@@ -142,7 +148,8 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
   const edits = team.role !== 'viewer'
   const page = await pageById(request, await readerOf(request, deps))
   const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
-  const columns = (await contactColumnsOf(deps.database, team.id)) ?? commonProperties(page.rows)
+  const chosen = await contactColumnsOf(deps.database, team.id)
+  const columns = chosen ?? commonProperties(page.rows)
   const more = compact([
     { href: `${path}.csv?${filter.set(query)}`, label: 'CSV' },
     edits && importLink(team),
@@ -180,7 +187,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
         },
       ),
       edits && createForm(request, topics),
-      edits && columnsForm(request, columns),
+      edits && columnsForm(request, columns, chosen !== null),
     ]),
   })
 })

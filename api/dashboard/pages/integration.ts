@@ -13,6 +13,7 @@ import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
+import { isFrozen } from '../served/frozen.ts'
 import { act, buttonCell, compact, get, press, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { setUpSteps } from './first-steps.ts'
@@ -162,7 +163,7 @@ const mayOf = ({ role }: Token): string => (role === 'viewer' ? 'read' : 'send, 
 /** Session tokens, and a way to make one for oneself. */
 function tokens(request: TeamRequest, rows: readonly Token[]): Section[] {
   const { team, now } = request
-  const frozen = team.suspended && !request.person.operator
+  const frozen = isFrozen(team, request.person)
   return compact([
     tableOf(
       rows,
@@ -181,11 +182,10 @@ function tokens(request: TeamRequest, rows: readonly Token[]): Section[] {
         empty: 'No session token yet.',
       },
     ),
-    team.member &&
-      !frozen && {
-        kind: 'actions',
-        forms: [press(tokenPath(request), 'Create a session token', { tone: 'quiet' })],
-      },
+    team.member && {
+      kind: 'actions',
+      forms: [press(tokenPath(request), 'Create a session token', { tone: 'quiet' })],
+    },
   ])
 }
 

@@ -59,25 +59,21 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
     title: topic.name,
     lead: count === 1 ? '1 contact is subscribed.' : `${people} are subscribed.`,
     back: { href: teamPath(team, 'topics'), label: 'Topics' },
-    // In a suspended team who may see the page may change nothing.
-    sections:
-      team.role === 'viewer'
-        ? []
-        : [
-            formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename topic', [
-              field('name', 'Name', { value: topic.name, required: true }),
-            ]),
-            {
-              kind: 'actions',
-              forms: [
-                press(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', {
-                  tone: 'danger',
-                  confirm: `Delete the topic ${topic.name}?`,
-                  warning: `${people} will no longer be subscribed to it. The contacts themselves stay.`,
-                }),
-              ],
-            },
-          ],
+    sections: [
+      formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename topic', [
+        field('name', 'Name', { value: topic.name, required: true }),
+      ]),
+      {
+        kind: 'actions',
+        forms: [
+          press(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', {
+            tone: 'danger',
+            confirm: `Delete the topic ${topic.name}?`,
+            warning: `${people} will no longer be subscribed to it. The contacts themselves stay.`,
+          }),
+        ],
+      },
+    ],
   })
 })
 

@@ -38,7 +38,10 @@ function parseMessageFilter(query: URLSearchParams): MessageFilter {
   const number = sought ?? recipient
   const phone = number === undefined ? null : normalisePhone(number)
   if (number !== undefined && phone === null)
-    throw new Refusal('bad_request', `${sought ? 'q' : 'recipient'} must be a number, such as +15551234567`)
+    throw new Refusal(
+      'bad_request',
+      `${sought ? 'q' : 'number'} must be a phone number, such as +15551234567`,
+    )
   return {
     ...asked,
     ...statusFilter(status),

@@ -22,6 +22,7 @@ import { compileViews } from '../drawn/views.ts'
 import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
 import { type Fault, faultOf, faultView } from './faults.ts'
 import { createFinder, type Finder, type Found, type OtherMethod } from './find.ts'
+import { isFrozen } from './frozen.ts'
 import {
   formToken,
   homeOf,
@@ -99,7 +100,7 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   const membership = person.memberships.find(({ team_id }) => team_id === team.id)
   if (membership) await noteUse({ tx: deps.database, now: request.now }, person, membership)
   const role = page.method === 'GET' ? team.sees : team.role
-  const frozen = page.method !== 'GET' && team.suspended && !person.operator
+  const frozen = page.method !== 'GET' && isFrozen(team, person)
   if (frozen || !reaches(role, page.access)) throw roleRefusal(team, page.access)
   return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }

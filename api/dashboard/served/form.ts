@@ -20,7 +20,7 @@ const plain = (words: string): string =>
  * The field that a refusal is about: the one whose name or label it begins with, whose value it quotes, or the only
  * one that there is. Of a label that explains itself, what stands before the explanation.
  */
-function faultyField(fields: readonly Field[], { form, words }: Refused): Field | undefined {
+function faultyField(fields: readonly Field[], { form, words }: Omit<Refused, 'action'>): Field | undefined {
   const own = fields.filter(({ type }) => type !== 'hidden')
   const said = `${plain(words)} `
   const begins = (name = ''): boolean => name !== '' && said.startsWith(`${plain(name)} `)
@@ -49,8 +49,8 @@ function clausesOf(words: string): string[] {
   return clauses.length === 1 ? [words] : clauses.map((clause) => `${headed(clause).replace(/\.$/, '')}.`)
 }
 
-/** Names that nobody would say: `template_id`, `q`. */
-const NO_WORD = /_|^.$/
+/** Names that nobody would say: `template_id`, `value.0`, `q`. */
+const NO_WORD = /[_.]|^.$/
 
 /**
  * A fault that begins with its field's name, as the label has it: `URL must …`, never `Url must …`; `Template is
@@ -65,17 +65,20 @@ function spelt(words: string, { name, label }: Field): string {
   return NO_WORD.test(name) && shown.trim() !== '' ? shown.trim() + rest : words
 }
 
-/** The words of a refusal on a page with these forms, with the names of fields as their labels have them. */
+/** The words of a refusal, with the names of these fields as their labels have them. */
+export function wordsWith(fields: readonly Field[], refused: Omit<Refused, 'action'>): string {
+  const clauses = refused.words.split('; ').map((words) => {
+    const field = faultyField(fields, { ...refused, words })
+    return field ? spelt(words, field) : words
+  })
+  return clauses.join('; ')
+}
+
+/** The words of a refusal on a page with these forms. */
 export const wordsOn = (forms: readonly Form[], refused: Refused): string =>
   forms
     .filter(({ action }) => action === refused.action)
-    .reduce((said, { fields }) => {
-      const clauses = said.split('; ').map((words) => {
-        const field = faultyField(fields, { ...refused, words })
-        return field ? spelt(words, field) : words
-      })
-      return clauses.join('; ')
-    }, refused.words)
+    .reduce((words, { fields }) => wordsWith(fields, { ...refused, words }), refused.words)
 
 function faultsOf(fields: readonly Field[], refused: Refused): Map<string, string> {
   const faults = new Map<string, string>()

@@ -9,6 +9,7 @@ import type { Section, View } from '../drawn/section.ts'
 import { cellReady, tableReady, withBreaks } from '../drawn/table.ts'
 import type { Render } from '../drawn/views.ts'
 import { formReady, type Refused, wordsOn } from './form.ts'
+import { isFrozen, withoutForms } from './frozen.ts'
 import { navigation, places } from './nav.ts'
 import type { Notice, PageTeam } from './page.ts'
 
@@ -79,8 +80,9 @@ export type Layout = (view: View, frame: Frame) => string
 
 export const createLayout =
   (render: Render, { paths }: Assets): Layout =>
-  (view, frame) => {
+  (whole, frame) => {
     const { path, person, team, csrf, notice, refused } = frame
+    const view = team && person && isFrozen(team, person) ? withoutForms(whole, refused) : whole
     const inside = person !== null && !view.narrow
     const { sections, aside = [], below = [] } = view
     const all = [...sections, ...aside, ...below]

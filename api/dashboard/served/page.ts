@@ -35,7 +35,8 @@ import type { PageDeps } from './deps.ts'
 
 /**
  * A team as the person who asks may use it. `role`: what they may change; in a suspended team its people have that of a
- * viewer. `sees`: what they may look at, suspended or not. `member`: false for an operator who is none.
+ * viewer, and are shown no form that changes something of it (frozen.ts). `sees`: what they may look at, suspended or
+ * not. `member`: false for an operator who is none.
  */
 export type PageTeam = {
   id: string

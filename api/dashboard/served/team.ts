@@ -6,14 +6,17 @@ import type { Membership, Person } from '../../../db/accounts/people/sign-in.ts'
 import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import type { PageDeps } from './deps.ts'
+import { isFrozen } from './frozen.ts'
 import type { PageRequest, PageTeam } from './page.ts'
 
 const OF_TEAM = /^\/teams\/([^/]+)/
 const OF_OPERATOR = /^\/operator(\/|$)/
 
-function asMember({ team_id: id, name, role, suspended, test }: Membership, { operator }: Person): PageTeam {
-  const sees = operator ? 'owner' : role
-  return { id, name, role: suspended && !operator ? 'viewer' : sees, sees, member: true, suspended, test }
+function asMember(membership: Membership, person: Person): PageTeam {
+  const { team_id: id, name, suspended, test } = membership
+  const sees = person.operator ? 'owner' : membership.role
+  const role = isFrozen(membership, person) ? 'viewer' : sees
+  return { id, name, role, sees, member: true, suspended, test }
 }
 
 /** A team as this person may use it; null when it is none of theirs. */

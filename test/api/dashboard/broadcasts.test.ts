@@ -88,6 +88,18 @@ t.test('every field of a step that is at fault says so in one round, the first w
   t.match(audience.html, new RegExp(`name="topic_ids" value="${topic}" aria-invalid="true" autofocus`))
   t.match(audience.html, /<fieldset aria-describedby="f\d+-topic_ids-fault">/)
   t.match(audience.html, 'name="property.0" type="text" value="city"', 'what was typed is kept')
+  // A blank row is no condition, and does not change what the others are called.
+  const odder = await step('audience', 'when', { topic_ids: topic, 'property.1': 'city', 'op.1': 'in' })
+  t.match(fault(audience, 'value\\.0'), /^Value 1 must be an array of 1 to 100 strings/)
+  t.match(fault(odder, 'value\\.1'), /^Value 2 must be an array of 1 to 100 strings/)
+  t.match(odder.html, /name="value\.1"[^>]* autofocus[^>]* aria-invalid="true"/)
+  t.match(textOf(audience.html), /Topics: choose at least one; Value 1 must be/, 'on top')
+  t.match(textOf(odder.html), / Value 2 must be/, 'on top')
+  t.notMatch(textOf(audience.html + odder.html), /where\[|value\.\d/i)
+  const wide = { topic_ids: topic, 'property.1': 'x'.repeat(129), 'value.1': 'x' }
+  t.match(fault(await step('audience', 'when', wide), 'property\\.1'), /^Property 2 must be a string of 1 to/)
+  const lines = { topic_ids: topic, 'property.1': 'city', 'op.1': 'in', 'value.1': '\n'.repeat(1_000) }
+  t.match(fault(await step('audience', 'when', lines), 'value\\.1'), 'Value 2 must have at most 1000 lines.')
   const when = await step('when', 'save', { topic_ids: topic, rate_per_minute: 'many' })
   t.match(fault(when, 'rate_per_minute'), /^Emails per minute at most must be a whole number/)
   t.match(when.html, /value="many"[^>]* autofocus aria-invalid="true"/)
@@ -130,7 +142,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   shows(
     t,
     await step(counted, 'audience', { 'op.0': 'in', 'value.0': '' }),
-    /Not counted: where\[0\]\.value must/,
+    /Not counted: Value 1 must be an array of 1 to 100 strings/,
   )
   shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
   const saidOf = async () => (await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body

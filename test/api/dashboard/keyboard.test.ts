@@ -138,7 +138,7 @@ async function journeys(browser: Browser): Promise<void> {
     await press(t, page, 'More filters')
     await type(t, page, 'Number', 'nobody')
     await enter(page)
-    await says(page, 'Recipient must be a number')
+    await says(page, 'Number must be a phone number')
     t.match(await focused(page), { name: 'Number', wrong: /^$/ })
   })
 

@@ -7,10 +7,10 @@ import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
-import { createTopic } from '../../../db/audience/contacts/topics.ts'
+import { broadcastingOf } from '../../support/broadcasting.ts'
 import { type Seen, shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { RIGHTS, rightOf } from '../../support/page-rights.ts'
-import { makeTeam, world } from '../../support/service.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 const { service, team } = await world(t)
@@ -122,14 +122,7 @@ t.test('a question is asked in its team’s frame, and only of those who may do 
 
 t.test('people of a suspended team look at whatever their role opens, and change nothing', async (t) => {
   const by = { tx: service.database, now: new Date(), actor: 'cli' }
-  const made = await service.database.transaction((tx) =>
-    createTopic({ ...by, tx }, team.id, { name: 'News' }),
-  )
   await service.database.transaction((tx) => suspendTeam({ ...by, tx }, team.id))
-  // Where a search, and the audit trail, lead to.
-  const topic = await people.owner.get(`/teams/${team.id}/topics/${made.id}`)
-  shows(t, topic, /News 0 contacts are subscribed/)
-  t.notMatch(topic.html, /Rename topic|Delete topic/)
   for (const page of PAGES.filter(({ path }) => path.startsWith('/teams/:team')))
     for (const who of ['viewer', 'editor', 'owner'] as const) {
       const may = page.method === 'GET' && MAY[rightOf(page) ?? 'operator'].includes(who)
@@ -152,3 +145,54 @@ t.test('people of a suspended team look at whatever their role opens, and change
   await service.database.transaction((tx) => resumeTeam({ ...by, tx }, team.id))
   t.equal((await people.owner.post(topics, { name: 'y' })).status, 303)
 })
+
+t.test(
+  'no page of a suspended team has a form that would be refused, and what was typed is kept',
+  async (t) => {
+    const by = { tx: service.database, now: new Date(), actor: 'cli' }
+    const at = (path: string): string => `/teams/${team.id}/${path}`
+    const { topic_id, template_id, contacts, create } = await broadcastingOf(service, team)
+    await contacts(['ann'])
+    const draft = await create()
+    await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+    const upload = await people.owner.upload(at('contacts/import'), 'list.csv', 'email\nbo@example.org\n')
+    const { html } = await people.owner.get(at('people'))
+    const [, member = ''] = /href="[^"]*\/people\/([^"]+)"/.exec(html) ?? []
+    const pages = [
+      ...[
+        'emails/all',
+        'contacts',
+        'contacts/import',
+        'suppressions',
+        'suppressions/import',
+        'keys',
+        'people',
+      ],
+      ...[`people/${member}`, 'topics', `topics/${topic_id}`, 'templates', `templates/${template_id}`],
+      ...['broadcasts/new', `broadcasts/${draft}`, `broadcasts/${draft}/edit`, `broadcasts/${draft}/again`],
+      ...['integration', 'domains', 'webhooks', 'contacts/ann@example.org'],
+    ].map(at)
+    pages.push(upload.location ?? '', `${upload.location}/check`)
+    const formsOn = async (who: Who, page: string) =>
+      (await people[who].get(page)).html.match(/<form [^>]*action="\/dashboard\/teams\/[^"]*"/g) ?? []
+    const changing = async (who: Who, page: string) =>
+      (await formsOn(who, page)).filter((form) => form.includes('method="post"'))
+    for (const page of pages) t.not((await changing('owner', page)).length, 0, `${page} has a form`)
+    await service.database.transaction((tx) => suspendTeam({ ...by, tx }, team.id))
+    for (const page of pages) {
+      for (const who of ['viewer', 'editor', 'owner'] as const)
+        t.strictSame(await changing(who, page), [], `${page} as ${who}`)
+      t.not((await changing('operator', page)).length, 0, `${page} as operator`)
+    }
+    t.not((await formsOn('owner', at('contacts'))).length, 0, 'a filter changes nothing')
+    await signedIn(service, { team: team.id, role: 'owner', email: people.owner.email })
+    const own = await people.owner.get(`/account?team=${team.id}`)
+    shows(t, own, /This team is suspended.*End all other sessions/)
+    const typed = await people.owner.post(at(`topics/${topic_id}/rename`), { name: 'Typed before' })
+    t.equal(typed.status, 403)
+    shows(t, typed, 'This team is suspended: until an operator resumes it')
+    t.match(typed.html, /name="name"[^>]* value="Typed before"/)
+    t.notMatch(typed.html, 'Delete topic')
+    await service.database.transaction((tx) => resumeTeam({ ...by, tx }, team.id))
+  },
+)

@@ -2,7 +2,7 @@
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
-import { shows, signedIn } from '../../support/dashboard.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
@@ -35,7 +35,15 @@ t.test('a message is found by its number, any of its ids, status and template', 
   shows(t, both, /\+15555550101/)
   shows(t, both, /\+15555550102/)
   shows(t, await viewer.get(`${path}?status=read`), /No message matches/)
-  t.equal((await viewer.get(`${path}?recipient=nobody`)).status, 400)
+  const odd = await viewer.get(`${path}?recipient=nobody`)
+  t.equal(odd.status, 400)
+  t.match(
+    textOf(odd.html),
+    /Number must be a phone number, such as \+15551234567\..* Number must be/,
+    'on top, too',
+  )
+  t.match(odd.html, /name="recipient"[^>]* aria-invalid="true"/)
+  t.notMatch(textOf(odd.html), /Recipient must/)
   t.equal((await viewer.get(`${path}?q=%2B15555550101&recipient=%2B15555550102`)).status, 400)
 })
 
