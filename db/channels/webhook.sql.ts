@@ -21,7 +21,9 @@ export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   events: sql.fragment`webhook_events`,
   message: sql.fragment`message_id`,
   further: { columns: sql.fragment``, types: {} },
-  refused: sql.fragment`(status = 'failed')`,
+  // What is sent again to an endpoint that is disabled would fail at once.
+  refused: sql.fragment`(status = 'failed' and exists (
+    select from webhook_endpoints w where w.team_id = m.team_id and w.id = m.endpoint_id and w.state = 'enabled'))`,
   emptied: sql.fragment`false`,
   given_up_as: 'failed',
 }

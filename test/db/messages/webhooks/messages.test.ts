@@ -142,6 +142,27 @@ t.test(
   },
 )
 
+t.test('a filter requeues what failed of the webhooks that are enabled, and counts no others', async (t) => {
+  const { team, receiver, endpoint } = await begin(t)
+  const open = await cli.json(['webhook', 'add', team.id, '--url', receiver.url])
+  const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+  await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+  for (const { id } of [endpoint, open]) await cli.json(['webhook', 'disable', team.id, id])
+  await cli.json(['webhook', 'enable', team.id, open.id])
+  const failed = async ({ id }: { id: string }) =>
+    (await cli.json(['webhook', 'messages', team.id, id, '--status', 'failed'])).length
+  t.strictSame([await failed(endpoint), await failed(open)], [1, 1])
+  const requeue = ['webhook', 'requeue', team.id, '--force', '--status', 'failed', '--since', '2026-01-01']
+  t.match(await cli.json([...requeue, '--dry-run']), { requeued: 1 })
+  t.match(await cli.json(requeue), { requeued: 1 })
+  t.strictSame([await failed(endpoint), await failed(open)], [1, 0])
+  t.match(await cli.json(['job', 'list', '--team', team.id]), [{ done: 1, total: 1 }])
+  await startWorker(t, service)
+  await until('it came', () => receiver.received.length > 0)
+  t.equal(receiver.received.length, 1)
+  t.equal(await failed(endpoint), 1)
+})
+
 t.test('thousands are sent again in slices: each once, with the progress on a page', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   const many = 1_500
