@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
 import { errorWords, Refusal } from './errors.ts'
-import { connect, isPooled, isSameDatabase } from './postgres/connect.ts'
+import { connect, isPooled, isSameDatabase, liftTimeLimit } from './postgres/connect.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
 import { startFault } from './process/shutdown.ts'
@@ -202,9 +202,9 @@ async function openRunner(url: string, log: (line: string) => void): Promise<Cli
   await runner.query('set client_connection_check_interval = 1000').catch(() => {
     // A server on a system that cannot tell.
   })
-  // A role may bound its statements (README: behind a pooler); an index of millions takes longer. What a pooler would
-  // hand on with its connection stays as it is: only what runs in a transaction has no limit there.
-  if (!(await isPooled(url))) await runner.query('set statement_timeout = 0')
+  // A role may bound its statements (README: behind a pooler); an index of millions takes longer. Through a pooler only
+  // what runs in a transaction has no limit.
+  if (!(await isPooled(url))) await liftTimeLimit(runner)
   await runner.query(
     `select pg_terminate_backend(pid, 10000) from pg_stat_activity
      where application_name = $1 and datname = current_database() and usename = current_user

@@ -23,6 +23,10 @@ const SESSION = {
 /** Puts a new connection's session in order. */
 export const setSession = async (client: Client): Promise<void> => void (await client.query(SESSION))
 
+/** So that a statement takes as long as it takes. Not behind a pooler, which would hand this on with its connection. */
+export const liftTimeLimit = async (client: Client): Promise<void> =>
+  void (await client.query('set statement_timeout = 0'))
+
 /** A connection that was opened, or the error; nothing is left behind. */
 async function open(config: ClientConfig): Promise<Client> {
   const client = new Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true, ...config })
@@ -83,8 +87,12 @@ export const connect = async (url: string, extra: ClientConfig = {}): Promise<Cl
 /**
  * Settings for a pool of pg's own, such as pg-boss's: each of its connections is put in order, and where the URL names
  * several servers, looks for the one that takes writes.
+ * @param further what else its connections begin with.
  */
-export async function poolConfig(url: string): Promise<ClientConfig> {
+export async function poolConfig(
+  url: string,
+  further: (client: Client) => Promise<void> = async () => {},
+): Promise<ClientConfig> {
   const address = readDatabaseUrl(url)
   const way = await wayTo(address)
   const seek = async (): Promise<ClientConfig> => (address.hosts.length === 1 ? way : await wayTo(address))
@@ -96,6 +104,7 @@ export async function poolConfig(url: string): Promise<ClientConfig> {
       Object.assign(client, { host, port })
       await connectNow()
       await setSession(client)
+      await further(client)
     }
     const connectFor = (done: (error?: Error) => void) => void seekAndConnect().then(() => done(), done)
     return Object.assign(client, { connect: connectFor })

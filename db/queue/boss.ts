@@ -6,7 +6,7 @@
 import { PgBoss } from 'pg-boss'
 import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import { sql } from 'slonik'
-import { connect, poolConfig } from '../postgres/connect.ts'
+import { connect, isPooled, liftTimeLimit, poolConfig } from '../postgres/connect.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
@@ -60,10 +60,14 @@ const runOn =
     (await boss.getDb().executeSql(text, values)) as Awaited<ReturnType<Run>>
 
 /** `registerInstance`: its list of processes is not kept, since ours (figures/fleet) is. */
-const createBoss = async (url: string, options: BossOptions): Promise<PgBoss> =>
+const createBoss = async (
+  url: string,
+  options: BossOptions,
+  further?: Parameters<typeof poolConfig>[1],
+): Promise<PgBoss> =>
   new PgBoss({
     ...{ schema: SCHEMA, registerInstance: false },
-    ...(await poolConfig(url)),
+    ...(await poolConfig(url, further)),
     ...options,
   } as BossOptions)
 
@@ -192,7 +196,9 @@ export async function openConsumer(
  * Serial, and before traffic: attaching a queue's own table waits for open inserts.
  */
 export async function migrateQueues(url: string): Promise<void> {
-  const boss = await createBoss(url, { max: 2, supervise: false, schedule: false })
+  // Its role may bound statements (README: behind a pooler); an index on millions of jobs takes longer.
+  const further = (await isPooled(url)) ? undefined : liftTimeLimit
+  const boss = await createBoss(url, { max: 2, supervise: false, schedule: false }, further)
   boss.on('error', () => {})
   await boss.start()
   const kept = { retentionSeconds: JOB_RETENTION_S, deleteAfterSeconds: 600 }

@@ -138,6 +138,33 @@ t.test('a limit that its role has for statements ends no migration', async (t) =
   }
 })
 
+t.test('a limit that its role has for statements ends no index of the queues either', async (t) => {
+  const { url } = await testDatabase(t)
+  const other = await connected(t, url)
+  const { rows } = await other.query<{ name: string }>(
+    "select min(table_name) || '_busy' as name from pgboss.queue",
+  )
+  const name = `pgboss.${rows[0]?.name}`
+  await other.query(`drop index ${name}`)
+  // The index is not whole before what stores jobs has ended.
+  const table = name.replace(/_busy$/, '')
+  await other.query(`begin; lock table ${table} in row exclusive mode`)
+  const migrated = migrate(`${url}?options=-c%20statement_timeout%3D500`)
+  const watch = await connected(t, url)
+  const builds = async () =>
+    (
+      await watch.query(`
+        select from pg_stat_activity
+        where datname = current_database() and query like 'create index concurrently%'
+          and query_start < now() - interval '0.7 s'`)
+    ).rowCount
+  while (!(await Promise.race([migrated.then(() => 1), builds()]))) await sleep(50)
+  await other.query('rollback')
+  await migrated
+  const index = await watch.query('select indisvalid from pg_index where indexrelid = $1::regclass', [name])
+  t.strictSame(index.rows, [{ indisvalid: true }])
+})
+
 t.test('a file that waits for a lock lets others pass, tries again, and applies once', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(
