@@ -146,7 +146,7 @@ t.test('a limit that its role has for statements ends no index of the queues eit
   )
   const name = `pgboss.${rows[0]?.name}`
   await other.query(`drop index ${name}`)
-  // The index is not whole before whoever stores jobs has ended.
+  // The index is not whole before what stores jobs has ended.
   const table = name.replace(/_busy$/, '')
   await other.query(`begin; lock table ${table} in row exclusive mode`)
   const migrated = migrate(`${url}?options=-c%20statement_timeout%3D500`)

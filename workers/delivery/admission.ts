@@ -62,16 +62,14 @@ export function createAdmission<J extends DeliveryJob, A>(
 
   async function admitOne(sender: Sender, room: number): Promise<ClaimLimits> {
     figures?.sendsThrough(job, sender.key)
-    const state = await stateOfSender(database, sender.key)
-    clock.set(state.now)
+    const state = await clock.setBy(stateOfSender(database, sender.key), ({ now }) => now)
     breakers.of(sender).see(state)
     if (state.wait_seconds > 0) return { limit: 0, except: [] }
     return { limit: state.probing ? Math.min(1, room) : room, except: [] }
   }
 
   async function admitMany(prefix: string, room: number): Promise<ClaimLimits> {
-    const { now, states } = await troubledSenders(database, prefix)
-    clock.set(now)
+    const { states } = await clock.setBy(troubledSenders(database, prefix), ({ now }) => now)
     const of = inFlight.rooms()
     for (const [key, { wait_seconds, probing }] of states) {
       if (wait_seconds > 0) of.set(key, 0)

@@ -119,8 +119,8 @@ function createWatch(
   return async (): Promise<boolean> => {
     next += 1
     const mark = next
-    const look = await leaveMark(database, { process, last: memory.last?.mark ?? null, next: mark })
-    clock.set(new Date(look.at))
+    const leaving = leaveMark(database, { process, last: memory.last?.mark ?? null, next: mark })
+    const look = await clock.setBy(leaving, ({ at }) => new Date(at))
     note(look, mark)
     const verdict = homeVerdict(
       look,
