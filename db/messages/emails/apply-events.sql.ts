@@ -95,8 +95,25 @@ const lostAnswer = sql.fragment`
   exists (select from email_events v where v.team_id = e.team_id and v.email_id = e.id and v.kind = 'unknown')`
 
 /**
+ * What the events of an email say of each recipient: at which tries its answer was lost, at which it may have been
+ * taken, and whether a report has decided it since its tries count. What a try has refused itself is no report.
+ */
+const said = sql.fragment`
+  select v.recipient,
+    array_agg(v.occurred_at) filter (where v.kind = 'unknown') as lost,
+    array_agg(v.occurred_at) filter (where v.kind in ('unknown', 'sent')) as handed,
+    bool_or(
+      v.kind = any(${sql.array(EMAIL_LADDER, 'text')}) and (e.tries_from is null or v.occurred_at >= e.tries_from)
+      and not (v.kind = 'bounced' and v.occurred_at = any(array(
+        select t.occurred_at from email_events t
+        where t.team_id = e.team_id and t.email_id = e.id and t.kind in ('deferred', 'held', 'unknown'))))
+    ) as is_reported
+  from email_events v where v.team_id = e.team_id and v.email_id = e.id group by v.recipient`
+
+/**
  * Changes locked states, in one statement that writes each at most once; those that stay as they are, not at all. Whose
- * answer was lost and who was reported on, before that or after, is not to be tried again: the events are stored first.
+ * answer was lost is not to be tried again once there is a report, from before that or after, about them or about
+ * somebody who can only have been taken together with them: the events are stored first.
  */
 export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Promise<void> {
   const ladder = sql.array(EMAIL_LADDER, 'text')
@@ -113,14 +130,13 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
         then ${list(sql.fragment`c.pending`)}
       else e.pending_recipients
     end`
-  const ofRecipient = sql.fragment`
-    from email_events v where v.team_id = e.team_id and v.email_id = e.id and v.recipient = p.recipient`
   const untried = sql.fragment`
+    with said as (${said})
     select array_agg(p.recipient order by p.place)
     from unnest(b.pending) with ordinality as p (recipient, place)
-    where not (
-      exists (select ${ofRecipient} and v.kind = 'unknown') and exists (
-        select ${ofRecipient} and v.kind = any(${ladder}) and (e.tries_from is null or v.occurred_at >= e.tries_from)))`
+    where not exists (
+      select from said own join said r on r.recipient = own.recipient or r.handed <@ own.lost
+      where own.recipient = p.recipient and own.lost is not null and r.is_reported)`
   await tx.query(sql.prepared('change_emails', object())`
     with change as (
       select e.team_id, e.id,

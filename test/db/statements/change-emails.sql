@@ -3,15 +3,19 @@ with change as (
     e.status) then c.status else e.status end as status, coalesce(e.provider_message_id,
     c.provider_message_id) as provider_message_id, coalesce(e.size_kb, c.size_kb) as size_kb, case
     when b.pending is not null then (
-    select array_agg(p.recipient order by p.place) from unnest(b.pending) with ordinality as p (recipient,
-      place) where not (exists (
-      select from email_events v where v.team_id = e.team_id and v.email_id = e.id
-        and v.recipient = p.recipient and v.kind = 'unknown'
-    ) and exists (
-      select from email_events v where v.team_id = e.team_id and v.email_id = e.id
-        and v.recipient = p.recipient and v.kind = any($3::text[])
-        and (e.tries_from is null or v.occurred_at >= e.tries_from)
-    ))
+    with said as (
+      select v.recipient, array_agg(v.occurred_at) filter (where v.kind = 'unknown') as lost,
+        array_agg(v.occurred_at) filter (where v.kind in ('unknown', 'sent')) as handed,
+        bool_or(v.kind = any($3::text[]) and (e.tries_from is null or v.occurred_at >= e.tries_from)
+        and not (v.kind = 'bounced' and v.occurred_at = any(array(
+        select t.occurred_at from email_events t where t.team_id = e.team_id and t.email_id = e.id
+          and t.kind in ('deferred', 'held', 'unknown')
+      )))) as is_reported from email_events v where v.team_id = e.team_id
+        and v.email_id = e.id group by v.recipient
+    ) select array_agg(p.recipient order by p.place) from unnest(b.pending) with ordinality as p (recipient,
+      place) where not exists (
+      select from said own join said r on r.recipient = own.recipient or r.handed <@ own.lost where own.recipient = p.recipient and own.lost is not null and r.is_reported
+    )
   ) end as pending_recipients
   from email_states e
   join unnest($4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::float8[], $9::text[], $10::json[],

@@ -203,6 +203,80 @@ t.test('whose answer was lost and who is reported on, in either order, is not tr
 })
 
 t.test(
+  'a report about one, before a lost answer or after, ends it for all who were taken with it',
+  async (t) => {
+    const team = await storeTeam(service)
+    const [ana, ben, cleo] = ['ana@example.org', 'ben@example.org', 'cleo@example.org'] as const
+    const kindOf = { u: 'unknown', d: 'deferred', r: 'bounced', s: 'sent' } as const
+    type Said = keyof typeof kindOf
+    const fresh = { provider_message_id: null, pending_recipients: null }
+    /** What a try leaves of which these are the answers, one for each recipient; it began when nobody was decided. */
+    const attempt = (id: string, nth: number, answers: string) => {
+      const ref = { team_id: team, email_id: id }
+      const said = [ana, ben, cleo].map((recipient, at) => ({ recipient, answer: answers[at] as Said }))
+      const events = said.map(({ recipient, answer }) => ({
+        ...{ ...ref, recipient, kind: kindOf[answer], event_key: `${nth}:${recipient}`, detail: '' },
+        occurred_at: new Date(NOW.getTime() + nth * 600_000),
+      }))
+      const undecided = said.flatMap(({ recipient, answer }) => ('ud'.includes(answer) ? [recipient] : []))
+      const isPartial = undecided.length > 0 && answers !== 'uuu'
+      const record = { ...ref, size_kb: 1, provider_message_id: null, seen: fresh }
+      const left = { pending_recipients: isPartial ? undecided : null, undecided }
+      return service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [{ ...record, ...left }]))
+    }
+    for (const [answers, left] of [
+      [['uuu'], []],
+      [['uud'], [cleo]],
+      [['udu'], [ben]],
+      [['uuu', 'uuu'], []],
+      [['uuu', 'uud'], [cleo]],
+      [['uur', 'uur'], []],
+      // Ana can have been taken at a try that put the others off.
+      [
+        ['uuu', 'sdd'],
+        [ben, cleo],
+      ],
+      [
+        ['uuu', 'udd'],
+        [ben, cleo],
+      ],
+      // At the second she can not.
+      [['uuu', 'rdd'], []],
+      [['ddd', 'uuu'], []],
+    ] as const) {
+      for (const kind of ['delivered', 'bounced'] as const) {
+        for (let before = 0; before <= answers.length; before++) {
+          const [id = ''] = await storeEmails(service, team, [[ana, ben, cleo]])
+          const report = () =>
+            apply(
+              reported(
+                { team_id: team, id },
+                { kind, recipient: ana, occurred_at: new Date(NOW.getTime() + 7) },
+              ),
+            )
+          for (const [nth, given] of answers.entries()) {
+            if (nth === before) await report()
+            await attempt(id, nth, given)
+          }
+          if (before === answers.length) await report()
+          const [row] = await emailsToDeliver(service.database, [{ team_id: team, email_id: id }])
+          const due = row ? (row.pending_recipients ?? [ana, ben, cleo]) : []
+          t.strictSame(due, left, `${answers}, ${kind} after ${before}`)
+        }
+      }
+    }
+    const [id = ''] = await storeEmails(service, team, [[ana, ben, cleo]])
+    await attempt(id, 0, 'uuu')
+    await attempt(id, 1, 'rdd')
+    t.match(
+      await emailById(service.database, team, id),
+      { pending_recipients: [ben, cleo] },
+      'no report came',
+    )
+  },
+)
+
+t.test(
   'a report about one of several leaves the others to be tried, unless an attempt is on record',
   async (t) => {
     const team = await storeTeam(service)
