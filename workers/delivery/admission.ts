@@ -16,8 +16,15 @@ import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 /** A claimed job and the message that it is about. */
 export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: Outgoing<A> }
 
-/** A message that may go after `delay` milliseconds, counted from `at` by `performance.now()`. */
-export type Released<J extends DeliveryJob, A> = Message<J, A> & { delay: number; at: number }
+/**
+ * A message that may go after `delay` milliseconds, counted from `at` by `performance.now()`; `reserved_at` is the
+ * database's time when that was decided.
+ */
+export type Released<J extends DeliveryJob, A> = Message<J, A> & {
+  delay: number
+  at: number
+  reserved_at: Date | undefined
+}
 
 /** How many messages may be claimed, of which groups none, and of each sender how many, where there are many. */
 export type ClaimLimits = { limit: number; except: readonly string[]; rooms?: Rooms }
@@ -92,7 +99,7 @@ export function createAdmission<J extends DeliveryJob, A>(
         const { delays = [], wait_seconds = 1, state } = reservations[index] ?? {}
         if (first && state) breakers.of(first.outgoing.sender).see(state)
         for (const [place, each] of own.slice(0, delays.length).entries())
-          result.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, at })
+          result.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, at, reserved_at: state?.now })
         const left = own.slice(delays.length)
         if (left.length === 0) continue
         for (const each of left) inFlight.leave(each)

@@ -138,11 +138,12 @@ function givenUp<J extends DeliveryJob, A>(
 /** Asks the provider, and decides what its answer means for the message and for its sender. */
 async function send<J extends DeliveryJob, A>(
   { delivery, deps, clock, breakers, cut }: Parts<J, A>,
-  { job, outgoing }: Message<J, A>,
+  { job, outgoing, reserved_at }: Released<J, A>,
 ): Promise<Recording<J, A>> {
   const { sender, history, held_at, since } = outgoing
   const breaker = breakers.of(sender)
-  const began_at = clock.now()
+  // A clock that is a round trip behind must not put it before its reservation: the hold of this probe would stay.
+  const began_at = new Date(Math.max(clock.now().getTime(), reserved_at?.getTime() ?? 0))
   const started = performance.now()
   const ended = breaker.began()
   const given = await outgoing.send(cut)

@@ -103,14 +103,15 @@ export async function applySignals(
 /** A sender after the newest signal of each kind. Pure. */
 function afterSignals(pace: Pace, now: Date, signals: readonly SenderSignal[]): Changed {
   let state: Changed = { pace, changes: [], news: [] }
+  // Before what the others have met, whose pauses it must not end.
+  const answered = newestOf(signals, 'answered')
+  if (answered) state = endProbe(state, answered.began_at)
   const slow = newestOf(signals, 'slow')
   if (slow) state = slowDown(state, now, slow)
   for (const kind of ['setup', 'connection'] as const) {
     const refusal = newestOf(signals, kind)
     if (refusal) state = trip(state, now, { ...refusal, kind })
   }
-  const answered = newestOf(signals, 'answered')
-  if (answered) state = endProbe(state, now, answered.began_at)
   const accepted = newestOf(signals, 'accepted')
   return accepted ? recover(state, now, accepted.began_at) : state
 }
@@ -156,12 +157,15 @@ function trip(
   }
 }
 
-/** Lets the next message find out, whose turn would come when the time of this probe is over. */
-function endProbe(state: Changed, now: Date, began_at: Date): Changed {
+/**
+ * Lets the next message find out, whose turn would come when the time of this probe is over. Only what this very probe
+ * has reserved is ended: no pause, also not one that is as short, and no probe that came after it.
+ */
+function endProbe(state: Changed, began_at: Date): Changed {
   const { pace } = state
-  const { wait_seconds: left } = stateAt(pace, now)
-  const isProbe = pace.troubled_at !== null && began_at > pace.troubled_at && left <= PROBE_SECONDS
-  return isProbe ? { ...state, pace: { ...pace, paused_until: null } } : state
+  const reserved_at = (pace.paused_until?.getTime() ?? 0) - PROBE_SECONDS * 1_000
+  const isOwn = reserved_at > (pace.troubled_at?.getTime() ?? 0) && began_at.getTime() >= reserved_at
+  return isOwn ? { ...state, pace: { ...pace, paused_until: null } } : state
 }
 
 const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }

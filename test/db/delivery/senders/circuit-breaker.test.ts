@@ -163,6 +163,40 @@ t.test('after a probe that says nothing of its sender the next one may go at onc
   t.match(await stored(), { troubles: 2, until: 73 }, 'a longer pause stays')
 })
 
+t.test(
+  'an answer ends the hold of its own probe alone: no pause, however short, and no later probe',
+  async (t) => {
+    for (const wait of [undefined, 5, 30, 60]) {
+      const { say, stored } = aSender()
+      await say(0, ['setup', -1, 'down'])
+      const until = 10 + (wait ?? 4)
+      await say(10, wait === undefined ? ['setup', 9] : ['setup', 9, 'closed', wait])
+      // Released by another worker before that, and begun after it.
+      await say(11, ['answered', 10.5])
+      t.match(await stored(), { until }, `a pause of ${wait ?? 4} s`)
+    }
+    for (const kind of ['slow', 'setup'] as const) {
+      const { sender, say, stored } = aSender()
+      await say(0, ['setup', -1, 'down'])
+      await stopClock(database, at(10))
+      await reserveSends(database, [{ sender, costs: [1] }], 5)
+      await say(12, [kind, 10.2, 'wait', 29], ['answered', 10.1])
+      t.match(await stored(), { until: 41 }, `${kind} in the same batch`)
+    }
+    const { sender, say, stored } = aSender()
+    const probe = () => reserveSends(database, [{ sender, costs: [1] }], 5)
+    await say(0, ['setup', -1, 'down'])
+    for (const time of [10, 40]) {
+      await stopClock(database, at(time))
+      t.match(await probe(), [{ delays: [0] }])
+    }
+    await say(41, ['answered', 10.1])
+    t.match(await stored(), { until: 70 }, 'a late answer of the probe before')
+    await say(42, ['answered', 40])
+    t.match(await stored(), { until: null }, 'of this one')
+  },
+)
+
 t.test('of several sends the newest of each kind counts, and trouble before a success', async (t) => {
   const { say, stored, timeline } = aSender()
   const both = await say(
