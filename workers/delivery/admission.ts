@@ -23,7 +23,7 @@ export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: 
 export type Released<J extends DeliveryJob, A> = Message<J, A> & {
   delay: number
   at: number
-  reserved_at: Date
+  reserved_at: Date | undefined
 }
 
 /** How many messages may be claimed, of which groups none, and of each sender how many, where there are many. */
@@ -96,9 +96,8 @@ export function createAdmission<J extends DeliveryJob, A>(
         const [first] = own
         const { delays = [], wait_seconds = 1, state } = reservations[index] ?? {}
         if (first && state) breakers.of(first.outgoing.sender).see(state)
-        const times = { at, reserved_at: state?.now ?? clock.now() }
         for (const [place, each] of own.slice(0, delays.length).entries())
-          result.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, ...times })
+          result.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, at, reserved_at: state?.now })
         const left = own.slice(delays.length)
         if (left.length === 0) continue
         for (const each of left) inFlight.leave(each)

@@ -143,7 +143,7 @@ async function send<J extends DeliveryJob, A>(
   const { sender, history, held_at, since } = outgoing
   const breaker = breakers.of(sender)
   // A clock that is a round trip behind must not put it before its reservation: the hold of this probe would stay.
-  const began_at = new Date(Math.max(clock.now().getTime(), reserved_at.getTime()))
+  const began_at = new Date(Math.max(clock.now().getTime(), reserved_at?.getTime() ?? 0))
   const started = performance.now()
   const ended = breaker.began()
   const given = await outgoing.send(cut)

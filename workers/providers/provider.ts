@@ -70,9 +70,9 @@ export type OutgoingEmail<T extends boolean = false> = {
  * - refused: for good. `effect` is what that means for the contact: `hard` when the address is dead, `soft` when it
  *   only counts, `none` when the refusal is not about the address (DECISIONS: Delivery reports).
  * - policy: refused by the provider's policy (5.7.x, an identity that is not verified): our set-up, or this message.
- *   The delivery engine decides, by whether the provider takes other mail of ours. If so, it is the `recipient`'s and
- *   ends the message, or the `identity`'s (the From address or domain), whose mail waits; so does a recipient's that is
- *   refused for now.
+ *   The delivery engine decides, by whether the provider takes other mail of ours. If so, `blames` says what becomes of
+ *   this message, and of it alone: the `recipient` ends it, the `identity` (the From address or domain) lets it be
+ *   tried again later. A recipient that is refused for now blames the identity too, so that it is tried again.
  * - deferred: for now, this message alone; `wait_seconds` when another try is no use before.
  * - sender: about everything that is sent through this provider, and no try of this message. `trouble` says what:
  *   `slow` (too fast: the pace is halved), `setup` (login, relay access, account: a person has to act) or `connection`

@@ -98,7 +98,7 @@ const lostAnswer = sql.fragment`
  * What the events of an email say of each recipient: at which tries its answer was lost, at which it may have been
  * taken, and whether a report has decided it since its tries count. What a try has refused itself is no report.
  */
-const told = sql.fragment`
+const said = sql.fragment`
   select v.recipient,
     array_agg(v.occurred_at) filter (where v.kind = 'unknown') as lost,
     array_agg(v.occurred_at) filter (where v.kind in ('unknown', 'sent')) as handed,
@@ -131,11 +131,11 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
       else e.pending_recipients
     end`
   const untried = sql.fragment`
-    with told as (${told})
+    with said as (${said})
     select array_agg(p.recipient order by p.place)
     from unnest(b.pending) with ordinality as p (recipient, place)
     where not exists (
-      select from told own join told r on r.recipient = own.recipient or r.handed <@ own.lost
+      select from said own join said r on r.recipient = own.recipient or r.handed <@ own.lost
       where own.recipient = p.recipient and own.lost is not null and r.is_reported)`
   await tx.query(sql.prepared('change_emails', object())`
     with change as (

@@ -3,7 +3,7 @@ with change as (
     e.status) then c.status else e.status end as status, coalesce(e.provider_message_id,
     c.provider_message_id) as provider_message_id, coalesce(e.size_kb, c.size_kb) as size_kb, case
     when b.pending is not null then (
-    with told as (
+    with said as (
       select v.recipient, array_agg(v.occurred_at) filter (where v.kind = 'unknown') as lost,
         array_agg(v.occurred_at) filter (where v.kind in ('unknown', 'sent')) as handed,
         bool_or(v.kind = any($3::text[]) and (e.tries_from is null or v.occurred_at >= e.tries_from)
@@ -14,7 +14,7 @@ with change as (
         and v.email_id = e.id group by v.recipient
     ) select array_agg(p.recipient order by p.place) from unnest(b.pending) with ordinality as p (recipient,
       place) where not exists (
-      select from told own join told r on r.recipient = own.recipient or r.handed <@ own.lost where own.recipient = p.recipient and own.lost is not null and r.is_reported
+      select from said own join said r on r.recipient = own.recipient or r.handed <@ own.lost where own.recipient = p.recipient and own.lost is not null and r.is_reported
     )
   ) end as pending_recipients
   from email_states e

@@ -48,7 +48,7 @@ t.test('a send begins after it was reserved, however far behind the clock of its
   const message = { job: { id: '1' }, outgoing } as unknown as Message<Job, Answer>
 
   const { released } = await createAdmission(parts.delivery, parts.deps, parts).release([message])
-  clock.set(new Date(NOW.getTime() - 60_000))
+  await clock.setBy(Promise.resolve(new Date(NOW.getTime() - 60_000)), (at) => at)
   for (const each of released) await deliver(parts, each)
   const [recording] = await recorded.promise
   t.strictSame(recording?.sent?.signal?.began_at, NOW)

@@ -11,6 +11,7 @@ import { reserveSends } from '../../../../db/delivery/senders/pace.ts'
 import { sendersByKeys } from '../../../../db/delivery/senders/senders.sql.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { testDatabase } from '../../../support/database.ts'
+import { EMPTY } from '../../../support/empty.ts'
 import { openPool } from '../../../support/pool.ts'
 import t from '../../../support/tap.ts'
 
@@ -152,7 +153,7 @@ t.test('after a probe that says nothing of its sender the next one may go at onc
   await stopClock(database, at(10))
   t.match(await probe(), [{ delays: [0], wait_seconds: 1 }])
   t.match(await stored(), { troubles: 1, until: 40 })
-  t.match(await probe(), [{ delays: [], wait_seconds: 30 }], 'one at a time')
+  t.match(await probe(), [{ delays: EMPTY, wait_seconds: 30 }], 'one at a time')
   t.strictSame(await say(11, ['answered', 0]), [])
   t.match(await stored(), { until: 40 }, 'it began before the trouble was known')
   t.strictSame(await say(12, ['answered', 10]), [])
