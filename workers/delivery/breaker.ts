@@ -63,15 +63,19 @@ export function createBreakers(): Breakers {
 const latest = (one: Date | null, other: Date | null): Date | null =>
   one !== null && (other === null || one > other) ? one : other
 
-/** The first trouble of the sender's own among outcomes. @param strikes refusals by policy in a row, with these. */
+/** `strikes`: refusals by policy in a row, with this. `isNew`: nothing of the sender's was taken yet. */
+type Suspicion = { strikes: number; isNew: boolean }
+
+/** The first trouble of the sender's own among outcomes. */
 function troubleOf(
   outcomes: readonly AttemptOutcome[],
   began_at: Date,
-  strikes: number,
+  { strikes, isNew }: Suspicion,
 ): SenderSignal | null {
-  for (const { kind, detail: words, trouble = 'setup', wait_seconds } of outcomes) {
-    if (kind === 'sender') return { kind: trouble, words, wait_seconds, began_at }
-    if (kind === 'policy' && strikes >= POLICY_STRIKES) return { kind: 'setup', words, began_at }
+  for (const { kind, detail: words, trouble, wait_seconds } of outcomes) {
+    if (kind === 'sender') return { kind: trouble ?? 'setup', words, wait_seconds, began_at }
+    const isOurs = strikes >= POLICY_STRIKES || (isNew && trouble === 'setup')
+    if (kind === 'policy' && isOurs) return { kind: 'setup', words, began_at }
   }
   return null
 }
@@ -115,7 +119,8 @@ export function createBreaker(): Breaker {
         return slow ? { kind: 'slow', words: slow.detail, began_at } : { kind: 'accepted', began_at }
       }
       if (outcomes.some(({ kind }) => kind === 'policy')) strikes += 1
-      const trouble = troubleOf(outcomes, began_at, strikes)
+      const isNew = acceptedAt === null && (state?.accepted_at ?? null) === null
+      const trouble = troubleOf(outcomes, began_at, { strikes, isNew })
       if (trouble !== null) haltedAt = performance.now()
       if (trouble === null && state?.probing && isOfItself(outcomes)) return { kind: 'answered', began_at }
       return trouble

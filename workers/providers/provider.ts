@@ -72,7 +72,8 @@ export type OutgoingEmail<T extends boolean = false> = {
  * - policy: refused by the provider's policy (5.7.x, an identity that is not verified): our set-up, or this message.
  *   The delivery engine decides, by whether the provider takes other mail of ours. If so, `blames` says what becomes of
  *   this message, and of it alone: the `recipient` ends it, the `identity` (the From address or domain) lets it be
- *   tried again later. A recipient that is refused for now blames the identity too, so that it is tried again.
+ *   tried again later. A recipient that is refused for now blames the identity too, so that it is tried again. With
+ *   `trouble` it is our set-up at once where the provider has taken nothing of the sender's yet.
  * - deferred: for now, this message alone; `wait_seconds` when another try is no use before.
  * - sender: about everything that is sent through this provider, and no try of this message. `trouble` says what:
  *   `slow` (too fast: the pace is halved), `setup` (login, relay access, account: a person has to act) or `connection`
@@ -83,7 +84,7 @@ export type OutgoingEmail<T extends boolean = false> = {
 export type Outcome =
   | { kind: 'accepted'; detail: string }
   | { kind: 'refused'; detail: string; effect: Extract<ContactEffect, 'hard' | 'soft' | 'none'> }
-  | { kind: 'policy'; detail: string; blames: 'recipient' | 'identity' }
+  | { kind: 'policy'; detail: string; blames: 'recipient' | 'identity'; trouble?: 'setup' }
   | { kind: 'deferred'; detail: string; wait_seconds?: number }
   | { kind: 'sender'; detail: string; trouble: SenderTrouble; wait_seconds?: number }
   | { kind: 'unknown'; detail: string; wait_seconds?: number }

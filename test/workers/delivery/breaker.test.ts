@@ -78,6 +78,17 @@ t.test('three policies in a row are the set-up’s fault; other refusals change 
   t.strictSame([note('policy'), note('policy')], [null, null])
 })
 
+t.test(
+  'a policy that speaks of our set-up pauses a sender of which nothing was taken yet, at once',
+  async (t) => {
+    const { breaker } = begin(t)
+    const denied = [{ ...outcome('policy'), trouble: 'setup' as const }]
+    t.equal(breaker.note(denied, NOW, 0.1)?.kind, 'setup')
+    breaker.note(taken, NOW, 0.1)
+    t.equal(breaker.note(denied, NOW, 0.1), null, 'once other mail was taken it may be the recipient’s')
+  },
+)
+
 t.test('trouble halts what was released until then, and nothing that is released later', async (t) => {
   const { breaker, later } = begin(t)
   t.notOk(breaker.isHalted(0))

@@ -126,7 +126,7 @@ function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
   const detail = describe(reply)
   // 454 4.7.1 is "relay access denied" for now, as Debian's Postfix has it: perhaps of this recipient's domain alone.
   const isPolicy = code === 454 && enhanced.startsWith('4.7.')
-  if (isPolicy && stage === 'RCPT') return { kind: 'policy', detail, blames: 'identity' }
+  if (isPolicy && stage === 'RCPT') return { kind: 'policy', detail, blames: 'identity', trouble: 'setup' }
   if (isPolicy || LOGIN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'setup' }
   if (SLOW_DOWN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
   const forGood = code >= 500 && code <= 599 && code !== BAD_SEQUENCE

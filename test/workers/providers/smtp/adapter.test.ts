@@ -77,7 +77,7 @@ t.test('what a relay says of us is no refusal of a message: access, login, sende
     // Postfix: no login, no relay access, a sender that the login does not own.
     ['RCPT 554 5.7.1 <client.test[192.0.2.1]>: Client host rejected: Access denied', policy('recipient')],
     ['RCPT 554 5.7.1 <ana@example.org>: Relay access denied', policy('recipient')],
-    ['RCPT 454 4.7.1 <ana@example.org>: Relay access denied', policy('identity')],
+    ['RCPT 454 4.7.1 <ana@example.org>: Relay access denied', { ...policy('identity'), trouble: 'setup' }],
     ['MAIL 454 4.7.0 Temporary authentication failure', setup],
     ['RCPT 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u', policy('recipient')],
     ['MAIL 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u', policy('identity')],
