@@ -254,7 +254,7 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
         ],
         [
           'Bodies at once, in a process',
-          `${BODY_BUDGET.ofOne / MIB} MiB of one team, ${BODY_BUDGET.unproved / MIB} MiB of all who have proved nothing, ${BODY_BUDGET.inAll / MIB} MiB of all; ${BODY_BUDGET.patience / 1_000} s of waiting for room`,
+          `${BODY_BUDGET.ofOne / MIB} MiB of one team, ${BODY_BUDGET.unproved / MIB} MiB of all that came without a credential, ${BODY_BUDGET.inAll / MIB} MiB of all; ${BODY_BUDGET.patience / 1_000} s of waiting for room`,
           refusal('unavailable'),
         ],
       ],

@@ -97,7 +97,7 @@ const json = `${MAX_JSON_BYTES / 1_024} KiB`
 const [strings, values] = [whole(MAX_JSON_STRINGS), whole(MAX_JSON_VALUES)]
 const held = (bytes: number, whose: string): string => `${bytes / MIB} MiB of ${whose}`
 const { ofOne, unproved, inAll, patience } = BODY_BUDGET
-const atOnce = `${held(ofOne, 'one team')}, ${held(unproved, 'all who have proved nothing')}, ${held(inAll, 'all')}`
+const atOnce = `${held(ofOne, 'one team')}, ${held(unproved, 'all that came without a credential')}, ${held(inAll, 'all')}`
 
 /** What each document says, with the figures that are enforced. */
 const SAID: readonly (readonly [name: string, text: string, said: readonly string[]])[] = [

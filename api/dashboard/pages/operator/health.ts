@@ -19,7 +19,7 @@ const DANGEROUS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
 
 async function databaseFacts(tx: Tx) {
   const { version, at } = await serverClock(tx)
-  // This process's own, which nothing else goes by.
+  // This process's own, which ids and OpenID's tokens alone go by.
   const now = new Date()
   const settings = await serverSettings(tx)
   const fault = await databaseFault(tx)
