@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { TestServer } from './support/database.ts'
-import { needsDatabase, openServer } from './support/kept-server.ts'
+import { keptName, needsDatabase, openServer } from './support/kept-server.ts'
 import { program, ROOT, testEnvironment } from './support/program.ts'
 import { quickParent } from './support/quick-server.ts'
 import { runFiles } from './support/runners.ts'
@@ -38,7 +38,7 @@ async function runOnce(
   await chmod(scratch, 0o711)
   const report = tapReport(print)
   const env = {
-    ...testEnvironment(server, join(parent, 'heliograph-one-compile-cache')),
+    ...testEnvironment(server, join(parent, `${keptName}-code`)),
     TMPDIR: scratch,
     // The first level are the files.
     ...(grep && { TAP_GREP: `/./\n${grep}` }),

@@ -46,7 +46,7 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
     remedy: 'Use a template of text, and buttons with at most a dynamic URL.',
   },
   unauthorized: {
-    meaning: 'The credential is missing, malformed, unknown, revoked or expired.',
+    meaning: 'The credential is missing, malformed, unknown, revoked or expired, or its team is suspended.',
     remedy: 'Send `Authorization: Bearer` and an API key.',
   },
   quota_exceeded: {

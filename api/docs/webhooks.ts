@@ -160,8 +160,28 @@ const ANSWERS = {
   '410': { description: 'Nothing more is wanted: the webhook is disabled.' },
 }
 
-export const webhookExamples = () =>
-  NAMES.map((type) => ({ type, body: exampleOf(schemaOf(type), WEBHOOK_SCHEMAS) }))
+/** The provider's words for what is no delivery. */
+const WORDS: Readonly<Record<string, string>> = {
+  'email.delivery_delayed': '451 4.7.1 try again later',
+  'email.bounced': '550 5.1.1 no such user',
+  'email.complained': '',
+  'email.opened': '',
+  'email.clicked': '',
+  'email.failed': '451 4.7.1 try again later',
+  'whatsapp.failed': '131026 Message undeliverable',
+}
+
+/** An example of a type, with its own rung and words where it is about a message. */
+function exampleOfType(type: WebhookName): unknown {
+  const example = exampleOf(schemaOf(type), WEBHOOK_SCHEMAS) as { data: object }
+  if (!('rank' in example.data)) return example
+  const [subject = '', kind = ''] = type.split('.')
+  const ladder: readonly string[] = subject === 'email' ? EMAIL_LADDER : WHATSAPP_LADDER
+  const own = { rank: Math.max(0, ladder.indexOf(kind)), detail: WORDS[type] ?? '250 2.0.0 OK' }
+  return { ...example, data: { ...example.data, ...own } }
+}
+
+export const webhookExamples = () => NAMES.map((type) => ({ type, body: exampleOfType(type) }))
 
 export const describedWebhooks = () =>
   Object.fromEntries(
@@ -178,10 +198,7 @@ export const describedWebhooks = () =>
           requestBody: {
             required: true,
             content: {
-              'application/json': {
-                schema: { $ref: webhookReference(type) },
-                example: exampleOf(schemaOf(type), WEBHOOK_SCHEMAS),
-              },
+              'application/json': { schema: { $ref: webhookReference(type) }, example: exampleOfType(type) },
             },
           },
           responses: ANSWERS,

@@ -55,12 +55,12 @@ async function prepare(url: string, isOurs: boolean): Promise<TestServer> {
 
 type Opened = { server: TestServer; close(): Promise<unknown> }
 
+/** What is kept of this checkout between runs begins so: another's, or another user's, is not ours to use. */
+export const keptName = `heliograph-one-${createHash('sha256').update(ROOT).digest('hex').slice(0, 12)}`
+
 /** @param parent where the data of one of our own lie. */
 export async function openServer(parent: string): Promise<Opened> {
-  const directory = join(
-    parent,
-    `heliograph-one-${createHash('sha256').update(ROOT).digest('hex').slice(0, 12)}`,
-  )
+  const directory = join(parent, keptName)
   const found = process.env.DATABASE_URL || (await runningPostgres(directory).catch(() => null))
   if (found) return { server: await prepare(found, false), close: async () => {} }
   const postgres = await startPostgres({ directory, settings: SETTINGS })
