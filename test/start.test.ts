@@ -207,7 +207,10 @@ t.test('it listens to this machine alone, and draws its secrets itself', async (
 t.test('a taken port ends it with one clear line', async (t) => {
   const taken = npmStart({ PORT: new URL(origin(service)).port })
   t.equal(await taken.ended, 1)
-  t.match(taken.said(), /port \d+ is taken by another program: stop it, or set PORT to another port$/m)
+  t.match(
+    taken.said(),
+    /port \d+ is taken by another program, or another npm start: stop it, or set PORT to another port$/m,
+  )
 })
 
 t.test('settings that cannot be used end it with one clear line, before anything starts', async (t) => {

@@ -57,7 +57,9 @@ async function portOf(name: string, fallback: number): Promise<number> {
   const port = Number(process.env[name] || fallback)
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${name} must be a port number`)
   if ((await freePort(port)) !== null) return port
-  throw new Error(`port ${port} is taken by another program: stop it, or set ${name} to another port`)
+  throw new Error(
+    `port ${port} is taken by another program, or another npm start: stop it, or set ${name} to another port`,
+  )
 }
 
 /** A port of the sandbox: the one its variable names, else the usual one, else, when that is taken, any. */
