@@ -173,7 +173,7 @@ t.test('the calls of README answer what README prints', async (t) => {
     t.match(JSON.parse(body), fields, script)
   }
   const plans =
-    /`(curl -s \$BASE\/v1\/plans[^`]*)`/.exec(await readFile(join(ROOT, 'README.md'), 'utf8'))?.[1] ?? ''
+    /`(curl -s "?\$BASE\/v1\/plans[^`]*)`/.exec(await readFile(join(ROOT, 'README.md'), 'utf8'))?.[1] ?? ''
   const { stdout } = await runProgram('bash', ['-c', plans], { env })
   t.match(JSON.parse(stdout).plans[0], { key: 'free', name: 'Gratuit' })
 })

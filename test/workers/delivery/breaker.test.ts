@@ -86,6 +86,9 @@ t.test(
     t.equal(breaker.note(denied, NOW, 0.1)?.kind, 'setup')
     breaker.note(taken, NOW, 0.1)
     t.equal(breaker.note(denied, NOW, 0.1), null, 'once other mail was taken it may be the recipient’s')
+    const { breaker: elsewhere } = begin(t)
+    elsewhere.see({ ...state, accepted_at: NOW })
+    t.equal(elsewhere.note(denied, NOW, 0.1), null, 'by another worker, too')
   },
 )
 

@@ -162,6 +162,7 @@ t.test('after a probe that says nothing of its sender the next one may go at onc
   await say(13, ['setup', 12.5, 'closed', 60])
   await say(14, ['answered', 13.5])
   t.match(await stored(), { troubles: 2, until: 73 }, 'a longer pause stays')
+  t.strictSame(await aSender().say(15, ['answered', 14]), [], 'nor does it change one without trouble')
 })
 
 t.test(

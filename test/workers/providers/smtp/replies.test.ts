@@ -79,11 +79,13 @@ t.test('a fault without a reply is judged by where it came', async (t) => {
   const login = { kind: 'sender', detail: 'broken (EAUTH)', trouble: 'setup' }
   t.strictSame(failed({ code: 'EAUTH' }), login)
   const early = (error: object) => failed(error, { isBegun: () => false })
-  t.match(early({ code: 'EABORT' }), { kind: 'sender', trouble: 'connection' })
+  for (const code of ['EABORT', 'ECONNECTION'])
+    t.match(early({ code }), { kind: 'sender', trouble: 'connection' }, code)
   t.match(early({}), { kind: 'deferred' })
   const tls = { command: 'STARTTLS', code: 'ETLS' }
   t.match(early({ ...tls, responseCode: 454 }), { kind: 'sender', trouble: 'connection' })
   t.match(early({ ...tls, responseCode: 421 }), { kind: 'sender', trouble: 'slow' })
+  t.match(early({ command: 'EHLO', responseCode: 454 }), { kind: 'sender', trouble: 'slow' })
   for (const [responseCode, trouble] of [
     [499, 'connection'],
     [500, 'setup'],
