@@ -3,8 +3,12 @@
  * was changes nothing. Must not look anything up; what a form has changed is broadcast-form.ts's.
  */
 
-import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { MAX_CONDITIONS, OPERATORS } from '../../../db/messages/broadcasts/fields.ts'
+import {
+  type BroadcastFields,
+  type Condition,
+  OPERATORS,
+} from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { MAX_CONDITIONS } from '../../../db/messages/broadcasts/fields.ts'
 import { lineOf, pairLine } from '../drawn/lines.ts'
 import type { Field } from '../drawn/section.ts'
 import { typedOf } from '../drawn/zone.ts'

@@ -11,8 +11,10 @@ import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { utcOf } from '../../text/moments.ts'
-import { OPERATORS } from './fields.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
+
+/** How a condition compares a property. */
+export const OPERATORS = ['eq', 'ne', 'in', 'exists', 'missing', 'contains', 'gt', 'lt'] as const
 
 const conditionRow = object({
   property: string().defined(),

@@ -25,7 +25,7 @@ import { headersFault } from '../../text/headers.ts'
 import { compileTemplate, TemplateFault } from '../../text/slots.ts'
 import { codePoints, MAX_VARIABLES, utf8Bytes } from '../../text/strings.ts'
 import { fromOf, replyToOf } from '../emails/item.ts'
-import type { BroadcastFields, Condition } from './broadcasts.sql.ts'
+import { type BroadcastFields, type Condition, OPERATORS } from './broadcasts.sql.ts'
 
 const MAX_TOPICS = 20
 export const MAX_CONDITIONS = 10
@@ -45,8 +45,6 @@ export const MAX_JSON_BYTES = 256 * 1024
 const isSmall = (value: unknown): boolean =>
   value === undefined || utf8Bytes(JSON.stringify(value)) <= MAX_JSON_BYTES
 const TOO_LARGE = `\${path} must be at most ${MAX_JSON_BYTES} bytes of JSON`
-
-export const OPERATORS = ['eq', 'ne', 'in', 'exists', 'missing', 'contains', 'gt', 'lt'] as const
 
 const isText = (value: unknown, max: number): value is string =>
   typeof value === 'string' && codePoints(value) <= max
