@@ -5,7 +5,7 @@
 
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
-import { TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/happenings/webhook-types.ts'
+import { rankOf, TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/happenings/webhook-types.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
 import { FIGURES_SCHEMA } from './components.ts'
 import { exampleOf } from './example.ts'
@@ -176,8 +176,7 @@ function exampleOfType(type: WebhookName): unknown {
   const example = exampleOf(schemaOf(type), WEBHOOK_SCHEMAS) as { data: object }
   if (!('rank' in example.data)) return example
   const [subject = '', kind = ''] = type.split('.')
-  const ladder: readonly string[] = subject === 'email' ? EMAIL_LADDER : WHATSAPP_LADDER
-  const own = { rank: Math.max(0, ladder.indexOf(kind)), detail: WORDS[type] ?? '250 2.0.0 OK' }
+  const own = { rank: rankOf({ subject, kind }), detail: WORDS[type] ?? '250 2.0.0 OK' }
   return { ...example, data: { ...example.data, ...own } }
 }
 

@@ -106,6 +106,21 @@ t.test('every type of webhook has a schema, and an example that fits it', async 
   }
 })
 
+t.test('examples of webhooks about a message have the rank that such a webhook has', async (t) => {
+  const { webhooks } = openApi(V1_ROUTES)
+  const examples = Object.entries(webhooks).map(
+    ([type, { post }]) => [type, post.requestBody.content['application/json'].example] as const,
+  )
+  const ranks = examples.flatMap(([type, example]) => {
+    const { data } = example as { data: { rank?: number } }
+    return data.rank === undefined ? [] : [[type, data.rank]]
+  })
+  t.match(Object.fromEntries(ranks), {
+    ...{ 'email.sent': 1, 'email.delivered': 2, 'email.opened': 3, 'email.clicked': 4, 'email.bounced': 5 },
+    ...{ 'email.complained': 6, 'email.failed': 0, 'whatsapp.failed': 2, 'whatsapp.read': 4 },
+  })
+})
+
 t.test('single sends alone take the Idempotency-Key header, and markdown holds no bare tag', async (t) => {
   const { paths } = openApi(V1_ROUTES)
   const keyed = Object.entries(paths).filter(([, methods]) =>

@@ -35,5 +35,5 @@ export function webhookTypeOf({ subject, kind }: Happening): WebhookType | null 
 }
 
 /** The rung of what happened: a receiver keeps the highest, in whatever order they arrive. */
-export const rankOf = ({ subject, kind }: Happening): number =>
+export const rankOf = ({ subject, kind }: { subject: string; kind: string }): number =>
   Math.max(0, factsOf(subject)?.ladder.indexOf(kind) ?? 0)
