@@ -176,7 +176,10 @@ function exampleOfType(type: WebhookName): unknown {
   const example = exampleOf(schemaOf(type), WEBHOOK_SCHEMAS) as { data: object }
   if (!('rank' in example.data)) return example
   const [subject = '', kind = ''] = type.split('.')
-  const own = { rank: rankOf({ subject, kind }), detail: WORDS[type] ?? '250 2.0.0 OK' }
+  const own = {
+    rank: rankOf({ subject, kind }),
+    detail: WORDS[type] ?? (subject === 'email' ? '250 2.0.0 OK' : ''),
+  }
   return { ...example, data: { ...example.data, ...own } }
 }
 

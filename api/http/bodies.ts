@@ -24,6 +24,7 @@ const MIB = 1024 * 1024
  * many send to one door, there is room at the others.
  */
 export const BODY_BUDGET = { ofOne: 12 * MIB, unproved: 7 * MIB, inAll: 20 * MIB, patience: 25_000 }
+/** Of the strangers' room. Of it LARGE_BODIES_SHARE must hold the largest post of a door, 3 MiB. */
 const UNPROVED_AT_ONE_DOOR = 1 / 2
 /** How long what was read waits for its parsing, in milliseconds. */
 const PARSE_WAIT_MS = 10_000

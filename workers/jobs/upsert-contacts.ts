@@ -54,8 +54,7 @@ export async function runUpserts(
   for (const job of jobs) {
     const { team_id } = job.data
     await attempt(job.id, async () => {
-      const made = { team_id, id: job.id }
-      const before = await database.transaction((tx) => openJobsBefore(tx, 'upsert-contacts', made))
+      const before = await openJobsBefore(database, 'upsert-contacts', { team_id, id: job.id })
       for (const upsert_id of before) await attempt(upsert_id, () => carryOut({ team_id, upsert_id }, deps))
       await carryOut(job.data, deps, (tx) => settle(tx, new Map([[job, { end: 'completed' }]])))
     })

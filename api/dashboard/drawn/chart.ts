@@ -13,19 +13,20 @@ const PLOT = { left: 44, right: 720, top: 12, bottom: 232 }
 /** What a bar is made of, from the bottom up; each in a colour of its own. */
 type Layer = { label: string; tone: BarTone; statuses: readonly string[] }
 
-const EMAIL_LAYERS: readonly Layer[] = [
+const COMMON: readonly Layer[] = [
   { label: 'delivered', tone: 'good', statuses: ['delivered', 'opened', 'clicked', 'read'] },
   { label: 'sent', tone: 'busy', statuses: ['sent'] },
   { label: 'waiting', tone: 'warn', statuses: ['queued'] },
+]
+
+const EMAIL_LAYERS: readonly Layer[] = [
+  ...COMMON,
   { label: 'bounced', tone: 'bad', statuses: ['bounced'] },
   // Delivered, too: what bounced did not arrive.
   { label: 'complained', tone: 'worse', statuses: ['complained'] },
 ]
 
-const OTHER_LAYERS: readonly Layer[] = [
-  ...EMAIL_LAYERS.filter(({ tone }) => tone !== 'bad' && tone !== 'worse'),
-  { label: 'failed', tone: 'bad', statuses: ['failed'] },
-]
+const OTHER_LAYERS: readonly Layer[] = [...COMMON, { label: 'failed', tone: 'bad', statuses: ['failed'] }]
 
 /** Only emails bounce, and only of emails somebody complains. */
 const layersOf = (channel: Channel): readonly Layer[] => (channel === EMAIL ? EMAIL_LAYERS : OTHER_LAYERS)

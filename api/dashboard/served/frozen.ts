@@ -1,6 +1,7 @@
 /**
  * What its people do of a suspended team: look at it. Promises: no form of a page is drawn that would be refused, so
- * that a page need not ask whether its team is suspended; what was typed into one that was refused is kept. Pure.
+ * that a page need not ask whether its team is suspended, but for buttons in cells of what viewers may press too; what
+ * was typed into a form that was refused is kept. Pure.
  */
 import type { Person } from '../../../db/accounts/people/sign-in.ts'
 import type { Form, Section, View } from '../drawn/section.ts'

@@ -70,7 +70,7 @@ export type AttemptBegan = {
 
 const CHANGE = {
   ...{ team_id: 'uuid', email_id: 'uuid', status: 'text', provider_message_id: 'text', size_kb: 'float8' },
-  ...{ kind: 'text', pending: 'json', undecided: 'json', seen_id: 'text', seen_whole: 'bool' },
+  ...{ kind: 'text', pending: 'json', undecided: 'json', seen_id: 'text' },
 }
 
 function changeOf({ pending, ...change }: EmailChange) {
@@ -78,17 +78,17 @@ function changeOf({ pending, ...change }: EmailChange) {
   const { undecided } = pending
   if ('reported' in pending) return { ...change, kind: 'a report', undecided }
   const { left, seen } = pending
-  const [seen_id, seen_whole] = [seen.provider_message_id, seen.pending_recipients === null]
-  return { ...change, kind: 'an attempt', pending: left, undecided, seen_id, seen_whole }
+  // Who is left counts of an attempt for everybody; of another what is undecided does.
+  const pendingNow = seen.pending_recipients === null ? left : null
+  return { ...change, kind: 'an attempt', pending: pendingNow, undecided, seen_id: seen.provider_message_id }
 }
 
 const list = (column: FragmentSqlToken) =>
   sql.fragment`case when ${column} is null then null else array(select json_array_elements_text(${column})) end`
 
-/** Those of some recipients that are undecided; null when nobody is. */
+/** Those of some recipients that are undecided. */
 const undecidedOf = (recipients: FragmentSqlToken) => sql.fragment`
-  nullif(array(
-    select r from unnest(${recipients}) r where r in (select json_array_elements_text(c.undecided))), '{}')`
+  array(select r from unnest(${recipients}) r where r in (select json_array_elements_text(c.undecided)))`
 
 /** After a lost answer a report about one proves that all were taken together. */
 const lostAnswer = sql.fragment`
@@ -126,7 +126,7 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
         then ${undecidedOf(sql.fragment`coalesce(e.pending_recipients, ${list(sql.fragment`c.undecided`)})`)}
       when c.kind = 'an attempt' and e.pending_recipients is not null
         then ${undecidedOf(sql.fragment`e.pending_recipients`)}
-      when c.kind = 'an attempt' and e.provider_message_id is not distinct from c.seen_id and c.seen_whole
+      when c.kind = 'an attempt' and e.provider_message_id is not distinct from c.seen_id
         then ${list(sql.fragment`c.pending`)}
       else e.pending_recipients
     end`

@@ -19,25 +19,25 @@ with change as (
   ) end as pending_recipients
   from email_states e
   join unnest($4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::float8[], $9::text[], $10::json[],
-    $11::json[], $12::text[], $13::bool[]) as c (team_id, email_id, status, provider_message_id, size_kb,
-    kind, pending, undecided, seen_id, seen_whole) on e.team_id = c.team_id
+    $11::json[], $12::text[]) as c (team_id, email_id, status, provider_message_id, size_kb, kind, pending,
+    undecided, seen_id) on e.team_id = c.team_id
     and e.id = c.email_id
   cross join lateral (
     select case when c.kind = 'none left' then null when c.kind = 'a report' and e.provider_message_id is null
       and (e.pending_recipients is not null or e.status = 'queued') and not exists (
       select from email_events v where v.team_id = e.team_id and v.email_id = e.id and v.kind = 'unknown'
-    ) then nullif(array(
+    ) then array(
       select r from unnest(coalesce(e.pending_recipients, case when c.undecided is null then null else array(
         select json_array_elements_text(c.undecided)
       ) end)) r where r in (
         select json_array_elements_text(c.undecided)
       )
-    ), '{}') when c.kind = 'an attempt' and e.pending_recipients is not null then nullif(array(
+    ) when c.kind = 'an attempt' and e.pending_recipients is not null then array(
       select r from unnest(e.pending_recipients) r where r in (
         select json_array_elements_text(c.undecided)
       )
-    ), '{}') when c.kind = 'an attempt' and e.provider_message_id is not distinct from c.seen_id
-      and c.seen_whole then case when c.pending is null then null else array(
+    ) when c.kind = 'an attempt' and e.provider_message_id is not distinct from c.seen_id then case
+      when c.pending is null then null else array(
       select json_array_elements_text(c.pending)
     ) end else e.pending_recipients end as pending
   ) b

@@ -133,14 +133,18 @@ t.test('a call is carried out once, however many workers were given its job', as
   const job = await fetched(service, team, body)
   const deps = handlerDeps(service)
   const batch = batchOf(job)
-  const attempts: Promise<void>[] = []
-  await service.database.transaction(async (tx) => {
-    // Keeps all of them at work at once.
+  const [locked, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  // Keeps all of them at work at once.
+  const holding = service.database.transaction(async (tx) => {
     await lockAccount(tx, team.id)
-    for (let worker = 0; worker < 5; worker++) attempts.push(runUpserts(batch, deps))
+    locked.resolve()
+    await begun.promise
     await sleep(300)
   })
-  await Promise.all(attempts)
+  await locked.promise
+  const attempts = Array.from({ length: 5 }, () => runUpserts(batch, deps))
+  begun.resolve()
+  await Promise.all([holding, ...attempts])
   t.strictSame(batch.ended, Array(5).fill(job.id))
   const { body: made } = await service.call('GET', '/v1/contacts/a@example.org', { key: team.key })
   t.equal(made.updated_at, made.created_at, 'written once')
