@@ -1,6 +1,11 @@
 /** What a counterpart may say to a request of ours before it is hung up on. Raw bytes over TCP. */
-import type { Socket } from 'node:net'
+import { Agent } from 'node:https'
+import { createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { ask, keptConnections } from '../../../db/process/bounded-answer.ts'
+import { beginRequest, isUnsent } from '../../../db/process/outgoing.ts'
+import { makeCertificate } from '../../support/certificate.ts'
+import { portOf } from '../../support/port.ts'
 import { drip, pour, startTalker } from '../../support/talker.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -94,3 +99,26 @@ t.test('a connection that is kept and speaks unasked is closed', async (t) => {
   t.equal(standing(), 1)
   await until('it is hung up on', () => standing() === 0, 3)
 })
+
+t.test(
+  'a request is unsent that is cut off in its TLS handshake, not one that is cut off after it',
+  async (t) => {
+    const { pem: cert, key_pem: key } = makeCertificate(['localhost'])
+    const cut = (socket: Socket) => socket.on('error', () => {}).once('data', () => socket.destroy())
+    const agent = new Agent({ rejectUnauthorized: false })
+    for (const [server, unsent] of [
+      [createServer(cut), true],
+      [createTlsServer({ cert, key }, cut), false],
+    ] as const) {
+      const url = new URL(`https://127.0.0.1:${await portOf(t, server)}`)
+      const bounds = { connect_ms: 10_000, bytes: BOUNDS.bytes }
+      const { response } = beginRequest(url, { method: 'POST', body: '{}', agent }, bounds)
+      const fault = await response.then(
+        () => null,
+        (error: unknown) => error,
+      )
+      t.match(fault, Error)
+      t.equal(isUnsent(fault), unsent)
+    }
+  },
+)

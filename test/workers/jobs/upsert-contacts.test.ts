@@ -5,7 +5,9 @@ import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
 import { lockAccount } from '../../../db/accounts/teams/limits.ts'
 import { insertUpsert, upsertResult } from '../../../db/audience/contacts/upserts.sql.ts'
+import { idRow } from '../../../db/postgres/rows.ts'
 import type { FetchedJob } from '../../../db/queue/claims.ts'
+import { openJobsBefore } from '../../../db/queue/jobs.sql.ts'
 import type { Batch } from '../../../workers/batches/batches.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
@@ -106,6 +108,36 @@ t.test('calls that waited for a worker write in the order in which they came', a
   await until('their jobs end', async () => (await count(service, 'jobs')) === 0)
   const { body } = await service.call('GET', '/v1/contacts/a@example.org', { key: team.key })
   t.strictSame(body.properties, { n: 'last' })
+})
+
+t.test('of a team’s earlier calls those are carried out first that nobody has tried in vain', async (t) => {
+  const { service, team } = await world(t)
+  const ids = Array.from({ length: 7 }, () => uuidv7())
+  const [created = '', active = '', again, tried, done, others, later] = ids
+  const rows = [
+    [active, 'active', 0, team.id],
+    [created, 'created', 0, team.id],
+    [again, 'retry', 0, team.id],
+    [tried, 'active', 1, team.id],
+    [done, 'completed', 0, team.id],
+    [others, 'created', 0, uuidv7()],
+    [later, 'created', 0, team.id],
+  ] as const
+  for (const [id = '', state, retries, team_id] of rows)
+    await service.database.query(sql.unsafe`
+      insert into pgboss.job (name, id, data, state, retry_count)
+      values ('upsert-contacts', ${id}, ${JSON.stringify({ team_id })}, ${state}, ${retries})`)
+  const before = (id = '') => openJobsBefore(service.database, 'upsert-contacts', { team_id: team.id, id })
+  t.strictSame(await before(later), [created, active])
+  t.strictSame(await before(created), [])
+})
+
+t.test('calls are in the order of the database’s time, whichever process took them', async (t) => {
+  const service = await startService(t, { clock: () => new Date('2026-01-31T09:00:00Z'), upsertWait: 1 })
+  const team = await teamWithRoom(service, 10)
+  t.equal((await bulk(service, team, [{ email: 'a@example.org' }])).status, 503)
+  const [id] = await service.database.anyFirst(sql.type(idRow)`select id from contact_upserts`)
+  t.equal(Number.parseInt((id ?? '').replace('-', '').slice(0, 12), 16), Date.parse('2026-01-31T09:00:00Z'))
 })
 
 /** A stored call, and a job for it as a worker has claimed it. */
