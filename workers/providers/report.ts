@@ -5,6 +5,15 @@
 
 import type { ReportedEvent } from '../../db/messages/apply-reports.ts'
 
+/** As long as a provider that refuses our set-up is left alone in the dialogue, in seconds (circuit-breaker.ts). */
+const SENDER_PAUSE_S = 30
+
+/** What a verified report about our own set-up does to its sender, as in the dialogue. */
+export const pausedBy = (
+  sender: string,
+  { detail, occurred_at }: { detail: string; occurred_at: Date },
+): ReportedEvent => ({ channel: 'sender', sender, seconds: SENDER_PAUSE_S, reason: detail, occurred_at })
+
 export type RawReport = { body: Buffer; received_at: Date }
 
 /** Turns one raw report into its events. @throws Error when it cannot be read: such a report is parked. */

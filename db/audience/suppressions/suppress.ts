@@ -40,10 +40,10 @@ type Touched = {
   report_id?: string | undefined
 }
 
-type LockedContact = ContactRef & { suppression: string | null; suppressed_softly: boolean }
+type LockedContact = IdentityRef & ContactRef & { suppression: string | null; suppressed_softly: boolean }
 
 /** Finds the locked contact that an event is about. */
-type ContactOf = (event: Touched) => LockedContact | undefined
+export type ContactOf = (event: Touched) => LockedContact | undefined
 
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 

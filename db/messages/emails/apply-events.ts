@@ -7,7 +7,12 @@
  */
 
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
-import { applyContactEffects, lockTouchedContacts } from '../../audience/suppressions/suppress.ts'
+import { unsubscribeReported } from '../../audience/subscription/by-report.ts'
+import {
+  applyContactEffects,
+  type ContactOf,
+  lockTouchedContacts,
+} from '../../audience/suppressions/suppress.ts'
 import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
@@ -96,8 +101,13 @@ export async function applyEmailEvents(
   const changes = changesOf(news, left, recipients)
   if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, contactOf, news, now)
+  await unsubscribeReported({ tx, now }, leavers(news, contactOf))
   return results
 }
+
+/** The contacts of those whom the relay reports as unsubscribed. */
+const leavers = (news: readonly AppliedEvent[], contactOf: ContactOf) =>
+  news.flatMap((event) => (event.effect === 'unsubscribe' ? (contactOf(event) ?? []) : []))
 
 /** Mail about an email with several recipients moves no contact (DECISIONS: Delivery reports). */
 const effectOn = (event: AppliedEvent, own: ReadonlyMap<string, string>): ContactEffect =>

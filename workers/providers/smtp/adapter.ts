@@ -19,7 +19,7 @@ import { sendingTime } from '../sending-time.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './replies.ts'
 import { inSlices } from './slices.ts'
 import { openSocket } from './socket.ts'
-import { readSmtpUrl, withWayOut } from './url.ts'
+import { readSmtpUrl, senderKey, withWayOut } from './url.ts'
 
 /**
  * Milliseconds. `total_ms` bounds one send from the wait for a connection to the final dot, with more for a large
@@ -65,12 +65,12 @@ type Sending = {
 /** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
 export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
-  const { host, secrets } = readSmtpUrl(options.url)
+  const { secrets } = readSmtpUrl(options.url)
   const describe: Describe = (words) => storableWords(words, secrets)
   const transport = createPool(options, timeouts)
   const in_flight = createSendTracker()
   // A relay is not paced until it asks for it: it takes what its connections take.
-  const sender = { key: `smtp:${host}`, ceiling: NOMINAL_RATE, on_demand: true }
+  const sender = { key: senderKey(options.url), ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false
 
   return {

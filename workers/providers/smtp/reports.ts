@@ -11,8 +11,8 @@ import type { ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
 import { findReturnPath, MAX_REPORT_BYTES } from '../../../db/messages/emails/return-path.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
+import { classifyFailure, type FailureReport, failureCode } from '../../../db/text/failures.ts'
 import { storableWords } from '../../../db/text/words.ts'
-import { effectOfFailure } from '../mail/effects.ts'
 import { isComplaint } from '../mail/feedback.ts'
 import type { RawReport, ReportReader } from '../report.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './report-fields.ts'
@@ -147,33 +147,19 @@ function eventsByStatus(text: string, email: Email, { received_at }: RawReport):
         .toLowerCase()
         .split(/[^a-z]/, 1)[0] ?? ''
     const recipient = recipientOf(field(group, 'original-recipient'), field(group, 'final-recipient'))
-    const status = statusOf(group)
+    const reply = wordsOf(group)
+    const status = failureCode(reply, field(group, 'status'))
     const occurred_at = timeOf([field(group, 'last-attempt-date'), dateOf(email)], received_at)
     // A delay is reported again and again; any other result of a recipient once.
     const when = action === 'delayed' ? `:${occurred_at.toISOString()}` : ''
     return {
-      ...meaningOf(action, status),
+      ...meaningOf(action, { status, reply, text: email.text ?? '' }),
       recipient,
       occurred_at,
       detail: storableWords(wordsOf(group) || `${action} ${status}`),
       event_key: `dsn:${action}:${status}:${recipient?.toLowerCase() ?? ''}${when}`,
     }
   })
-}
-
-/**
- * The recipient's enhanced status code, '' when there is none. One that says nothing (x.0.0) gives way to a better
- * one in the server's own words: a policy's 5.7.1 must not read as a dead address. Cisco's gateways write `550 #5.7.1`,
- * which other servers do not read.
- */
-function statusOf(group: Fields): string {
-  const given = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(field(group, 'status'))?.[0] ?? ''
-  if (given !== '' && !given.endsWith('.0.0')) return given
-  const words = wordsOf(group)
-  const better = /^(?:\d{3}[ -])?#?([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words)?.[1]
-  if (better !== undefined && (given === '' || better[0] === given[0])) return better
-  const code = /^([245])\d\d(?!\d)/.exec(words)?.[1]
-  return given || (code === undefined ? '' : `${code}.0.0`)
 }
 
 /** What the remote server said, without the type before it. */
@@ -185,10 +171,10 @@ const wordsOf = (group: Fields): string =>
 type Meaning = { kind: EmailEventKind; effect: ContactEffect }
 
 /** @throws Error for an action that RFC 3464 does not know. */
-function meaningOf(action: string, status: string): Meaning {
+function meaningOf(action: string, said: FailureReport): Meaning {
   switch (action) {
     case 'failed':
-      return { kind: 'bounced', effect: effectOfFailure(status) }
+      return { kind: 'bounced', effect: classifyFailure(said).contact }
     case 'delayed':
       return { kind: 'delayed', effect: 'none' }
     case 'delivered':
