@@ -2,7 +2,7 @@
 import type { NodemailerError } from 'nodemailer'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import { signedReference } from '../../../db/messages/emails/return-path.ts'
-import { classifyFailure } from '../../../db/text/failures.ts'
+import { classifyFailure } from '../../../db/validation/failures.ts'
 import { createSesReportReader } from '../../../workers/providers/ses/reports.ts'
 import { outcomesOfFailure } from '../../../workers/providers/smtp/replies.ts'
 import { createReaders } from '../../../workers/reports/readers.ts'

@@ -1,10 +1,11 @@
 /**
  * Judges what an SMTP server said, or left unsaid, about a message: reply codes and faults → outcomes.
- * Promises: pure; what a permanent failure is about, db/text/failures.ts says; `detail` is printable, short and free of secrets. An operator's fault (login, relay access, TLS) never
- * ends a message. DECISIONS: Our own set-up refused, Delivery reports.
+ * Promises: pure; what a permanent failure is about, db/validation/failures.ts says; `detail` is printable, short and
+ * free of secrets. An operator's fault (login, relay access, TLS) never ends a message. DECISIONS: Our own set-up
+ * refused, Delivery reports.
  */
 import type { NodemailerError } from 'nodemailer'
-import { classifyFailure, type FailureSubject } from '../../../db/text/failures.ts'
+import { classifyFailure, type FailureSubject } from '../../../db/validation/failures.ts'
 import type { Describe, Outcome } from '../provider.ts'
 import { withWayOut } from './url.ts'
 
