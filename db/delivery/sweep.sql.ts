@@ -26,13 +26,14 @@ const stretchRow = row({
  * given up. A suspended team's rows stay as they are; once the team is resumed, all of them without a job count as
  * lost, however young. Rows of one moment are never divided, so that it can be said where the next part begins.
  */
-export const lostMessages = (
+export async function lostMessages(
   tx: Tx,
   channel: Deliverable,
   { after, size }: Stretch,
   { before, limit }: { before: Date; limit: number },
-) =>
-  tx.one(sql.type(stretchRow)`
+) {
+  const isNewer = await isOfNewerQueue(tx, sql.fragment`m.id`)
+  return tx.one(sql.type(stretchRow)`
     with m as materialized (
       select team_id, id, created_at, requeued_at, tries_from from ${channel.rows}
       where unfinished and ${channel.job_of} = ${channel.job} and created_at > ${after}::timestamptz
@@ -42,13 +43,14 @@ export const lostMessages = (
       where not ${isSuspended(sql.fragment`m.team_id`)}
         and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
           or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
-        and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${isOfNewerQueue(sql.fragment`m.id`)}
+        and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${isNewer}
         and not ${gaveUp(channel)}
       order by created_at limit ${limit}
     )
     select (select case when count(*) >= ${size} then max(created_at)::text end from m) as next,
       coalesce(
         (select json_agg(json_build_object('team_id', team_id, 'id', id) order by created_at) from lost), '[]') as lost`)
+}
 
 const placeRow = row({ place: string() })
 const START = '-infinity'
