@@ -6,7 +6,7 @@
 import { startedPasses } from '../accounts/teams/resumed.sql.ts'
 import type { Channel, Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { deliveryFrom } from '../channels/channels.sql.ts'
-import { storeEvents } from '../channels/happenings/store-events.ts'
+import { storeEvents } from '../channels/events/store-events.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import type { Note } from './requeue.sql.ts'
