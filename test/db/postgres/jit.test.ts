@@ -95,7 +95,7 @@ t.test('a start turns JIT off for a role of its own', { skip: missing ?? false }
   )
 })
 
-t.test('a role that may not is told which statement to run', { skip: missing ?? false }, async (t) => {
+t.test('the log names the statement for a role that may not', { skip: missing ?? false }, async (t) => {
   const { admin, owner } = await ownedDatabase(t)
   await migrate(owner)
   await query(admin, 'create role app login in role owner; alter role app set role owner')
