@@ -104,7 +104,7 @@ t.test('the log names the statement for a role that may not', { skip: missing ??
   t.match(await started(app), { jit: 'on', lines: [{ level: 40, statement, reason: /denied/ }] })
   t.match(await migrated(app), [new RegExp(statement)])
   await query(admin, statement)
-  t.match(await started(app), { jit: 'off', lines: [] })
+  t.strictSame(await started(app), { jit: 'off', lines: [] })
 })
 
 const poolerMissing = missing ?? (await pgbouncerMissing())
