@@ -12,7 +12,7 @@ import { tracing } from '../http/errors.ts'
 import { json } from '../http/input.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 
-const moveSchema = object({ scheduled_at: time().required('${path} is required') })
+const moveSchema = object({ scheduled_at: time(() => new Date()).required('${path} is required') })
 
 type Of = {
   channel: ChannelName
