@@ -2,7 +2,7 @@
  * Fills what the documentation only knows when it is served: the domain to send from, and times that are to come.
  * Examples and guides have placeholders for them, and shell variables for IDs. Pure.
  */
-import { exampleMoment } from '../../db/text/moments.ts'
+import { exampleMoment } from '../../db/validation/moments.ts'
 
 /** `domain` is what examples send from. */
 export type Shown = { domain: string; now: Date }

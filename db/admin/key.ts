@@ -3,7 +3,7 @@ import { keysOfTeam, SCOPES } from '../accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../accounts/credentials/issue.ts'
 import { endKey } from '../accounts/credentials/revoke.ts'
 import { commaList } from '../process/config.ts'
-import { exampleMoment } from '../text/moments.ts'
+import { exampleMoment } from '../validation/moments.ts'
 import { instant } from './input.ts'
 import type { Verbs } from './noun.ts'
 

@@ -2,7 +2,7 @@
 import { teamOrRefusal } from '../accounts/teams/view.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { cancelScheduled, moveScheduled } from '../messages/scheduled.ts'
-import { exampleMoment } from '../text/moments.ts'
+import { exampleMoment } from '../validation/moments.ts'
 import { moment } from './input.ts'
 import type { Noun } from './noun.ts'
 

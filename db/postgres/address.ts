@@ -7,7 +7,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { ClientConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { errorWords } from '../errors.ts'
-import { PASSWORD_HINT } from '../text/strings.ts'
+import { PASSWORD_HINT } from '../validation/strings.ts'
 
 /** A database's servers and how to log in. `hosts` has one configuration for each server that the URL names. */
 export type DatabaseAddress = {

@@ -6,7 +6,7 @@ import { parseBody } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { readItems } from '../../db/audience/contacts/upsert.ts'
 import { type ItemOrRefused, itemOf, orRefusal, Refusal } from '../../db/errors.ts'
-import { exampleMoment } from '../../db/text/moments.ts'
+import { exampleMoment } from '../../db/validation/moments.ts'
 import t from '../support/tap.ts'
 
 const UUID = '0190a000-0000-7000-8000-000000000000'

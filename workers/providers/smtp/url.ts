@@ -3,7 +3,7 @@
  * ours: `?requireTLS=true&tls.rejectUnauthorized=false` (true and false in words: `=0` is not understood).
  * Pure. Must not repeat a URL in words for people: it holds a password.
  */
-import { PASSWORD_HINT, percentDecoded } from '../../../db/text/strings.ts'
+import { PASSWORD_HINT, percentDecoded } from '../../../db/validation/strings.ts'
 
 /** The URL of an SMTP server in parts; null when it is none. A path or a fragment is a part of a password. */
 const parse = (url: string): URL | null => {
