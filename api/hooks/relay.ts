@@ -11,7 +11,7 @@ import { RELAYS, type Relay } from '../../db/text/relays.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
-import { provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-proofs.ts'
+import { notGenuine, provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-proofs.ts'
 
 const publicKey = string().test(
   'public key',
@@ -56,17 +56,19 @@ const routes = [
     access: 'public',
     async handle({ bytes, headers, now }, deps) {
       const { relay, proof } = deps.hooks.relay
-      const events = await proof({ headers, bytes, now })
+      const { events, token } = await proof({ headers, bytes, now })
       if (relay === null) return { status: 200, body: { status: 'taken' } }
-      const fresh = await Promise.all(
+      const outcomes = await Promise.all(
         events.map((event) => {
           const body = Buffer.from(event)
-          return deps.accepts.report({ provider: relay, event_key: contentKey(body), body, received_at: now })
+          const report = { provider: relay, event_key: contentKey(body), body, received_at: now }
+          return deps.accepts.report({ ...report, token })
         }),
       )
+      if (outcomes.includes('token_used')) throw notGenuine()
       return {
         status: 200,
-        body: { status: fresh.length === 0 || fresh.includes(true) ? 'taken' : 'repeated' },
+        body: { status: outcomes.length === 0 || outcomes.includes('stored') ? 'taken' : 'repeated' },
       }
     },
   }),
