@@ -207,6 +207,19 @@ t.test('a link by mail leads back to where its owner wanted to go', async (t) =>
   t.match(await person.post(action ?? '', { csrf: '' }), { status: 303, location: wanted })
 })
 
+t.test('a sign-in leads to the dashboard’s own path with its query', async (t) => {
+  for (const [returnTo, location] of [
+    ['/dashboard?x=1', '/dashboard?x=1'],
+    ['/dashboard/?x=1', '/dashboard/?x=1'],
+    ['/dashboard//evil.test', '/dashboard//evil.test'],
+    ['//evil.test/dashboard?x=1', '/dashboard'],
+  ] as const) {
+    const path = `${await linkOf('ana@example.com')}?${new URLSearchParams({ return_to: returnTo })}`
+    const { status, headers } = await visitor(service).post(path, { csrf: '' })
+    t.strictSame([status, headers.get('location')], [303, location])
+  }
+})
+
 t.test('an ended membership ends the session at once', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'viewer' })
   const { removeMember } = await import('../../../db/accounts/people/members.ts')
