@@ -1,17 +1,17 @@
 /**
  * POST /hooks/relay: what the hosted relay reports that mail goes out through.
- * Promises: proved genuine as the relay proves it (relay-proofs.ts), or 401 and nothing is stored; without SMTP_RELAY
+ * Promises: proved genuine as the relay proves it (relay-signatures.ts), or 401 and nothing is stored; without SMTP_RELAY
  * nothing can be proved, so everything is 401. A post of many events becomes a raw report for each; all are committed
  * before the answer. Must not look into an event.
  */
 import { type StringSchema, string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { bearerToken, givenSecret, relayName, type SettingsOf } from '../../db/process/config.ts'
-import { RELAYS, type Relay } from '../../db/text/relays.ts'
+import { RELAYS, type Relay } from '../../db/validation/relays.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
-import { notGenuine, provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-proofs.ts'
+import { notGenuine, provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-signatures.ts'
 
 const publicKey = string().test(
   'public key',

@@ -1,7 +1,7 @@
 /** Sign-in through an OpenID provider, from our door to theirs and back. */
 import { sql } from 'slonik'
-import { unseal } from '../../../api/dashboard/served/guard.ts'
-import { createOpenId } from '../../../api/dashboard/served/openid.ts'
+import { unseal } from '../../../api/dashboard/server/guard.ts'
+import { createOpenId } from '../../../api/dashboard/server/openid.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { startIssuer } from '../../support/openid-issuer.ts'
