@@ -1,8 +1,8 @@
 /**
  * POST /hooks/relay: what the hosted relay reports that mail goes out through.
- * Promises: proved genuine as the relay proves it (relay-signatures.ts), or 401 and nothing is stored; without SMTP_RELAY
- * nothing can be proved, so everything is 401. A post of many events becomes a raw report for each; all are committed
- * before the answer. Must not look into an event.
+ * Promises: proved genuine as the relay proves it (relay-signatures.ts), or 401 and nothing is stored; without
+ * SMTP_RELAY nothing can be proved, so everything is 401. A post of many events becomes a raw report for each; all are
+ * committed before the answer. Must not look into an event.
  */
 import { type StringSchema, string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
