@@ -63,7 +63,7 @@ export const releaseDue = (tx: Tx, { rows, job_of }: Channel, most: number) =>
 
 const dueRow = row({ due_at: string().nullable(), scheduled_at: string().nullable() })
 
-/** Until when a message waits for its time, and the time it was given, locked until the transaction ends; null without one of this id. */
+/** Reads a message's times, locked until the transaction ends; null without one of this id. `due_at`: it waits. */
 export const lockDue = (tx: Tx, { rows }: Channel, { team_id, id }: DeliveryRef) =>
   tx.maybeOne(sql.type(dueRow)`
     select due_at, scheduled_at from ${rows} where team_id = ${team_id} and id = ${id} for update`)

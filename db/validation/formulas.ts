@@ -3,14 +3,10 @@
  * line breaks, inside of quotes or not. Pure, and linear in the text.
  */
 
-/** What begins a formula, also in its full-width form. */
-const START = '=+\\-@\uFF1D\uFF0B\uFF0D\uFF20'
-/** What may be in front of it in a piece of a line, up to the piece's beginning. */
-const FRONT = '(?:^|[,;\\t\\r\\n])[\\s\\p{Cc}\\p{Cf}"]*'
-
-// Each looks back from the character that it has found: looking ahead from every separator would be quadratic.
-const FORMULA = new RegExp(`[${START}](?<=${FRONT}'*.)`, 'gu')
-const GUARDED = new RegExp(`'([${START}])(?<=${FRONT}'+.)`, 'gu')
+// What begins a formula, also in its full-width form. Each looks back from the character that it has found to the
+// beginning of its piece: looking ahead from every separator would be quadratic.
+const FORMULA = /[=+\-@＝＋－＠](?<=(?:^|[,;\t\r\n])[\s\p{Cc}\p{Cf}"]*'*.)/gu
+const GUARDED = /'([=+\-@＝＋－＠])(?<=(?:^|[,;\t\r\n])[\s\p{Cc}\p{Cf}"]*'+.)/gu
 
 /** Puts an apostrophe before everything in a cell that could begin a formula, and before a leading tab or break. */
 export function guardFormulas(cell: string): string {
