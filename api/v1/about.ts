@@ -40,12 +40,16 @@ export const aboutScheduled = (
       id: `reschedule${name}`,
       group,
       summary: `Move ${article} ${noun} that waits for its time`,
-      description: ['What expires has as long as before from the new time on.'],
+      description: [
+        'What expires has as long as before from the new time on.',
+        'A call that is not rejected counts in the send rate, on both channels. The time that is stored already changes nothing.',
+      ],
       takes: 'NewTime',
       notes: { id: `The id of the ${noun}.`, scheduled_at: SEND_TIMES.scheduled_at },
       example: { scheduled_at: LATER },
       answers: { 200: { when: 'Moved.', body: 'Moved' } },
-      refusals: [...refusals, 'invalid_state'],
+      refusals: [...refusals, 'invalid_state', 'rate_limited'],
+      rated: true,
     },
   }) satisfies Record<'cancel' | 'move', About>
 
