@@ -37,13 +37,9 @@ export const FIGURES = {
     labels: ['channel'],
     buckets: WAITS,
   },
-  heliograph_reports_dropped_total: {
-    help: 'Mail to the bounce domain without a return address of ours, not stored.',
-    labels: [],
-  },
   heliograph_reports_total: {
-    help: 'Reports of providers that were read, by how they ended.',
-    labels: ['provider', 'state'],
+    help: 'Reports of providers that were processed, by their outcome: applied, repeated, ignored, auto_reply, parked.',
+    labels: ['provider', 'outcome'],
   },
   heliograph_report_events_total: {
     help: 'Events of reports that were applied.',

@@ -22,7 +22,7 @@ export type FailureSubject =
 type Codes = readonly (readonly [subject: FailureSubject, codes: RegExp, source: string])[]
 
 /** Enhanced status codes without their class: 5.1.1 and 4.1.1 are both `1.1`. Codes that are not here prove nothing. */
-export const CODES: Codes = [
+export const FAILURE_CODES: Codes = [
   ['sender', /^1\.[78]$/, 'RFC 3463 X.1.7, X.1.8: the sender’s address'],
   ['sender', /^7\.27$/, 'RFC 7505: the sender’s domain accepts no mail'],
   ['sender', /^(?:7\.60|2\.252)$/, 'Microsoft: the login may not send as this sender'],
@@ -39,7 +39,7 @@ export const CODES: Codes = [
 export const MICROSOFT_NO_RECIPIENT = { status: '5.4.1', phrase: 'recipient address rejected: access denied' }
 
 /** 5.2.1 needs its text: it is also the code of a mailbox that gets too much mail. */
-export const DISABLED = { status: '5.2.1', phrases: ['disabled', 'inactive'] }
+export const DISABLED_MAILBOX = { status: '5.2.1', phrases: ['disabled', 'inactive'] }
 
 type Phrases = readonly (readonly [source: string, ...phrases: string[]])[]
 
@@ -58,7 +58,12 @@ export const NO_DOMAIN: Phrases = [
     'unroutable address',
     'all host address lookups failed',
   ],
-  ['qmail', "couldn't find any host named", "couldn't find any host by that name"],
+  [
+    'qmail',
+    "couldn't find any host named",
+    "couldn't find any host by that name",
+    "couldn't find a mail exchanger",
+  ],
   ['sisimai hostunknown', 'domain does not exist', 'domain must exist', 'no such host is known'],
   ['sisimai hostunknown', 'mail domain mentioned in email address is unknown', 'unknown domain name'],
   [
@@ -69,7 +74,7 @@ export const NO_DOMAIN: Phrases = [
   ],
   ['SendGrid', 'unable to resolve domain', 'no mx record or a record'],
   ['Yahoo', 'no mx or a records for', 'name or service not known'],
-  ['Amazon SES', 'unable to look up a record for', 'illegal host/domain name found', 'invalid domain'],
+  ['Amazon SES', 'unable to look up a record for', 'illegal host/domain name found', '5.4.4 invalid domain'],
   [
     'Outlook.com, sisimai notaccept',
     'domain is not reachable',

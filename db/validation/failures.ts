@@ -1,13 +1,13 @@
 /**
  * Classifies why an email failed: what the failure is about, and what it means for the contact. One classifier for SMTP
  * replies, delivery status notifications, SES and hosted relays, so that one event has one effect by any route.
- * Pure, and linear in its bounded input. DECISIONS: Failures, by what they are about.
+ * Pure, and linear in its bounded input. DECISIONS: DSN classes.
  */
 import {
   ADDRESS,
-  CODES,
-  DISABLED,
+  DISABLED_MAILBOX,
   EXPIRED,
+  FAILURE_CODES,
   type FailureSubject,
   LOOKUP_FAILED,
   MAILBOX_FULL,
@@ -78,7 +78,7 @@ export function classifyFailure({ reply, status = '', text = '' }: FailureReport
 }
 
 const isDisabled = (code: string, words: string): boolean =>
-  code === DISABLED.status && DISABLED.phrases.some((phrase) => words.includes(phrase))
+  code === DISABLED_MAILBOX.status && DISABLED_MAILBOX.phrases.some((phrase) => words.includes(phrase))
 
 const NEUTRAL: ReadonlySet<FailureSubject | undefined> = new Set([undefined, 'route', 'expired', 'unknown'])
 
@@ -100,15 +100,14 @@ export function failureCode(reply: string, status: string): string {
   return given || codes.at(-1) || (basic === undefined ? '' : `${basic}.0.0`)
 }
 
-const CODE = String.raw`(?<![\d.]|[a-z]-)[45]\.\d{1,3}\.\d{1,3}(?![\d.]*\d)`
-const ENHANCED = new RegExp(CODE, 'gi')
+const ENHANCED = /(?<![\d.]|[a-z]-)[45]\.\d{1,3}\.\d{1,3}(?!\d|\.\d)/gi
 const GIVEN = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/
 /** Where a server's reply begins: at the beginning, or behind what a relay has put before it. */
 const REPLY_CODES = /(?:^|[:;>\n]\s?|\bsaid:?\s|\berror\s|\breply\s)\s{0,3}'?([245])\d\d(?=[ -])/gi
 
 const subjectOfCode = (code: string): FailureSubject | undefined => {
   const detail = code.slice(2)
-  return CODES.find(([, codes]) => codes.test(detail))?.[0]
+  return FAILURE_CODES.find(([, codes]) => codes.test(detail))?.[0]
 }
 
 /** Other rows come before the address: text that says both is no evidence. */

@@ -25,7 +25,8 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'dkim-signature',
 ])
 
-const RESERVED_PREFIXES = ['x-ses', 'x-provider'] as const
+/** `x-heliograph-` is ours: X-Heliograph-Ref finds an email's reports. */
+const RESERVED_PREFIXES = ['x-ses', 'x-provider', 'x-heliograph-'] as const
 
 /**
  * The first breach, as a message that names the header (`headers.X-Foo must be ...`); null when all are

@@ -297,12 +297,9 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'workers/providers/smtp/replies.ts': {
     'no test yet': [
-      'Regex: /^5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/ → /5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/ in const THE_MESSAGE = /^5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/',
-      'Regex: /^5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/ → /^5\\.(?:2\\.3|3\\.4|6\\.\\d)$/ in const THE_MESSAGE = /^5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/',
       'Regex: /^554 (?:Message rejected: (?:Email address is not verified|…d)|Access denied)/i → /^554 (?:Message rejected: (?:Email address is not verified|…d)|Access denied)/i in /^554 (?:Message rejected: (?:Email address is not verified|Sending (?:is )?paused)|Access denied)/i',
       'ArrayDeclaration: [] → ["Stryker was here"] in const refusals = error.command === \'MAIL FROM\' ? [] : attempt.refusals()',
       "Regex: /^\\d{3}[ -]#?(\\d\\.\\d{1,3}\\.\\d{1,3})\\b/ → /^\\d{3}[ -]#?(\\d\\.\\d\\.\\d{1,3})\\b/ in const enhancedOf = (reply: string): string => /^\\d{3}[ -]#?(\\d\\.\\d{1,3}\\.\\d{1,3})\\b/.exec(reply)?.[1] ?? ''",
-      "ConditionalExpression: enhanced === '' → true in const relaying = enhanced === '' && NO_RELAYING.test(reply)",
     ],
     [`${SAME}what is no recipient was not found`]: [
       'ConditionalExpression: recipient !== undefined → true in if (recipient !== undefined && found.has(recipient)) {',

@@ -27,6 +27,7 @@ export const WORDING: Record<EmailEventKind, Wording> = {
   held: { title: 'Held back: the sender may be at fault', tone: 'warn' },
   unknown: { title: 'The server’s answer was lost', tone: 'warn' },
   delayed: { title: 'Delayed by a server on the way', tone: 'warn' },
+  unreadable: { title: 'A report that could not be read', tone: 'warn' },
   auto_reply: { title: 'Automatic reply', tone: 'plain' },
   unsubscribed: { title: 'Unsubscribed at the mail provider', tone: 'plain' },
   machine_opened: { title: 'Opened by a proxy or scanner', tone: 'plain' },

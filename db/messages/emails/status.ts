@@ -12,6 +12,8 @@ export type EmailEventKind =
   | 'unknown'
   | 'delayed'
   | 'requeued'
+  /** A report about it that nobody could read. */
+  | 'unreadable'
   /** An automatic reply of the recipient's, such as an out-of-office message. */
   | 'auto_reply'
   /** By a link or a list of the provider's own. */

@@ -25,7 +25,6 @@ const SCANNERS: readonly (readonly [part: string, source: string])[] = [
   ['slackbot', 'Slack, api.slack.com/robots'],
   ['linkedinbot', 'LinkedIn, link previews'],
   ['facebookexternalhit', 'Meta, developers.facebook.com/docs/sharing/webmasters/crawler'],
-  ['whatsapp/', 'WhatsApp, link previews'],
   ['headlesschrome', 'Chrome without a screen, as sandboxes of scanners use it'],
   ['phantomjs', 'PhantomJS, as sandboxes of scanners use it'],
   ['python-requests', 'python-requests, a library'],

@@ -1,6 +1,6 @@
 /** The hosted relays, and how their events are read. To add one: its page here, its name and header in db/. */
 import type { ReaderContext } from '../declared.ts'
-import { senderKey } from '../smtp/url.ts'
+import { relaySender } from '../mail/relay-sender.ts'
 import { BREVO } from './brevo.ts'
 import { MAILGUN } from './mailgun.ts'
 import { POSTMARK } from './postmark.ts'
@@ -10,7 +10,7 @@ import { SENDGRID } from './sendgrid.ts'
 const declared = <P extends RelayPage>(page: P) => ({
   name: page.relay,
   reader: ({ secrets, settings: { SMTP_URL } }: ReaderContext<{ SMTP_URL: string | undefined }>) =>
-    createRelayReader(page, secrets, SMTP_URL ? senderKey(SMTP_URL) : null),
+    createRelayReader(page, secrets, SMTP_URL ? relaySender(SMTP_URL) : null),
 })
 
 /** In the order of their names in db/. */

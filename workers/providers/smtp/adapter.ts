@@ -12,6 +12,7 @@ import { storableWords } from '../../../db/validation/words.ts'
 import { composeMessage } from '../mail/message.ts'
 import { type Pieces, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
+import { relaySender } from '../mail/relay-sender.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
 import { relayHeaderLine, withoutRelayHeader } from '../relays/header.ts'
 import { createSendTracker } from '../send-tracker.ts'
@@ -19,7 +20,7 @@ import { sendingTime } from '../sending-time.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './replies.ts'
 import { inSlices } from './slices.ts'
 import { openSocket } from './socket.ts'
-import { readSmtpUrl, senderKey, withWayOut } from './url.ts'
+import { readSmtpUrl, withWayOut } from './url.ts'
 
 /**
  * Milliseconds. `total_ms` bounds one send from the wait for a connection to the final dot, with more for a large
@@ -70,7 +71,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const transport = createPool(options, timeouts)
   const in_flight = createSendTracker()
   // A relay is not paced until it asks for it: it takes what its connections take.
-  const sender = { key: senderKey(options.url), ceiling: NOMINAL_RATE, on_demand: true }
+  const sender = { key: relaySender(options.url), ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false
 
   return {

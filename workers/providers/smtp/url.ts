@@ -75,9 +75,6 @@ export function readSmtpUrl(url: string): { host: string; secrets: string[] } {
   return { host: parsed.host, secrets }
 }
 
-/** The key of the sender that a relay is, by its URL. */
-export const senderKey = (url: string): string => `smtp:${readSmtpUrl(url).host}`
-
 const decode = (text: string): string => percentDecoded(text) ?? text
 
 /** Node's words about a relay's certificate, with what SMTP_URL can say of it; other words as they are. */
