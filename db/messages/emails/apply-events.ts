@@ -131,7 +131,7 @@ function effectOn(event: AppliedEvent, own: ReadonlyMap<string, string>): Contac
 /**
  * The event's recipient as the row spells it; undefined when the row does not have it. An event that names nobody
  * is about the sole recipient; about nobody (null) when there are several. Mail with a signed reference is about the
- * sole recipient, whoever it names, and a complaint about the email, also when it hides who complained (RFC 6590).
+ * sole recipient, whatever name it has, and a complaint about the email, also when it hides who complained (RFC 6590).
  */
 function recipientOf(
   { recipient, by_mail, kind }: AppliedEvent,

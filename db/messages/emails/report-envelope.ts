@@ -17,20 +17,20 @@ export type ReportEnvelope = {
 const MAX_HEADER_BYTES = 256 * 1024
 
 /** The header section of raw mail, unfolded. */
-export function headOf(mail: Buffer): string {
+function headOf(mail: Buffer): string {
   const text = mail.subarray(0, MAX_HEADER_BYTES).toString('latin1')
   const end = /\r?\n\r?\n/.exec(text)?.index
   return text.slice(0, end).replace(/\r?\n[ \t]+/g, ' ')
 }
 
 /** The first value of a header, or null without it. @param name in lower case, of letters and hyphens. */
-export function headerIn(head: string, name: string): string | null {
+function headerIn(head: string, name: string): string | null {
   const found = new RegExp(`^${name}[ \\t]*:(.*)$`, 'im').exec(head)
   return found?.[1]?.trim() ?? null
 }
 
 /** The bare address in a header's value; the first of several. */
-export function bareAddress(value: string): string {
+function bareAddress(value: string): string {
   const inner = /<([^<>]{0,320})>/.exec(value)?.[1]
   return (inner ?? value.split(/[\s,;]/).find((word) => word.includes('@')) ?? '').trim()
 }
@@ -54,7 +54,7 @@ export function readEnvelope(mail: Buffer): ReportEnvelope {
 
 /** Addresses that everyone may write to: feedback loops, and what RFC 5321 §4.5.1 and RFC 2142 ask for. */
 const SERVICES = ['fbl', 'postmaster', 'abuse'] as const
-export type ServiceAddress = (typeof SERVICES)[number]
+type ServiceAddress = (typeof SERVICES)[number]
 
 export const serviceAddress = ({ to }: ReportEnvelope): ServiceAddress | null =>
   SERVICES.find((name) => name === to) ?? null

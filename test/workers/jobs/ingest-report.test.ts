@@ -41,7 +41,7 @@ t.test('a bounce, a delivery and a complaint reach row, timeline and contact wit
   t.same(new Set((await storedReports(service)).map(({ state }) => state)), new Set(['done']))
 })
 
-t.test('a report is about the sole recipient, whoever it names', async (t) => {
+t.test('a report is about the sole recipient, whatever name it has', async (t) => {
   const { service, team, first, about, status } = await beginReports(t)
   await storeContact(service, team, 'eve@example.org')
   await startWorker(t, service)

@@ -6,7 +6,7 @@ import { classifyFailure, failureCode } from '../../../db/validation/failures.ts
 import { headerOf, type ReportMail } from './mail.ts'
 import { addressOf } from './report-fields.ts'
 
-export type PlainBounce = { recipient: string | null; reply: string }
+type PlainBounce = { recipient: string | null; reply: string }
 
 const MAX_LINES = 200
 /** How many lines of a reply are read from the first on that says why. */
