@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
-import { errorWords, Refusal } from './errors.ts'
+import { errorWords, RequestError } from './errors.ts'
 import { connect, isPooled, isSameDatabase, liftTimeLimit } from './postgres/connect.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
@@ -186,8 +186,8 @@ async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
   const { message } = error as Error
   const grants = rows[0]?.grants
   return grants
-    ? new Refusal('unavailable', `${message}: ${grants}`)
-    : new Refusal('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
+    ? new RequestError('unavailable', `${message}: ${grants}`)
+    : new RequestError('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
 }
 
 /**

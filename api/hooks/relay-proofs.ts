@@ -5,7 +5,7 @@
  */
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { isObject } from '../../db/text/fields.ts'
 import type { Relay } from '../../db/text/relays.ts'
 import { jsonOf, utf8Text } from '../../db/text/strings.ts'
@@ -14,7 +14,7 @@ import { sameSecret } from '../http/auth.ts'
 /** A post whose body has not been read yet. */
 type RelayPost = { headers: IncomingHttpHeaders; bytes(limit: number): Promise<Buffer>; now: Date }
 
-/** The events of a post, each as JSON. @throws Refusal unauthorized */
+/** The events of a post, each as JSON. @throws RequestError unauthorized */
 export type RelayProof = (post: RelayPost) => Promise<readonly string[]>
 
 /** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
@@ -24,7 +24,7 @@ const MAX_POST_BYTES = 3 * 1024 * 1024
 /** How old a signed post may be. */
 const MAX_AGE_MS = 86_400_000
 
-const notGenuine = () => new Refusal('unauthorized', 'this hook takes posts of its own relay only')
+const notGenuine = () => new RequestError('unauthorized', 'this hook takes posts of its own relay only')
 
 /** Undefined for what is no JSON: that has no events. */
 const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')
@@ -38,7 +38,7 @@ const isDeeperThan = (levels: number, value: unknown): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)))
 
-/** @throws Refusal unauthorized for what is neither an event nor a list; one nested too deeply is none. */
+/** @throws RequestError unauthorized for what is neither an event nor a list; one nested too deeply is none. */
 function eventsIn(value: unknown): string[] {
   if (!Array.isArray(value) && !isObject(value)) throw notGenuine()
   const events = Array.isArray(value) ? value : [value]
@@ -46,7 +46,7 @@ function eventsIn(value: unknown): string[] {
   return events.map((event) => JSON.stringify(event))
 }
 
-/** @throws Refusal unauthorized unless it is a time in seconds, within a day. */
+/** @throws RequestError unauthorized unless it is a time in seconds, within a day. */
 function assertRecent(seconds: string, now: Date): void {
   const at = /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : Number.NaN
   if (!(now.getTime() - at <= MAX_AGE_MS)) throw notGenuine()

@@ -2,8 +2,10 @@
  * What waits for its time, cancelled or moved: POST …/:id/cancel and PATCH …/:id, alike for every channel that sends by
  * the API. Promises: an answer never says how a message stands.
  */
+
 import { object } from 'yup'
 import type { ChannelName } from '../../db/channels/list.ts'
+import { REQUIRED } from '../../db/errors.ts'
 import { cancelScheduled, moveScheduled } from '../../db/messages/scheduled.ts'
 import { time } from '../../db/text/fields.ts'
 import type { About } from '../docs/about.ts'
@@ -12,7 +14,7 @@ import { tracing } from '../http/errors.ts'
 import { json } from '../http/input.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 
-const moveSchema = object({ scheduled_at: time().required('${path} is required') })
+const moveSchema = object({ scheduled_at: time().required(REQUIRED) })
 
 type Of = {
   channel: ChannelName

@@ -1,5 +1,5 @@
 /** Verbs of `job`: how far background jobs have come. */
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { backgroundJobById, latestBackgroundJobs } from '../upkeep/background-jobs/background-jobs.sql.ts'
 import { atMost, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
@@ -18,7 +18,7 @@ export const verbs: Verbs = ({ verb, look }) => {
     look(async (database, id: string) => {
       const shown = await backgroundJobById(database, null, id)
       if (shown) return shown
-      throw new Refusal(
+      throw new RequestError(
         'not_found',
         'there is no such background job; finished ones are forgotten after a month',
       )

@@ -1,5 +1,5 @@
 /** The verbs `cancel` and `reschedule` of the channels whose messages may wait for their time. */
-import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { requireTeam } from '../accounts/teams/view.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { cancelScheduled, moveScheduled } from '../messages/scheduled.ts'
 import { moment } from './input.ts'
@@ -15,7 +15,7 @@ export function scheduledVerbs(
     `withdraw ${noun} that waits for its time; its place in the quota is free again`,
   ).action(
     change(async (by, team_id: string, id: string) => {
-      await teamOrRefusal(by.tx, team_id)
+      await requireTeam(by.tx, team_id)
       return { ...(await cancelScheduled(by, { channel, team_id, id })), cancelled: true }
     }),
   )
@@ -23,7 +23,7 @@ export function scheduledVerbs(
     .requiredOption('--at <time>', 'when it goes, such as 2026-01-31T09:00:00Z', moment)
     .action(
       change(async (by, team_id: string, id: string, { at }: { at: Date }) => {
-        await teamOrRefusal(by.tx, team_id)
+        await requireTeam(by.tx, team_id)
         return moveScheduled(by, { channel, team_id, id }, at.toISOString())
       }),
     )

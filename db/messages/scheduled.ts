@@ -10,7 +10,7 @@ import { EMAIL } from '../channels/email.sql.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { lockDue, moveDue } from '../delivery/schedule.sql.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { serviceTime } from '../postgres/time.sql.ts'
 import { parseMailbox } from '../text/address.ts'
@@ -40,10 +40,10 @@ const MESSAGES: Readonly<Record<ChannelName, Messages>> = {
 }
 
 /** What is no id is not repeated: refusals are kept, and a client may have put an address there. */
-const noMessage = ({ channel: { noun } }: Messages, id = 'with such an id'): Refusal =>
-  new Refusal('not_found', `there is no ${noun} ${id}`)
+const noMessage = ({ channel: { noun } }: Messages, id = 'with such an id'): RequestError =>
+  new RequestError('not_found', `there is no ${noun} ${id}`)
 
-/** The message as it is stored, if it is there. @throws Refusal not_found, domain_not_allowed */
+/** The message as it is stored, if it is there. @throws RequestError not_found, domain_not_allowed */
 async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = null }: Named) {
   const id = given.toLowerCase()
   if (!isUuid(id)) throw noMessage(messages)
@@ -51,18 +51,18 @@ async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = 
   const sender = await messages.senderOf(tx, team_id, id)
   if (!sender) throw noMessage(messages, given)
   if (parseMailbox(sender.from_address)?.domain !== domain)
-    throw new Refusal('domain_not_allowed', `this key may send from ${domain} only`)
+    throw new RequestError('domain_not_allowed', `this key may send from ${domain} only`)
   return { team_id, id }
 }
 
-/** Locks a message that waits for its time. @throws Refusal not_found, invalid_state, which says no status. */
+/** Locks a message that waits for its time. @throws RequestError not_found, invalid_state, which says no status. */
 async function lockWaiting(tx: Tx, messages: Messages, ref: DeliveryRef): Promise<void> {
   const found = await lockDue(tx, messages.channel, ref)
   if (!found) throw noMessage(messages, ref.id)
-  if (found.due_at === null) throw new Refusal('invalid_state', 'it does not wait for its time any more')
+  if (found.due_at === null) throw new RequestError('invalid_state', 'it does not wait for its time any more')
 }
 
-/** Cancels a message. @throws Refusal not_found, domain_not_allowed, invalid_state */
+/** Cancels a message. @throws RequestError not_found, domain_not_allowed, invalid_state */
 export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: string }> {
   const { tx } = by
   const messages = MESSAGES[named.channel]
@@ -77,14 +77,14 @@ export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: s
 }
 
 /**
- * Moves a message to another time, and its end with it. @throws Refusal bad_request for a time that is too far ahead or
+ * Moves a message to another time, and its end with it. @throws RequestError bad_request for a time that is too far ahead or
  * past, not_found, domain_not_allowed, invalid_state
  */
 export async function moveScheduled(by: Caller, named: Named, scheduled_at: string) {
   const { tx } = by
   const now = await serviceTime(tx)
-  const fault = momentFault(scheduled_at, now)
-  if (fault !== null) throw new Refusal('bad_request', `scheduled_at ${fault}`)
+  const problem = momentFault(scheduled_at, now)
+  if (problem !== null) throw new RequestError('bad_request', { field: 'scheduled_at', problem })
   const messages = MESSAGES[named.channel]
   const ref = await refOf(tx, messages, named)
   await lockWaiting(tx, messages, ref)

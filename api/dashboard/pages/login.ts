@@ -12,7 +12,7 @@ import {
   signInByLink,
   signOut,
 } from '../../../db/accounts/people/sign-in.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { BASE } from '../drawn/base.ts'
 import type { Form, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -143,7 +143,7 @@ const finishOpenId = get(
     const secret = await database
       .transaction((tx) => signInByClaims({ tx, now }, claims, userAgent))
       .catch((error: unknown) => {
-        if (error instanceof Refusal) return null
+        if (error instanceof RequestError) return null
         throw error
       })
     if (secret === null) return show(refusedView(notHere(claims)), 403)

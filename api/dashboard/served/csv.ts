@@ -8,7 +8,7 @@
  */
 import { Readable } from 'node:stream'
 import { sessionOpens } from '../../../db/accounts/people/sessions.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { typedOf, zoneOf } from '../drawn/zone.ts'
 import { auditRead } from './act.ts'
 import type { PageDeps } from './deps.ts'
@@ -75,13 +75,13 @@ type Lines<R> = {
   subject?: string
 }
 
-/** Holds before each further batch that the team is open to its reader still. @throws Refusal insufficient_scope. */
+/** Holds before each further batch that the team is open to its reader still. @throws RequestError insufficient_scope. */
 const whileOpen =
   <R>(read: RowReader<R>, { team, person }: TeamRequest, { primary, clock }: PageDeps): RowReader<R> =>
   async (place) => {
     const seat = { session_id: person.session_id, team_id: team.id }
     if (place.before === undefined || (await sessionOpens(primary, seat, clock()))) return read(place)
-    throw new Refusal('insufficient_scope', 'who reads this file has left the team, or signed out')
+    throw new RequestError('insufficient_scope', 'who reads this file has left the team, or signed out')
   }
 
 /**

@@ -5,22 +5,22 @@
  */
 import { type By, record } from '../audit/record.ts'
 import { setResumed, setSuspended, type TeamRow } from './teams.sql.ts'
-import { teamOrRefusal } from './view.ts'
+import { requireTeam } from './view.ts'
 
-/** Suspends the team; suspending it again changes nothing. @throws Refusal not_found. */
+/** Suspends the team; suspending it again changes nothing. @throws RequestError not_found. */
 export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
   const { tx, now } = by
-  const { name } = await teamOrRefusal(tx, teamId)
+  const { name } = await requireTeam(tx, teamId)
   await setSuspended(tx, teamId, now)
   await record(by, { team_id: teamId, action: 'team.suspend', subject: name })
-  return teamOrRefusal(tx, teamId)
+  return requireTeam(tx, teamId)
 }
 
-/** Ends a suspension; a team in good standing stays so. @throws Refusal not_found. */
+/** Ends a suspension; a team in good standing stays so. @throws RequestError not_found. */
 export async function resumeTeam(by: By, teamId: string): Promise<TeamRow> {
   const { tx } = by
-  const { name } = await teamOrRefusal(tx, teamId)
+  const { name } = await requireTeam(tx, teamId)
   await setResumed(tx, teamId)
   await record(by, { team_id: teamId, action: 'team.resume', subject: name })
-  return teamOrRefusal(tx, teamId)
+  return requireTeam(tx, teamId)
 }
