@@ -1,12 +1,12 @@
 /**
  * What is in the bytes that a client sent over HTTP (read-body.ts): bodies of JSON, batches and query strings. What a
- * field may hold is db/text/fields.ts.
+ * field may hold is db/validation/fields.ts.
  * Must not know any resource.
  */
 import type { AnyObject, ObjectSchema } from 'yup'
 import { RequestError, resultOrError } from '../../db/errors.ts'
-import { type Described, isObject, parse, text } from '../../db/text/fields.ts'
-import { percentDecoded, utf8Text } from '../../db/text/strings.ts'
+import { type Described, isObject, parse, text } from '../../db/validation/fields.ts'
+import { percentDecoded, utf8Text } from '../../db/validation/strings.ts'
 import { readQuery } from './forms.ts'
 
 /**
@@ -21,7 +21,8 @@ const MIN_JSON_BYTES = 2
 
 /**
  * What the shape makes of a body. Its text is one that PostgreSQL can store whatever it says, since a NUL or a lone
- * surrogate is only there as an escape. @throws RequestError bad_request, payload_too_large, and what the shape refuses.
+ * surrogate is only there as an escape. @throws RequestError bad_request, payload_too_large, and what the shape
+ * refuses.
  */
 export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
   if (bytes.length === 0 && shape.optional) return shape.read({})

@@ -17,7 +17,8 @@ export type Parser = {
   /**
    * @param bytes is moved to the thread, not copied: its caller has it no longer.
    * @param begun is called once the thread is its own.
-   * @throws RequestError as `parseBody` and `readForm` do; unavailable when the thread ended over it, or had no time for it.
+   * @throws RequestError as `parseBody` and `readForm` do; unavailable when the thread ended over it, or had no time
+   * for it.
    */
   parse(kind: Kind, bytes: Buffer, begun?: () => void): Promise<unknown>
   close(): Promise<void>

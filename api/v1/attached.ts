@@ -8,7 +8,7 @@ import { RequestError, resultOrError } from '../../db/errors.ts'
 import type { EmailFile, EmailItem, ItemFile } from '../../db/messages/emails/call.ts'
 import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { encodedSize, endingsOf, typeOfName } from '../../db/text/files.ts'
+import { encodedSize, endingsOf, typeOfName } from '../../db/validation/files.ts'
 import type { Attached } from './attachment-shape.ts'
 import { type ParsedSend, withOwnKey } from './idempotency-key.ts'
 
@@ -55,8 +55,8 @@ export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename
 }
 
 /**
- * The item of a draft, with its files. @throws RequestError bad_request, payload_too_large, then what the draft is refused
- * for
+ * The item of a draft, with its files. @throws RequestError bad_request, payload_too_large, then what the draft is
+ * refused for
  */
 function judged(draft: EmailDraft, uploads: Uploads, limits: AttachmentLimits): EmailItem {
   if (!draft.brought) return withOwnKey(draft)

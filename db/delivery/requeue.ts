@@ -12,14 +12,14 @@ import { teamById } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
 import { deliveryFrom, sendsFor, servedBy } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
-import { storeEvents } from '../channels/happenings/store-events.ts'
+import { storeEvents } from '../channels/events/store-events.ts'
 import { deletedFilesError, goneOfEmails } from '../content/files/reuse.ts'
 import { RequestError } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
-import { assertSeen } from '../text/mark.ts'
+import { assertSeen } from '../validation/mark.ts'
 import {
   deliveryState,
   givenUpMessages,
@@ -137,7 +137,8 @@ export async function requeuePicked(
 /**
  * Requeues one message, with its line in the audit trail. @param words what that says of it besides. @param seen the
  * way that a page showed, where it showed one: what waits for its time goes without a question, what was refused does
- * not. @throws RequestError not_found; bad_request when it was handed over; invalid_state when it is another way by now.
+ * not. @throws RequestError not_found; bad_request when it was handed over; invalid_state when it is another way by
+ * now.
  */
 export async function requeueOne(
   { queue, ...by }: By & Requeueing,

@@ -13,9 +13,9 @@ import { lockDue, moveDue } from '../delivery/schedule.sql.ts'
 import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { serviceTime } from '../postgres/time.sql.ts'
-import { parseMailbox } from '../text/address.ts'
-import { momentFault } from '../text/moments.ts'
-import { isUuid } from '../text/strings.ts'
+import { parseMailbox } from '../validation/address.ts'
+import { momentFault } from '../validation/moments.ts'
+import { isUuid } from '../validation/strings.ts'
 import { deleteEmailsById } from './emails/delete.sql.ts'
 import { senderOfEmail } from './emails/emails.sql.ts'
 import { deleteMessage } from './whatsapp/delete.sql.ts'
@@ -77,8 +77,8 @@ export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: s
 }
 
 /**
- * Moves a message to another time, and its end with it. @throws RequestError bad_request for a time that is too far ahead or
- * past, not_found, domain_not_allowed, invalid_state
+ * Moves a message to another time, and its end with it. @throws RequestError bad_request for a time that is too far
+ * ahead or past, not_found, domain_not_allowed, invalid_state
  */
 export async function moveScheduled(by: Caller, named: Named, scheduled_at: string) {
   const { tx } = by

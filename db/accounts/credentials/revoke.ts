@@ -5,7 +5,7 @@
  */
 
 import { RequestError } from '../../errors.ts'
-import { parseAddress } from '../../text/address.ts'
+import { parseAddress } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { requireTeam } from '../teams/view.ts'
 import { type KeyRow, revokeKey, revokeSessions, type SessionRow } from './credentials.sql.ts'
@@ -40,8 +40,8 @@ function choiceOf({ id, user, all = false }: RevokeWish): Parameters<typeof revo
 
 /**
  * Ends the sessions that are meant. @returns those that were still good.
- * @throws RequestError bad_request unless exactly one part of the wish is set; not_found for the team, or for an id that is
- * no session still good.
+ * @throws RequestError bad_request unless exactly one part of the wish is set; not_found for the team, or for an id
+ * that is no session still good.
  */
 export async function endSessions(by: By, teamId: string, wish: RevokeWish): Promise<readonly SessionRow[]> {
   const choice = choiceOf(wish)

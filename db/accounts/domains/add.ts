@@ -8,7 +8,7 @@ import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { domainToAscii } from '../../text/address.ts'
+import { domainToAscii } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { lockAccountRow } from '../teams/teams.sql.ts'
 import { requireTeam } from '../teams/view.ts'
@@ -55,8 +55,8 @@ async function checkRoom(tx: Tx, teamId: string): Promise<void> {
 
 /**
  * Adds a domain, waiting for its records, or taken as verified: at the operator's word, and in a test team at once.
- * @throws RequestError bad_request for what is no domain name, or one that the team has; quota_exceeded for one more than
- * the team's plan allows.
+ * @throws RequestError bad_request for what is no domain name, or one that the team has; quota_exceeded for one more
+ * than the team's plan allows.
  */
 export async function addDomain(
   { secrets, ...by }: By & { secrets: Secrets },

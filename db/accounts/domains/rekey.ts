@@ -7,7 +7,7 @@ import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { resealCanary } from '../../process/canary.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { changedMeanwhile } from '../../text/mark.ts'
+import { changedMeanwhile } from '../../validation/mark.ts'
 import { type By, record } from '../audit/record.ts'
 import { requireDomain } from './add.ts'
 import { makeDkimKey, openKey, sealKey } from './dkim.ts'
@@ -53,7 +53,8 @@ function resealed(secrets: Secrets, row: SealedKeysRow): SealedKeysRow {
 
 /**
  * Seals everything that is stored with SECRET_KEY, in one transaction, so that nothing stored needs the key before it
- * any more. @returns how many domains there were. @throws RequestError bad_request naming a domain that cannot be opened.
+ * any more. @returns how many domains there were. @throws RequestError bad_request naming a domain that cannot be
+ * opened.
  */
 export async function resealAll({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
   const rows = await lockSealedKeys(tx)

@@ -16,12 +16,12 @@ import {
 import { REQUIRED, RequestError } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
-import { isObject } from '../../text/fields.ts'
-import { assertSeen, markOf } from '../../text/mark.ts'
-import { textFault } from '../../text/strings.ts'
+import { isObject } from '../../validation/fields.ts'
+import { assertSeen, markOf } from '../../validation/mark.ts'
+import { textFault } from '../../validation/strings.ts'
 import { type Caller, record } from '../audit/record.ts'
 import defaultCatalog from './default-catalog.json' with { type: 'json' }
-import { LARGEST_FIGURE, LARGEST_RATE } from './figures.ts'
+import { LARGEST_FIGURE, LARGEST_RATE } from './limits.ts'
 import { allPlans, lockPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
 import { byLimit } from './quotas.ts'
 
@@ -130,8 +130,8 @@ function parseCatalog(content: unknown): PlanRow[] {
 
 /**
  * Replaces the catalog in the caller's transaction, with its line in the audit trail. @param seen the mark of the one
- * that it was written from, where a page showed it. @throws RequestError bad_request when it is malformed, or lacks a plan
- * that teams are subscribed to; invalid_state when the catalog is another one than was seen.
+ * that it was written from, where a page showed it. @throws RequestError bad_request when it is malformed, or lacks a
+ * plan that teams are subscribed to; invalid_state when the catalog is another one than was seen.
  */
 export async function loadCatalog(by: Caller, content: unknown, seen: string | null = null): Promise<void> {
   const { tx } = by

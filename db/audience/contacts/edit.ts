@@ -10,7 +10,7 @@ import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { parseAddress, parsedAddress } from '../../text/address.ts'
+import { parseAddress, parsedAddress } from '../../validation/address.ts'
 import {
   type ContactChange,
   type ContactRow,
@@ -117,8 +117,8 @@ export async function contactToChange(
 }
 
 /**
- * Replaces the fields that are given. @throws RequestError bad_request for unknown topics and for claims on the status that
- * are not so, contact_not_found.
+ * Replaces the fields that are given. @throws RequestError bad_request for unknown topics and for claims on the status
+ * that are not so, contact_not_found.
  */
 export async function changeContact(
   by: Caller,

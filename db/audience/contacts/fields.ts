@@ -1,8 +1,8 @@
 /** What a contact's fields may hold, for one contact and for the items of a bulk call alike. DECISIONS: Sizes. */
 import { mixed } from 'yup'
 import type { FieldError } from '../../errors.ts'
-import { type Described, stringMap } from '../../text/fields.ts'
-import { codePoints, memberPath } from '../../text/strings.ts'
+import { type Described, stringMap } from '../../validation/fields.ts'
+import { codePoints, memberPath } from '../../validation/strings.ts'
 import type { ContactStatus } from './contacts.sql.ts'
 
 /** Properties of a contact. */

@@ -7,7 +7,7 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { assertSeen } from '../../text/mark.ts'
+import { assertSeen } from '../../validation/mark.ts'
 import { publishContacts } from '../contacts/changes.ts'
 import { type ContactRow, contactByIdentity, lockContact } from '../contacts/contacts.sql.ts'
 import { noContact } from '../contacts/edit.ts'
@@ -48,8 +48,8 @@ export const markOfSuppression = ({
 /**
  * Ends a contact's suppression: it becomes `unsubscribed` if it had unsubscribed, else `subscribed`.
  * @param seen the mark of the suppression that the person has seen, where a page showed one.
- * @throws RequestError contact_not_found; bad_request without a suppression or a reason; invalid_state when it is not the
- * one that was seen: a complaint is not lifted with the bounce before it.
+ * @throws RequestError contact_not_found; bad_request without a suppression or a reason; invalid_state when it is not
+ * the one that was seen: a complaint is not lifted with the bounce before it.
  */
 export async function liftSuppression(
   { secrets, ...by }: By & { secrets: Pick<Secrets, 'sign' | 'signatures'> },

@@ -4,8 +4,8 @@
  * cannot be sent says why in words; nothing is guessed. DECISIONS: Template states, Parameters.
  */
 import type { FieldError } from '../../errors.ts'
-import { isObject } from '../../text/fields.ts'
-import { codePoints } from '../../text/strings.ts'
+import { isObject } from '../../validation/fields.ts'
+import { codePoints } from '../../validation/strings.ts'
 
 /** `url_buttons[k - 1]` is the place of `url:k`. `unsupported`: why it can't be sent, null when it can. */
 export type TemplateShape = { slots: string[]; url_buttons: number[]; unsupported: string | null }
