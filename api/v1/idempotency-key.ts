@@ -24,7 +24,9 @@ export const parseSend =
     return { idempotency_key: send.idempotency_key ?? null, ...itemOrRefused(() => make(send)) }
   }
 
-/** The item, under the header's key when its own is absent. @throws RequestError bad_request when they differ; its own */
+/**
+ * The item, under the header's key when its own is absent. @throws RequestError bad_request when they differ; its own
+ */
 export function withIdempotencyKey<T extends { idempotency_key: string | null }>(
   send: ParsedSend<T>,
   headers: IncomingHttpHeaders,

@@ -38,7 +38,9 @@ const forMany = (verb: Command): Command =>
     .option('--reason <words>', 'only those parked for a reason with these words', words)
     .option('--before <time>', 'only those received before this time', instant)
 
-/** One report by its id, or the filter of those that are meant. @throws RequestError bad_request when nothing is named. */
+/**
+ * One report by its id, or the filter of those that are meant. @throws RequestError bad_request when nothing is named.
+ */
 function whichOf(
   ids: readonly string[] = [],
   { parked = false, ...filter }: ManyOptions,

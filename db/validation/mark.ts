@@ -13,7 +13,9 @@ export const markOf = (value: unknown): string =>
 export const changedMeanwhile = (words: string): RequestError =>
   new RequestError('invalid_state', `${words}: look at it, then decide again`)
 
-/** @param seen the mark that a page showed; null without one. @throws RequestError invalid_state when it is another now. */
+/**
+ * @param seen the mark that a page showed; null without one. @throws RequestError invalid_state when it is another now.
+ */
 export function assertSeen(seen: string | null, now: string, words: string): void {
   if (seen !== null && seen !== now) throw changedMeanwhile(words)
 }

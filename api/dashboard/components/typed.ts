@@ -7,7 +7,9 @@ import { RequestError } from '../../../db/errors.ts'
 /** How much of a line a refusal quotes, in characters. */
 const MAX_QUOTED = 100
 
-/** The parts of a text, without empty ones: `most` counts those, too. @throws RequestError bad_request naming the field. */
+/**
+ * The parts of a text, without empty ones: `most` counts those, too. @throws RequestError bad_request naming the field.
+ */
 export function partsTyped(
   typed: string,
   { field, between, most }: { field: string; between: RegExp; most: number },

@@ -58,7 +58,9 @@ async function choice(found: readonly MessagePlace[], { database }: PageDeps): P
   )
 }
 
-/** The team to search in: the one that the page stands in. @throws RequestError not_found for one that is not theirs. */
+/**
+ * The team to search in: the one that the page stands in. @throws RequestError not_found for one that is not theirs.
+ */
 async function teamOf(
   { query, person, now, around }: OwnRequest,
   { database }: PageDeps,

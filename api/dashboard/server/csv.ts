@@ -75,7 +75,9 @@ type Lines<R> = {
   subject?: string
 }
 
-/** Holds before each further batch that the team is open to its reader still. @throws RequestError insufficient_scope. */
+/**
+ * Holds before each further batch that the team is open to its reader still. @throws RequestError insufficient_scope.
+ */
 const whileOpen =
   <R>(read: RowReader<R>, { team, person }: TeamRequest, { primary, clock }: PageDeps): RowReader<R> =>
   async (place) => {

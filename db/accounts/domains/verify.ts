@@ -86,7 +86,9 @@ const compared = (record: DnsRecord, published: string[], fits: (text: string) =
   return { ...record, state, published } as const
 }
 
-/** What DNS has in the place of the key that a domain signs with. @throws RequestError unavailable without an answer. */
+/**
+ * What DNS has in the place of the key that a domain signs with. @throws RequestError unavailable without an answer.
+ */
 export async function checkKey(
   record: DnsRecord,
   publicKey: string | null,

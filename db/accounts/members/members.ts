@@ -57,7 +57,9 @@ async function changeRole(by: By, teamId: string, member: MemberRow, role: Role)
   return { user_id, email, role }
 }
 
-/** Makes somebody a member. @throws RequestError bad_request for one who is a member already, not_found for the team. */
+/**
+ * Makes somebody a member. @throws RequestError bad_request for one who is a member already, not_found for the team.
+ */
 async function makeMember(by: By, teamId: string, { email, role }: Wish): Promise<Member> {
   const { tx, now } = by
   const { address, identity } = addressOf(email)
@@ -71,7 +73,9 @@ async function makeMember(by: By, teamId: string, { email, role }: Wish): Promis
   return member
 }
 
-/** Makes somebody a member, or gives a member another role. @throws RequestError bad_request, not_found for the team. */
+/**
+ * Makes somebody a member, or gives a member another role. @throws RequestError bad_request, not_found for the team.
+ */
 export async function addMember(by: By, teamId: string, wish: Wish): Promise<Member> {
   const member = await lockMember(by.tx, teamId, addressOf(wish.email).identity)
   return member ? changeRole(by, teamId, member, wish.role) : makeMember(by, teamId, wish)
@@ -86,7 +90,9 @@ async function requireMember({ tx }: At, teamId: string, email: string): Promise
   throw new RequestError('not_found', `the team has no member ${email}`)
 }
 
-/** Gives a member another role, and makes nobody one. @throws RequestError not_found, or bad_request for the last owner. */
+/**
+ * Gives a member another role, and makes nobody one. @throws RequestError not_found, or bad_request for the last owner.
+ */
 export const setRole = async (by: By, teamId: string, { email, role }: Wish): Promise<Member> =>
   changeRole(by, teamId, await requireMember(by, teamId, email), role)
 
@@ -148,7 +154,9 @@ export async function memberLink(by: By, teamId: string, { user_id, email }: Mem
   return secret
 }
 
-/** Makes somebody a member for an owner, with an invitation to hand on. @throws RequestError bad_request for a member. */
+/**
+ * Makes somebody a member for an owner, with an invitation to hand on. @throws RequestError bad_request for a member.
+ */
 export async function invite(by: By, teamId: string, wish: Wish): Promise<{ email: string; secret: string }> {
   const member = await makeMember(by, teamId, wish)
   return { email: member.email, secret: await memberLink(by, teamId, member, INVITATION_LENGTH_MS) }

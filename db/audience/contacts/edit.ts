@@ -62,7 +62,10 @@ function checkClaims(claims: StatusClaims, status: ContactRow['status']): void {
   if (fault) throw new RequestError('bad_request', fault)
 }
 
-/** @throws RequestError bad_request for unknown topics, contact_exists, bad_request for claims, quota_exceeded; in order. */
+/**
+ * @throws RequestError bad_request for unknown topics, contact_exists, bad_request for claims, quota_exceeded; in
+ * order.
+ */
 export async function createContact(
   { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,

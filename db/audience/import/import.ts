@@ -159,7 +159,9 @@ async function storeSlice(
   return { cursor, total: null, done, refused: refused.length }
 }
 
-/** Does the next slice of an import. @throws RequestError bad_request for a file or a mapping that cannot be imported. */
+/**
+ * Does the next slice of an import. @throws RequestError bad_request for a file or a mapping that cannot be imported.
+ */
 export async function importSlice(at: Upserting, teamId: string, id: string, cursor: ImportCursor | null) {
   const { pass, ...where } = cursor ?? { pass: 'check', place: null, records: 0 }
   return pass === 'check' ? checkSlice(at.tx, teamId, id, where) : storeSlice(at, teamId, id, where)

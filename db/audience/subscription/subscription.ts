@@ -87,7 +87,9 @@ export async function keepTopics(
   await record({ tx, now, actor: by }, entry)
 }
 
-/** Takes topics off a contact and leaves its status; unknown ones are ignored. @throws RequestError contact_not_found. */
+/**
+ * Takes topics off a contact and leaves its status; unknown ones are ignored. @throws RequestError contact_not_found.
+ */
 export async function leaveTopics(
   at: At,
   teamId: string,

@@ -59,7 +59,9 @@ export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] 
   )
 }
 
-/** Saves a new template. @throws RequestError not_found; bad_request for parts or a name that cannot be, or is taken. */
+/**
+ * Saves a new template. @throws RequestError not_found; bad_request for parts or a name that cannot be, or is taken.
+ */
 export async function saveTemplate(
   by: By,
   teamId: string,
@@ -113,7 +115,10 @@ export async function requireCurrentVersion({ tx }: At, teamId: string, id: stri
   throw new RequestError('not_found', `there is no template ${id} in this team`)
 }
 
-/** A version with these parts, in the place of the one in use. @throws RequestError bad_request for parts that cannot be. */
+/**
+ * A version with these parts, in the place of the one in use. @throws RequestError bad_request for parts that cannot
+ * be.
+ */
 export async function storeVersion(
   { tx, now, actor }: By,
   teamId: string,

@@ -39,7 +39,9 @@ export async function requireBroadcast(tx: Tx, teamId: string, id: string): Prom
   return row
 }
 
-/** The one that somebody acts on, locked until the transaction ends. @throws RequestError not_found, domain_not_allowed. */
+/**
+ * The one that somebody acts on, locked until the transaction ends. @throws RequestError not_found, domain_not_allowed.
+ */
 export async function requireLocked(tx: Tx, acting: Acting, id: string): Promise<BroadcastRow> {
   const row = isUuid(id) ? await lockBroadcast(tx, acting.team_id, id) : null
   if (!row) throw noBroadcast(id)

@@ -47,7 +47,9 @@ function domainSpellings(given: string): string[] {
   return [...new Set([ascii, domainToUnicode(ascii)])]
 }
 
-/** The identities that a stored address may have: its domain is kept as it was given. @throws RequestError bad_request. */
+/**
+ * The identities that a stored address may have: its domain is kept as it was given. @throws RequestError bad_request.
+ */
 function recipientSpellings(given: string): string[] {
   const mailbox = parseMailbox(given)
   if (mailbox === null) {

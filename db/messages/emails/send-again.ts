@@ -56,7 +56,9 @@ async function sendAgain(
 export const copyEmail = (deps: AgainDeps, email: ShownEmail, address: string): Promise<Outcomes> =>
   sendAgain(deps, email, 'copied', { to: [address], tags: ['copy'], reply_to: '', headers: null, person: '' })
 
-/** Sends it as it was to another address: the recipient's name stays, where it had one recipient. @throws RequestError. */
+/**
+ * Sends it as it was to another address: the recipient's name stays, where it had one recipient. @throws RequestError.
+ */
 export async function resendEmail(
   deps: AgainDeps,
   email: ShownEmail,

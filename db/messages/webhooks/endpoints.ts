@@ -72,7 +72,9 @@ export function checkTypes(given: readonly string[]): string[] {
   return types
 }
 
-/** @param bound the domain that it has: it may keep one that was removed. @throws RequestError bad_request, not_found. */
+/**
+ * @param bound the domain that it has: it may keep one that was removed. @throws RequestError bad_request, not_found.
+ */
 async function checked(
   { tx, allowed }: Pick<Choosing, 'tx' | 'allowed'>,
   teamId: string,
@@ -194,7 +196,9 @@ export async function enableEndpoint(at: By, teamId: string, id: string): Promis
   return requireEndpoint(at.tx, teamId, id)
 }
 
-/** Disables an endpoint: it gets nothing more, and what happens is kept for some days. @throws RequestError not_found. */
+/**
+ * Disables an endpoint: it gets nothing more, and what happens is kept for some days. @throws RequestError not_found.
+ */
 export async function disableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   await requireEndpoint(at.tx, teamId, id)
   await stopNotifying(at.tx, teamId, { id, reason: BY_HAND })
@@ -221,7 +225,9 @@ export function checkEnabled({ state }: EndpointRow): void {
   if (state === 'disabled') throw new RequestError('bad_request', 'the webhook is disabled: enable it first')
 }
 
-/** Sends an endpoint a message of type webhook.test. @throws RequestError not_found, bad_request while it is disabled. */
+/**
+ * Sends an endpoint a message of type webhook.test. @throws RequestError not_found, bad_request while it is disabled.
+ */
 export async function testEndpoint(at: By, teamId: string, id: string): Promise<{ event_id: string }> {
   checkEnabled(await requireEndpoint(at.tx, teamId, id))
   const event_id = await storeTestWebhook(at.tx, teamId, id, at.now)

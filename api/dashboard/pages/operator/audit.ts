@@ -34,7 +34,9 @@ const ofAll = defineFilter({
 /** How many teams a part of a name may mean. */
 const MAX_TEAMS = 50
 
-/** The teams that words mean: one by its id, or those with the words in their names. @throws RequestError bad_request. */
+/**
+ * The teams that words mean: one by its id, or those with the words in their names. @throws RequestError bad_request.
+ */
 async function teamsMeant(words: string, { database }: PageDeps): Promise<string[]> {
   if (isUuid(words)) return [words.toLowerCase()]
   const teams = await teamsAfter(database, { name: words, limit: MAX_TEAMS + 1 })
