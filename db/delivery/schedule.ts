@@ -5,7 +5,7 @@
  */
 import type { Channel, Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { deliveryFrom } from '../channels/channels.sql.ts'
-import { storeEvents } from '../channels/happenings/store-events.ts'
+import { storeEvents } from '../channels/events/store-events.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import type { Note } from './requeue.sql.ts'

@@ -1,7 +1,7 @@
 /**
  * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, its last refusal, and any
- * pause in its way. How long it waits is decided in workers/delivery/verdict.ts. Must not speak of another message's
- * recipient, nor of another channel's senders.
+ * pause in its way. How long it waits is decided in workers/delivery/retry-policy.ts. Must not speak of another
+ * message's recipient, nor of another channel's senders.
  */
 
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'

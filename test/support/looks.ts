@@ -163,9 +163,9 @@ export async function ask(page: Page): Promise<boolean> {
 }
 
 /**
- * Looks at the page that is open: whether axe finds fault with it, whether it fits at 1,280, 1,024, 900 and 320 px, and, when a
- * team is given, whether it stands in that one's frame as isFramed has it. Between, at 1,024 and 900 px, no table hides a
- * column.
+ * Looks at the page that is open: whether axe finds fault with it, whether it fits at 1,280, 1,024, 900 and 320 px,
+ * and, when a team is given, whether it stands in that one's frame as isFramed has it. Between, at 1,024 and 900 px, no
+ * table hides a column.
  * @param name what its pictures are called after.
  */
 export async function lookOver(t: Test, page: Page, name: string, team?: string): Promise<void> {

@@ -10,14 +10,14 @@ import {
   suppressedContacts,
   suppressedCount,
 } from '../../../db/audience/suppressions/suppressions.sql.ts'
-import { plural, status, text, time } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
-import { csvOf } from '../served/csv.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { chips, defineFilter, search } from '../served/filter.ts'
-import { fromList, listOf, pageById, type RowReader, wordParam } from '../served/list.ts'
-import { act, compact, field, formOf, fromReplica, get } from '../served/made.ts'
-import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { plural, status, text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { act, compact, field, formOf, fromReplica, get } from '../server/builders.ts'
+import { csvOf } from '../server/csv.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { chips, defineFilter, search } from '../server/filter.ts'
+import { fromList, listOf, pageById, type RowReader, wordParam } from '../server/list.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
   formOf(

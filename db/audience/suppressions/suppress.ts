@@ -5,7 +5,7 @@
  * locked before the events are stored: else two transactions could each miss the other's events.
  */
 import type { Database, Tx } from '../../postgres/pool.ts'
-import { parseAddress } from '../../text/address.ts'
+import { parseAddress } from '../../validation/address.ts'
 import { publishContacts } from '../contacts/changes.ts'
 import type { ContactEffect, SuppressionCause } from '../contacts/effect.ts'
 import {

@@ -1,7 +1,7 @@
 /** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, string } from 'yup'
-import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row, rowsOf } from '../../postgres/rows.ts'

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from '../../support/tap.ts'
 
-const DRAWN = new URL('../../../api/dashboard/drawn/', import.meta.url)
+const DRAWN = new URL('../../../api/dashboard/components/', import.meta.url)
 const read = (path: string): string => readFileSync(new URL(path, DRAWN), 'utf8')
 
 t.test('a class of a section and of an element has no rule that fits both', async (t) => {

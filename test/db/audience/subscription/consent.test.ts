@@ -7,7 +7,7 @@ import { setMapping, showDraft, startDraft, storeDraft } from '../../../../db/au
 import { leaveByLink } from '../../../../db/audience/subscription/subscription.ts'
 import { liftSuppression } from '../../../../db/audience/suppressions/lift.ts'
 import { Refusal } from '../../../../db/errors.ts'
-import { runBackgroundJob } from '../../../../db/upkeep/background-jobs/background-jobs.ts'
+import { runBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
 import { report } from '../../../support/contacts.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { makeTeam, startService, type TestTeam } from '../../../support/service.ts'
