@@ -152,6 +152,7 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
   const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
   if (state === 'scheduled')
     return { tone: 'plain', title: 'It waits for its time:', at: time(next_attempt_at, now) }
+  if (state === 'suspended') return SUSPENDED_TEAM
   if (state === 'given_up') return { tone: 'bad', title: 'Given up', text: last_refusal ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'put_off') {
