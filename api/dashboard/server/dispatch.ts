@@ -168,7 +168,9 @@ function sendPage(
   { view, status }: Shown,
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
-  const left = readCookie(ctx, request.home, 'notice')
+  // A live page that asks for itself leaves the notice to the page that the reader is on the way to.
+  const isLookedAt = ctx.get('Sec-Fetch-Dest') !== 'empty'
+  const left = isLookedAt ? readCookie(ctx, request.home, 'notice') : undefined
   const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, 'notice', left)
   if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
   const csrf = person ? formToken(deps.secrets, person.session_id) : ''
