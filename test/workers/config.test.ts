@@ -144,7 +144,8 @@ t.test('a login at a private address without a word about TLS stops a worker', (
 })
 
 t.test('an unknown or miswritten option of SMTP_URL stops a worker: it might have meant TLS', async (t) => {
-  const said = (query: string): string[] => faults({ ...BASE, SMTP_URL: `smtp://u:hunter2@relay.example.com?${query}` })
+  const said = (query: string): string[] =>
+    faults({ ...BASE, SMTP_URL: `smtp://u:hunter2@relay.example.com?${query}` })
   t.strictSame(said('requireTls=true'), [
     'SMTP_URL has an unknown option requireTls: did you mean requireTLS?',
   ])
