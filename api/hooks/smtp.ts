@@ -7,7 +7,7 @@
  */
 
 import { contentKey } from '../../db/delivery/reports/store.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { readEnvelope, serviceAddress } from '../../db/messages/emails/report-envelope.ts'
 import { carriesReference } from '../../db/messages/emails/return-path.ts'
 import { bearerToken, type SettingsOf } from '../../db/process/config.ts'
@@ -37,7 +37,7 @@ const routes = [
     async handle({ bytes, headers, now }, deps) {
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
       const body = await bytes()
-      if (body.length === 0) throw new Refusal('bad_request', 'a body is required')
+      if (body.length === 0) throw new RequestError('bad_request', 'a body is required')
       if (serviceAddress(readEnvelope(body)) === null && !carriesReference(deps.secrets, body)) {
         deps.metrics.count('heliograph_reports_total', { provider: 'smtp', outcome: 'ignored' })
         return { status: 200, body: { status: 'dropped' } }

@@ -23,10 +23,13 @@ function headOf(mail: Buffer): string {
   return text.slice(0, end).replace(/\r?\n[ \t]+/g, ' ')
 }
 
-/** The first value of a header, or null without it. @param name in lower case, of letters and hyphens. */
+/** The first value of a header, or null without it. @param name in lower case. */
 function headerIn(head: string, name: string): string | null {
-  const found = new RegExp(`^${name}[ \\t]*:(.*)$`, 'im').exec(head)
-  return found?.[1]?.trim() ?? null
+  for (const line of head.split('\n')) {
+    const cut = line.indexOf(':')
+    if (cut > 0 && line.slice(0, cut).trim().toLowerCase() === name) return line.slice(cut + 1).trim()
+  }
+  return null
 }
 
 /** The bare address in a header's value; the first of several. */
