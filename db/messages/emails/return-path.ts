@@ -18,10 +18,8 @@ const MAX_CANDIDATES = 200
 /** A report says what it says at its beginning; the message that it returns comes last, and may be large. */
 export const MAX_REPORT_BYTES = 512 * 1024
 
-const REFERENCE = `(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})`
-const TOKEN = new RegExp(`${REFERENCE}@`, 'gi')
 /** As a return address, or bare as X-Heliograph-Ref and CFBL-Feedback-ID have it. */
-const ANY_TOKEN = new RegExp(`${REFERENCE}(?![a-z0-9])`, 'gi')
+const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})(?![a-z0-9])`, 'gi')
 
 type Ids = { team_id: string; id: string }
 
@@ -47,15 +45,15 @@ export function returnPath(secrets: Secrets, ids: Ids, domain: string): string |
 }
 
 /** The email whose return address stands first in a text, at whatever domain; null without one of ours. */
-export const findReturnPath = (secrets: Secrets, text: string): Ids | null => firstOurs(secrets, text, TOKEN)
+export const findReturnPath = (secrets: Secrets, text: string): Ids | null => firstOurs(secrets, text, '@')
 
 /** The email whose signed reference is first in a text, in whatever form; null without one of ours. */
-export const findReference = (secrets: Secrets, text: string): Ids | null =>
-  firstOurs(secrets, text, ANY_TOKEN)
+export const findReference = (secrets: Secrets, text: string): Ids | null => firstOurs(secrets, text, '')
 
-function firstOurs(secrets: Secrets, text: string, token: RegExp): Ids | null {
-  for (const [, digits = ''] of text.matchAll(token).take(MAX_CANDIDATES)) {
-    const ref = readDigits(secrets, digits.toLowerCase())
+/** @param next what has to follow it. */
+function firstOurs(secrets: Secrets, text: string, next: '@' | ''): Ids | null {
+  for (const { 0: token, 1: digits = '', index } of text.matchAll(TOKEN).take(MAX_CANDIDATES)) {
+    const ref = text.startsWith(next, index + token.length) && readDigits(secrets, digits.toLowerCase())
     if (ref) return ref
   }
   return null

@@ -15,14 +15,16 @@ const REPLY_LINES = 4
 /** cr.yp.to/proto/qsbmf.txt: a bounce begins so. */
 export const isQsbmf = (text: string): boolean => /^\s*Hi\. (?:This|The) /.test(text)
 
-/** Below this is what was returned. */
+/** Below such a line is what was returned. */
 const COPY =
-  /^(?:-{2,}.*(?:copy|original|returned|forwarded|below|header)|_{10,}|Received: |Return-Path: |Message headers follow|Original message follows|The original message)/i
+  /^(?:_{10}|Received: |Return-Path: |Message headers follow|Original message follows|The original message)/i
+const COPY_WORDS = /copy|original|returned|forwarded|below|header/i
+const isCopy = (line: string): boolean => COPY.test(line) || (line.startsWith('--') && COPY_WORDS.test(line))
 
 /** @returns null if nothing in it says why. */
 export function readPlainBounce(mail: ReportMail): PlainBounce | null {
   const lines = mail.text.split(/\r\n|\n|\r/, MAX_LINES + 1).slice(0, MAX_LINES)
-  const end = lines.findIndex((line, at) => at > 0 && COPY.test(line.trim()))
+  const end = lines.findIndex((line, at) => at > 0 && isCopy(line.trim()))
   const said = end < 0 ? lines : lines.slice(0, end)
   const failed = headerOf(mail, 'x-failed-recipients')
   if (failed !== '')
