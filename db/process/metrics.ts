@@ -45,6 +45,10 @@ export const FIGURES = {
     help: 'Reports of providers that were read, by how they ended.',
     labels: ['provider', 'state'],
   },
+  heliograph_whatsapp_ignored_total: {
+    help: 'Entries of WhatsApp posts that need no action and are not stored: messages, statuses, events, and what a hook of a number may not report.',
+    labels: ['kind'],
+  },
   heliograph_report_events_total: {
     help: 'Events of reports that were applied.',
     labels: ['channel', 'kind'],
