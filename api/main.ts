@@ -5,13 +5,14 @@
  */
 import { teamOfDomain } from '../db/accounts/domains/domains.sql.ts'
 import { createTxtLookup, createZoneLookup } from '../db/accounts/domains/verify.ts'
+import { defaultPlanFault, USUAL_PLAN } from '../db/accounts/teams/create.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
-import { spfIncludes } from '../db/process/config.ts'
+import { SettingsFault, spfIncludes } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -69,6 +70,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
+    defaultPlan: settings.DEFAULT_PLAN ?? USUAL_PLAN,
     openid: openid && (await import('./dashboard/server/openid.ts')).createOpenId(openid),
     switches: switchesOf(settings),
   }
@@ -92,12 +94,14 @@ async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT_MS }, log)
+  const planFault = await defaultPlanFault(database, settings.DEFAULT_PLAN)
+  if (planFault !== null) throw new SettingsFault([planFault])
   const replica = await startReplica(settings.DATABASE_REPLICA_URL, {
     ...{ primary: database, log },
     options: DASHBOARD_POOL,
   })
   const secrets = await openSecrets(database, settings)
-  const { clock, end: endWatch } = await watchHome({ database, log })
+  const { clock, diskFault, end: endWatch } = await watchHome({ database, log })
   const queue = createProducer(createWaker(database))
   const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
@@ -133,6 +137,7 @@ async function start(settings: ApiSettings, log: Log) {
     replica,
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
+    diskFault,
     refusals: createRefusals(database),
     dashboard,
     log,

@@ -8,6 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
+import { defaultPlanFault } from './accounts/teams/create.ts'
 import { errorWords, Refusal } from './errors.ts'
 import { connect, isPooled, isSameDatabase, liftTimeLimit } from './postgres/connect.ts'
 import { openDatabase } from './postgres/pool.ts'
@@ -241,13 +242,26 @@ export async function migrate(
   }
 }
 
+/** @throws SettingsFault if DEFAULT_PLAN names no plan of the catalog. */
+async function checkDefaultPlan(url: string, plan: string | undefined): Promise<void> {
+  const database = await openDatabase(url, { size: 1 })
+  try {
+    const fault = await defaultPlanFault(database, plan)
+    if (fault !== null) throw new SettingsFault([fault])
+  } finally {
+    await database.end()
+  }
+}
+
 /** The release step: `node db/migrate.ts`. */
 async function main(): Promise<void> {
-  const { DATABASE_URL, DATABASE_DIRECT_URL } = readToolSettings()
+  const { DATABASE_URL, DATABASE_DIRECT_URL, DEFAULT_PLAN } = readToolSettings()
   if (!DATABASE_URL) throw new SettingsFault(['DATABASE_URL is missing: the postgres:// URL of the database'])
   if (DATABASE_DIRECT_URL && !(await isSameDatabase(DATABASE_URL, DATABASE_DIRECT_URL)))
     throw new SettingsFault([ELSEWHERE])
-  await migrate(DATABASE_DIRECT_URL ?? DATABASE_URL, (line) => void process.stdout.write(`${line}\n`))
+  const url = DATABASE_DIRECT_URL ?? DATABASE_URL
+  await migrate(url, (line) => void process.stdout.write(`${line}\n`))
+  await checkDefaultPlan(url, DEFAULT_PLAN)
   process.stdout.write('the database is up to date\n')
 }
 

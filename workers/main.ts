@@ -43,7 +43,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const pool = { size, statementTimeout: 30_000 }
   const { database, listenUrl } = await startDatabase(settings, pool, log)
   const secrets = await openSecrets(database, settings)
-  const { clock, end: endWatch } = await watchHome({ database, log })
+  const { clock, diskFault, end: endWatch } = await watchHome({ database, log })
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
@@ -82,7 +82,10 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     { database, metrics, log },
     { kind: 'worker', limit: size, role: { queues: jobs, ...figures.role } },
   )
-  const health = settings.HEALTH_PORT === undefined ? null : await serveHealth(database, settings.HEALTH_PORT)
+  const health =
+    settings.HEALTH_PORT === undefined
+      ? null
+      : await serveHealth({ database, diskFault }, settings.HEALTH_PORT)
   const stop = async (): Promise<void> => {
     health?.drain()
     await Promise.all([hints.close(), work.drain(CUT_OFF_MS)])

@@ -14,7 +14,7 @@ import { sameSecret } from '../http/auth.ts'
 /** A post whose body has not been read yet. */
 type RelayPost = { headers: IncomingHttpHeaders; bytes(limit: number): Promise<Buffer>; now: Date }
 
-/** The events of a post, each as JSON. @throws Refusal unauthorized */
+/** The events of a post, each as JSON. @throws Refusal unauthorized, or bad_request for an unreadable body */
 export type RelayProof = (post: RelayPost) => Promise<readonly string[]>
 
 /** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
@@ -38,11 +38,15 @@ const isDeeperThan = (levels: number, value: unknown): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)))
 
-/** @throws Refusal unauthorized for what is neither an event nor a list; one nested too deeply is none. */
-function eventsIn(value: unknown): string[] {
-  if (!Array.isArray(value) && !isObject(value)) throw notGenuine()
+/** What is said of a body that can't be read once a header has proved the caller. */
+const unreadable = () =>
+  new Refusal('bad_request', `The body must be a JSON object or list, nested up to ${MAX_NESTING} levels.`)
+
+/** @throws Refusal as `fault` makes it for what is neither an event nor a list; one nested too deeply is none. */
+function eventsIn(value: unknown, fault = unreadable): string[] {
+  if (!Array.isArray(value) && !isObject(value)) throw fault()
   const events = Array.isArray(value) ? value : [value]
-  if (isDeeperThan(1 + MAX_NESTING, events)) throw notGenuine()
+  if (isDeeperThan(1 + MAX_NESTING, events)) throw fault()
   return events.map((event) => JSON.stringify(event))
 }
 
@@ -65,7 +69,7 @@ const byMailgun =
     const expected = createHmac('sha256', secret).update(`${timestamp}${token}`).digest()
     if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) throw notGenuine()
     assertRecent(String(timestamp), now)
-    return eventsIn(body['event-data'])
+    return eventsIn(body['event-data'], notGenuine)
   }
 
 const HEADER = 'x-twilio-email-event-webhook'

@@ -6,7 +6,7 @@
  */
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import type { Agent } from 'node:https'
-import { Refusal } from '../../db/errors.ts'
+import { Refusal, Unavailable } from '../../db/errors.ts'
 import { certificateUrl, confirmationUrl, type SnsEnvelope, stringToSign } from './sns-envelope.ts'
 
 export type Sns = {
@@ -29,7 +29,7 @@ const HASHES = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' } as const
 type Signer = { key: KeyObject; from: Date; until: Date }
 
 const refuse = (): Refusal => new Refusal('unauthorized', 'this hook takes posts of its own SNS topics only')
-const unavailable = (what: string): Refusal => new Refusal('unavailable', `${what}; please retry`, 20)
+const unavailable = (what: string): Refusal => new Unavailable('sns_certificate', `${what}; please retry`, 20)
 
 /** @param agent how SNS's hosts are reached; Node's own when absent. */
 export function createSns({ topics, agent }: { topics: readonly string[]; agent?: Agent | undefined }): Sns {

@@ -24,12 +24,25 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
   throw new Refusal('bad_request', `there is no plan ${key} for teams; there are: ${known || 'none'}`)
 }
 
+/** The plan of new teams if DEFAULT_PLAN isn't set. */
+export const USUAL_PLAN = 'free'
+
+/** What is wrong with the setting DEFAULT_PLAN; null if nothing is. */
+export async function defaultPlanFault(tx: Tx, key: string | undefined): Promise<string | null> {
+  if (key === undefined) return null
+  const plan = await planForTeams(tx, key).catch((error: unknown) => {
+    if (error instanceof Refusal) return error
+    throw error
+  })
+  return plan instanceof Refusal ? `DEFAULT_PLAN: ${plan.message}` : null
+}
+
 /** @throws Refusal bad_request when the name cannot be stored or the plan is unknown. */
 export async function createTeam(
   by: Caller,
   {
     name,
-    plan: key = 'free',
+    plan: key = USUAL_PLAN,
     test = false,
   }: { name: string; plan?: string | undefined; test?: boolean | undefined },
 ): Promise<NewTeam> {

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { lockAccount, saveAccount, storageRefusal } from '../../accounts/teams/limits.ts'
-import { Refusal } from '../../errors.ts'
+import { Refusal, Unavailable } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import {
@@ -35,7 +35,7 @@ async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile
   const refusal = storageRefusal(account, size)
   if (refusal) throw refusal
   if ((await publishFiles(tx, [{ team_id: teamId, id }])) !== 1)
-    throw new Refusal('unavailable', 'the upload took too long; please retry', 1)
+    throw new Unavailable('upload_timeout', 'the upload took too long; please retry', 1)
   account.used.storage += size
   await saveAccount(tx, teamId, account)
 }
