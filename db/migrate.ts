@@ -9,8 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
 import { defaultPlanFault } from './accounts/teams/create.ts'
-import { errorWords, Refusal } from './errors.ts'
-import { connect, isPooled, isSameDatabase, liftTimeLimit } from './postgres/connect.ts'
+import { errorWords, RequestError } from './errors.ts'
+import { connect, isPooled, isSameDatabase, liftTimeLimit, nameConnections } from './postgres/connect.ts'
+import { turnOffJit } from './postgres/jit.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
 import { startFault } from './process/shutdown.ts'
@@ -172,6 +173,14 @@ async function loadCatalogOnce(client: Client, url: string, log: (line: string) 
   await note(client, { number: CATALOG_LOADED, file: 'default-catalog.json', digest: null })
 }
 
+/** Sessions that follow do not compile statements. A role that may not say so hears what its operator is to run. */
+async function turnOffJitOnce(client: Client, log: (line: string) => void): Promise<void> {
+  const change = await turnOffJit(client)
+  if (change === null) return
+  if (change.reason === null) log(`turned JIT off: ${change.statement}`)
+  else log(`JIT is on, and makes sends slower: run \`${change.statement}\` (${change.reason})`)
+}
+
 /** What PostgreSQL says of a statement that its role may not make. */
 const NOT_ALLOWED = '42501'
 
@@ -187,8 +196,8 @@ async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
   const { message } = error as Error
   const grants = rows[0]?.grants
   return grants
-    ? new Refusal('unavailable', `${message}: ${grants}`)
-    : new Refusal('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
+    ? new RequestError('unavailable', `${message}: ${grants}`)
+    : new RequestError('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
 }
 
 /**
@@ -224,7 +233,7 @@ export async function migrate(
   log: (line: string) => void = () => {},
   { directory = DIRECTORY, lockWait = LOCK_WAIT, tries = TRIES }: Partial<Omit<Options, 'log'>> = {},
 ): Promise<void> {
-  const holder = await connect(url, { application_name: 'heliograph migrate' })
+  const holder = await connect(url, { application_name: 'heliograph release' })
   try {
     await lockMigrations(holder)
     const client = await openRunner(url, log)
@@ -232,6 +241,7 @@ export async function migrate(
       await applyFiles(client, holder, { log, directory, lockWait, tries })
       await migrateQueues(url)
       await loadCatalogOnce(client, url, log)
+      await turnOffJitOnce(client, log)
     } catch (error) {
       throw await whatToGrant(holder, error)
     } finally {
@@ -256,6 +266,7 @@ async function checkDefaultPlan(url: string, plan: string | undefined): Promise<
 /** The release step: `node db/migrate.ts`. */
 async function main(): Promise<void> {
   const { DATABASE_URL, DATABASE_DIRECT_URL, DEFAULT_PLAN } = readToolSettings()
+  nameConnections('release')
   if (!DATABASE_URL) throw new SettingsFault(['DATABASE_URL is missing: the postgres:// URL of the database'])
   if (DATABASE_DIRECT_URL && !(await isSameDatabase(DATABASE_URL, DATABASE_DIRECT_URL)))
     throw new SettingsFault([ELSEWHERE])

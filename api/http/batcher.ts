@@ -5,10 +5,10 @@
  * of its calls is tried alone. A call that could not begin in time never begins. Must not know what the calls are
  * about.
  */
-import { Refusal, Unavailable } from '../../db/errors.ts'
+import { RequestError, Unavailable } from '../../db/errors.ts'
 
 /** How a call ended: its result, its refusal, or null: its key is held by somebody else. */
-export type CallEnd<O> = O | Refusal | null
+export type CallEnd<O> = O | RequestError | null
 
 export type Batcher<C, O> = (call: C) => Promise<O>
 
@@ -135,7 +135,7 @@ async function attempt<C, O>(
 
 /** @returns whether the call is over. */
 function answer<O>({ resolve, reject }: PromiseWithResolvers<O>, end: CallEnd<O>, alone: boolean): boolean {
-  if (end instanceof Refusal) reject(end)
+  if (end instanceof RequestError) reject(end)
   else if (end !== null) resolve(end)
   else if (alone) reject(late())
   return end !== null || alone

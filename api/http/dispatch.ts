@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { Context } from 'koa'
-import { Refusal, Unavailable } from '../../db/errors.ts'
+import { RequestError, Unavailable } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { KeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { authenticate, authorize } from './auth.ts'
@@ -169,7 +169,7 @@ async function requestOf<D>(
   { body, now }: { body: Body; now: Date },
 ): Promise<Request<unknown, unknown>> {
   if (params === null)
-    throw new Refusal('bad_request', 'the path must be percent-encoded UTF-8 without NUL characters')
+    throw new RequestError('bad_request', 'the path must be percent-encoded UTF-8 without NUL characters')
   return {
     id: ctx.state.id,
     params,

@@ -5,7 +5,7 @@
  */
 
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
-import { type Code, Refusal, refusalData, Unavailable, type UnavailableReason } from '../../db/errors.ts'
+import { type Code, errorData, RequestError, Unavailable, type UnavailableReason } from '../../db/errors.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import { rateHeaders } from './rate.ts'
@@ -56,22 +56,22 @@ const MAX_IDS_TRACED = 3
 export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, MAX_IDS_TRACED) })
 
 /** The refusal that a caller gets for an error; our own faults go to the log, with the request's id. */
-export function refusalForError(error: unknown, requestId: string, log: Log): Refusal {
-  if (error instanceof Refusal) return error
+export function toRequestError(error: unknown, requestId: string, log: Log): RequestError {
+  if (error instanceof RequestError) return error
   if (isDatabaseUnavailable(error)) {
     log.warn({ request_id: requestId, err: error }, 'the database is unavailable')
     return new Unavailable('database', 'the service is unavailable for the moment; please retry', 1)
   }
   log.error({ request_id: requestId, err: error }, 'request failed')
-  return new Refusal('internal_error', `something went wrong on our side; request id ${requestId}`)
+  return new RequestError('internal_error', `something went wrong on our side; request id ${requestId}`)
 }
 
 /** The reason label of a rejection; none unless it is `unavailable`. */
-export const reasonOf = (refusal: Refusal): { reason?: UnavailableReason } =>
+export const reasonOf = (refusal: RequestError): { reason?: UnavailableReason } =>
   refusal instanceof Unavailable ? { reason: refusal.reason } : {}
 
 /** A refusal as an answer, with the headers that its code asks for. */
-export function refusalAnswer(refusal: Refusal): Answer {
+export function errorResponse(refusal: RequestError): Answer {
   const headers: Record<string, string> = {}
   if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
   if (refusal instanceof LimitReached) Object.assign(headers, rateHeaders(refusal.limit_state))
@@ -80,5 +80,5 @@ export function refusalAnswer(refusal: Refusal): Answer {
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
   const { code } = refusal
   const trace = { code, ...reasonOf(refusal) }
-  return { status: STATUS[code], body: { error: refusalData(refusal) }, headers, trace }
+  return { status: STATUS[code], body: { error: errorData(refusal) }, headers, trace }
 }

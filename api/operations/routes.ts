@@ -4,7 +4,7 @@
  * does not exist without it.
  */
 
-import { Refusal, Unavailable } from '../../db/errors.ts'
+import { RequestError, Unavailable } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Replica } from '../../db/postgres/replica.ts'
 import { VERSION } from '../../db/process/version.ts'
@@ -33,9 +33,9 @@ export type OperationsDeps = {
 
 const publicRoute = publicRoutes<OperationsDeps>()
 
-const nothingHere = (): Refusal => new Refusal('not_found', 'there is nothing at this path')
+const nothingHere = (): RequestError => new RequestError('not_found', 'there is nothing at this path')
 
-/** The operator's own token, where it is set. @throws Refusal not_found, unauthorized */
+/** The operator's own token, where it is set. @throws RequestError not_found, unauthorized */
 function assertOperator(authorization: string | undefined, token: string | null): void {
   if (token === null) throw nothingHere()
   assertBearer(authorization, token)
