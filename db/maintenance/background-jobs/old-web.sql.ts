@@ -1,4 +1,4 @@
-/** Whether processes of 0.1.0 run or ran, which store complete posts of WhatsApp (migration 0008). */
+/** Whether processes of 0.1.0 run or ran, which store complete posts of WhatsApp (migration 0009). */
 import { sql } from 'slonik'
 import { boolean, object } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
