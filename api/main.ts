@@ -5,7 +5,7 @@
  */
 import { teamOfDomain } from '../db/accounts/domains/domains.sql.ts'
 import { createTxtLookup, createZoneLookup } from '../db/accounts/domains/verify.ts'
-import { defaultPlanFault, USUAL_PLAN } from '../db/accounts/teams/create.ts'
+import { checkDefaultPlan, USUAL_PLAN } from '../db/accounts/teams/create.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
@@ -13,7 +13,7 @@ import { nameConnections } from '../db/postgres/connect.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
-import { SettingsFault, spfIncludes } from '../db/process/config.ts'
+import { spfIncludes } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -99,12 +99,9 @@ async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT_MS }, log)
-  const planFault = await defaultPlanFault(database, settings.DEFAULT_PLAN)
-  if (planFault !== null) throw new SettingsFault([planFault])
-  const replica = await startReplica(settings.DATABASE_REPLICA_URL, {
-    ...{ primary: database, log },
-    options: DASHBOARD_POOL,
-  })
+  await checkDefaultPlan(database, settings.DEFAULT_PLAN)
+  const standby = { primary: database, log, options: DASHBOARD_POOL }
+  const replica = await startReplica(settings.DATABASE_REPLICA_URL, standby)
   const secrets = await openSecrets(database, settings)
   const { clock, diskFault, end: endWatch } = await watchHome({ database, log })
   const queue = createProducer(createWaker(database))
@@ -154,8 +151,7 @@ async function start(settings: ApiSettings, log: Log) {
     await drain(server, replies)
     await Promise.all([fleet.leave(), endWatch()])
     const databases = [database.end(), dashboard?.database.end(), replica.end()]
-    const closing = [parser.close(), replies.close(), ...databases]
-    await Promise.allSettled(closing)
+    await Promise.allSettled([parser.close(), replies.close(), ...databases])
   }
   return { port: server.port, stop }
 }

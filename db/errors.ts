@@ -70,22 +70,19 @@ export class RequestError extends Error {
 }
 
 /** Why a call or a process is unavailable: a label of the log and of heliograph_rejected_total. */
-export const UNAVAILABLE_REASONS = [
-  'database',
-  'team_busy',
-  'busy',
-  'large_bodies',
-  'body_unread',
-  'timeout',
-  'upload_timeout',
-  'conflict',
-  'bulk_pending',
-  'sns_certificate',
-  'draining',
-  'not_ready',
-] as const
-
-export type UnavailableReason = (typeof UNAVAILABLE_REASONS)[number]
+export type UnavailableReason =
+  | 'database'
+  | 'team_busy'
+  | 'busy'
+  | 'large_bodies'
+  | 'body_unread'
+  | 'timeout'
+  | 'upload_timeout'
+  | 'conflict'
+  | 'bulk_pending'
+  | 'sns_certificate'
+  | 'draining'
+  | 'not_ready'
 
 /** An `unavailable` of the API, with its reason. */
 export class Unavailable extends RequestError {

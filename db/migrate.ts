@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
-import { defaultPlanFault } from './accounts/teams/create.ts'
+import { checkDefaultPlan } from './accounts/teams/create.ts'
 import { errorWords, RequestError } from './errors.ts'
 import { connect, isPooled, isSameDatabase, liftTimeLimit, nameConnections } from './postgres/connect.ts'
 import { turnOffJit } from './postgres/jit.ts'
@@ -253,14 +253,9 @@ export async function migrate(
 }
 
 /** @throws SettingsFault if DEFAULT_PLAN names no plan of the catalog. */
-async function checkDefaultPlan(url: string, plan: string | undefined): Promise<void> {
+async function checkPlan(url: string, plan: string | undefined): Promise<void> {
   const database = await openDatabase(url, { size: 1 })
-  try {
-    const fault = await defaultPlanFault(database, plan)
-    if (fault !== null) throw new SettingsFault([fault])
-  } finally {
-    await database.end()
-  }
+  await checkDefaultPlan(database, plan).finally(() => database.end())
 }
 
 /** The release step: `node db/migrate.ts`. */
@@ -272,7 +267,7 @@ async function main(): Promise<void> {
     throw new SettingsFault([ELSEWHERE])
   const url = DATABASE_DIRECT_URL ?? DATABASE_URL
   await migrate(url, (line) => void process.stdout.write(`${line}\n`))
-  await checkDefaultPlan(url, DEFAULT_PLAN)
+  await checkPlan(url, DEFAULT_PLAN)
   process.stdout.write('the database is up to date\n')
 }
 

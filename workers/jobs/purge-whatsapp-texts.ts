@@ -5,7 +5,7 @@
 import { hasReports } from '../../db/delivery/reports/reports.sql.ts'
 import { beginBackgroundJob } from '../../db/maintenance/background-jobs/background-jobs.ts'
 import type { BackgroundJobTools } from '../../db/maintenance/background-jobs/kinds.ts'
-import { notePurge, oldWeb } from '../../db/maintenance/background-jobs/old-web.sql.ts'
+import { notePurge, oldWeb } from '../../db/messages/whatsapp/old-web.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 export async function purgeWhatsappTexts({
@@ -20,7 +20,7 @@ export async function purgeWhatsappTexts({
   await beginBackgroundJob(
     { database, queue, secrets: null },
     {
-      kind: 'whatsapp.purge',
+      kind: 'report.purge',
       team_id: null,
       actor: 'upgrade',
       given: {},

@@ -53,8 +53,8 @@ const WORDS: Readonly<Record<string, Words>> = {
     verb: 'Queued again',
     outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook')} queued to be sent again.`,
   },
-  'whatsapp.purge': {
-    title: 'Delete texts of WhatsApp recipients',
+  'report.purge': {
+    title: 'Delete what recipients wrote from stored reports',
     verb: 'Checked',
     outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'stored report')} cut or deleted.`,
   },

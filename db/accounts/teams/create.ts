@@ -5,6 +5,7 @@
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
+import { SettingsFault } from '../../process/config.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
 import { type Caller, record } from '../audit/record.ts'
@@ -35,6 +36,12 @@ export async function defaultPlanFault(tx: Tx, key: string | undefined): Promise
     throw error
   })
   return plan instanceof RequestError ? `DEFAULT_PLAN: ${plan.message}` : null
+}
+
+/** @throws SettingsFault if the setting DEFAULT_PLAN names no plan of the catalog. */
+export async function checkDefaultPlan(tx: Tx, key: string | undefined): Promise<void> {
+  const fault = await defaultPlanFault(tx, key)
+  if (fault !== null) throw new SettingsFault([fault])
 }
 
 /** @throws RequestError bad_request when the name cannot be stored or the plan is unknown. */

@@ -188,7 +188,7 @@ export const KINDS = {
   'email.delete': batchwise('emails', deleteBatch),
   'queue.redrive': redriving,
   'webhook.replay': replaying,
-  'whatsapp.purge': purgingTexts,
+  'report.purge': purgingTexts,
 }
 
 export type BackgroundJobKind = keyof typeof KINDS

@@ -1,7 +1,7 @@
 /**
  * Cuts a post of the WhatsApp Cloud API to what the service acts on, before anything of it is stored.
- * What a recipient writes never passes: of a message remain its id, sender, time and kind, the id of the message that it
- * replies to, and whether it is a stop or start word. A message that is neither is left out. Pure.
+ * What a recipient writes never passes. Of a message remain its id, sender, time and kind, the id of the message that
+ * it replies to, and whether it is a stop or start word. A message that is neither is left out. Pure.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
  */
 import { isObject } from '../../validation/fields.ts'
@@ -9,10 +9,10 @@ import { isObject } from '../../validation/fields.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /** How many entries need no action, by their kind. */
-export type Ignored = Record<'message' | 'status' | 'event', number>
+type Ignored = Record<'message' | 'status' | 'event', number>
 
 /** `body` null: nothing is left to act on. */
-export type CutPost = { body: Buffer | null; ignored: Ignored }
+type CutPost = { body: Buffer | null; ignored: Ignored }
 
 const STOP_WORDS: readonly string[] = [
   ...['stop', 'unsubscribe', 'arret', 'arrêt', 'stopp', 'baja', 'parar', 'sair'],
