@@ -164,6 +164,12 @@ t.test("README's request is accepted once, then replayed", async (t) => {
   t.match(await run(), { status: 200, body: { id: first.body.id } })
 })
 
+t.test('/docs sends from the domain of the demo team', async (t) => {
+  const page = await (await fetch(`${origin(service)}/docs`)).text()
+  t.match(page, 'hello@demo.test')
+  t.notMatch(page, '{{domain}}')
+})
+
 t.test('the printed link signs in to the dashboard, once', async (t) => {
   const [link = ''] = /http:\S+\/dashboard\/login\/\S+/.exec(service.said()) ?? []
   const press = async () =>
