@@ -14,6 +14,7 @@ import {
   type Provider,
   pendingReports,
   reportBodies,
+  rewriteReports,
 } from '../../db/delivery/reports/reports.sql.ts'
 import { errorWords } from '../../db/errors.ts'
 import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages/apply-reports.ts'
@@ -25,6 +26,7 @@ import { impersonal, storableWords } from '../../db/validation/words.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 import { Uneventful, UnreadableReport } from '../providers/report.ts'
+import { REPORT_CUTS } from '../reports/readers.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
 
@@ -37,6 +39,8 @@ type ParsedReport = {
   events: readonly ReportedEvent[]
   fault: string | null
   uneventful?: Uneventful
+  /** What is to be kept of its bytes; null: nothing. undefined: they may stay as they are. */
+  kept?: Buffer | null | undefined
 }
 
 type ReportOutcome = 'applied' | 'repeated' | 'ignored' | 'auto_reply' | 'parked'
@@ -97,6 +101,10 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
       verdict.state === 'done' || verdict.state === 'parked' ? [verdict] : [],
     )
     if (ended.length > 0) await endReports(tx, ended)
+    await rewriteReports(
+      tx,
+      parsed.flatMap(({ report: { id }, kept: body }) => (body === undefined ? [] : [{ id, body }])),
+    )
     const unkept = verdicts.flatMap(({ id, state }) => (state === 'deleted' ? [id] : []))
     if (unkept.length > 0) await deleteReports(tx, unkept)
     await followEvents({ tx, queue: deps.queue }, [...results.values()])
@@ -171,19 +179,30 @@ async function readOne(
   deps: WorkerDeps,
 ): Promise<ParsedReport> {
   const read = deps.readers[report.provider]
+  const kept = body && keptOf(report, body)
   try {
     if (!body) throw new Error('its bytes are gone')
-    const events = await read({ body, received_at: new Date(report.received_at) })
+    if (kept === null) return { report, events: [], fault: null, kept }
+    const events = await read({ body: kept ?? body, received_at: new Date(report.received_at) })
     events.forEach(assertStorable)
-    return { report, events: events.map((event) => ofReport(event, report)), fault: null }
+    return { report, events: events.map((event) => ofReport(event, report)), fault: null, kept }
   } catch (error) {
-    if (error instanceof Uneventful) return { report, events: [], fault: null, uneventful: error }
+    if (error instanceof Uneventful) return { report, events: [], fault: null, uneventful: error, kept }
     const fault = storableWords(errorWords(error))
     const known = { report_id: report.id, provider: report.provider }
     deps.log.warn({ ...known, fault: impersonal(fault) }, 'unreadable report')
     const about = error instanceof UnreadableReport ? [ofReport(error.event, report)] : []
-    return { report, events: about, fault }
+    return { report, events: about, fault, kept }
   }
+}
+
+/** What is to be kept of a report's bytes, as `ParsedReport` says: a web process of 0.1.0 stores what may not stay. */
+function keptOf({ provider }: KnownReport, body: Buffer): Buffer | null | undefined {
+  const cut = REPORT_CUTS[provider]
+  if (!cut) return undefined
+  const left = cut(body)
+  const kept = left === null ? Buffer.alloc(0) : left.body
+  return kept?.equals(body) ? undefined : kept
 }
 
 /** An event dated before this is misdated: nobody had sent anything. */

@@ -41,3 +41,6 @@ export class UnreadableReport extends Error {
  * @throws Uneventful if there is nothing to apply. @throws Error if it can't be read: such a report is parked.
  */
 export type ReportReader = (report: RawReport) => Promise<ReportedEvent[]>
+
+/** Cuts a raw report to what may be stored of it. null: it can't be read. `body` null: nothing is left of it. */
+export type ReportCut = (body: Buffer) => { body: Buffer | null } | null
