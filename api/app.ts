@@ -6,9 +6,9 @@ import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { idNow } from '../db/process/ids.ts'
-import { percentDecoded } from '../db/text/strings.ts'
-import { BASE } from './dashboard/drawn/base.ts'
-import type { DashboardDeps } from './dashboard/served/deps.ts'
+import { percentDecoded } from '../db/validation/strings.ts'
+import { BASE } from './dashboard/components/base.ts'
+import type { DashboardDeps } from './dashboard/server/deps.ts'
 import type { Deps } from './deps.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { HOOKS } from './hooks/list.ts'
@@ -124,7 +124,7 @@ const refuseUnknown: Middleware = () => {
 function dashboard(deps: Deps, own: DashboardDeps): Middleware {
   let loaded: Promise<Middleware> | null = null
   const load = async (): Promise<Middleware> => {
-    const { serveDashboard } = await import('./dashboard/served/dispatch.ts')
+    const { serveDashboard } = await import('./dashboard/server/dispatch.ts')
     const { PAGES } = await import('./dashboard/routes.ts')
     return serveDashboard(PAGES, deps, own)
   }

@@ -18,9 +18,9 @@ import {
   wholeNumber,
 } from '../db/process/config.ts'
 import { type Network, networksOf } from '../db/process/public-address.ts'
-import { HEADER_TOKEN, type Reserved } from '../db/text/headers.ts'
-import { RELAY_HEADERS } from '../db/text/relays.ts'
-import type { OpenIdSettings } from './dashboard/served/openid.ts'
+import { HEADER_TOKEN, type Reserved } from '../db/validation/headers.ts'
+import { RELAY_HEADERS } from '../db/validation/relays.ts'
+import type { OpenIdSettings } from './dashboard/server/openid.ts'
 import { HOOKS } from './hooks/list.ts'
 import type { AttachmentLimits } from './v1/attached.ts'
 

@@ -1,5 +1,5 @@
 /** What handlers work with, joined of the parts that rooms ask for; made once by main.ts, passed down. Types alone. */
-import type { DashboardDeps, SharedDeps } from './dashboard/served/deps.ts'
+import type { DashboardDeps, SharedDeps } from './dashboard/server/deps.ts'
 import type { DocsDeps } from './docs/drawn.ts'
 import type { AllHookDeps } from './hooks/list.ts'
 import type { HttpDeps } from './http/route.ts'

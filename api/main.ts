@@ -6,8 +6,7 @@
 import { teamOfDomain } from '../db/accounts/domains/domains.sql.ts'
 import { createTxtLookup, createZoneLookup } from '../db/accounts/domains/verify.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
-import { joinFleet } from '../db/figures/fleet/fleet.ts'
-import { createScale } from '../db/figures/fleet/scale.ts'
+import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
@@ -21,8 +20,9 @@ import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createProducer } from '../db/queue/producer.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase, startReplica } from '../db/start.ts'
-import { parseMailbox } from '../db/text/address.ts'
-import { watchHome } from '../db/upkeep/home/home.ts'
+import { joinFleet } from '../db/stats/fleet/fleet.ts'
+import { createScale } from '../db/stats/fleet/scale.ts'
+import { parseMailbox } from '../db/validation/address.ts'
 import { createApp } from './app.ts'
 import {
   type ApiSettings,
@@ -34,7 +34,7 @@ import {
   switchesOf,
   webhookNetworks,
 } from './config.ts'
-import type { DashboardDeps } from './dashboard/served/deps.ts'
+import type { DashboardDeps } from './dashboard/server/deps.ts'
 import { createDocs } from './docs/routes.ts'
 import { openHooks } from './hooks/list.ts'
 import { createCredentials } from './http/auth.ts'
@@ -69,7 +69,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
-    openid: openid && (await import('./dashboard/served/openid.ts')).createOpenId(openid),
+    openid: openid && (await import('./dashboard/server/openid.ts')).createOpenId(openid),
     switches: switchesOf(settings),
   }
 }

@@ -8,7 +8,7 @@ import { principalsByKeys, SCOPES } from '../db/accounts/credentials/credentials
 import { issueKey } from '../db/accounts/credentials/issue.ts'
 import { credentialHash } from '../db/accounts/credentials/token.ts'
 import { addDomain } from '../db/accounts/domains/add.ts'
-import { linkFor } from '../db/accounts/people/members.ts'
+import { linkFor } from '../db/accounts/members/members.ts'
 import { createTeam } from '../db/accounts/teams/create.ts'
 import { createContact } from '../db/audience/contacts/edit.ts'
 import { createTopic } from '../db/audience/contacts/topics.ts'

@@ -177,8 +177,8 @@ t.test('test:one runs the tests of a file that the words fit, and says what is m
   const one = (...args: string[]) =>
     spawnSync(process.execPath, ['test/one.ts', ...args], { cwd: ROOT, encoding: 'utf8' })
   const fitting = one(
-    'test/db/text/headers.test.ts',
-    'test/workers/delivery/verdict.test.ts',
+    'test/db/validation/headers.test.ts',
+    'test/workers/delivery/retry-policy.test.ts',
     '--grep',
     'three times',
   )

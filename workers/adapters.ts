@@ -1,6 +1,6 @@
 /** Opens what the settings name: the only place that chooses among providers. */
 import { BULK } from '../db/channels/channels.sql.ts'
-import type { Sender } from '../db/delivery/senders/pace.ts'
+import type { Sender } from '../db/delivery/senders/rate-limit.ts'
 import type { Log } from '../db/process/log.ts'
 import type { WorkerSettings } from './config.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS, type OpenProviders } from './providers/list.ts'

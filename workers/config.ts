@@ -1,6 +1,7 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, number, object, string } from 'yup'
-import type { Brakes } from '../db/messages/broadcasts/brakes.ts'
+import type { Retention } from '../db/maintenance/retention/purge.ts'
+import type { Brakes } from '../db/messages/broadcasts/auto-pause.ts'
 import {
   commaList,
   dnsServer,
@@ -13,11 +14,10 @@ import {
   sharedSettings,
   wholeNumber,
 } from '../db/process/config.ts'
-import { createNames } from '../db/process/names.ts'
+import { createNames } from '../db/process/dns.ts'
 import { networksOf } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
-import { domainToAscii } from '../db/text/address.ts'
-import type { Retention } from '../db/upkeep/retention/forget.ts'
+import { domainToAscii } from '../db/validation/address.ts'
 import { deliversEmail } from './providers/declared.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
 import { RETRY_PAUSES_S, type WebhookDelivery } from './providers/webhook/post.ts'

@@ -4,9 +4,9 @@
  */
 
 import type { TxtLookup } from '../db/accounts/domains/verify.ts'
-import type { Brakes } from '../db/messages/broadcasts/brakes.ts'
+import type { Retention } from '../db/maintenance/retention/purge.ts'
+import type { Brakes } from '../db/messages/broadcasts/auto-pause.ts'
 import type { Notices } from '../db/messages/notice.ts'
-import type { Retention } from '../db/upkeep/retention/forget.ts'
 import type { BroadcastDeps } from './channels/deliver-broadcast.ts'
 import type { WebhookDeps } from './channels/deliver-webhook.ts'
 import type { DeliveryDeps } from './delivery/channel.ts'

@@ -6,7 +6,7 @@
 
 import { createTxtLookup } from '../db/accounts/domains/verify.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
-import { joinFleet } from '../db/figures/fleet/fleet.ts'
+import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -15,8 +15,8 @@ import { openConsumer } from '../db/queue/boss.ts'
 import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
-import { domainToAscii } from '../db/text/address.ts'
-import { watchHome } from '../db/upkeep/home/home.ts'
+import { joinFleet } from '../db/stats/fleet/fleet.ts'
+import { domainToAscii } from '../db/validation/address.ts'
 import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
@@ -28,8 +28,8 @@ import {
   type WorkerSettings,
   webhooksOf,
 } from './config.ts'
-import { createFigures } from './monitoring/figures.ts'
 import { serveHealth } from './monitoring/health.ts'
+import { createFigures } from './monitoring/stats.ts'
 import { createReaders } from './reports/readers.ts'
 import { startWork } from './run.ts'
 

@@ -1,9 +1,9 @@
 /**
  * JSON schemas of what the API takes, from the same yup schemas that validate it. Each building block of
- * db/text/fields.ts says in its `meta` what it is; this adds lists, choices and which fields have to be there.
+ * db/validation/fields.ts says in its `meta` what it is; this adds lists, choices and which fields have to be there.
  */
 import type { AnyObject, ObjectSchema, SchemaDescription } from 'yup'
-import type { Described, EitherOf } from '../../db/text/fields.ts'
+import type { Described, EitherOf } from '../../db/validation/fields.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 

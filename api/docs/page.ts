@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { VERSION } from '../../db/process/version.ts'
-import { escapeHtml } from '../../db/text/slots.ts'
+import { escapeHtml } from '../../db/validation/slots.ts'
 import { STATUS } from '../http/errors.ts'
 import type { About, Described } from './about.ts'
 import { EXPLAINED } from './codes.ts'

@@ -1,5 +1,5 @@
 /** The guide to webhooks: how to take and verify them, and an example of each type. */
-import { escapeHtml } from '../../db/text/slots.ts'
+import { escapeHtml } from '../../db/validation/slots.ts'
 import { code, type Guide } from './prose.ts'
 import { webhookExamples } from './webhooks.ts'
 

@@ -5,7 +5,7 @@
 
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
-import { rankOf, TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/happenings/webhook-types.ts'
+import { rankOf, TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/events/webhook-types.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
 import { FIGURES_SCHEMA } from './components.ts'
 import { exampleOf } from './example.ts'

@@ -7,11 +7,11 @@
 import { type StringSchema, string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { bearerToken, givenSecret, relayName, type SettingsOf } from '../../db/process/config.ts'
-import { RELAYS, type Relay } from '../../db/text/relays.ts'
+import { RELAYS, type Relay } from '../../db/validation/relays.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
-import { provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-proofs.ts'
+import { provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-signatures.ts'
 
 const publicKey = string().test(
   'public key',

@@ -11,9 +11,9 @@ import type { Answer } from '../http/errors.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
+import { takeReport } from './receive.ts'
 import { createSns, type Sns } from './sns.ts'
 import { parseEnvelope, type SnsEnvelope, TOPIC_ARN } from './sns-envelope.ts'
-import { takeReport } from './take.ts'
 
 /** An SNS message is at most 256 KiB; in JSON's escapes it may be several times that. */
 const MAX_POST_BYTES = 512 * 1024

@@ -14,7 +14,7 @@ import { assertBearer } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
-import { takeReport } from './take.ts'
+import { takeReport } from './receive.ts'
 
 const settings = {
   /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */

@@ -3,8 +3,8 @@
  * Promises: pure; a URL is SNS's own of the topic's region and partition, or null.
  */
 import { type InferType, object, type StringSchema, string } from 'yup'
-import { utf8Text } from '../../db/text/strings.ts'
-import { isSurelyValid } from '../../db/text/valid.ts'
+import { utf8Text } from '../../db/validation/strings.ts'
+import { isSurelyValid } from '../../db/validation/valid.ts'
 import { readQuery } from '../http/forms.ts'
 
 const TYPES = ['Notification', 'SubscriptionConfirmation', 'UnsubscribeConfirmation'] as const

@@ -96,7 +96,7 @@ function readCertificate(pem: Buffer): Signer {
 /** What is found at a URL; null when it is not found whole, within the time and the size. */
 async function answerOf(url: URL, agent: Agent | undefined): Promise<Buffer | null> {
   // Loaded with the first certificate: it brings TLS (3 MB), which many a process does without.
-  const { ask } = await import('../../db/process/bounded-answer.ts')
+  const { ask } = await import('../../db/process/limited-response.ts')
   const bounds = { bytes: MAX_ANSWER_BYTES, ms: FETCH_TIMEOUT_MS }
   const answer = await ask(url, { agent }, bounds).catch(() => null)
   return answer?.status === 200 ? answer.body : null

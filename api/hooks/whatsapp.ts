@@ -12,7 +12,7 @@ import { sameSecret } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
-import { takeReport } from './take.ts'
+import { takeReport } from './receive.ts'
 
 /** What is read before anything is proved, in bytes: the provider's posts have up to 3 MB, thousands of statuses. */
 const MAX_POST_BYTES = 3 * 1024 * 1024

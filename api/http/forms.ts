@@ -5,7 +5,7 @@
  * for pairs without `=`. Must not know a request.
  */
 import { Refusal } from '../../db/errors.ts'
-import { textOfFile } from '../../db/text/decode.ts'
+import { textOfFile } from '../../db/validation/decode.ts'
 
 /** How many fields a form or an address has at most: a broadcast's form names 1,000 topics twice at worst. */
 const MAX_FIELDS = 2_000
@@ -70,7 +70,7 @@ export function readQuery(search: string, check?: (name: string, raw: string) =>
   return toSearchParams(pairs)
 }
 
-/** Here, since only who bounds fields makes any (test/house.test.ts). */
+/** Here, since only who bounds fields makes any (test/architecture.test.ts). */
 export const toSearchParams = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
 
 const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i

@@ -1,12 +1,12 @@
 /**
  * What is in the bytes that a client sent over HTTP (read-body.ts): bodies of JSON, batches and query strings. What a
- * field may hold is db/text/fields.ts.
+ * field may hold is db/validation/fields.ts.
  * Must not know any resource.
  */
 import type { AnyObject, ObjectSchema } from 'yup'
 import { orRefusal, Refusal } from '../../db/errors.ts'
-import { type Described, isObject, parse, text } from '../../db/text/fields.ts'
-import { percentDecoded, utf8Text } from '../../db/text/strings.ts'
+import { type Described, isObject, parse, text } from '../../db/validation/fields.ts'
+import { percentDecoded, utf8Text } from '../../db/validation/strings.ts'
 import { readQuery } from './forms.ts'
 
 /**

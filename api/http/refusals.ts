@@ -4,12 +4,12 @@
  * Promises: no call waits for it, and a storm of refusals costs one statement every two seconds; never a body, a
  * query or a credential. A killed process loses what it has not written yet.
  */
-import { insertRefusedCalls } from '../../db/accounts/refusals/refusals.sql.ts'
+import { insertRefusedCalls } from '../../db/accounts/rejections/refusals.sql.ts'
 import { Refusal } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import { idAt } from '../../db/process/ids.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
-import { storableWords } from '../../db/text/words.ts'
+import { storableWords } from '../../db/validation/words.ts'
 
 /** How often what was gathered is stored, in milliseconds. */
 const STORE_INTERVAL_MS = 2_000

@@ -5,14 +5,14 @@
  */
 
 import { Refusal } from '../../db/errors.ts'
-import { CONTENT_TYPE, exposition } from '../../db/figures/fleet/exposition.ts'
-import type { FleetProcess } from '../../db/figures/fleet/fleet.ts'
-import type { Scale } from '../../db/figures/fleet/scale.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Replica } from '../../db/postgres/replica.ts'
 import { VERSION } from '../../db/process/version.ts'
 import type { QueueStatus } from '../../db/queue/jobs.sql.ts'
 import { databaseFault } from '../../db/start.ts'
+import { CONTENT_TYPE, exposition } from '../../db/stats/fleet/exposition.ts'
+import type { FleetProcess } from '../../db/stats/fleet/fleet.ts'
+import type { Scale } from '../../db/stats/fleet/scale.ts'
 import { assertBearer, sameSecret } from '../http/auth.ts'
 import { type PublicRoute, publicRoutes } from '../http/route.ts'
 

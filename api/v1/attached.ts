@@ -8,7 +8,7 @@ import { orRefusal, Refusal } from '../../db/errors.ts'
 import type { EmailFile, EmailItem, ItemFile } from '../../db/messages/emails/call.ts'
 import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { encodedSize, endingsOf, typeOfName } from '../../db/text/files.ts'
+import { encodedSize, endingsOf, typeOfName } from '../../db/validation/files.ts'
 import type { Attached } from './attachment-shape.ts'
 import { type ParsedSend, withOwnKey } from './idempotency-key.ts'
 

@@ -5,15 +5,15 @@
  */
 import { createHash } from 'node:crypto'
 import { mixed } from 'yup'
-import { type Described, isObject } from '../../db/text/fields.ts'
+import { type Described, isObject } from '../../db/validation/fields.ts'
 import {
   base64Bytes,
   base64Fault,
   contentTypeFault,
   filenameFault,
   normalizedName,
-} from '../../db/text/files.ts'
-import { isUuid } from '../../db/text/strings.ts'
+} from '../../db/validation/files.ts'
+import { isUuid } from '../../db/validation/strings.ts'
 
 const MAX_ATTACHMENTS = 20
 const CONTENT_ID = /^[A-Za-z0-9._+@-]{1,128}$/

@@ -8,9 +8,15 @@ import { parse as parseDisposition } from 'content-disposition'
 import { object } from 'yup'
 import { upload } from '../../db/content/files/upload.ts'
 import { Refusal } from '../../db/errors.ts'
-import { text } from '../../db/text/fields.ts'
-import { CHUNK, contentTypeFault, filenameFault, normalizedName, typeOfName } from '../../db/text/files.ts'
-import { textFault, utf8Text } from '../../db/text/strings.ts'
+import { text } from '../../db/validation/fields.ts'
+import {
+  CHUNK,
+  contentTypeFault,
+  filenameFault,
+  normalizedName,
+  typeOfName,
+} from '../../db/validation/files.ts'
+import { textFault, utf8Text } from '../../db/validation/strings.ts'
 import { keyOnly } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { queryOf } from '../http/input.ts'

@@ -29,8 +29,8 @@ import {
   sendBroadcast,
 } from '../../db/messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view.ts'
-import { address, mailbox, noCopies, noFiles, unsupported } from '../../db/text/fields.ts'
-import { reservedFault } from '../../db/text/headers.ts'
+import { address, mailbox, noCopies, noFiles, unsupported } from '../../db/validation/fields.ts'
+import { reservedFault } from '../../db/validation/headers.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, type Principal } from '../http/auth.ts'
 import { json, jsonAs, optionalJson, queryOf } from '../http/input.ts'

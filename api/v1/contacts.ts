@@ -16,7 +16,7 @@ import {
   removeContact,
 } from '../../db/audience/contacts/edit.ts'
 import { contactProperties, statusClaims } from '../../db/audience/contacts/fields.ts'
-import { address, text, unsupported, uuids } from '../../db/text/fields.ts'
+import { address, text, unsupported, uuids } from '../../db/validation/fields.ts'
 import { keyOnly } from '../http/auth.ts'
 import { json, queryOf } from '../http/input.ts'
 import { ABOUT } from './about.ts'

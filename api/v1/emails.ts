@@ -10,7 +10,7 @@ import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
 import { fromOf, replyToOf } from '../../db/messages/emails/item.ts'
-import { formatMailbox, parseMailbox } from '../../db/text/address.ts'
+import { formatMailbox, parseMailbox } from '../../db/validation/address.ts'
 import {
   bytes,
   type EitherOf,
@@ -23,9 +23,9 @@ import {
   text,
   uuid,
   whenOf,
-} from '../../db/text/fields.ts'
-import { headersFault, reservedFault } from '../../db/text/headers.ts'
-import { LARGEST_PART, MAX_VARIABLES, utf8Bytes } from '../../db/text/strings.ts'
+} from '../../db/validation/fields.ts'
+import { headersFault, reservedFault } from '../../db/validation/headers.ts'
+import { LARGEST_PART, MAX_VARIABLES, utf8Bytes } from '../../db/validation/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { batchOf, jsonAs } from '../http/input.ts'

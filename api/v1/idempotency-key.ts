@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type AnyObject, type ObjectSchema, object } from 'yup'
 import { type ItemOrRefused, itemOf, itemOrRefused, Refusal } from '../../db/errors.ts'
-import { idempotencyKey, parse } from '../../db/text/fields.ts'
+import { idempotencyKey, parse } from '../../db/validation/fields.ts'
 
 const headerSchema = object({ 'Idempotency-Key': idempotencyKey() })
 

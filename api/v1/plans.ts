@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { object } from 'yup'
 import { LOCALES, type Locale } from '../../db/accounts/plans/plans.sql.ts'
-import { text } from '../../db/text/fields.ts'
+import { text } from '../../db/validation/fields.ts'
 import { queryOf } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { publicRoute, type V1Route } from './deps.ts'

@@ -5,7 +5,7 @@
 import { object } from 'yup'
 import type { ChannelName } from '../../db/channels/list.ts'
 import { cancelScheduled, moveScheduled } from '../../db/messages/scheduled.ts'
-import { time } from '../../db/text/fields.ts'
+import { time } from '../../db/validation/fields.ts'
 import type { About } from '../docs/about.ts'
 import type { PrivateAccess } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'

@@ -5,7 +5,7 @@
 import { object } from 'yup'
 import { contactIdentity } from '../../db/audience/contacts/edit.ts'
 import { leaveTopics, resubscribe, unsubscribe } from '../../db/audience/subscription/subscription.ts'
-import { address, uuids } from '../../db/text/fields.ts'
+import { address, uuids } from '../../db/validation/fields.ts'
 import type { About } from '../docs/about.ts'
 import { anyKeyOrSession, keyOnly } from '../http/auth.ts'
 import { json } from '../http/input.ts'

@@ -21,9 +21,9 @@ import {
   text,
   uuid,
   whenOf,
-} from '../../db/text/fields.ts'
-import { givenTimes } from '../../db/text/moments.ts'
-import { normalisePhone, type Phone } from '../../db/text/phone.ts'
+} from '../../db/validation/fields.ts'
+import { givenTimes } from '../../db/validation/moments.ts'
+import { normalisePhone, type Phone } from '../../db/validation/phone.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { batchOf, jsonAs } from '../http/input.ts'

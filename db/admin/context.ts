@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import type { Actor, By } from '../accounts/audit/record.ts'
 import { keptPort, wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
+import type { Wanted } from '../maintenance/background-jobs/background-jobs.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { commaList, readToolSettings, spfIncludes, type ToolSettings } from '../process/config.ts'
 import { LOOPBACK, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
-import type { Wanted } from '../upkeep/background-jobs/background-jobs.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
 
@@ -122,7 +122,7 @@ export function createAdmin() {
     transaction,
     /** Does a background job here, all of it. @param secrets for what needs them. */
     async runBackgroundJob<R extends object>(wanted: Unbegun, secrets: Secrets | null = null): Promise<R> {
-      const { runBackgroundJob } = await import('../upkeep/background-jobs/background-jobs.ts')
+      const { runBackgroundJob } = await import('../maintenance/background-jobs/background-jobs.ts')
       const tools = { database: await database.get(), queue: await queue.get(), secrets }
       return runBackgroundJob(tools, { ...wanted, actor: ACTOR } as Wanted)
     },

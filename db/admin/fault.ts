@@ -6,7 +6,7 @@ import { CommanderError } from 'commander'
 import { causes, Refusal } from '../errors.ts'
 import { type DatabaseAddress, readDatabaseUrl } from '../postgres/address.ts'
 import { SettingsFault } from '../process/config.ts'
-import { escapeControls } from '../text/strings.ts'
+import { escapeControls } from '../validation/strings.ts'
 
 const NO_VERB = 'a noun and a verb are needed, such as `team show TEAM`; --help lists them'
 

@@ -5,11 +5,11 @@
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
-import { LARGEST_FIGURE } from '../accounts/plans/figures.ts'
+import { LARGEST_FIGURE } from '../accounts/plans/limits.ts'
 import { Refusal } from '../errors.ts'
-import { parseAddress, parseMailbox } from '../text/address.ts'
-import { isMoment } from '../text/moments.ts'
-import { isUuid, utf8Text } from '../text/strings.ts'
+import { parseAddress, parseMailbox } from '../validation/address.ts'
+import { isMoment } from '../validation/moments.ts'
+import { isUuid, utf8Text } from '../validation/strings.ts'
 
 export function uuidArgument(text: string): string {
   if (isUuid(text)) return text.toLowerCase()

@@ -1,6 +1,9 @@
 /** Verbs of `job`: how far background jobs have come. */
 import { Refusal } from '../errors.ts'
-import { backgroundJobById, latestBackgroundJobs } from '../upkeep/background-jobs/background-jobs.sql.ts'
+import {
+  backgroundJobById,
+  latestBackgroundJobs,
+} from '../maintenance/background-jobs/background-jobs.sql.ts'
 import { atMost, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 

@@ -1,6 +1,6 @@
 /** `login`: a one-time link to the dashboard, for anybody with access to the database. Always open. */
-import { linkFor } from '../accounts/people/members.ts'
-import { ROLES, type Role } from '../accounts/people/roles.ts'
+import { linkFor } from '../accounts/members/members.ts'
+import { ROLES, type Role } from '../accounts/members/roles.ts'
 import { oneOf, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 

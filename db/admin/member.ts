@@ -1,7 +1,7 @@
 /** Verbs of `member`: the people of a team and their roles. */
-import { addMember, removeMember } from '../accounts/people/members.ts'
-import { membersOfTeam } from '../accounts/people/people.sql.ts'
-import { ROLES, type Role } from '../accounts/people/roles.ts'
+import { addMember, removeMember } from '../accounts/members/members.ts'
+import { membersOfTeam } from '../accounts/members/people.sql.ts'
+import { ROLES, type Role } from '../accounts/members/roles.ts'
 import { oneOf } from './input.ts'
 import type { Verbs } from './noun.ts'
 

@@ -8,7 +8,7 @@ import type { By } from '../accounts/audit/record.ts'
 import type { Database } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { Producer } from '../queue/producer.ts'
-import { escapeControls } from '../text/strings.ts'
+import { escapeControls } from '../validation/strings.ts'
 import type { Admin } from './context.ts'
 import { emailIdentity, uuidArgument } from './input.ts'
 

@@ -1,10 +1,10 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
 import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
 import { Refusal } from '../errors.ts'
-import { seenNow } from '../postgres/seen.sql.ts'
+import { resumeRestored } from '../maintenance/restore-guard/restored.ts'
+import { seenNow } from '../postgres/snapshot.sql.ts'
 import { deadReasons } from '../queue/dead-letters.sql.ts'
 import type { JobName } from '../queue/jobs.ts'
-import { resumeRestored } from '../upkeep/home/restored.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'

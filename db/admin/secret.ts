@@ -1,5 +1,5 @@
 /** Verbs of `secret`: what SECRET_KEY protects. */
-import { reseal } from '../upkeep/reseal.ts'
+import { reseal } from '../maintenance/reseal.ts'
 import type { Verbs } from './noun.ts'
 
 export const verbs: Verbs = ({ verb, change }) => {

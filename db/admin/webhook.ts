@@ -1,8 +1,8 @@
 /** Verbs of `webhook`: a team's own servers, which get its events. */
 import type { Command } from 'commander'
 import type { DeliveryRef } from '../channels/channel.sql.ts'
-import { TEST_TYPE, WEBHOOK_TYPES } from '../channels/happenings/webhook-types.ts'
-import { KEPT_DAYS } from '../channels/happenings/webhooks.sql.ts'
+import { TEST_TYPE, WEBHOOK_TYPES } from '../channels/events/webhook-types.ts'
+import { KEPT_DAYS } from '../channels/events/webhooks.sql.ts'
 import { WEBHOOK } from '../channels/webhook.sql.ts'
 import { type EndpointFields, endpointById } from '../messages/webhooks/endpoints.sql.ts'
 import {

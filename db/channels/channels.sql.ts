@@ -3,7 +3,7 @@
  * none of them. Must not know what a message says, nor a provider.
  *
  * To add a channel, beside files of its own (facts and tables here, messages, sends, page, hook, delivery, provider):
- * a line in each of list.ts, queues.ts and this file, db/queue/jobs.ts, happenings/webhooks.ts,
+ * a line in each of list.ts, queues.ts and this file, db/queue/jobs.ts, events/webhooks.ts,
  * db/messages/apply-reports.ts, db/admin/main.ts; api/sends/accepts.ts, api/v1/routes.ts, api/hooks/list.ts,
  * api/dashboard/routes.ts; workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts says what
  * is missing.

@@ -1,6 +1,6 @@
 /** The channel of emails: its tables, its two queues, and how its messages are found. */
 import { sql } from 'slonik'
-import { ERASED } from '../text/addressees.ts'
+import { ERASED } from '../validation/addressees.ts'
 import { anyText, anyUuid, type Channel, ofTestTeam, timed } from './channel.sql.ts'
 import { EMAIL_FACTS } from './email.ts'
 

@@ -1,6 +1,6 @@
 /** The channel of emails, as far as it needs no statement: its words, its ladder, what a team is allowed. Pure. */
 
-import { RELAYS } from '../text/relays.ts'
+import { RELAYS } from '../validation/relays.ts'
 import type { Facts } from './facts.ts'
 
 /** Lowest rung first. */

@@ -5,7 +5,7 @@ import type { Channel } from '../channels/channel.sql.ts'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { row } from '../postgres/rows.ts'
-import { spellingsOfId } from '../text/ids.ts'
+import { spellingsOfId } from '../validation/ids.ts'
 
 const placeRow = row({
   team_id: string(),

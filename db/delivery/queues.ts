@@ -6,14 +6,14 @@
 import { type By, record } from '../accounts/audit/record.ts'
 import type { DeliveryJob } from '../channels/channel.sql.ts'
 import { DELIVERIES } from '../channels/channels.sql.ts'
-import { liveProcesses } from '../figures/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../figures/fleet/fleet.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import { queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
 import { deletePause, pausedQueues, storePauses } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
 import { wakeOnCommit } from '../queue/wake.ts'
+import { liveProcesses } from '../stats/fleet/fleet.sql.ts'
+import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../stats/fleet/fleet.ts'
 import { noteRedriven } from './requeue.ts'
 
 export const QUEUES = Object.keys(JOBS) as JobName[]

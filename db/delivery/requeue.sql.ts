@@ -11,7 +11,7 @@ import type { Tx } from '../postgres/pool.ts'
 import { refRow, row, rowsOf } from '../postgres/rows.ts'
 import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
-import { firstIdAt } from '../text/ids.ts'
+import { firstIdAt } from '../validation/ids.ts'
 
 /** Whether the timeline of a row `m` says that it was given up since its tries count. */
 export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`

@@ -12,14 +12,14 @@ import { teamById } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
 import { deliveryFrom, sendsFor, servedBy } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
-import { storeEvents } from '../channels/happenings/store-events.ts'
+import { storeEvents } from '../channels/events/store-events.ts'
 import { goneOfEmails, goneRefusal } from '../content/files/reuse.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
-import { assertSeen } from '../text/mark.ts'
+import { assertSeen } from '../validation/mark.ts'
 import {
   deliveryState,
   givenUpMessages,

@@ -5,6 +5,7 @@
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
+import { isSuspended } from '../accounts/teams/teams.sql.ts'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -32,7 +33,8 @@ const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS) }))
 
 /**
  * Lets go what is due, `most` at most, each team's share of them: from now on it waits to be delivered, and its tries
- * and hours count. Teams are found one after the other, by an index; what somebody else holds is passed over.
+ * and hours count. Teams are found one after the other, by an index; what somebody else holds is passed over. What a
+ * suspended team has due stays due.
  * @returns what needs a job now.
  */
 export const releaseDue = (tx: Tx, { rows, job_of }: Channel, most: number) =>
@@ -47,7 +49,7 @@ export const releaseDue = (tx: Tx, { rows, job_of }: Channel, most: number) =>
         order by team_id, due_at limit 1) n
     ), due as materialized (
       select t.team_id, c.now, (${most} + count(*) over () - 1) / count(*) over () as share
-      from team t join clock c on t.due_at <= c.now
+      from team t join clock c on t.due_at <= c.now and not ${isSuspended(sql.fragment`t.team_id`)}
       order by t.due_at, t.team_id limit ${most}
     ), picked (of_team, of_id) as materialized (
       select r.team_id, r.id from due d cross join lateral (

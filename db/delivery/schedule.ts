@@ -3,12 +3,14 @@
  * cancelled by messages/scheduled.ts. A row waits, and no job: let go, it gets one at a place of those that come back.
  * Promises: of a release, a move and a cancellation one wins, as each holds the row; no team's rush holds up another's.
  */
+import { startedPasses } from '../accounts/teams/resumed.sql.ts'
 import type { Channel, Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { deliveryFrom } from '../channels/channels.sql.ts'
-import { storeEvents } from '../channels/happenings/store-events.ts'
+import { storeEvents } from '../channels/events/store-events.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import type { Note } from './requeue.sql.ts'
+import { resumeSlice } from './resume.ts'
 import { dueChannels, markExpired, releaseDue } from './schedule.sql.ts'
 
 /** How many are let go in one transaction. */
@@ -24,7 +26,10 @@ async function releaseBatch({ tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqu
   return released.length
 }
 
-/** Lets go what is due of every channel, batch after batch, until nothing is any more, or `closing` is aborted. */
+/**
+ * Releases what is due of every channel, and what waits of resumed teams, batch after batch, until nothing is left or
+ * `closing` is aborted.
+ */
 export async function releaseAll(
   { database, queue }: { database: Database; queue: Pick<Producer, 'enqueue'> },
   closing?: AbortSignal,
@@ -33,6 +38,8 @@ export async function releaseAll(
     released = 0
     for (const channel of await dueChannels(database))
       released += await database.transaction((tx) => releaseBatch({ tx, queue }, channel))
+    for (const pass of await startedPasses(database))
+      if (await database.transaction((tx) => resumeSlice({ tx, queue }, pass))) released += 1
   }
 }
 

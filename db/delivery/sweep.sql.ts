@@ -20,6 +20,10 @@ const stretchRow = row({
   next: string().nullable(),
 })
 
+/** Whether a row `m` has neither a job nor been given up. */
+const hasLostJob = (channel: Deliverable) => sql.fragment`
+  ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${isOfNewerQueue(sql.fragment`m.id`)} and not ${gaveUp(channel)}`
+
 /**
  * In one part of all rows that wait: those accepted before `before` whose delivery is unfinished and that have neither
  * a job nor been given up, oldest first. The limit counts these alone, so a lost one is found however many wait or were
@@ -42,13 +46,36 @@ export const lostMessages = (
       where not ${isSuspended(sql.fragment`m.team_id`)}
         and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
           or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
-        and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${isOfNewerQueue(sql.fragment`m.id`)}
-        and not ${gaveUp(channel)}
+        and ${hasLostJob(channel)}
       order by created_at limit ${limit}
     )
     select (select case when count(*) >= ${size} then max(created_at)::text end from m) as next,
       coalesce(
         (select json_agg(json_build_object('team_id', team_id, 'id', id) order by created_at) from lost), '[]') as lost`)
+
+const slicePassedRow = row({
+  lost: array(row({ id: string(), sender: string().nullable() })),
+  /** The last one of a full slice; null if no more follow. */
+  last: string().nullable(),
+})
+
+/** Finds the next `size` waiting messages of a team after an id, and those of them that have no job. */
+export const lostOfTeam = (
+  tx: Tx,
+  channel: Deliverable,
+  { team_id, after, size }: { team_id: string; after: string; size: number },
+) =>
+  tx.one(sql.type(slicePassedRow)`
+    with m as materialized (
+      select team_id, id, created_at, tries_from, ${channel.sender_of} as sender,
+        ${channel.job_of} = ${channel.job} as is_own
+      from ${channel.rows}
+      where team_id = ${team_id} and unfinished and id > ${after} order by id limit ${size}
+    )
+    select (select case when count(*) >= ${size} then max(id::text) end from m) as last,
+      coalesce((
+        select json_agg(json_build_object('id', id, 'sender', sender) order by id) from m
+        where is_own and ${hasLostJob(channel)}), '[]') as lost`)
 
 const placeRow = row({ place: string() })
 const START = '-infinity'

@@ -1,7 +1,7 @@
 /**
  * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, its last refusal, and any
- * pause in its way. How long it waits is decided in workers/delivery/verdict.ts. Must not speak of another message's
- * recipient, nor of another channel's senders.
+ * pause in its way. How long it waits is decided in workers/delivery/retry-policy.ts. Must not speak of another
+ * message's recipient, nor of another channel's senders.
  */
 
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
@@ -19,12 +19,22 @@ import { REFUSALS } from './waiting.sql.ts'
  * - `put_off`: it looks again at `next_attempt_at`.
  * - `given_up`: it waits for a person, or for a report.
  * - `scheduled`: it waits for its time, which is `next_attempt_at`, whatever else is wrong.
- * - `lost`: the queue has no job for it; the sweep finds it within the hour, or once its suspended team is resumed.
+ * - `suspended`: its team is. It is sent once the team is resumed.
+ * - `lost`: the queue has no job for it; the sweep finds it within the hour.
  */
-type WaitingState = 'scheduled' | 'not_taken_yet' | 'in_flight' | 'put_off' | 'given_up' | 'lost'
+type WaitingState =
+  | 'scheduled'
+  | 'suspended'
+  | 'not_taken_yet'
+  | 'in_flight'
+  | 'put_off'
+  | 'given_up'
+  | 'lost'
 
 export type Waiting = {
   state: WaitingState
+  /** Why, if the state is `suspended`; otherwise null. */
+  reason: string | null
   /** null unless it is put off or due. */
   next_attempt_at: string | null
   /** Its tries since it was accepted or requeued. */
@@ -65,8 +75,7 @@ export async function waitingOf(
   const pause = (await pausedQueues(tx)).get(state.job)
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
   return {
-    state: state.due_at === null ? stateOf(job, state.given_up, now) : 'scheduled',
-    next_attempt_at: state.due_at ?? (job?.active === false ? job.at : null),
+    ...stateOf(job, state, now),
     attempts: new Set(since.filter(({ kind }) => TRIES.has(kind)).map((event) => event.occurred_at)).size,
     last_refusal: events.findLast(({ kind }) => REFUSALS.some((refusal) => refusal === kind))?.detail ?? null,
     team_suspended: state.suspended,
@@ -83,9 +92,22 @@ export async function waitingOf(
 
 type OpenJob = { active: boolean; at: string; dead: boolean } | null
 
-function stateOf(job: OpenJob, givenUp: boolean, now: Date): WaitingState {
-  if (job === null) return givenUp ? 'given_up' : 'lost'
-  if (job.dead) return 'given_up'
-  if (job.active) return 'in_flight'
-  return Date.parse(job.at) <= now.getTime() ? 'not_taken_yet' : 'put_off'
+type DeliveryState = { due_at: string | null; suspended: boolean; given_up: boolean }
+
+/** The first state that applies. */
+function stateOf(
+  job: OpenJob,
+  { due_at, suspended, given_up }: DeliveryState,
+  now: Date,
+): Pick<Waiting, 'state' | 'reason' | 'next_attempt_at'> {
+  const reason = null
+  const hasCome = (time: string) => Date.parse(time) <= now.getTime()
+  if (due_at !== null && !(suspended && hasCome(due_at)))
+    return { state: 'scheduled', reason, next_attempt_at: due_at }
+  if (suspended) return { state: 'suspended', reason: 'the team is suspended', next_attempt_at: null }
+  const next_attempt_at = job?.active === false ? job.at : null
+  if (job === null || job.dead)
+    return { state: job || given_up ? 'given_up' : 'lost', reason, next_attempt_at }
+  if (job.active) return { state: 'in_flight', reason, next_attempt_at }
+  return { state: hasCome(job.at) ? 'not_taken_yet' : 'put_off', reason, next_attempt_at }
 }

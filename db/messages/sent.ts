@@ -7,7 +7,7 @@ import type { ContactRow } from '../audience/contacts/contacts.sql.ts'
 import { contactIdentity } from '../audience/contacts/edit.ts'
 import { emailsToContact, type SentEmailRow } from '../audience/contacts/search.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { normalisePhone } from '../text/phone.ts'
+import { normalisePhone } from '../validation/phone.ts'
 import { type SentBy, sentToNumbers } from './to-numbers.sql.ts'
 
 /** Newest first. Times are ISO 8601. */

@@ -19,7 +19,7 @@ import {
 } from 'slonik'
 import { type AnySchema, object } from 'yup'
 import { causes } from '../errors.ts'
-import { isSurelyValid } from '../text/valid.ts'
+import { isSurelyValid } from '../validation/valid.ts'
 import { NO_TLS } from './connect.ts'
 import { createDriver, SILENT } from './driver.ts'
 

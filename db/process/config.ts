@@ -16,8 +16,8 @@ import {
   ValidationError,
 } from 'yup'
 import { databaseUrlFault, readDatabaseUrl, withSslDefaults } from '../postgres/address.ts'
-import { parseMailbox } from '../text/address.ts'
-import { RELAYS } from '../text/relays.ts'
+import { parseMailbox } from '../validation/address.ts'
+import { RELAYS } from '../validation/relays.ts'
 import { isWeakKey } from './weak-key.ts'
 
 /** Faults in the environment, one line each. A process prints the message and exits. */

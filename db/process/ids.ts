@@ -1,5 +1,5 @@
 /**
- * Makes ids: UUIDv7, whose time is that of what they name (db/text/ids.ts reads them).
+ * Makes ids: UUIDv7, whose time is that of what they name (db/validation/ids.ts reads them).
  * Promises: ids of one maker ascend in the order they are made; nobody else makes any.
  */
 import { randomFillSync } from 'node:crypto'

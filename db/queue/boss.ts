@@ -22,9 +22,9 @@ import {
   SCHEDULES,
   type ScheduleName,
 } from './jobs.ts'
+import { indexJobs, isAnyDue, isAnyLost, spreadCounts } from './maintenance.sql.ts'
 import { isMigrated, type Run, SCHEMA } from './pgboss.sql.ts'
 import { createProducer, type Producer } from './producer.ts'
-import { indexJobs, isAnyDue, isAnyLost, spreadCounts } from './upkeep.sql.ts'
 
 type BossOptions = ConstructorParameters<typeof PgBoss>[0] & object
 
@@ -59,7 +59,7 @@ const runOn =
   async (text, values) =>
     (await boss.getDb().executeSql(text, values)) as Awaited<ReturnType<Run>>
 
-/** `registerInstance`: its list of processes is not kept, since ours (figures/fleet) is. */
+/** `registerInstance`: its list of processes is not kept, since ours (stats/fleet) is. */
 const createBoss = async (
   url: string,
   options: BossOptions,

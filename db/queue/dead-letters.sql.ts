@@ -6,7 +6,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { array, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { countRow, row } from '../postgres/rows.ts'
-import { wasSeen } from '../postgres/seen.sql.ts'
+import { wasSeen } from '../postgres/snapshot.sql.ts'
 import { deadLetterOf, JOBS, type JobName, type Payload } from './jobs.ts'
 import { deadReason } from './pgboss.sql.ts'
 

@@ -22,7 +22,7 @@
  * - given up: moved to the dead letters, where it waits for a person.
  * - requeue: give a message that was not handed over a fresh job. When a person does it, tries count from zero.
  * - redrive: move all dead letters of a queue back, so that they are tried again.
- * - background job: what a person has begun and workers go on with, slice by slice (upkeep/background-jobs).
+ * - background job: what a person has begun and workers go on with, slice by slice (maintenance/background-jobs).
  * - sweep: the scheduled job that requeues rows when the queue has lost their jobs. Their tries go on counting.
  * - parked: said of a report that cannot be read or matched. It waits for a person.
  */
@@ -46,9 +46,9 @@ type QueueOptions = {
 }
 
 /**
- * How delivery is kept. Its pauses are its own (workers/delivery/verdict.ts): these are for jobs whose worker died,
- * which go to another one at once. The expiry is longer than the longest send: 50 MiB at 64 KiB/s, and 10 min for the
- * server's answer after the final dot.
+ * How delivery is kept. Its pauses are its own (workers/delivery/retry-policy.ts): these are for jobs whose worker
+ * died, which go to another one at once. The expiry is longer than the longest send: 50 MiB at 64 KiB/s, and 10 min for
+ * the server's answer after the final dot.
  */
 const delivery = {
   retryLimit: 64,

@@ -4,7 +4,7 @@
  */
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
 import { ROUTES } from '../../api/app.ts'
-import { changedProperties } from '../../api/dashboard/drawn/properties.ts'
+import { changedProperties } from '../../api/dashboard/components/properties.ts'
 import { PAGES } from '../../api/dashboard/routes.ts'
 import { createSns } from '../../api/hooks/sns.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'

@@ -5,11 +5,11 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
-import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import {
   insertBackgroundJob,
   latestBackgroundJobs,
-} from '../../db/upkeep/background-jobs/background-jobs.sql.ts'
+} from '../../db/maintenance/background-jobs/background-jobs.sql.ts'
+import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { startApi } from '../support/api-process.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
 import { nextVersion } from '../support/next-version.ts'

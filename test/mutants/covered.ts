@@ -3,18 +3,18 @@
  * a text or a report what it means.
  */
 export const COVERED: Record<string, readonly string[]> = {
-  'api/hooks/relay-proofs.ts': ['test/api/hooks/relay-proofs.test.ts'],
+  'api/hooks/relay-signatures.ts': ['test/api/hooks/relay-signatures.test.ts'],
   'api/hooks/sns-envelope.ts': ['test/api/hooks/sns-envelope.test.ts'],
   'api/hooks/sns.ts': ['test/api/hooks/sns.test.ts', 'test/api/hooks/ses.test.ts'],
-  'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
+  'db/accounts/members/roles.ts': ['test/db/accounts/members/roles.test.ts'],
   'db/accounts/plans/period.ts': ['test/db/accounts/plans/period.test.ts'],
-  'db/channels/ladder.ts': ['test/db/channels/ladder.test.ts'],
+  'db/channels/status-order.ts': ['test/db/channels/status-order.test.ts'],
   'db/audience/suppressions/lift.ts': ['test/db/audience/suppressions/suppress.test.ts'],
   'db/audience/suppressions/suppress.ts': ['test/db/audience/suppressions/suppress.test.ts'],
   'db/audience/subscription/preferences.ts': ['test/db/audience/subscription/subscription.test.ts'],
   'db/audience/subscription/subscription.ts': ['test/db/audience/subscription/subscription.test.ts'],
   'db/messages/emails/apply-events.ts': ['test/db/messages/emails/applied-events.test.ts'],
-  'db/messages/emails/status.ts': ['test/db/channels/ladder.test.ts'],
+  'db/messages/emails/status.ts': ['test/db/channels/status-order.test.ts'],
   'db/messages/emails/recipients.ts': ['test/db/messages/emails/recipients.test.ts'],
   'db/messages/whatsapp/apply-events.ts': ['test/db/messages/whatsapp/apply-events.test.ts'],
   'db/messages/whatsapp/apply-template-events.ts': [
@@ -23,23 +23,23 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/messages/whatsapp/template.ts': ['test/db/messages/whatsapp/template.test.ts'],
   'db/process/bucket.ts': ['test/db/process/bucket.test.ts'],
   'db/process/public-address.ts': ['test/db/process/public-address.test.ts'],
-  'db/text/headers.ts': ['test/db/text/headers.test.ts'],
-  'db/text/moments.ts': ['test/db/text/moments.test.ts'],
-  'db/text/phone.ts': ['test/db/text/phone.test.ts'],
+  'db/validation/headers.ts': ['test/db/validation/headers.test.ts'],
+  'db/validation/moments.ts': ['test/db/validation/moments.test.ts'],
+  'db/validation/phone.ts': ['test/db/validation/phone.test.ts'],
   'workers/delivery/breaker.ts': ['test/workers/delivery/breaker.test.ts'],
-  'workers/delivery/verdict.ts': ['test/workers/delivery/verdict.test.ts'],
+  'workers/delivery/retry-policy.ts': ['test/workers/delivery/retry-policy.test.ts'],
   'db/accounts/teams/rate-limit.ts': ['test/db/accounts/teams/limits.test.ts'],
   'db/accounts/teams/limits.ts': [
     'test/db/accounts/teams/limits.test.ts',
     'test/db/accounts/teams/locked-accounts.test.ts',
     'test/api/sends/accepts.test.ts',
   ],
-  'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],
+  'db/validation/address.ts': ['test/db/validation/address.test.ts', 'test/db/validation/mailbox.test.ts'],
   'workers/delivery/slots.ts': [
     'test/workers/delivery/slots.test.ts',
-    'test/workers/delivery/yielding.test.ts',
+    'test/workers/delivery/queue-priority.test.ts',
   ],
-  'db/text/slots.ts': ['test/db/text/slots.test.ts'],
+  'db/validation/slots.ts': ['test/db/validation/slots.test.ts'],
   'workers/providers/smtp/replies.ts': [
     'test/workers/providers/smtp/replies.test.ts',
     'test/workers/providers/smtp/adapter.test.ts',
@@ -63,8 +63,8 @@ export const COVERED: Record<string, readonly string[]> = {
   ],
   'db/messages/webhooks/secret.ts': ['test/db/messages/webhooks/secret.test.ts'],
   'db/delivery/senders/circuit-breaker.ts': ['test/db/delivery/senders/circuit-breaker.test.ts'],
-  'db/delivery/senders/pace.ts': [
-    'test/db/delivery/senders/pace.test.ts',
+  'db/delivery/senders/rate-limit.ts': [
+    'test/db/delivery/senders/rate-limit.test.ts',
     'test/db/delivery/senders/reserve.test.ts',
   ],
 }

@@ -2,7 +2,7 @@
 const SAME = 'the outcome is the same: '
 
 export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
-  'api/hooks/relay-proofs.ts': {
+  'api/hooks/relay-signatures.ts': {
     [`${SAME}no JSON is no event, whatever it is instead`]: [
       "StringLiteral: '' → \"Stryker was here!\" in const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')",
     ],
@@ -60,7 +60,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'EqualityOperator: months > 0 → months >= 0 in return months > 0 && fits ? months : null',
     ],
   },
-  'db/channels/ladder.ts': {
+  'db/channels/status-order.ts': {
     [`${SAME}of two equal rungs either is the higher`]: [
       'EqualityOperator: rungs.indexOf(one) >= rungs.indexOf(other) → rungs.indexOf(one) > rungs.indexOf(other) in higher: (one: S, other: S): S => (rungs.indexOf(one) >= rungs.indexOf(other) ? one : other),',
     ],
@@ -116,7 +116,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "ConditionalExpression: isIP(address) !== 0 → true in isIP(address) !== 0 && (isWithin(address, allowed) || (protocol === 'https:' && isPublicAddress(address)))",
     ],
   },
-  'db/text/moments.ts': {
+  'db/validation/moments.ts': {
     [`${SAME}what is read past is no day of its own`]: [
       'ArrayDeclaration: [] → ["Stryker was here"] in const [, day] = A_TIME.exec(text) ?? []',
     ],
@@ -189,7 +189,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'ConditionalExpression: lasted !== null → true in if (isLate() || (lasted !== null && lasted > SLOW_SEND_S)) return IN_FLIGHT_PER_SEND.slow',
     ],
   },
-  'workers/delivery/verdict.ts': {
+  'workers/delivery/retry-policy.ts': {
     [`${SAME}what has no time is no time ago`]: [
       'ConditionalExpression: since !== null → true in const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE_MS',
       'ConditionalExpression: accepted_at !== null → true in const takenSince = held_at !== null && accepted_at !== null && accepted_at > held_at',
@@ -203,7 +203,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'ConditionalExpression: counted.length === 0 → false in if (counted.length === 0) return',
     ],
   },
-  'db/text/address.ts': {
+  'db/validation/address.ts': {
     [`${SAME}the longer way gives the same for plain names: this one is quicker`]: [
       "ConditionalExpression: /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--') → false in const plain = /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--')",
       "Regex: /^[a-z0-9.-]+$/ → /^[a-z0-9.-]$/ in const plain = /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--')",
@@ -274,7 +274,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'CallExpression: turns.grant() → ; in turns.grant()',
     ],
   },
-  'db/text/slots.ts': {
+  'db/validation/slots.ts': {
     "what an error's name is, is for people who read a log": [
       "StringLiteral: 'TemplateFault' → \"\" in override name = 'TemplateFault'",
     ],
@@ -462,7 +462,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'EqualityOperator: events.length > 0 → events.length >= 0 in if (events.length > 0) await insertSenderEvents(tx, events)',
     ],
   },
-  'db/delivery/senders/pace.ts': {
+  'db/delivery/senders/rate-limit.ts': {
     [`${SAME}who was never slowed has its ceiling`]: [
       'ConditionalExpression: slowedAt === null → false in recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY_MS),',
     ],

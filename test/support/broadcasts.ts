@@ -2,9 +2,9 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
-import { type Figure, figuresOf } from '../../db/figures/daily/broadcasts.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import type { Database } from '../../db/postgres/pool.ts'
+import { type Figure, figuresOf } from '../../db/stats/daily/broadcasts.sql.ts'
 import type { Service, TestTeam } from './service.ts'
 import { anItem } from './stored-emails.ts'
 

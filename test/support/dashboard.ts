@@ -4,8 +4,8 @@
  */
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { linkFor } from '../../db/accounts/people/members.ts'
-import type { Role } from '../../db/accounts/people/roles.ts'
+import { linkFor } from '../../db/accounts/members/members.ts'
+import type { Role } from '../../db/accounts/members/roles.ts'
 import { canary } from './canary.ts'
 import { formTo } from './forms.ts'
 import type { Service } from './service.ts'

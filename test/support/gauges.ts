@@ -1,5 +1,5 @@
 /** How a process fares that does nothing. */
-import { type Gauges, STORED_GAUGES } from '../../db/figures/fleet/fleet.sql.ts'
+import { type Gauges, STORED_GAUGES } from '../../db/stats/fleet/fleet.sql.ts'
 
 export const idleGauges = (): Gauges => ({
   ...(Object.fromEntries(STORED_GAUGES.map((name) => [name, 0])) as Record<

@@ -89,7 +89,7 @@ const ADDITIONS: readonly Addition[] = [
   },
   { file: 'db/messages/emails/accept.ts', after: '{ large: true } : {}),', more: ' needs_next: true,' },
   {
-    file: 'db/upkeep/background-jobs/kinds.ts',
+    file: 'db/maintenance/background-jobs/kinds.ts',
     after: 'export const KINDS = {',
     more: `
   'next.kind': {

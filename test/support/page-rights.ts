@@ -2,7 +2,7 @@
  * Which page of the dashboard is for whom, written from README ("Who may do what", api/README.md) and not from the
  * pages: a page that is added, moved or given to somebody else is written here too, by a person who means it.
  */
-import type { Page } from '../../api/dashboard/served/page.ts'
+import type { Page } from '../../api/dashboard/server/page.ts'
 
 /** Every page by the least that it takes: method and path after /dashboard. */
 export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {

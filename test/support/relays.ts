@@ -6,8 +6,8 @@
 import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { RELAY_PROOFS } from '../../api/hooks/relay-proofs.ts'
-import { RELAYS, type Relay } from '../../db/text/relays.ts'
+import { RELAY_PROOFS } from '../../api/hooks/relay-signatures.ts'
+import { RELAYS, type Relay } from '../../db/validation/relays.ts'
 import type { Service } from './service.ts'
 
 export { RELAYS, type Relay }

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { mixed, number, object, string } from 'yup'
 import { type EmailRow, insertEmails } from '../../db/messages/emails/emails.sql.ts'
-import { addressIdentity } from '../../db/text/address.ts'
+import { addressIdentity } from '../../db/validation/address.ts'
 import type { Service } from './service.ts'
 
 type Place = Pick<Service, 'database'>

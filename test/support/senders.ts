@@ -1,7 +1,7 @@
 /** What sends may report of a sender, reported by tests: through the same door as the delivery engine. */
 
 import { applySignals, type Change, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
-import { type Reservation, reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
+import { type Reservation, reserveSends, type Sender } from '../../db/delivery/senders/rate-limit.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 
 const report = (tx: Tx, sender: Sender, signal: SenderSignal): Promise<Change[]> =>

@@ -1,7 +1,7 @@
 /** A small fleet that is scaled by GET /scale alone, against a relay that takes 50 ms a mail. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
-import type { Scale } from '../../db/figures/fleet/scale.ts'
+import type { Scale } from '../../db/stats/fleet/scale.ts'
 import { sentCount } from '../support/rows.ts'
 import { anEmail, METRICS_TOKEN, world } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'

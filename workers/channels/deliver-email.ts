@@ -7,7 +7,7 @@
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
 import type { Versions } from '../../db/content/templates/versions.ts'
-import type { Sender } from '../../db/delivery/senders/pace.ts'
+import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import type { SendCheck } from '../../db/messages/broadcasts/consent.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
@@ -20,11 +20,11 @@ import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
-import { isLarge } from '../../db/text/files.ts'
-import { storableId, storableWords } from '../../db/text/words.ts'
+import { isLarge } from '../../db/validation/files.ts'
+import { storableId, storableWords } from '../../db/validation/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import { ROOM_WAIT_S } from '../delivery/in-flight-buffer.ts'
-import { judgePolicy } from '../delivery/verdict.ts'
+import { judgePolicy } from '../delivery/retry-policy.ts'
 import type {
   EmailDelivery,
   EmailProvider,

@@ -19,7 +19,7 @@ import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
-import { impersonal, storableId, storableWords } from '../../db/text/words.ts'
+import { impersonal, storableId, storableWords } from '../../db/validation/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import type {
   OutgoingWhatsapp,

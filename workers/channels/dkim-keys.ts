@@ -9,7 +9,7 @@ import { openKey } from '../../db/accounts/domains/dkim.ts'
 import { dkimKeysByName } from '../../db/accounts/domains/domains.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
-import { parseMailbox } from '../../db/text/address.ts'
+import { parseMailbox } from '../../db/validation/address.ts'
 import type { DkimKey } from '../providers/provider.ts'
 
 type StoredKey = Awaited<ReturnType<typeof dkimKeysByName>>[number]

@@ -10,7 +10,7 @@
 import { setImmediate, setTimeout } from 'node:timers'
 import { type FileRef, piecesOfChunks, touchFiles } from '../../db/content/files/files.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { CHUNK, encodedSize, isLarge } from '../../db/text/files.ts'
+import { CHUNK, encodedSize, isLarge } from '../../db/validation/files.ts'
 import { writeLines } from './base64-lines.ts'
 
 type Wanted = { sha256: string; size: number; filename: string }

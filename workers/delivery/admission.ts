@@ -6,7 +6,7 @@
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { stateOfSender, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
-import { reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
+import { reserveSends, type Sender } from '../../db/delivery/senders/rate-limit.ts'
 import type { ServiceClock } from '../../db/postgres/service-clock.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { Rooms } from '../../db/queue/group-claims.sql.ts'

@@ -4,8 +4,8 @@
  * Local to this process: what other workers must know is in the sender's row (db/delivery/senders/circuit-breaker.ts).
  */
 import { pauseAfter, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
-import type { Sender, SenderState } from '../../db/delivery/senders/pace.ts'
-import type { AttemptOutcome } from './verdict.ts'
+import type { Sender, SenderState } from '../../db/delivery/senders/rate-limit.ts'
+import type { AttemptOutcome } from './retry-policy.ts'
 
 type Breaker = {
   /** Takes note of how its row stands. */

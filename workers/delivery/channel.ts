@@ -3,13 +3,13 @@
  * Owns the types that both sides share. Must not know a channel.
  */
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../../db/channels/channel.sql.ts'
-import type { Sender } from '../../db/delivery/senders/pace.ts'
+import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { Consumer } from '../../db/queue/boss.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { BatchDeps } from '../batches/batches.ts'
-import type { AttemptHistory, AttemptOutcome, PolicyContext, VerdictContext } from './verdict.ts'
+import type { AttemptHistory, AttemptOutcome, PolicyContext, VerdictContext } from './retry-policy.ts'
 
 export type DeliveryDeps = BatchDeps & { queue: Consumer }
 

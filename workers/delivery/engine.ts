@@ -25,11 +25,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
+import { isAtHome } from '../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import { createServiceClock } from '../../db/postgres/service-clock.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import { LARGE } from '../../db/queue/jobs.ts'
-import { isAtHome } from '../../db/upkeep/home/home.sql.ts'
 import { splitReadable } from '../batches/batches.ts'
 import { type Portion, portionsOf } from '../batches/poison-jobs.ts'
 import {

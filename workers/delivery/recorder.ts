@@ -4,20 +4,20 @@
  * stored holds up no other, and its message is not sent again. It knows when it is stuck: then no send may begin.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
-import { storeEvents } from '../../db/channels/happenings/store-events.ts'
+import { storeEvents } from '../../db/channels/events/store-events.ts'
 import { gaveUpNote } from '../../db/delivery/requeue.ts'
 import { type Expired, giveUpExpired } from '../../db/delivery/schedule.ts'
 import { applySignals, type Change, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
-import type { Sender } from '../../db/delivery/senders/pace.ts'
+import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { errorWords } from '../../db/errors.ts'
 import { limitWaits, type Tx } from '../../db/postgres/pool.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
-import { impersonal, storableWords } from '../../db/text/words.ts'
+import { impersonal, storableWords } from '../../db/validation/words.ts'
 import { retryWhileUnavailable } from '../batches/retry-while-unavailable.ts'
 import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
-import type { AttemptOutcome } from './verdict.ts'
+import type { AttemptOutcome } from './retry-policy.ts'
 
 /** A job and its end; `sent` when the provider was asked, `expired` when it was too late for that. */
 export type Recording<J extends DeliveryJob, A> = {

@@ -11,8 +11,8 @@ import type { Message, Released } from './admission.ts'
 import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
 import type { Recorder, Recording } from './recorder.ts'
+import { verdictOf } from './retry-policy.ts'
 import type { SlotShare } from './slots.ts'
-import { verdictOf } from './verdict.ts'
 import type { WriteBuffer } from './write-buffer.ts'
 
 /** What a queue's delivery in one process is made of. */

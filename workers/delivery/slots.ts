@@ -8,9 +8,9 @@
  * and may go. What gets no slot within its patience, or after the queue was closed, never begins. A queue may yield to
  * others (yielding.ts).
  */
-import type { Sender } from '../../db/delivery/senders/pace.ts'
+import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { SLOW_SEND_S } from './breaker.ts'
-import { createYielding, type Prior, type Yielding } from './yielding.ts'
+import { createYielding, type Prior, type Yielding } from './queue-priority.ts'
 
 /** What is asked for a slot: its sender, whether that answers well, and whether the message is large. */
 export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean; is_large?: boolean }

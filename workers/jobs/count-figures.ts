@@ -1,5 +1,5 @@
 /** Folds deltas into the figures of days and of broadcasts. */
-import { foldFigures } from '../../db/figures/daily/fold.ts'
+import { foldFigures } from '../../db/stats/daily/fold.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** Runs every minute. */

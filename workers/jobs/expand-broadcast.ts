@@ -1,11 +1,11 @@
 /**
- * Walks broadcasts through their audience (db/messages/broadcasts/walk.ts), a few seconds at a time, so that many take
- * turns.
+ * Walks broadcasts through their audience (db/messages/broadcasts/expand.ts), a few seconds at a time, so that many
+ * take turns.
  * Promises: a job ends in the transaction that found nothing left to do, so a resume that comes at once is not lost.
  * Must not send.
  */
 import { BROADCAST_QUEUES } from '../../db/channels/channels.sql.ts'
-import { type WalkStep, walk } from '../../db/messages/broadcasts/walk.ts'
+import { type WalkStep, walk } from '../../db/messages/broadcasts/expand.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'

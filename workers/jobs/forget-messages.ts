@@ -1,9 +1,9 @@
 /** Forgets events, bodies and rows of messages as the RETENTION_DAYS_ settings say, and processes that were killed. */
 
-import { deleteSilentProcesses } from '../../db/figures/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER_S } from '../../db/figures/fleet/fleet.ts'
+import { forgetMessages as forget } from '../../db/maintenance/retention/purge.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
-import { forgetMessages as forget } from '../../db/upkeep/retention/forget.ts'
+import { deleteSilentProcesses } from '../../db/stats/fleet/fleet.sql.ts'
+import { FORGOTTEN_AFTER_S } from '../../db/stats/fleet/fleet.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 export async function forgetMessages({ database, retention, log }: WorkerDeps): Promise<void> {

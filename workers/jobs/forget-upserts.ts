@@ -7,9 +7,9 @@
 import { deleteUpserts } from '../../db/audience/contacts/upserts.sql.ts'
 import { deleteImports } from '../../db/audience/import/imports.sql.ts'
 import { deleteAbandonedFiles } from '../../db/content/files/files.sql.ts'
+import { deleteBackgroundJobs } from '../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import { JOB_RETENTION_S } from '../../db/queue/jobs.ts'
-import { deleteBackgroundJobs } from '../../db/upkeep/background-jobs/background-jobs.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const UPSERTS_KEPT_MS = 3_600_000

@@ -19,8 +19,8 @@ import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
-import { isUuid, textFault } from '../../db/text/strings.ts'
-import { impersonal, storableWords } from '../../db/text/words.ts'
+import { isUuid, textFault } from '../../db/validation/strings.ts'
+import { impersonal, storableWords } from '../../db/validation/words.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 

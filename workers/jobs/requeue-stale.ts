@@ -10,11 +10,11 @@ import { lostReports } from '../../db/delivery/reports/reports.sql.ts'
 import { noteGivenUp } from '../../db/delivery/requeue.ts'
 import { forgetRecipientPauses } from '../../db/delivery/senders/senders.sql.ts'
 import { requeueLost } from '../../db/delivery/sweep.ts'
+import { lostBackgroundJobs } from '../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { lostWalks } from '../../db/messages/broadcasts/waiting.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { Producer } from '../../db/queue/producer.ts'
-import { lostBackgroundJobs } from '../../db/upkeep/background-jobs/background-jobs.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** The most that one round takes of each. */

@@ -1,11 +1,15 @@
 /**
- * Runs background jobs (db/upkeep/background-jobs), slice by slice.
+ * Runs background jobs (db/maintenance/background-jobs), slice by slice.
  * Promises: after some seconds others have their turn, and a drain is never kept waiting; the job of the queue ends in
  * the transaction of the slice that it ends with, so that a background job is never without either. One of a kind that
  * is not known here is left to a newer worker.
  */
+
+import {
+  continueBackgroundJob,
+  type Remaining,
+} from '../../db/maintenance/background-jobs/background-jobs.ts'
 import type { End } from '../../db/queue/jobs.ts'
-import { continueBackgroundJob, type Remaining } from '../../db/upkeep/background-jobs/background-jobs.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 

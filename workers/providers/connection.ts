@@ -1,5 +1,5 @@
 /** Faults of connections, as Node and outgoing.ts name them. Pure; what a fault means is its adapter's to say. */
-import { NO_CONNECTION } from '../../db/process/outgoing.ts'
+import { NO_CONNECTION } from '../../db/process/http-client.ts'
 
 /** With one of these an attempt ended before a byte of the request had left: repeating it is safe. */
 export const NOT_CONNECTED: ReadonlySet<string> = new Set([

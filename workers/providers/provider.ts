@@ -6,7 +6,7 @@
  */
 import type { KeyObject } from 'node:crypto'
 import type { ContactEffect } from '../../db/audience/contacts/effect.ts'
-import type { Sender } from '../../db/delivery/senders/pace.ts'
+import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 
 /** An adapter's `storableWords`, which knows its secrets. */
 export type Describe = (words: string) => string

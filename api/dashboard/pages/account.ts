@@ -3,11 +3,11 @@
  * and ends, sessions that began by such links of that team alone.
  */
 
-import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/people/sessions.sql.ts'
-import { idleSince } from '../../../db/accounts/people/sign-in.ts'
-import { plural, status, text, time } from '../drawn/cell.ts'
-import { compact, get, post, press, tableOf } from '../served/made.ts'
-import { type PageTeam, redirect, show, teamPath } from '../served/page.ts'
+import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/members/sessions.sql.ts'
+import { idleSince } from '../../../db/accounts/members/sign-in.ts'
+import { plural, status, text, time } from '../components/cell.ts'
+import { compact, get, post, press, tableOf } from '../server/builders.ts'
+import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
 
 /** A page of the person's own, in the frame of the team that it was opened from. */
 const inTeam = (path: string, team: PageTeam | null): string => (team ? `${path}?team=${team.id}` : path)

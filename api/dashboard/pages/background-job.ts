@@ -4,9 +4,9 @@
  */
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
-import type { BackgroundJobRow } from '../../../db/upkeep/background-jobs/background-jobs.sql.ts'
-import { plural } from '../drawn/cell.ts'
-import { type Notice, type PageAnswer, redirect, teamPath } from '../served/page.ts'
+import type { BackgroundJobRow } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
+import { plural } from '../components/cell.ts'
+import { type Notice, type PageAnswer, redirect, teamPath } from '../server/page.ts'
 
 type Words = { title: string; verb: string; outcome: (result: Record<string, unknown>) => string }
 

@@ -5,12 +5,12 @@ import {
   type BackgroundJobRow,
   backgroundJobById,
   latestBackgroundJobs,
-} from '../../../db/upkeep/background-jobs/background-jobs.sql.ts'
-import { number, status, text, time } from '../drawn/cell.ts'
-import { paceWords } from '../drawn/pace.ts'
-import type { Section, View } from '../drawn/section.ts'
-import { factsOf, get, tableOf } from '../served/made.ts'
-import { show, teamPath } from '../served/page.ts'
+} from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
+import { number, status, text, time } from '../components/cell.ts'
+import { paceWords } from '../components/pace.ts'
+import type { Section, View } from '../components/section.ts'
+import { factsOf, get, tableOf } from '../server/builders.ts'
+import { show, teamPath } from '../server/page.ts'
 import { backgroundJobPath, wordsOf } from './background-job.ts'
 
 /** How many are listed. */

@@ -9,10 +9,10 @@ import {
   OPERATORS,
 } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { MAX_CONDITIONS } from '../../../db/messages/broadcasts/fields.ts'
-import { lineOf, pairLine } from '../drawn/lines.ts'
-import type { Field } from '../drawn/section.ts'
-import { typedOf } from '../drawn/zone.ts'
-import { field, hidden } from '../served/made.ts'
+import { lineOf, pairLine } from '../components/lines.ts'
+import type { Field } from '../components/section.ts'
+import { typedOf } from '../components/zone.ts'
+import { field, hidden } from '../server/builders.ts'
 
 type Choice = { id: string; name: string }
 

@@ -6,8 +6,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { orRefusal, Refusal } from '../../../db/errors.ts'
 import { type GivenFields, MAX_CONDITIONS, readChange } from '../../../db/messages/broadcasts/fields.ts'
-import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../drawn/lines.ts'
-import { momentOf, zoneOf } from '../drawn/zone.ts'
+import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../components/lines.ts'
+import { momentOf, zoneOf } from '../components/zone.ts'
 import { type BroadcastDraft, type BroadcastStep, timeTyped } from './broadcast-fields.ts'
 
 /** Lines of a field at most: far more than a draft may have of values, tags and variables. */

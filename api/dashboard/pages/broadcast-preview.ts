@@ -10,12 +10,12 @@ import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sq
 import { broadcastOrRefusal } from '../../../db/messages/broadcasts/draft.ts'
 import { addressed, mailingOf } from '../../../db/messages/broadcasts/mailing.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
-import type { Section } from '../drawn/section.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { framed, frameHeaders } from '../served/guard.ts'
-import { idParam, queryParam } from '../served/list.ts'
-import { alertsOf, compact, field, get } from '../served/made.ts'
-import { raw, type TeamRequest } from '../served/page.ts'
+import type { Section } from '../components/section.ts'
+import { alertsOf, compact, field, get } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { framed, frameHeaders } from '../server/guard.ts'
+import { idParam, queryParam } from '../server/list.ts'
+import { raw, type TeamRequest } from '../server/page.ts'
 import { broadcastPath } from './broadcast-sections.ts'
 
 /** Where a preview's unsubscribe link leads: nowhere. */

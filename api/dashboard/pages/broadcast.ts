@@ -12,10 +12,10 @@ import {
   duplicateBroadcast,
   removeBroadcast,
 } from '../../../db/messages/broadcasts/draft.ts'
+import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { broadcastHistory } from '../../../db/messages/broadcasts/history.ts'
 import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
 import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
-import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
 import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
 import {
   cancelBroadcast,
@@ -25,14 +25,14 @@ import {
   unscheduleBroadcast,
 } from '../../../db/messages/broadcasts/start.ts'
 import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
-import { parseMailbox } from '../../../db/text/address.ts'
-import { plural } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
-import { partsTyped } from '../drawn/typed.ts'
-import { asActor } from '../served/act.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { act, compact, get, post, press } from '../served/made.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { parseMailbox } from '../../../db/validation/address.ts'
+import { plural } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { partsTyped } from '../components/typed.ts'
+import { asActor } from '../server/action.ts'
+import { act, compact, get, post, press } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { draftParts, scheduledSections, seenFields, seenIn } from './broadcast-ahead.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'

@@ -16,23 +16,21 @@ import {
   markOfSuppression,
   showContact,
 } from '../../../db/audience/suppressions/lift.ts'
+import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
+import { erasureOf } from '../../../db/maintenance/background-jobs/kinds.ts'
+import { exportContact } from '../../../db/maintenance/retention/export.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
-import { parseMailbox } from '../../../db/text/address.ts'
-import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
-import { erasureOf } from '../../../db/upkeep/background-jobs/kinds.ts'
-import { exportContact } from '../../../db/upkeep/retention/export.ts'
-import { ageOf, status, text, time } from '../drawn/cell.ts'
+import { parseMailbox } from '../../../db/validation/address.ts'
+import { ageOf, status, text, time } from '../components/cell.ts'
 import {
   changedProperties,
   changedTopics,
   propertyFields,
   shownField,
   topicsOf,
-} from '../drawn/properties.ts'
-import type { Actions, Section, View } from '../drawn/section.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { backTo } from '../served/list.ts'
+} from '../components/properties.ts'
+import type { Actions, Section, View } from '../components/section.ts'
 import {
   act,
   alertsOf,
@@ -45,8 +43,10 @@ import {
   post,
   press,
   tableOf,
-} from '../served/made.ts'
-import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+} from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { backTo } from '../server/list.ts'
+import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { backgroundJobAnswer } from './background-job.ts'
 import { topicChoices } from './contacts.ts'
 

@@ -6,12 +6,23 @@ import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
-import { headed, status, text, time } from '../drawn/cell.ts'
-import { differenceWords, hostIn } from '../drawn/dns.ts'
-import type { Section } from '../drawn/section.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { act, compact, factsOf, field, formOf, get, hidden, post, press, tableOf } from '../served/made.ts'
-import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { headed, status, text, time } from '../components/cell.ts'
+import { differenceWords, hostIn } from '../components/dns.ts'
+import type { Section } from '../components/section.ts'
+import {
+  act,
+  compact,
+  factsOf,
+  field,
+  formOf,
+  get,
+  hidden,
+  post,
+  press,
+  tableOf,
+} from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 
 /** How many records of one name are shown. */
 const MAX_PUBLISHED_SHOWN = 10

@@ -1,9 +1,9 @@
 /** What an email holds, in one view of several: preview, text, html, headers, and the whole as JSON. */
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
-import { text } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
-import { addressWith, wordParam } from '../served/list.ts'
-import type { TeamRequest } from '../served/page.ts'
+import { text } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { addressWith, wordParam } from '../server/list.ts'
+import type { TeamRequest } from '../server/page.ts'
 import { emailPath } from './email-place.ts'
 
 const VIEW_LABELS = {

@@ -10,12 +10,12 @@ import { piecesOf } from '../../../db/content/files/read.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { EmailFile } from '../../../db/messages/emails/call.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
-import { percentDecoded } from '../../../db/text/strings.ts'
-import { byteWords, text } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { tableOf } from '../served/made.ts'
-import { type PageAnswer, raw, type TeamRequest, teamPath } from '../served/page.ts'
+import { percentDecoded } from '../../../db/validation/strings.ts'
+import { byteWords, text } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { tableOf } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { type PageAnswer, raw, type TeamRequest, teamPath } from '../server/page.ts'
 
 /** The list; nothing without any. */
 export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamRequest): Section | undefined =>

@@ -7,11 +7,11 @@ import { Refusal } from '../../../db/errors.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
-import { parseMailbox } from '../../../db/text/address.ts'
-import { type Cell, text } from '../drawn/cell.ts'
-import { auditRead } from '../served/act.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { type TeamRequest, teamPath } from '../served/page.ts'
+import { parseMailbox } from '../../../db/validation/address.ts'
+import { type Cell, text } from '../components/cell.ts'
+import { auditRead } from '../server/action.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { type TeamRequest, teamPath } from '../server/page.ts'
 
 /** An email to look at; internal mail is an operator's to look at. @throws Refusal not_found. */
 export async function emailOf(

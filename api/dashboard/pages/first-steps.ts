@@ -4,13 +4,13 @@
  */
 import { keysOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
-import { membersOfTeam } from '../../../db/accounts/people/people.sql.ts'
+import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { firstDay } from '../../../db/figures/daily/figures.sql.ts'
-import { dayBefore } from '../../../db/figures/daily/fold.ts'
-import type { ChecklistItem, Section } from '../drawn/section.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { type TeamRequest, teamPath } from '../served/page.ts'
+import { dayBefore } from '../../../db/stats/daily/fold.ts'
+import { firstDay } from '../../../db/stats/daily/stats.sql.ts'
+import type { ChecklistItem, Section } from '../components/section.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { type TeamRequest, teamPath } from '../server/page.ts'
 import { keyState } from './keys.ts'
 
 /** For how many days after the first email somebody who is alone in a team is asked to invite others. */

@@ -2,9 +2,9 @@
 
 import type { Made, RecordRefusal } from '../../../db/audience/import/imports.sql.ts'
 import type { Mapping } from '../../../db/audience/import/mapping.ts'
-import { headed, number, text } from '../drawn/cell.ts'
-import type { Section, Tile } from '../drawn/section.ts'
-import { tableOf } from '../served/made.ts'
+import { headed, number, text } from '../components/cell.ts'
+import type { Section, Tile } from '../components/section.ts'
+import { tableOf } from '../server/builders.ts'
 
 /** Records that were refused, or would be: where each stands in its file, and why. */
 export const refusedTable = (

@@ -4,12 +4,12 @@ import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/accounts/credential
 import { issueKey } from '../../../db/accounts/credentials/issue.ts'
 import { endKey } from '../../../db/accounts/credentials/revoke.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
-import { type Cell, status, text, time } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
-import { dayLabel } from '../served/filter.ts'
-import { dayOf } from '../served/list.ts'
-import { act, buttonCell, compact, field, formOf, get, tableOf } from '../served/made.ts'
-import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { type Cell, status, text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { act, buttonCell, compact, field, formOf, get, tableOf } from '../server/builders.ts'
+import { dayLabel } from '../server/filter.ts'
+import { dayOf } from '../server/list.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 
 export function keyState({ revoked_at, expires_at }: KeyRow, now: Date): 'active' | 'revoked' | 'expired' {
   if (revoked_at !== null) return 'revoked'

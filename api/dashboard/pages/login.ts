@@ -11,15 +11,15 @@ import {
   signInByClaims,
   signInByLink,
   signOut,
-} from '../../../db/accounts/people/sign-in.ts'
+} from '../../../db/accounts/members/sign-in.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { BASE } from '../drawn/base.ts'
-import type { Form, Section, View } from '../drawn/section.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { localPath, seal, unseal } from '../served/guard.ts'
-import { compact, field, get, hidden, post, press } from '../served/made.ts'
-import type { Flow } from '../served/openid.ts'
-import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
+import { BASE } from '../components/base.ts'
+import type { Form, Section, View } from '../components/section.ts'
+import { compact, field, get, hidden, post, press } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { localPath, seal, unseal } from '../server/guard.ts'
+import type { Flow } from '../server/openid.ts'
+import { type Cookie, type PageRequest, redirect, show } from '../server/page.ts'
 import { linkPath, mailLink, placeWords } from './mail-link.ts'
 
 const FLOW_SECONDS = 600

@@ -1,7 +1,7 @@
 /** What the pages of messages have alike, whatever the channel: why one waits, what happened when, its ids. */
-import { text, time } from '../drawn/cell.ts'
-import type { Alert, Moment, Section } from '../drawn/section.ts'
-import { alertsOf, factsOf } from '../served/made.ts'
+import { text, time } from '../components/cell.ts'
+import type { Alert, Moment, Section } from '../components/section.ts'
+import { alertsOf, factsOf } from '../server/builders.ts'
 
 type Message = {
   id: string

@@ -5,14 +5,14 @@
 
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { type FigureRow, hoursSince } from '../../../db/figures/daily/figures.sql.ts'
-import { headed } from '../drawn/cell.ts'
-import { daysOf, figureSections, hoursOf } from '../drawn/chart.ts'
-import type { Section } from '../drawn/section.ts'
-import { zoneOf } from '../drawn/zone.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { compact } from '../served/made.ts'
-import type { TeamRequest } from '../served/page.ts'
+import { type FigureRow, hoursSince } from '../../../db/stats/daily/stats.sql.ts'
+import { headed } from '../components/cell.ts'
+import { daysOf, figureSections, hoursOf } from '../components/chart.ts'
+import type { Section } from '../components/section.ts'
+import { zoneOf } from '../components/zone.ts'
+import { compact } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import type { TeamRequest } from '../server/page.ts'
 
 /** How many days are drawn, today's among them. */
 export const CHART_DAYS = 30

@@ -6,7 +6,7 @@ import { acceptEmails, type EmailOutcome } from '../../../db/messages/emails/acc
 import type { EmailSender } from '../../../db/messages/emails/call.ts'
 import { emailItem, type SaidOfEmail } from '../../../db/messages/emails/item.ts'
 import { countSends } from '../../sends/count.ts'
-import type { PageDeps } from '../served/deps.ts'
+import type { PageDeps } from '../server/deps.ts'
 
 /** Counts an email of ours that was to be accepted. @returns its id. @throws Refusal */
 export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[]): string {

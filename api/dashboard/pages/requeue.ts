@@ -6,11 +6,11 @@
 
 import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
 import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
-import type { Form } from '../drawn/section.ts'
-import { asActor } from '../served/act.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { hidden, press } from '../served/made.ts'
-import type { TeamRequest } from '../served/page.ts'
+import type { Form } from '../components/section.ts'
+import { asActor } from '../server/action.ts'
+import { hidden, press } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import type { TeamRequest } from '../server/page.ts'
 
 /** The value of the field `force` that means those too that were refused, that wait for their time or have expired. */
 export const FORCE = 'refused'

@@ -1,9 +1,9 @@
 /** What stopped by itself, as alerts: on the first page of its team, and for operators on the page of health. Pure. */
 import type { ShownSender } from '../../../db/delivery/senders/show.ts'
-import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/brakes.sql.ts'
+import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
-import type { Alert } from '../drawn/section.ts'
-import { teamPath } from '../served/page.ts'
+import type { Alert } from '../components/section.ts'
+import { teamPath } from '../server/page.ts'
 
 /** More alerts of one kind than this are folded into one. */
 const MAX_ALIKE = 3

@@ -4,12 +4,12 @@ import { discardTemplateDraft, publishDraft, saveDraft } from '../../../db/conte
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { ageOf } from '../drawn/cell.ts'
-import { difference } from '../drawn/difference.ts'
-import type { Form, Section } from '../drawn/section.ts'
-import { idParam } from '../served/list.ts'
-import { act, alertsOf, compact, formOf, get, hidden, large, press } from '../served/made.ts'
-import { redirect, show, type TeamRequest } from '../served/page.ts'
+import { ageOf } from '../components/cell.ts'
+import { difference } from '../components/difference.ts'
+import type { Form, Section } from '../components/section.ts'
+import { act, alertsOf, compact, formOf, get, hidden, large, press } from '../server/builders.ts'
+import { idParam } from '../server/list.ts'
+import { redirect, show, type TeamRequest } from '../server/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
 /** The variables of the draft that sends do not give yet. */

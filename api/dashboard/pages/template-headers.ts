@@ -2,9 +2,9 @@
 
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
-import type { Section } from '../drawn/section.ts'
-import { act, compact, hidden, press } from '../served/made.ts'
-import { redirect, type TeamRequest } from '../served/page.ts'
+import type { Section } from '../components/section.ts'
+import { act, compact, hidden, press } from '../server/builders.ts'
+import { redirect, type TeamRequest } from '../server/page.ts'
 import { templatePath } from './template-parts.ts'
 
 const ON = 'Mail apps show their own button to unsubscribe, by the link of {{unsubscribe_url}}.'

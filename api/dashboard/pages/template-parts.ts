@@ -2,10 +2,10 @@
 import { type ShownTemplate, templateById } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
-import { keptLinesOr } from '../drawn/lines.ts'
-import type { Field } from '../drawn/section.ts'
-import { field } from '../served/made.ts'
-import { type TeamRequest, teamPath } from '../served/page.ts'
+import { keptLinesOr } from '../components/lines.ts'
+import type { Field } from '../components/section.ts'
+import { field } from '../server/builders.ts'
+import { type TeamRequest, teamPath } from '../server/page.ts'
 
 const MAX_SLOTS_NAMED = 20
 

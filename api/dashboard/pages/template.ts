@@ -9,17 +9,16 @@ import {
   versionsOfTemplate,
 } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { parseMailbox } from '../../../db/text/address.ts'
-import { type Cell, text, time } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { idParam } from '../served/list.ts'
-import { act, buttonCell, compact, factsOf, field, formOf, get, post, tableOf } from '../served/made.ts'
-import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { parseMailbox } from '../../../db/validation/address.ts'
+import { type Cell, text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { act, buttonCell, compact, factsOf, field, formOf, get, post, tableOf } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { idParam } from '../server/list.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
-import { templateActs, wholeActions, wholeForms } from './template-acts.ts'
+import { templateActs, wholeActions, wholeForms } from './template-actions.ts'
 import { draftSections, publishForm, templateDraftPages } from './template-draft.ts'
-import { templateFigures } from './template-figures.ts'
 import { headersSection, templateHeadersPages } from './template-headers.ts'
 import { slotWords, templatePath } from './template-parts.ts'
 import {
@@ -32,6 +31,7 @@ import {
   valueFields,
   valuesOf,
 } from './template-preview.ts'
+import { templateFigures } from './template-stats.ts'
 
 const MAX_VERSIONS = 50
 

@@ -3,10 +3,10 @@
 import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
-import { number, plural, text, time } from '../drawn/cell.ts'
-import { keptOr } from '../drawn/lines.ts'
-import { act, compact, field, formOf, get, press, tableOf } from '../served/made.ts'
-import { redirect, show, teamPath } from '../served/page.ts'
+import { number, plural, text, time } from '../components/cell.ts'
+import { keptOr } from '../components/lines.ts'
+import { act, compact, field, formOf, get, press, tableOf } from '../server/builders.ts'
+import { redirect, show, teamPath } from '../server/page.ts'
 
 const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
   const topics = await topicsOfTeam(database, team.id)

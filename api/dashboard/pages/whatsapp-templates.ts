@@ -5,11 +5,11 @@ import { createWhatsappTemplate } from '../../../db/messages/whatsapp/save-templ
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { status, text, time } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
-import { jsonTyped } from '../drawn/typed.ts'
-import { act, alertsOf, compact, factsOf, field, formOf, get, press, tableOf } from '../served/made.ts'
-import { redirect, show, teamPath } from '../served/page.ts'
+import { status, text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { jsonTyped } from '../components/typed.ts'
+import { act, alertsOf, compact, factsOf, field, formOf, get, press, tableOf } from '../server/builders.ts'
+import { redirect, show, teamPath } from '../server/page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
 

@@ -4,7 +4,7 @@ import { type InferType, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { firstIdAt } from '../../text/ids.ts'
+import { firstIdAt } from '../../validation/ids.ts'
 
 const entryRow = row({
   id: string(),

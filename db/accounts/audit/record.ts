@@ -5,7 +5,7 @@
  */
 import type { At } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
-import { storableWords } from '../../text/words.ts'
+import { storableWords } from '../../validation/words.ts'
 import { insertAuditEntry } from './audit.sql.ts'
 
 /** Who acts: the address of a person, `cli`, the prefix of a client's credential, or `recipient` (of a link). */

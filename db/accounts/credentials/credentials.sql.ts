@@ -5,7 +5,7 @@ import { CHANNEL_FACTS } from '../../channels/list.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
-import { ROLES, type Role } from '../people/roles.ts'
+import { ROLES, type Role } from '../members/roles.ts'
 
 /** The scopes an API key may carry. */
 export const SCOPES = [

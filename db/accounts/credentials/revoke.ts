@@ -5,7 +5,7 @@
  */
 
 import { Refusal } from '../../errors.ts'
-import { parseAddress } from '../../text/address.ts'
+import { parseAddress } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { type KeyRow, revokeKey, revokeSessions, type SessionRow } from './credentials.sql.ts'

@@ -7,7 +7,7 @@
  */
 import { Refusal } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
-import { createNames } from '../../process/names.ts'
+import { createNames } from '../../process/dns.ts'
 import { type Actor, record } from '../audit/record.ts'
 import { domainOrRefusal } from './add.ts'
 import { type DnsRecord, dkimRecord, dmarcRecord, nextDkimRecord, spfRecord } from './dkim.ts'

@@ -16,12 +16,12 @@ import {
 import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
-import { isObject } from '../../text/fields.ts'
-import { assertSeen, markOf } from '../../text/mark.ts'
-import { textFault } from '../../text/strings.ts'
+import { isObject } from '../../validation/fields.ts'
+import { assertSeen, markOf } from '../../validation/mark.ts'
+import { textFault } from '../../validation/strings.ts'
 import { type Caller, record } from '../audit/record.ts'
 import defaultCatalog from './default-catalog.json' with { type: 'json' }
-import { LARGEST_FIGURE, LARGEST_RATE } from './figures.ts'
+import { LARGEST_FIGURE, LARGEST_RATE } from './limits.ts'
 import { allPlans, lockPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
 import { byLimit } from './quotas.ts'
 

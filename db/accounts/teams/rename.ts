@@ -2,7 +2,7 @@
  * Gives a team another name. Promises: its id, and all that refers to it, stays; the audit trail keeps both names.
  */
 
-import { checkName } from '../../text/name.ts'
+import { checkName } from '../../validation/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { setTeamName, type TeamRow } from './teams.sql.ts'
 import { teamOrRefusal } from './view.ts'

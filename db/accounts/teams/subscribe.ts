@@ -9,7 +9,7 @@
 import { Refusal } from '../../errors.ts'
 import { type Caller, record } from '../audit/record.ts'
 import { burstOf } from '../plans/defaults.ts'
-import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/figures.ts'
+import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/limits.ts'
 import type { Period } from '../plans/period.ts'
 import { QUOTAS } from '../plans/quotas.ts'
 import { planForTeams } from './create.ts'

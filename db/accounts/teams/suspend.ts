@@ -1,9 +1,12 @@
 /**
- * Suspends a team and lets it go on.
- * Promises: from the next request on every credential of a suspended team is refused, in every process; what it has
- * queued waits, and goes out once it may go on. Nothing is deleted; the audit trail says who did it.
+ * Suspends and resumes a team.
+ * From the next request on, every process rejects all credentials of a suspended team. Its messages wait, and are sent
+ * within seconds of the resume (delivery/resume.ts). Nothing is deleted. The audit log says who did it.
  */
+import { DELIVERIES } from '../../channels/channels.sql.ts'
+import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { type By, record } from '../audit/record.ts'
+import { insertResumedTeam } from './resumed.sql.ts'
 import { setResumed, setSuspended, type TeamRow } from './teams.sql.ts'
 import { teamOrRefusal } from './view.ts'
 
@@ -19,8 +22,14 @@ export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
 /** Ends a suspension; a team in good standing stays so. @throws Refusal not_found. */
 export async function resumeTeam(by: By, teamId: string): Promise<TeamRow> {
   const { tx } = by
-  const { name } = await teamOrRefusal(tx, teamId)
-  await setResumed(tx, teamId)
+  const { name, test } = await teamOrRefusal(tx, teamId)
+  const queues = DELIVERIES.filter((each) => each.test === test || each.name === WEBHOOK.name)
+  if (await setResumed(tx, teamId))
+    await insertResumedTeam(
+      tx,
+      teamId,
+      queues.map(({ job }) => job),
+    )
   await record(by, { team_id: teamId, action: 'team.resume', subject: name })
   return teamOrRefusal(tx, teamId)
 }

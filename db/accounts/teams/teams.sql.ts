@@ -6,7 +6,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { columnsOf, row, rowsOf } from '../../postgres/rows.ts'
+import { columnsOf, idRow, row, rowsOf } from '../../postgres/rows.ts'
 import type { Period } from '../plans/period.ts'
 import { byLimit, byUse, QUOTAS, type QuotaName } from '../plans/quotas.ts'
 
@@ -187,11 +187,13 @@ export const setSuspended = (tx: Tx, id: string, at: Date) =>
   tx.query(sql.unsafe`
     update teams set suspended_at = coalesce(suspended_at, ${sql.timestamp(at)}) where id = ${id}`)
 
-/** Ends a team's suspension, if it has one. */
-export const setResumed = (tx: Tx, id: string) =>
-  tx.query(sql.unsafe`
+/** Ends a team's suspension, if it has one. @returns true if it had one. */
+export async function setResumed(tx: Tx, id: string): Promise<boolean> {
+  const resumed = await tx.any(sql.type(idRow)`
     update teams set suspended_at = null, resumed_at = service_time()
-    where id = ${id} and suspended_at is not null`)
+    where id = ${id} and suspended_at is not null returning id`)
+  return resumed.length > 0
+}
 
 /** Whether the team of a message is suspended: then the message waits. */
 export const isSuspended = (teamId: FragmentSqlToken): FragmentSqlToken => sql.fragment`

@@ -8,7 +8,7 @@ import { CHANNELS } from '../../channels/channels.sql.ts'
 import type { ChannelFacts } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow } from '../../postgres/rows.ts'
-import { firstIdAt } from '../../text/ids.ts'
+import { firstIdAt } from '../../validation/ids.ts'
 import type { Period } from '../plans/period.ts'
 
 /** What messages are counted under. */

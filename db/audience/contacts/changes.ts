@@ -2,8 +2,8 @@
  * Hands on what has changed of what contacts get from us, in the transaction that changed it: every change of a
  * contact's subscription or suppression calls it. Must not be called for what is as it was.
  */
-import type { ContactHappening } from '../../channels/happenings/happening.ts'
-import { publish } from '../../channels/happenings/publish.ts'
+import type { ContactHappening } from '../../channels/events/domain-event.ts'
+import { publish } from '../../channels/events/publish.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 type ConsentChange = Pick<

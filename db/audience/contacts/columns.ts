@@ -5,7 +5,7 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { setContactColumns } from '../../accounts/teams/teams.sql.ts'
 import { Refusal } from '../../errors.ts'
-import { codePoints } from '../../text/strings.ts'
+import { codePoints } from '../../validation/strings.ts'
 import { LONGEST_KEY } from './fields.ts'
 
 /** More would leave no room for the address. */

@@ -1,11 +1,11 @@
 /** Rows of contacts, and the queries over them. Topics are in topics.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, object, string } from 'yup'
-import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import { likePattern } from '../../text/strings.ts'
+import { likePattern } from '../../validation/strings.ts'
 
 export const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
 export type ContactStatus = (typeof CONTACT_STATUSES)[number]

@@ -10,7 +10,7 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { parseAddress, parsedAddress } from '../../text/address.ts'
+import { parseAddress, parsedAddress } from '../../validation/address.ts'
 import {
   type ContactChange,
   type ContactRow,

@@ -1,7 +1,7 @@
 /** What a contact's fields may hold, for one contact and for the items of a bulk call alike. DECISIONS: Sizes. */
 import { type AnyObject, mixed, type TestContext, ValidationError } from 'yup'
-import { type Described, stringMap } from '../../text/fields.ts'
-import { codePoints, memberPath } from '../../text/strings.ts'
+import { type Described, stringMap } from '../../validation/fields.ts'
+import { codePoints, memberPath } from '../../validation/strings.ts'
 import type { ContactStatus } from './contacts.sql.ts'
 
 /** Properties of a contact. */

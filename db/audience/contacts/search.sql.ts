@@ -5,7 +5,7 @@ import { isCustomers } from '../../channels/email.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
-import { likePattern } from '../../text/strings.ts'
+import { likePattern } from '../../validation/strings.ts'
 import {
   type ContactRow,
   type ContactStatus,

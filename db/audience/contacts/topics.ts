@@ -9,7 +9,7 @@ import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
-import { checkName } from '../../text/name.ts'
+import { checkName } from '../../validation/name.ts'
 import {
   broadcastsNaming,
   deleteTopic,

@@ -4,8 +4,8 @@
  * nothing of a mapped column is dropped: what cannot be read is a fault of its record.
  */
 import { Refusal } from '../../errors.ts'
-import { isObject } from '../../text/fields.ts'
-import { codePoints, jsonOf, memberPath } from '../../text/strings.ts'
+import { isObject } from '../../validation/fields.ts'
+import { codePoints, jsonOf, memberPath } from '../../validation/strings.ts'
 import { LONGEST_KEY } from '../contacts/fields.ts'
 import type { ByHand } from '../suppressions/by-hand.ts'
 import { type CsvRecord, EXPORT_COLUMNS, isExport } from './csv.ts'

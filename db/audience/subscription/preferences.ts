@@ -5,7 +5,7 @@
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { isUuid } from '../../text/strings.ts'
+import { isUuid } from '../../validation/strings.ts'
 import { type ContactRow, contactByIdentity } from '../contacts/contacts.sql.ts'
 import { distinctTopics, noContact } from '../contacts/edit.ts'
 import { holdTopics, type TopicRow, topicsOfTeam } from '../contacts/topics.sql.ts'

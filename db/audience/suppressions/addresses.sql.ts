@@ -1,11 +1,11 @@
 /** Rows of suppressed_addresses, and the queries over them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
-import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row, rowsOf } from '../../postgres/rows.ts'
-import { wasSeen } from '../../postgres/seen.sql.ts'
+import { wasSeen } from '../../postgres/snapshot.sql.ts'
 import { CAUSES, type Cause } from './cause.ts'
 
 export type IdentityRef = { team_id: string; identity: string }
@@ -100,7 +100,7 @@ export type SuppressionFilter = {
   until?: Date | undefined
   /** A part of the address, in either of its forms. */
   email?: string | undefined
-  /** Only what has been as it is since then (postgres/seen.sql.ts). */
+  /** Only what has been as it is since then (postgres/snapshot.sql.ts). */
   seen?: string | undefined
 }
 

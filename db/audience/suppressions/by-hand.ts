@@ -6,7 +6,7 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
-import { parseAddress } from '../../text/address.ts'
+import { parseAddress } from '../../validation/address.ts'
 import { type Cause, suppressionBy } from './cause.ts'
 import { type ContactDetail, reasonOf, type ShownSuppression, showAddress, showSuppression } from './lift.ts'
 import { lockTouched, suppress } from './suppress.ts'

@@ -5,7 +5,7 @@
  * transactions could each miss the other's events otherwise. DECISIONS: Suppression.
  */
 import type { Database, Tx } from '../../postgres/pool.ts'
-import { parseAddress } from '../../text/address.ts'
+import { parseAddress } from '../../validation/address.ts'
 import { publishContacts } from '../contacts/changes.ts'
 import type { ContactEffect } from '../contacts/effect.ts'
 import {

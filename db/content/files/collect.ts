@@ -7,7 +7,7 @@
 
 import { lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
-import { firstIdAt } from '../../text/ids.ts'
+import { firstIdAt } from '../../validation/ids.ts'
 import {
   deleteExpiredUploads,
   deleteOrphans,

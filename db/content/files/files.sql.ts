@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row, rowsOf } from '../../postgres/rows.ts'
-import { CHUNK } from '../../text/files.ts'
+import { CHUNK } from '../../validation/files.ts'
 
 export type FileRef = { team_id: string; sha256: string }
 

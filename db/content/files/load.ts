@@ -5,7 +5,7 @@
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
-import { CHUNK } from '../../text/files.ts'
+import { CHUNK } from '../../validation/files.ts'
 import { type Chunk, dropLoading, insertChunks, insertLoading, usedFiles } from './files.sql.ts'
 
 /** The most pieces that one statement has, and about how many bytes. */

@@ -8,9 +8,9 @@ import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
-import { checkName } from '../../text/name.ts'
-import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
-import { LARGEST_PART, MAX_VARIABLES, textFault, utf8Bytes } from '../../text/strings.ts'
+import { checkName } from '../../validation/name.ts'
+import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
+import { LARGEST_PART, MAX_VARIABLES, textFault, utf8Bytes } from '../../validation/strings.ts'
 import {
   type CurrentVersion,
   insertTemplate,

@@ -3,7 +3,7 @@
  * Promises: one query for all that are missing, none when all are known.
  */
 import type { Tx } from '../../postgres/pool.ts'
-import { compileTemplate, type Template } from '../../text/slots.ts'
+import { compileTemplate, type Template } from '../../validation/slots.ts'
 import { type VersionRow, versionsByIds } from './templates.sql.ts'
 
 /** A version ready to be filled; `text` is null when the template has no plain-text part. */

@@ -5,9 +5,9 @@ import { CHANNEL_FACTS } from '../../channels/list.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, idRow, row, rowsOf } from '../../postgres/rows.ts'
-import { wasSeen } from '../../postgres/seen.sql.ts'
+import { wasSeen } from '../../postgres/snapshot.sql.ts'
 import { withoutJob } from '../../queue/dead-letters.sql.ts'
-import { firstIdAt } from '../../text/ids.ts'
+import { firstIdAt } from '../../validation/ids.ts'
 
 /** Who reports; `test` is the simulator of test teams, of any channel. */
 export const PROVIDERS = [...CHANNEL_FACTS.flatMap(({ providers }) => [...providers]), 'test' as const]
@@ -154,7 +154,8 @@ export const reopenReport = (tx: Tx, id: string, retryUntil: Date) =>
 
 /**
  * Which of the parked reports: all that fit. `reason` is a part of the reason, without regard to case. `before` is when
- * they came. `seen`: only those that were parked at that moment (db/postgres/seen.sql.ts), and `most` of them at most.
+ * they came. `seen`: only those that were parked at that moment (db/postgres/snapshot.sql.ts), and `most` of them at
+ * most.
  */
 export type ParkedFilter = {
   ids?: readonly string[] | undefined

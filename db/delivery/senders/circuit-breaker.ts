@@ -20,7 +20,7 @@ import {
   slowed,
   stateAt,
   UNTROUBLED,
-} from './pace.ts'
+} from './rate-limit.ts'
 import { sendersByKeys, sendersInTrouble } from './senders.sql.ts'
 
 /** A sender that cannot be reached is asked again soon, one whose set-up is refused less and less often. In seconds. */

@@ -6,11 +6,11 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
-import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { utcOf } from '../../text/moments.ts'
+import { utcOf } from '../../validation/moments.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
 
 /** How a condition compares a property. */

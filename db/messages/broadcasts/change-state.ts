@@ -2,8 +2,8 @@
  * Changes the state of a broadcast, and hands on what became of it, in the transaction that made it true.
  * Promises: of two changes at once one wins. Must not decide which change is allowed.
  */
-import type { BroadcastHappening } from '../../channels/happenings/happening.ts'
-import { publish } from '../../channels/happenings/publish.ts'
+import type { BroadcastHappening } from '../../channels/events/domain-event.ts'
+import { publish } from '../../channels/events/publish.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type BroadcastKey, type BroadcastRow, type StateChange, updateState } from './broadcasts.sql.ts'
 import type { BroadcastState } from './state.ts'

@@ -9,9 +9,9 @@ import { templateById } from '../../content/templates/templates.sql.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
-import { parseMailbox } from '../../text/address.ts'
-import { momentFault } from '../../text/moments.ts'
-import { isUuid } from '../../text/strings.ts'
+import { parseMailbox } from '../../validation/address.ts'
+import { momentFault } from '../../validation/moments.ts'
+import { isUuid } from '../../validation/strings.ts'
 import {
   type BroadcastFields,
   type BroadcastRow,

@@ -5,7 +5,7 @@
  */
 import { array, type InferType, mixed, number, object } from 'yup'
 import { Refusal } from '../../errors.ts'
-import { formatMailbox } from '../../text/address.ts'
+import { formatMailbox } from '../../validation/address.ts'
 import {
   type Described,
   idempotencyKey,
@@ -20,10 +20,10 @@ import {
   unsupported,
   uuid,
   uuids,
-} from '../../text/fields.ts'
-import { headersFault } from '../../text/headers.ts'
-import { compileTemplate, TemplateFault } from '../../text/slots.ts'
-import { codePoints, MAX_VARIABLES, utf8Bytes } from '../../text/strings.ts'
+} from '../../validation/fields.ts'
+import { headersFault } from '../../validation/headers.ts'
+import { compileTemplate, TemplateFault } from '../../validation/slots.ts'
+import { codePoints, MAX_VARIABLES, utf8Bytes } from '../../validation/strings.ts'
 import { fromOf, replyToOf } from '../emails/item.ts'
 import { type BroadcastFields, type Condition, OPERATORS } from './broadcasts.sql.ts'
 

@@ -4,16 +4,16 @@
  * has its own.
  */
 
-import { type Mailbox, parseMailbox } from '../../text/address.ts'
-import { LONGEST_SUBJECT } from '../../text/fields.ts'
+import { type Mailbox, parseMailbox } from '../../validation/address.ts'
+import { LONGEST_SUBJECT } from '../../validation/fields.ts'
 import {
   compileTemplate,
   fillSlots,
   missingSlots,
   type Template,
   UNSUBSCRIBE_SLOT,
-} from '../../text/slots.ts'
-import { codePoints } from '../../text/strings.ts'
+} from '../../validation/slots.ts'
+import { codePoints } from '../../validation/strings.ts'
 import type { EmailItem } from '../emails/call.ts'
 import { emailItem } from '../emails/item.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'

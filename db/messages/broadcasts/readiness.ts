@@ -4,7 +4,7 @@
  */
 import { missingProperties } from '../../audience/contacts/search.sql.ts'
 import { isTooSlow, type Tx } from '../../postgres/pool.ts'
-import { UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
+import { UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
 import {
   type Audience,
   audienceSize,

@@ -5,14 +5,14 @@
  */
 import type { Caller } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
-import { figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { figuresOf } from '../../stats/daily/broadcasts.sql.ts'
 import { blocked, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, lockOrRefusal, noteBroadcast } from './draft.ts'
+import { assertSameAudience, assertSameDraft, type Seen } from './draft-version.ts'
 import { emailsOf, forgetSkips, rewind, unreachedSize } from './resend.sql.ts'
-import { assertSameAudience, assertSameDraft, type Seen } from './seen.ts'
 import { beginningTime, walkOn } from './start.ts'
 
 const ENDED = ['sent', 'cancelled'] as const

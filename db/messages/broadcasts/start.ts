@@ -17,7 +17,7 @@ import { blocked, blockersOf, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, assertSendAt, lockOrRefusal, noteBroadcast } from './draft.ts'
-import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './seen.ts'
+import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './draft-version.ts'
 import type { BroadcastState } from './state.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 

@@ -2,8 +2,9 @@
  * A broadcast as the API and the CLI show it: what it says of itself, where it stands, and its figures. Pure but for
  * the figures, which are sums of deltas.
  */
-import { BROADCAST_FIGURES, type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
+
 import type { Tx } from '../../postgres/pool.ts'
+import { BROADCAST_FIGURES, type Figure, figuresOf } from '../../stats/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
 const viewOf = (row: BroadcastRow, figures: Record<Figure, number>) => ({

@@ -8,11 +8,11 @@
 
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { applyContactEffects, lockTouchedAddresses } from '../../audience/suppressions/suppress.ts'
-import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
+import type { MessageEvent } from '../../channels/events/events.sql.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { ERASED } from '../../text/addressees.ts'
+import { ERASED } from '../../validation/addressees.ts'
 import {
   type AttemptBegan,
   changeEmails,

@@ -4,8 +4,8 @@ import { boolean, number, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
-import { wasSeen } from '../../postgres/seen.sql.ts'
-import { firstIdAt } from '../../text/ids.ts'
+import { wasSeen } from '../../postgres/snapshot.sql.ts'
+import { firstIdAt } from '../../validation/ids.ts'
 import { type EmailCriteria, type EmailPage, fitsCriteria, isBefore, keysOfPage } from './search.sql.ts'
 
 const fits = (teamId: string, criteria: EmailCriteria) => fitsCriteria(criteria, sql.fragment`${teamId}`)

@@ -1,22 +1,22 @@
 /**
  * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in batches that the
- * caller puts into a transaction each (upkeep/background-jobs).
+ * caller puts into a transaction each (maintenance/background-jobs).
  * Promises: no more is changed than was counted, nor what has come to match, or arrived, since then. Counting ends at
  * `most` emails or when the time is up, and says so.
  */
 import { EMAIL } from '../../channels/email.sql.ts'
 import { requeueMessages } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
-import { seenNow } from '../../postgres/seen.sql.ts'
+import { seenNow } from '../../postgres/snapshot.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { firstIdAt, timeOfId } from '../../text/ids.ts'
+import { firstIdAt, timeOfId } from '../../validation/ids.ts'
 import { revivedTimes, type Stored } from '../stored-times.ts'
 import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
+import { stretches } from './id-ranges.ts'
 import { removeEmails } from './remove.ts'
 import type { EmailCriteria, EmailPage } from './search.sql.ts'
 import { criteriaOf, type EmailFilter, needsLooking, timeToLook } from './search.ts'
-import { stretches } from './stretches.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
 const MATCHING_BATCH = 500
@@ -34,7 +34,7 @@ export type Counted = {
   between: Between | null
   /** Set when the time was up: older emails were not looked at. */
   lookedTo: Date | null
-  /** When they were counted (db/postgres/seen.sql.ts). */
+  /** When they were counted (db/postgres/snapshot.sql.ts). */
   seen: string
 }
 

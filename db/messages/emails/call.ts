@@ -1,6 +1,6 @@
 /** A call to send emails, as accepting takes it: who sends, and what. Types alone. */
-import type { Mailbox } from '../../text/address.ts'
-import type { When } from '../../text/moments.ts'
+import type { Mailbox } from '../../validation/address.ts'
+import type { When } from '../../validation/moments.ts'
 
 /**
  * Who sends: the team, the domain its key is bound to (null when it is not), and the id of the HTTP request, if

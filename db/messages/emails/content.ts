@@ -4,8 +4,8 @@
  * was forgotten is shown with blanks in place of its variables, and not sent.
  */
 import type { CompiledVersion } from '../../content/templates/versions.ts'
-import { filledBytes, fillSlots } from '../../text/slots.ts'
-import { LARGEST_PART, utf8Bytes } from '../../text/strings.ts'
+import { filledBytes, fillSlots } from '../../validation/slots.ts'
+import { LARGEST_PART, utf8Bytes } from '../../validation/strings.ts'
 import type { EmailRow } from './emails.sql.ts'
 
 /** The parts as sent; `text` is '' when there is none. */

@@ -1,7 +1,7 @@
 /** What a send says of itself, as its fields become an email's: sender, reply address, what it leaves out. Pure. */
 import { Refusal } from '../../errors.ts'
-import { LONGEST_NAME, type Mailbox, parseMailbox } from '../../text/address.ts'
-import { codePoints } from '../../text/strings.ts'
+import { LONGEST_NAME, type Mailbox, parseMailbox } from '../../validation/address.ts'
+import { codePoints } from '../../validation/strings.ts'
 import type { EmailItem } from './call.ts'
 
 /** What an email of ours says, and to whom. */

@@ -4,7 +4,7 @@
  */
 import type { By } from '../../accounts/audit/record.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { addressees } from '../../text/addressees.ts'
+import { addressees } from '../../validation/addressees.ts'
 import { addresseesOfEmail } from './emails.sql.ts'
 import { storeEmailEvents } from './events.sql.ts'
 import { type Again, type LinkKind, linkIn } from './status.ts'

@@ -7,7 +7,7 @@ import { number, string } from 'yup'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { firstIdAt } from '../../text/ids.ts'
+import { firstIdAt } from '../../validation/ids.ts'
 
 const statusCountRow = row({ status: string().oneOf(EMAIL_LADDER), count: number() })
 

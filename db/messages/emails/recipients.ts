@@ -2,8 +2,8 @@
  * The recipients of an email: stored as given, with or without a name; two spellings of one address are one recipient.
  * Pure. DECISIONS: Email addresses, Recipients that differ only in case, Copies.
  */
-import { parseMailbox } from '../../text/address.ts'
-import { type Addressed, addressees, ERASED } from '../../text/addressees.ts'
+import { parseMailbox } from '../../validation/address.ts'
+import { type Addressed, addressees, ERASED } from '../../validation/addressees.ts'
 
 /** The address without a name; what is no mailbox stays as it is. */
 const bareAddress = (recipient: string): string => parseMailbox(recipient)?.address ?? recipient

@@ -5,7 +5,7 @@
  */
 import { parse, stringify } from 'uuid'
 import type { Secrets } from '../../process/secrets.ts'
-import { parseAddress } from '../../text/address.ts'
+import { parseAddress } from '../../validation/address.ts'
 
 const IDS_BYTES = 32
 const SIGNATURE_BYTES = 8

@@ -1,6 +1,6 @@
 /** The ladder of email statuses (DECISIONS: Statuses) and what can happen to an email. Pure. */
 import { EMAIL_LADDER } from '../../channels/email.ts'
-import { createLadder } from '../../channels/ladder.ts'
+import { createLadder } from '../../channels/status-order.ts'
 
 export type EmailStatus = (typeof EMAIL_LADDER)[number]
 

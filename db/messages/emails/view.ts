@@ -5,8 +5,8 @@
 
 import type { CompiledVersion } from '../../content/templates/versions.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { addressees } from '../../text/addressees.ts'
-import { givenTimes } from '../../text/moments.ts'
+import { addressees } from '../../validation/addressees.ts'
+import { givenTimes } from '../../validation/moments.ts'
 import { broadcastToken } from './broadcast-token.ts'
 import { type Content, shownContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'

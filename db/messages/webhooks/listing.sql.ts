@@ -5,9 +5,9 @@ import type { DeliveryRef } from '../../channels/channel.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, refRow, row } from '../../postgres/rows.ts'
-import { wasSeen } from '../../postgres/seen.sql.ts'
-import { firstIdAt, timeOfId } from '../../text/ids.ts'
-import { isUuid } from '../../text/strings.ts'
+import { wasSeen } from '../../postgres/snapshot.sql.ts'
+import { firstIdAt, timeOfId } from '../../validation/ids.ts'
+import { isUuid } from '../../validation/strings.ts'
 
 export const WEBHOOK_STATUSES = ['queued', 'delivered', 'failed'] as const
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]

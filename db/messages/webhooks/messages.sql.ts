@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { type DeliveryRef, REF } from '../../channels/channel.sql.ts'
-import { noteDisabled } from '../../channels/happenings/webhooks.sql.ts'
+import { noteDisabled } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { refRow, row, rowsOf } from '../../postgres/rows.ts'
 

@@ -1,14 +1,14 @@
 /**
- * Sends an endpoint messages again, the same ids and the same bytes, a batch at a time (upkeep/background-jobs): what
- * failed, all that is over, or at once what waits for its next try.
+ * Sends an endpoint messages again, the same ids and the same bytes, a batch at a time (maintenance/background-jobs):
+ * what failed, all that is over, or at once what waits for its next try.
  * Promises: what was made, or has changed, since it was asked for is left alone; it ends when the endpoint is disabled.
  */
 import { NIL } from 'uuid'
-import { storeEvents } from '../../channels/happenings/store-events.ts'
+import { storeEvents } from '../../channels/events/store-events.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { requeueMessages, requeueNote } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
-import { seenNow } from '../../postgres/seen.sql.ts'
+import { seenNow } from '../../postgres/snapshot.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { revivedTimes, type Stored, storedTimes } from '../stored-times.ts'
 import { checkEnabled, checkTypes, endpointOrRefusal } from './endpoints.ts'
@@ -21,7 +21,7 @@ const REPLAY_BATCH = 1_000
 /** What is to be sent again, as it is stored. */
 export type Replay = Stored<ReplayFilter> & {
   endpoint_id: string
-  /** Only what was there, and as it was, at this moment (db/postgres/seen.sql.ts); `most` absent: all of it. */
+  /** Only what was there, and as it was, at this moment (db/postgres/snapshot.sql.ts); `most` absent: all of it. */
   seen: string
   most?: number
 }

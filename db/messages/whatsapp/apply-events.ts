@@ -6,7 +6,7 @@
  * a transaction; must not know a provider's words.
  */
 
-import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
+import type { MessageEvent } from '../../channels/events/events.sql.ts'
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'

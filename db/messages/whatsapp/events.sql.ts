@@ -1,8 +1,8 @@
 /** Rows of whatsapp_events: what happened to messages. */
 import { sql } from 'slonik'
 import { string } from 'yup'
-import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
-import { storeEvents } from '../../channels/happenings/store-events.ts'
+import type { MessageEvent } from '../../channels/events/events.sql.ts'
+import { storeEvents } from '../../channels/events/store-events.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'

@@ -5,7 +5,7 @@ import { maySend } from '../../accounts/teams/teams.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import type { Times } from '../../text/moments.ts'
+import type { Times } from '../../validation/moments.ts'
 import type { WhatsappStatus } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()

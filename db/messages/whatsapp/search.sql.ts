@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
+import { firstIdAt, spellingsOfId } from '../../validation/ids.ts'
 import { messageColumns, messageRow, messagesFrom } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 

@@ -1,5 +1,5 @@
 /** The ladder of WhatsApp statuses (DECISIONS: Statuses) and the states of a template. Pure. */
-import { createLadder } from '../../channels/ladder.ts'
+import { createLadder } from '../../channels/status-order.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 
 export type WhatsappStatus = (typeof WHATSAPP_LADDER)[number]

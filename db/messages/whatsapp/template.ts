@@ -3,8 +3,8 @@
  * Promises: `header:1`, `body:1…n`, `url:1…n`, each URL button with its true place among the buttons. A template that
  * cannot be sent says why in words; nothing is guessed. DECISIONS: Template states, Parameters.
  */
-import { isObject } from '../../text/fields.ts'
-import { codePoints } from '../../text/strings.ts'
+import { isObject } from '../../validation/fields.ts'
+import { codePoints } from '../../validation/strings.ts'
 
 /** `url_buttons[k - 1]` is the place of `url:k`. `unsupported`: why it can't be sent, null when it can. */
 export type TemplateShape = { slots: string[]; url_buttons: number[]; unsupported: string | null }

@@ -5,7 +5,7 @@ import { createApp } from '../../../api/app.ts'
 import { BODY_BUDGET, createBodies } from '../../../api/http/bodies.ts'
 import { createParser } from '../../../api/http/parser.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
-import { linkFor } from '../../../db/accounts/people/members.ts'
+import { linkFor } from '../../../db/accounts/members/members.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
 import { byCli, listen, startService, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -77,7 +77,7 @@ t.test('a stranger is sent to sign in and comes back to where they were, on this
   const stranger = visitor(service)
   const sent = await stranger.get(`/teams/${team.id}`)
   t.match(sent, { status: 303, location: `/login?return_to=%2Fdashboard%2Fteams%2F${team.id}` })
-  const { localPath } = await import('../../../api/dashboard/served/guard.ts')
+  const { localPath } = await import('../../../api/dashboard/server/guard.ts')
   t.equal(localPath('/dashboard/teams?a=1'), '/teams?a=1')
   for (const evil of [
     'https://evil.test/dashboard',

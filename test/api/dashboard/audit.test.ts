@@ -2,7 +2,7 @@
  * What pages change stands in the audit trail as the CLI's changes do (test/db/admin/audit.test.ts): the same use case
  * writes the line, with the person's address. What clients of the API and recipients change leaves none.
  */
-import { actionLabel } from '../../../api/dashboard/drawn/action-labels.ts'
+import { actionLabel } from '../../../api/dashboard/components/action-labels.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { printCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'

@@ -1,5 +1,5 @@
 /** What changed between two texts: which lines are gone, new or kept, and how long it takes to say so. */
-import { difference } from '../../../api/dashboard/drawn/difference.ts'
+import { difference } from '../../../api/dashboard/components/difference.ts'
 import t from '../../support/tap.ts'
 
 const shown = (one: string, other: string): string[] =>

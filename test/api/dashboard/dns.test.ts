@@ -1,5 +1,5 @@
 /** DNS records in words: what a panel asks for as host, and how what is published differs from what is needed. */
-import { differenceWords, hostIn } from '../../../api/dashboard/drawn/dns.ts'
+import { differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
 import t from '../../support/tap.ts'
 
 t.test('a host is the part of a name before its zone', async (t) => {

@@ -1,7 +1,7 @@
 /** What a page says of whatever was thrown, and what the log keeps of it: faults of ours alone, by the request's id. */
 import { pino } from 'pino'
 import { StatementTimeoutError } from 'slonik'
-import { faultOf } from '../../../api/dashboard/served/faults.ts'
+import { faultOf } from '../../../api/dashboard/server/errors.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { logOptions } from '../../../db/process/log.ts'
 import t from '../../support/tap.ts'

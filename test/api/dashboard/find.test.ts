@@ -1,6 +1,6 @@
 /** Which of the dashboard's pages a path is. */
-import { createFinder } from '../../../api/dashboard/served/find.ts'
-import type { Page } from '../../../api/dashboard/served/page.ts'
+import { createFinder } from '../../../api/dashboard/server/find.ts'
+import type { Page } from '../../../api/dashboard/server/page.ts'
 import { EMPTY } from '../../support/empty.ts'
 import t from '../../support/tap.ts'
 

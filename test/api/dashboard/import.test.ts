@@ -1,7 +1,7 @@
 /** Contacts from a CSV file, through the page, the queue and a worker. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
-import { continueBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
+import { continueBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'

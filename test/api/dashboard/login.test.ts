@@ -1,7 +1,7 @@
 /** The doors of the dashboard: links, mail, sessions. OpenID has a file of its own. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { linkFor } from '../../../db/accounts/people/members.ts'
+import { linkFor } from '../../../db/accounts/members/members.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { jobsOf } from '../../support/rows.ts'
@@ -209,7 +209,7 @@ t.test('a link by mail leads back to where its owner wanted to go', async (t) =>
 
 t.test('an ended membership ends the session at once', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'viewer' })
-  const { removeMember } = await import('../../../db/accounts/people/members.ts')
+  const { removeMember } = await import('../../../db/accounts/members/members.ts')
   await database.transaction((tx) => removeMember({ tx, now, actor: 'cli' }, team.id, ana.email))
   t.equal((await ana.get(`/teams/${team.id}`)).status, 303)
 })

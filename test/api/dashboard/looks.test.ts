@@ -4,7 +4,7 @@
  */
 import type { Browser } from 'playwright-core'
 import { record } from '../../../db/accounts/audit/record.ts'
-import { linkFor } from '../../../db/accounts/people/members.ts'
+import { linkFor } from '../../../db/accounts/members/members.ts'
 import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { chooseContactColumns } from '../../../db/audience/contacts/columns.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'

@@ -1,6 +1,6 @@
 /** Sign-in through an OpenID provider, from our door to theirs and back. */
 import { sql } from 'slonik'
-import { createOpenId } from '../../../api/dashboard/served/openid.ts'
+import { createOpenId } from '../../../api/dashboard/server/openid.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { startIssuer } from '../../support/openid-issuer.ts'

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { beginHome } from '../../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
-import { beginHome } from '../../../db/upkeep/home/home.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -92,7 +92,7 @@ t.test('what stands on each other in a chart differs in colour, complaints from 
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const { html } = await owner.get(`/teams/${team.id}`)
   const css = await readFile(
-    new URL('../../../api/dashboard/drawn/assets/dashboard.css', import.meta.url),
+    new URL('../../../api/dashboard/components/assets/dashboard.css', import.meta.url),
     'utf8',
   )
   const colourOf = (tone = ''): string | undefined =>

@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
-import type { Page } from '../../../api/dashboard/served/page.ts'
+import type { Page } from '../../../api/dashboard/server/page.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { type Seen, shows, signedIn, visitor } from '../../support/dashboard.ts'

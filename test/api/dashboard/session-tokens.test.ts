@@ -1,7 +1,7 @@
 /** Members make session tokens for themselves on the page Integration: they do what their person may. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
-import { addMember } from '../../../db/accounts/people/members.ts'
-import type { Role } from '../../../db/accounts/people/roles.ts'
+import { addMember } from '../../../db/accounts/members/members.ts'
+import type { Role } from '../../../db/accounts/members/roles.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { adminCli } from '../../support/admin.ts'
 import { canary } from '../../support/canary.ts'

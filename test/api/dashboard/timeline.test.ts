@@ -1,5 +1,5 @@
 /** What is shown of a message to which very much has happened. */
-import { momentsOf, recipientOutcomes } from '../../../api/dashboard/drawn/timeline.ts'
+import { momentsOf, recipientOutcomes } from '../../../api/dashboard/components/timeline.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import t from '../../support/tap.ts'
 

@@ -1,5 +1,5 @@
 /** Times that are typed in a reader's zone: what instant they mean, also where summer time begins or ends. */
-import { momentOf, momentWords, typedOf } from '../../../api/dashboard/drawn/zone.ts'
+import { momentOf, momentWords, typedOf } from '../../../api/dashboard/components/zone.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { stopClock } from '../../support/clock.ts'
 import { signedIn, textOf } from '../../support/dashboard.ts'

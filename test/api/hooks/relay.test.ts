@@ -1,7 +1,7 @@
 /** POST /hooks/relay: what proves a post genuine, what is stored of it, and that nothing is otherwise. */
 import { createHmac } from 'node:crypto'
 import { readApiSettings, reservedHeaders } from '../../../api/config.ts'
-import { RELAY_HEADERS } from '../../../db/text/relays.ts'
+import { RELAY_HEADERS } from '../../../db/validation/relays.ts'
 import {
   deliver,
   listenTo,

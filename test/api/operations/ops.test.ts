@@ -1,7 +1,7 @@
 /** What operators ask of the API: health, the fleet's figures, the signal that workers are scaled by. */
 import { sql } from 'slonik'
 import { createApp } from '../../../api/app.ts'
-import { createScale } from '../../../db/figures/fleet/scale.ts'
+import { createScale } from '../../../db/stats/fleet/scale.ts'
 import about from '../../../package.json' with { type: 'json' }
 import { startApi } from '../../support/api-process.ts'
 import { anEmail, caller, HIREFIRE_TOKEN, listen, METRICS_TOKEN, world } from '../../support/service.ts'

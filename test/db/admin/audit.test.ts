@@ -1,5 +1,5 @@
 /** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
-import { actionLabel } from '../../../api/dashboard/drawn/action-labels.ts'
+import { actionLabel } from '../../../api/dashboard/components/action-labels.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'

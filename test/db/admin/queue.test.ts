@@ -1,6 +1,6 @@
 /** The CLI's verbs about queues, with dead letters that a real worker loop has left. */
 import { sql } from 'slonik'
-import { seenNow } from '../../../db/postgres/seen.sql.ts'
+import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { takeDeadLetters } from '../../../db/queue/dead-letters.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'

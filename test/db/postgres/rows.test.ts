@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { array, mixed, number, string } from 'yup'
 import { row, rowsOf } from '../../../db/postgres/rows.ts'
-import { isSurelyValid } from '../../../db/text/valid.ts'
+import { isSurelyValid } from '../../../db/validation/valid.ts'
 import { testDatabase } from '../../support/database.ts'
 import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'

@@ -1,6 +1,6 @@
 /** Ids carry the time of their row, and keep its order. */
 import { idAt, idNow, idsAt } from '../../../db/process/ids.ts'
-import { firstIdAt } from '../../../db/text/ids.ts'
+import { firstIdAt } from '../../../db/validation/ids.ts'
 import t from '../../support/tap.ts'
 
 const at = (text: string): Date => new Date(text)

@@ -1,5 +1,5 @@
 /** The guard before addresses that customers give: what is public, however it is spelt. */
-import { createNames } from '../../../db/process/names.ts'
+import { createNames } from '../../../db/process/dns.ts'
 import { NotPublic, networksOf, urlFault, vettedAddresses } from '../../../db/process/public-address.ts'
 import { startDns } from '../../support/dns.ts'
 import t from '../../support/tap.ts'

@@ -18,6 +18,12 @@ with recursive clock as materialized (
   select t.team_id, c.now, ($1 + count(*) over () - 1) / count(*) over () as share
   from team t
   join clock c on t.due_at <= c.now
+    and not exists (
+    select
+    from teams s
+    where s.id = t.team_id
+      and s.suspended_at is not null
+  )
   order by t.due_at, t.team_id
   limit $2
 ), picked (of_team, of_id) as materialized (

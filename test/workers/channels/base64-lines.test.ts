@@ -1,6 +1,6 @@
 /** Lines of base64, byte for byte as Node itself would write them, at every size that could make a difference. */
 import { randomBytes } from 'node:crypto'
-import { encodedSize } from '../../../db/text/files.ts'
+import { encodedSize } from '../../../db/validation/files.ts'
 import { writeLines } from '../../../workers/channels/base64-lines.ts'
 import t from '../../support/tap.ts'
 

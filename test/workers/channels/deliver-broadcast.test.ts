@@ -1,7 +1,7 @@
 /** Emails of broadcasts on their way out: consent at the last moment, pauses, a pace and a sender of their own. */
 import { sql } from 'slonik'
 import { awaitCheck, requestCheck } from '../../../db/delivery/senders/check.ts'
-import { brakeFor } from '../../../db/messages/broadcasts/brakes.ts'
+import { brakeFor } from '../../../db/messages/broadcasts/auto-pause.ts'
 import { isUnderWay } from '../../../db/messages/broadcasts/waiting.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
-import { createNames } from '../../../db/process/names.ts'
+import { createNames } from '../../../db/process/dns.ts'
 import { networksOf } from '../../../db/process/public-address.ts'
 import { onWake } from '../../../db/queue/wake.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'

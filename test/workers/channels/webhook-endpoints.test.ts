@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { answerWords } from '../../../api/dashboard/pages/webhooks/parts.ts'
-import { forgetMessages } from '../../../db/upkeep/retention/forget.ts'
+import { forgetMessages } from '../../../db/maintenance/retention/purge.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
 import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'

@@ -3,9 +3,9 @@
  */
 import { PYTHON } from '../../../api/docs/webhooks-guide.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
-import { foldFigures } from '../../../db/figures/daily/fold.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
+import { foldFigures } from '../../../db/stats/daily/fold.ts'
+import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { magicNumbers } from '../../sandbox/whatsapp-magic.ts'
 import { adminCli } from '../../support/admin.ts'
 import { broadcastingOf, PUBLIC_URL } from '../../support/broadcasting.ts'

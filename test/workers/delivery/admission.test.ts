@@ -1,6 +1,6 @@
 /** What is taken in flight of senders that have a bound of their own, by how they answer. */
 import { sql } from 'slonik'
-import type { Sender } from '../../../db/delivery/senders/pace.ts'
+import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createServiceClock } from '../../../db/postgres/service-clock.ts'
 import { createAdmission, type Message } from '../../../workers/delivery/admission.ts'

@@ -5,7 +5,7 @@ import {
   IN_FLIGHT_PER_SEND,
   SLOW_SEND_S,
 } from '../../../workers/delivery/breaker.ts'
-import type { AttemptOutcome } from '../../../workers/delivery/verdict.ts'
+import type { AttemptOutcome } from '../../../workers/delivery/retry-policy.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 2, 1, 12, minute))

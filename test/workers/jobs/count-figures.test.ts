@@ -1,8 +1,8 @@
 /** The figures that the dashboard's charts are drawn from. */
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
-import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
+import { dayBefore } from '../../../db/stats/daily/fold.ts'
+import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { countFiguresJob } from '../../../workers/jobs/count-figures.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { openStore } from '../../support/stored-emails.ts'

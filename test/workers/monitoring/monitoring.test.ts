@@ -1,8 +1,8 @@
 /** The files for operators under workers/monitoring: alert rules and a dashboard, of figures that there are. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { GAUGES } from '../../../db/figures/fleet/exposition.ts'
 import { FIGURES } from '../../../db/process/metrics.ts'
+import { GAUGES } from '../../../db/stats/fleet/exposition.ts'
 import { programMissing, runProgram } from '../../support/programs.ts'
 import t from '../../support/tap.ts'
 

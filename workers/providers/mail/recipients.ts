@@ -2,7 +2,7 @@
  * Recipients as a server may see them. Pure.
  * Promises: a string stands for one address or for none, however a provider might read it.
  */
-import { parseAddress, toWireAddress } from '../../../db/text/address.ts'
+import { parseAddress, toWireAddress } from '../../../db/validation/address.ts'
 import type { Outcome } from '../provider.ts'
 
 const NO_ADDRESS: Outcome = { kind: 'refused', detail: 'not one email address', effect: 'none' }

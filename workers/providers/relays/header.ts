@@ -1,5 +1,5 @@
 /** The one header by which a relay hands an email's signed reference back with its reports. Pure. */
-import { RELAY_HEADERS, type Relay } from '../../../db/text/relays.ts'
+import { RELAY_HEADERS, type Relay } from '../../../db/validation/relays.ts'
 import type { OutgoingEmail } from '../provider.ts'
 
 /** The name that the reference has where a header holds several. */

@@ -8,8 +8,8 @@
  * ours over those headers would break: none is made. Its reports find their row by the tags.
  */
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
-import { parseMailbox } from '../../../db/text/address.ts'
-import { storableId } from '../../../db/text/words.ts'
+import { parseMailbox } from '../../../db/validation/address.ts'
+import { storableId } from '../../../db/validation/words.ts'
 import { composeMessage } from '../mail/message.ts'
 import { bytesOf, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'

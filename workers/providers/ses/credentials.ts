@@ -4,7 +4,7 @@
  * has none of its own; what it has found is the SDK's to keep and to renew. Must not read credentials.
  */
 import type { SESv2Client } from '@aws-sdk/client-sesv2'
-import { boundLibraries } from '../../../db/process/outgoing.ts'
+import { boundLibraries } from '../../../db/process/http-client.ts'
 
 /** Far more than any credentials; and how long one request for them may take, in milliseconds. */
 const LOOK_UP_LIMITS = { bytes: 64 * 1024, ms: 5_000 }

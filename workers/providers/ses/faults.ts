@@ -3,8 +3,8 @@
  * Promises: pure; by the error's name, and by its words where SES gives one name to two things; `detail` is
  * printable, short and free of secrets. DECISIONS: Our own set-up refused.
  */
-import { isUnsent } from '../../../db/process/outgoing.ts'
-import { storableWords } from '../../../db/text/words.ts'
+import { isUnsent } from '../../../db/process/http-client.ts'
+import { storableWords } from '../../../db/validation/words.ts'
 import { NOT_CONNECTED } from '../connection.ts'
 import type { Outcome } from '../provider.ts'
 

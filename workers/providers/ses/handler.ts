@@ -3,7 +3,7 @@
  * Promises: a request ends within its time, connection, answer and all; an answer that cannot be read bears its status
  * all the same, since SES has decided by then. Must not know what is asked.
  */
-import { ask, keptConnections } from '../../../db/process/bounded-answer.ts'
+import { ask, keptConnections } from '../../../db/process/limited-response.ts'
 
 export type SesTimeouts = {
   connect_ms: number

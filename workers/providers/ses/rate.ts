@@ -1,7 +1,7 @@
 /**
  * How many recipients a second the SES account may send to, as GetAccount says.
  * Promises: asked once every few minutes at most; only the first send waits for the answer. A lost or forbidden
- * answer leaves the last figure in force. Must not pace: that is db/delivery/senders/pace.ts.
+ * answer leaves the last figure in force. Must not pace: that is db/delivery/senders/rate-limit.ts.
  */
 import { GetAccountCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 

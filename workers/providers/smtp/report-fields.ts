@@ -2,7 +2,7 @@
  * The small languages inside mail reports: groups of header-like fields (RFC 3464 §2.1, RFC 5965 §3), typed addresses
  * with their encodings (RFC 3461 §4, RFC 6533 §3), dates. Pure; linear time; must not judge what a report means.
  */
-import { addressIdentity, parseAddress } from '../../../db/text/address.ts'
+import { addressIdentity, parseAddress } from '../../../db/validation/address.ts'
 
 /** Fields by their name in lower case; a repeated field keeps all its values. */
 export type Fields = ReadonlyMap<string, readonly string[]>

@@ -3,7 +3,7 @@
  * ours: `?requireTLS=true&tls.rejectUnauthorized=false` (true and false in words: `=0` is not understood).
  * Pure. Must not repeat a URL in words for people: it holds a password.
  */
-import { percentDecoded } from '../../../db/text/strings.ts'
+import { percentDecoded } from '../../../db/validation/strings.ts'
 
 /** The URL of an SMTP server in parts; null when it is none. */
 const parse = (url: string): URL | null => {

@@ -5,7 +5,7 @@
  */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import { IDLE_CONNECTION_MS } from '../../../db/process/bounded-answer.ts'
+import { IDLE_CONNECTION_MS } from '../../../db/process/limited-response.ts'
 
 export type Connections = {
   /** Where connections for such a request are kept. @param addresses those that the guard has passed. */

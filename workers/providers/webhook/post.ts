@@ -7,8 +7,8 @@
 import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
-import { BROKE_OFF, faultWords, secondsUntil } from '../../../db/process/bounded-answer.ts'
-import { AnswerTooLarge, beginRequest } from '../../../db/process/outgoing.ts'
+import { AnswerTooLarge, beginRequest } from '../../../db/process/http-client.ts'
+import { BROKE_OFF, faultWords, secondsUntil } from '../../../db/process/limited-response.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
 

@@ -4,10 +4,15 @@
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (faults.ts).
  */
 import type { Agent } from 'node:http'
-import { ask, type BoundedAnswer, keptConnections, secondsUntil } from '../../../db/process/bounded-answer.ts'
-import { isObject } from '../../../db/text/fields.ts'
-import { jsonOf } from '../../../db/text/strings.ts'
-import { storableId, storableWords } from '../../../db/text/words.ts'
+import {
+  ask,
+  type BoundedAnswer,
+  keptConnections,
+  secondsUntil,
+} from '../../../db/process/limited-response.ts'
+import { isObject } from '../../../db/validation/fields.ts'
+import { jsonOf } from '../../../db/validation/strings.ts'
+import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { Describe } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
 import { type CloudError, judgeError, judgeFailure, judgeStatus } from './faults.ts'

@@ -3,8 +3,9 @@
  * Promises: pure; by code, never by wording; an operator's fault (token, permission, payment, number) never ends a
  * message. Codes are those of Meta's error reference of May 2026.
  */
-import { faultCodes, faultWords } from '../../../db/process/bounded-answer.ts'
-import { isUnsent } from '../../../db/process/outgoing.ts'
+
+import { isUnsent } from '../../../db/process/http-client.ts'
+import { faultCodes, faultWords } from '../../../db/process/limited-response.ts'
 import { NOT_CONNECTED } from '../connection.ts'
 import type { Describe } from '../provider.ts'
 import type { WhatsappOutcome } from './provider.ts'

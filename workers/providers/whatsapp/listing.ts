@@ -6,9 +6,9 @@
 import { Refusal } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { ask, type BoundedAnswer, faultWords } from '../../../db/process/bounded-answer.ts'
-import { isObject } from '../../../db/text/fields.ts'
-import { jsonOf } from '../../../db/text/strings.ts'
+import { ask, type BoundedAnswer, faultWords } from '../../../db/process/limited-response.ts'
+import { isObject } from '../../../db/validation/fields.ts'
+import { jsonOf } from '../../../db/validation/strings.ts'
 import { templateStateOf } from './reports.ts'
 
 const PAGE_SIZE = 100

@@ -2,7 +2,7 @@
  * What a WhatsApp adapter takes and gives back: the neutral words for a template message on its way out, and for
  * what became of it. Promises: nothing outside workers/providers knows a provider's words. Must not import an adapter.
  */
-import type { Sender } from '../../../db/delivery/senders/pace.ts'
+import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Outcome } from '../provider.ts'

@@ -5,11 +5,11 @@ import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
 import { databaseFault } from '../../../../db/start.ts'
-import { isUuid } from '../../../../db/text/strings.ts'
-import { status, text, time } from '../../drawn/cell.ts'
-import type { Alert, Section } from '../../drawn/section.ts'
-import { act, compact, factsOf, get, press } from '../../served/made.ts'
-import { redirect, show } from '../../served/page.ts'
+import { isUuid } from '../../../../db/validation/strings.ts'
+import { status, text, time } from '../../components/cell.ts'
+import type { Alert, Section } from '../../components/section.ts'
+import { act, compact, factsOf, get, press } from '../../server/builders.ts'
+import { redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/health'
 /** How far this process's clock may be from the database's before it is worth a word, in seconds. */

@@ -3,11 +3,11 @@
 import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
-import { markOf } from '../../../../db/text/mark.ts'
-import { number, plural, text } from '../../drawn/cell.ts'
-import { jsonTyped } from '../../drawn/typed.ts'
-import { act, field, formOf, get, hidden, tableOf } from '../../served/made.ts'
-import { redirect, show } from '../../served/page.ts'
+import { markOf } from '../../../../db/validation/mark.ts'
+import { number, plural, text } from '../../components/cell.ts'
+import { jsonTyped } from '../../components/typed.ts'
+import { act, field, formOf, get, hidden, tableOf } from '../../server/builders.ts'
+import { redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/plans'
 

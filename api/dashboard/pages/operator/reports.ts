@@ -7,15 +7,15 @@ import {
   parkedByReason,
   parkedReports,
 } from '../../../../db/delivery/reports/reports.sql.ts'
-import { seenNow } from '../../../../db/postgres/seen.sql.ts'
-import { number, plural, status, text, time } from '../../drawn/cell.ts'
-import type { Form } from '../../drawn/section.ts'
-import { asActor } from '../../served/act.ts'
-import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
-import { defineFilter, oneOf, search } from '../../served/filter.ts'
-import { addressWith, idParam, pageById, queryParam } from '../../served/list.ts'
-import { act, compact, factsOf, get, hidden, press, tableOf } from '../../served/made.ts'
-import { type PersonRequest, redirect, show } from '../../served/page.ts'
+import { seenNow } from '../../../../db/postgres/snapshot.sql.ts'
+import { number, plural, status, text, time } from '../../components/cell.ts'
+import type { Form } from '../../components/section.ts'
+import { asActor } from '../../server/action.ts'
+import { act, compact, factsOf, get, hidden, press, tableOf } from '../../server/builders.ts'
+import { type Counted, countedFields, countedOf } from '../../server/confirmed-count.ts'
+import { defineFilter, oneOf, search } from '../../server/filter.ts'
+import { addressWith, idParam, pageById, queryParam } from '../../server/list.ts'
+import { type PersonRequest, redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/reports'
 /** How much of a body is shown; the CLI prints the whole. */

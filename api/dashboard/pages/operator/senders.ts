@@ -5,10 +5,10 @@ import { listSenders, resumeSender, type ShownSender } from '../../../../db/deli
 import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
-import { type Cell, countdown, plural, status, text, time } from '../../drawn/cell.ts'
-import type { Section } from '../../drawn/section.ts'
-import { act, buttonCell, compact, get, tableOf } from '../../served/made.ts'
-import { redirect, show, teamPath } from '../../served/page.ts'
+import { type Cell, countdown, plural, status, text, time } from '../../components/cell.ts'
+import type { Section } from '../../components/section.ts'
+import { act, buttonCell, compact, get, tableOf } from '../../server/builders.ts'
+import { redirect, show, teamPath } from '../../server/page.ts'
 
 const PATH = '/operator/senders'
 

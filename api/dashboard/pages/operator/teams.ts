@@ -1,6 +1,6 @@
 /** All teams, how much each has used, and their plans. */
 
-import { membersOfTeam } from '../../../../db/accounts/people/people.sql.ts'
+import { membersOfTeam } from '../../../../db/accounts/members/people.sql.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { byLimit, isPeriodic, QUOTAS, USED } from '../../../../db/accounts/plans/quotas.ts'
 import { createTeam } from '../../../../db/accounts/teams/create.ts'
@@ -11,8 +11,8 @@ import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.t
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { isObject } from '../../../../db/text/fields.ts'
-import { jsonOf } from '../../../../db/text/strings.ts'
+import { isObject } from '../../../../db/validation/fields.ts'
+import { jsonOf } from '../../../../db/validation/strings.ts'
 import {
   ageOf,
   byteWords,
@@ -23,13 +23,13 @@ import {
   status,
   text,
   time,
-} from '../../drawn/cell.ts'
-import type { Field, Form, Section } from '../../drawn/section.ts'
-import type { PageDeps } from '../../served/deps.ts'
-import { defineFilter, search } from '../../served/filter.ts'
-import { pageById } from '../../served/list.ts'
-import { act, factsOf, field, formOf, get, hidden, press, tableOf } from '../../served/made.ts'
-import { redirect, show, teamPath } from '../../served/page.ts'
+} from '../../components/cell.ts'
+import type { Field, Form, Section } from '../../components/section.ts'
+import { act, factsOf, field, formOf, get, hidden, press, tableOf } from '../../server/builders.ts'
+import type { PageDeps } from '../../server/deps.ts'
+import { defineFilter, search } from '../../server/filter.ts'
+import { pageById } from '../../server/list.ts'
+import { redirect, show, teamPath } from '../../server/page.ts'
 
 const PATH = '/operator/teams'
 const pageOfTeam = (id: string): string => `${PATH}/${id}`

@@ -2,9 +2,9 @@
 
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
-import { number, text, time } from '../../drawn/cell.ts'
-import { act, compact, formOf, get, tableOf } from '../../served/made.ts'
-import { redirect, show, teamPath } from '../../served/page.ts'
+import { number, text, time } from '../../components/cell.ts'
+import { act, compact, formOf, get, tableOf } from '../../server/builders.ts'
+import { redirect, show, teamPath } from '../../server/page.ts'
 import { endpointFields, endpointStateCell, fieldsFor, PATH, typeWords } from './parts.ts'
 
 const list = get('viewer', PATH, async ({ team, now }, { database }) => {

@@ -1,16 +1,26 @@
 /** One webhook: how it stands, its latest tries, and what an owner can do with it. */
 
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
-import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
+import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
 import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { countdown, text, time } from '../../drawn/cell.ts'
-import type { Actions, Alert, Section } from '../../drawn/section.ts'
-import type { PageDeps } from '../../served/deps.ts'
-import { dayLabel } from '../../served/filter.ts'
-import { alertsOf, compact, factsOf, field, formOf, get, hidden, press, tableOf } from '../../served/made.ts'
-import { show, type TeamRequest, teamPath } from '../../served/page.ts'
+import { countdown, text, time } from '../../components/cell.ts'
+import type { Actions, Alert, Section } from '../../components/section.ts'
+import {
+  alertsOf,
+  compact,
+  factsOf,
+  field,
+  formOf,
+  get,
+  hidden,
+  press,
+  tableOf,
+} from '../../server/builders.ts'
+import type { PageDeps } from '../../server/deps.ts'
+import { dayLabel } from '../../server/filter.ts'
+import { show, type TeamRequest, teamPath } from '../../server/page.ts'
 import {
   answerCell,
   answerWords,

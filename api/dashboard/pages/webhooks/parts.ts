@@ -2,14 +2,14 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { array, object, string } from 'yup'
-import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../../../db/channels/happenings/webhook-types.ts'
+import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../../../db/channels/events/webhook-types.ts'
 import type { EndpointFields, EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { jsonOf } from '../../../../db/text/strings.ts'
-import type { Cell } from '../../drawn/cell.ts'
-import { keptOr, tickedOr } from '../../drawn/lines.ts'
-import type { Field } from '../../drawn/section.ts'
-import { compact, field, hidden } from '../../served/made.ts'
+import { jsonOf } from '../../../../db/validation/strings.ts'
+import type { Cell } from '../../components/cell.ts'
+import { keptOr, tickedOr } from '../../components/lines.ts'
+import type { Field } from '../../components/section.ts'
+import { compact, field, hidden } from '../../server/builders.ts'
 
 export const PATH = '/teams/:team/webhooks'
 

@@ -11,7 +11,7 @@ import {
   insertTopic,
 } from '../../../../db/audience/contacts/topics.sql.ts'
 import { leaveTopics } from '../../../../db/audience/subscription/subscription.ts'
-import { foldFigures } from '../../../../db/figures/daily/fold.ts'
+import { foldFigures } from '../../../../db/stats/daily/fold.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 

@@ -8,7 +8,7 @@ import { leaveByLink } from '../../../../db/audience/subscription/subscription.t
 import { liftSuppression } from '../../../../db/audience/suppressions/lift.ts'
 import { findSuppressed } from '../../../../db/audience/suppressions/suppressed.ts'
 import { Refusal } from '../../../../db/errors.ts'
-import { runBackgroundJob } from '../../../../db/upkeep/background-jobs/background-jobs.ts'
+import { runBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
 import { report } from '../../../support/contacts.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { makeTeam, startService, type TestTeam } from '../../../support/service.ts'

@@ -7,7 +7,7 @@ import {
   troubledSenders,
 } from '../../../../db/delivery/senders/circuit-breaker.ts'
 import { senderEvents } from '../../../../db/delivery/senders/events.sql.ts'
-import { reserveSends } from '../../../../db/delivery/senders/pace.ts'
+import { reserveSends } from '../../../../db/delivery/senders/rate-limit.ts'
 import { sendersByKeys } from '../../../../db/delivery/senders/senders.sql.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { testDatabase } from '../../../support/database.ts'

@@ -2,7 +2,7 @@
  * Reserving sends ahead: one bucket for the whole sender, however many workers. Pure rules first, then the shared row.
  */
 import fc from 'fast-check'
-import { type Pace, paceAt, reserve } from '../../../../db/delivery/senders/pace.ts'
+import { type Pace, paceAt, reserve } from '../../../../db/delivery/senders/rate-limit.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { testDatabase } from '../../../support/database.ts'

@@ -6,7 +6,7 @@ import {
   present,
   recipientIdentity,
 } from '../../../../db/messages/emails/recipients.ts'
-import { ERASED } from '../../../../db/text/addressees.ts'
+import { ERASED } from '../../../../db/validation/addressees.ts'
 import { recipientsOf } from '../../../../workers/channels/render.ts'
 import t from '../../../support/tap.ts'
 

@@ -1,6 +1,6 @@
 /** The header that a hosted relay hands back: what stands in it, once, above what is signed. */
 import { generateKeyPairSync } from 'node:crypto'
-import { RELAYS, type Relay } from '../../../../db/text/relays.ts'
+import { RELAYS, type Relay } from '../../../../db/validation/relays.ts'
 import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
 import { startSmtpSandbox } from '../../../sandbox/smtp.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { findReturnPath, returnPath } from '../../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
-import { parseAddress } from '../../../../db/text/address.ts'
+import { parseAddress } from '../../../../db/validation/address.ts'
 import { deliveryStatus, feedbackReport, type RecipientFields } from '../../../sandbox/reports.ts'
 import {
   at,

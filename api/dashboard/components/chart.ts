@@ -1,0 +1,170 @@
+/** Figures of days or hours as a stacked chart, drawn on the server, and as the table that says the same. Pure. */
+import type { Channel } from '../../../db/channels/channel.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
+import type { FigureRow, HourRow } from '../../../db/stats/daily/stats.sql.ts'
+import { number, text } from './cell.ts'
+import type { BarTone, Section } from './section.ts'
+import { typedOf } from './zone.ts'
+
+const DAY = 86_400_000
+const HOUR = 3_600_000
+const PLOT = { left: 44, right: 720, top: 12, bottom: 232 }
+
+/** What a bar is made of, from the bottom up; each in a colour of its own. */
+type Layer = { label: string; tone: BarTone; statuses: readonly string[] }
+
+const COMMON: readonly Layer[] = [
+  { label: 'delivered', tone: 'good', statuses: ['delivered', 'opened', 'clicked', 'read'] },
+  { label: 'sent', tone: 'busy', statuses: ['sent'] },
+  { label: 'waiting', tone: 'warn', statuses: ['queued'] },
+]
+
+const EMAIL_LAYERS: readonly Layer[] = [
+  ...COMMON,
+  { label: 'bounced', tone: 'bad', statuses: ['bounced'] },
+  // Delivered, too: what bounced did not arrive.
+  { label: 'complained', tone: 'worse', statuses: ['complained'] },
+]
+
+const OTHER_LAYERS: readonly Layer[] = [...COMMON, { label: 'failed', tone: 'bad', statuses: ['failed'] }]
+
+/** Only emails bounce, and only of emails somebody complains. */
+const layersOf = (channel: Channel): readonly Layer[] => (channel === EMAIL ? EMAIL_LAYERS : OTHER_LAYERS)
+
+/** A bar's figures. @param at what it is called. @param mark what stands below it, where something does. */
+type Span = { at: string; mark: string | null; counts: number[]; total: number }
+/** The bars of a stretch of time, and the words for them. */
+type Stretch = {
+  spans: readonly Span[]
+  layers: readonly Layer[]
+  column: string
+  title: string
+  note: string
+}
+
+function spanOf(
+  layers: readonly Layer[],
+  own: readonly { status: string; count: number }[],
+  names: Pick<Span, 'at' | 'mark'>,
+): Span {
+  const counts = layers.map(({ statuses }) =>
+    own.filter(({ status }) => statuses.includes(status)).reduce((sum, { count }) => sum + count, 0),
+  )
+  return { ...names, counts, total: counts.reduce((sum, count) => sum + count, 0) }
+}
+
+const dayShort = (day: string): string =>
+  new Date(day).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+
+/** Each day of the stretch with its layers, the days without messages too. */
+export function daysOf(channel: Channel, figures: readonly FigureRow[], since: Date, days: number): Stretch {
+  const layers = layersOf(channel)
+  const spans = Array.from({ length: days }, (_, index) => {
+    const day = new Date(since.getTime() + index * DAY).toISOString().slice(0, 10)
+    const fromLast = days - 1 - index
+    const mark = fromLast === 0 ? 'today' : fromLast % 7 === 0 ? dayShort(day) : null
+    const own = figures.filter((row) => row.day === day)
+    return spanOf(layers, own, { at: day, mark })
+  })
+  const note = 'By the day on which a message was accepted.'
+  return { spans, layers, column: 'Day', title: 'By day (UTC)', note }
+}
+
+/** Each hour of the stretch with its layers. @param since the beginning of its first hour. @param zone the reader's. */
+export function hoursOf(
+  channel: Channel,
+  figures: readonly HourRow[],
+  since: Date,
+  { hours, zone }: { hours: number; zone: string },
+): Stretch {
+  const layers = layersOf(channel)
+  const spans = Array.from({ length: hours }, (_, index) => {
+    const time = since.getTime() + index * HOUR
+    const at = typedOf(new Date(time).toISOString(), zone).replace('T', ' ')
+    const fromLast = hours - 1 - index
+    const mark = fromLast === 0 ? 'now' : fromLast % 4 === 0 ? at.slice(11) : null
+    const own = figures.filter(({ hour }) => Date.parse(hour) === time)
+    return spanOf(layers, own, { at, mark })
+  })
+  const note = 'By the hour in which a message was accepted.'
+  return { spans, layers, column: 'Hour', title: `By hour (${zone} time)`, note }
+}
+
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, value)))
+  return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power
+}
+
+function columnOf(
+  { at, counts, total }: Span,
+  index: number,
+  { step, top, layers }: { step: number; top: number; layers: readonly Layer[] },
+) {
+  if (total === 0) return []
+  const height = PLOT.bottom - PLOT.top
+  const x = Math.round((PLOT.left + index * step + 2) * 10) / 10
+  const width = Math.round((step - 4) * 10) / 10
+  let y = PLOT.bottom
+  const there = layers.flatMap(({ label, tone }, layer) => {
+    const count = counts[layer] ?? 0
+    const tall = Math.round((count / top) * height * 10) / 10
+    y = Math.round((y - tall) * 10) / 10
+    const words = `${count.toLocaleString('en-US')} ${label}`
+    return count === 0 ? [] : [{ words, bar: { x, y, width, height: tall, tone } }]
+  })
+  const bars = there.flatMap(({ bar }) => (bar.height === 0 ? [] : [bar]))
+  return [{ title: `${at}: ${there.map(({ words }) => words).join(', ')}`, bars }]
+}
+
+function chartOf(title: string, { spans, layers }: Stretch): Section {
+  const top = roundUp(Math.max(1, ...spans.map(({ total }) => total)))
+  const step = (PLOT.right - PLOT.left) / spans.length
+  const ticks = [0, 0.25, 0.5, 0.75, 1]
+    .map((part) => part * top)
+    .filter(Number.isInteger)
+    .map((value) => ({
+      y: PLOT.bottom - (value / top) * (PLOT.bottom - PLOT.top),
+      label: value.toLocaleString('en-US'),
+    }))
+  const marks = spans.flatMap(({ mark }, index) =>
+    mark === null ? [] : [{ x: Math.round(PLOT.left + (index + 0.5) * step), label: mark }],
+  )
+  return {
+    kind: 'chart',
+    title,
+    label: `${title}: the table below says the same`,
+    columns: spans.flatMap((span, index) => columnOf(span, index, { step, top, layers })),
+    ticks,
+    marks,
+    legend: layers.map(({ tone, label }, layer) => {
+      const total = spans.reduce((sum, { counts }) => sum + (counts[layer] ?? 0), 0)
+      return { tone, label, total: total.toLocaleString('en-US') }
+    }),
+  }
+}
+
+/** The same figures as a table, the latest first; days or hours without messages are left out. */
+const chartTable = ({ spans, layers, column, title, note }: Stretch): Section => ({
+  kind: 'table',
+  title,
+  fold: spans.some(({ total }) => total > 0),
+  note,
+  columns: [
+    { label: column },
+    ...layers.map(({ label }) => ({ label, number: true })),
+    { label: 'All', number: true },
+  ],
+  rows: spans
+    .filter(({ total }) => total > 0)
+    .reverse()
+    .map(({ at, counts, total }) => ({
+      cells: [text(at), ...counts.map((count) => number(count)), number(total)],
+    })),
+  empty: 'Nothing was accepted on these days.',
+})
+
+/** A stretch as a chart with its table; the table's words alone while there is nothing to draw. */
+export const figureSections = (title: string, stretch: Stretch): Section[] =>
+  stretch.spans.some(({ total }) => total > 0)
+    ? [chartOf(title, stretch), chartTable(stretch)]
+    : [{ ...chartTable(stretch), title }]

@@ -1,0 +1,159 @@
+/**
+ * A contact's properties and topics as people choose them: a new contact's properties are one a line, `name: value`;
+ * stored ones have a row each. Promises: what is stored comes back as it was unless somebody changed it, outer blanks
+ * and line breaks too; what has changed after the page was drawn stays so, where its reader left it alone.
+ */
+import { object } from 'yup'
+import { contactProperties, MAX_KEYS } from '../../../db/audience/contacts/fields.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { address, parse, uuids } from '../../../db/validation/fields.ts'
+import { markOf } from '../../../db/validation/mark.ts'
+import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
+import type { Field } from './section.ts'
+import { namedLines } from './typed.ts'
+
+type Properties = Readonly<Record<string, string>>
+
+const schema = object({ properties: contactProperties() })
+
+const checked = (pairs: readonly (readonly [string, string])[]): Record<string, string> =>
+  parse(schema, { properties: Object.fromEntries(pairs) }).properties ?? {}
+
+/** Lines at most, empty ones among them: a contact has 100 properties. */
+const MAX_PROPERTY_LINES = 1_000
+
+/** @throws Refusal bad_request naming the line, or what a property may not be. */
+const propertiesOf = (typed: string): Record<string, string> =>
+  checked(namedLines(typed, 'properties', MAX_PROPERTY_LINES))
+
+const fields = object({ email: address().required('${path} is required'), topic_ids: uuids() })
+
+/** A new contact as a form has it. @throws Refusal bad_request. */
+export const contactOf = (form: URLSearchParams) => ({
+  ...parse(fields, { email: form.get('email') || null, topic_ids: form.getAll('topic_ids') }),
+  properties: propertiesOf(form.get('properties') ?? ''),
+})
+
+/** The topics that a form has ticked. @throws Refusal bad_request. */
+export const topicsOf = (form: URLSearchParams): string[] =>
+  parse(object({ topic_ids: uuids() }), { topic_ids: form.getAll('topic_ids') }).topic_ids ?? []
+
+/** How many rows there are for properties to add. */
+const FREE_ROWS = 3
+
+const removeFields = (names: readonly string[]): Field[] => {
+  if (names.length === 0) return []
+  const options = names.map((name) => ({ value: JSON.stringify(name), label: name }))
+  return [{ name: 'remove', label: 'Remove properties', type: 'checks', options }]
+}
+
+const shortMark = (text: string): string => markOf(text).slice(0, 16)
+
+/**
+ * A row for each property, and some to add others. Names travel as JSON: a form would change their line breaks. A row's
+ * fields are named after its property, not its place: drawn again after a refusal, there may be others.
+ */
+export const propertyFields = (properties: Properties): Field[] => [
+  ...Object.entries(properties).flatMap(([name, value]): Field[] => {
+    const row = shortMark(name)
+    return [
+      { name: `name.${row}`, label: '', type: 'hidden', value: JSON.stringify(name) },
+      {
+        name: `value.${row}`,
+        label: name,
+        type: 'textarea',
+        code: true,
+        rows: value.includes('\n') ? 4 : 1,
+        value,
+      },
+    ]
+  }),
+  ...removeFields(Object.keys(properties)),
+  ...Array.from({ length: FREE_ROWS }, (_, at): Field[] => [
+    { name: `new_name.${at}`, label: 'New property', type: 'text' },
+    { name: `new_value.${at}`, label: 'Its value', type: 'textarea', code: true, rows: 1 },
+  ]).flat(),
+]
+
+/** A text as a browser sends it back: its line breaks are all of one kind. */
+const asSent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
+
+type Shown = { topics: ReadonlySet<string>; marks: ReadonlyMap<string, string> }
+
+/** By which a value is known again as the one that was shown, however long it is. */
+const valueMark = (value: string): string => shortMark(asSent(value))
+
+/** What the form shows of a contact: the contact may be another one when the form is sent. */
+export const shownField = (properties: Properties, topicIds: readonly string[]): Field => {
+  const marks = Object.entries(properties).map(([name, value]) => [name, valueMark(value)])
+  return { name: 'shown', label: '', type: 'hidden', value: JSON.stringify([topicIds, marks]) }
+}
+
+const isPair = (pair: unknown): pair is [string, string] =>
+  Array.isArray(pair) && pair.length === 2 && pair.every((each) => typeof each === 'string')
+
+/** What a form was drawn with; null where it does not say. */
+function shownIn(form: URLSearchParams): Shown | null {
+  const shown = jsonOf(form.get('shown') ?? '')
+  const [topics, marks] = Array.isArray(shown) ? shown : []
+  if (!Array.isArray(topics) || !Array.isArray(marks)) return null
+  return { topics: new Set(topics.filter((id) => isUuid(id))), marks: new Map(marks.filter(isPair)) }
+}
+
+/**
+ * Stored topics as a form has changed them: who has left one since, or got one, does not get or lose it again.
+ * @throws Refusal bad_request.
+ */
+export function changedTopics(form: URLSearchParams, stored: readonly string[]): string[] {
+  const ticked = topicsOf(form)
+  const shown = shownIn(form)?.topics
+  if (!shown) return ticked
+  const kept = stored.filter((id) => ticked.includes(id) || !shown.has(id))
+  return [...kept, ...ticked.filter((id) => !shown.has(id) && !kept.includes(id))]
+}
+
+function nameIn(sent = ''): string | null {
+  const name = jsonOf(sent)
+  return typeof name === 'string' ? name : null
+}
+
+/** The first value of each field, in the form's order. */
+const firstOf = (form: URLSearchParams): ReadonlyMap<string, string> =>
+  new Map([...new Map([...form].reverse())].reverse())
+
+/** Stored properties as a form has changed them. @throws Refusal bad_request. */
+export function changedProperties(form: URLSearchParams, stored: Properties): Record<string, string> {
+  const pairs: (readonly [string, string])[] = []
+  const removed = new Set(form.getAll('remove'))
+  const sent = firstOf(form)
+  const shown = shownIn(form)?.marks
+  const rows = new Set<string>()
+  // One more than there may be is refused as it is.
+  for (const [field, json] of sent) {
+    if (pairs.length > MAX_KEYS) break
+    const [, row] = /^name\.(.+)$/s.exec(field) ?? []
+    const name = row === undefined ? null : nameIn(json)
+    if (name === null) continue
+    rows.add(name)
+    if (removed.has(JSON.stringify(name))) continue
+    const before = Object.hasOwn(stored, name) ? stored[name] : undefined
+    const value = sent.get(`value.${row}`) ?? before ?? ''
+    const isLeft =
+      shown?.get(name) === valueMark(value) || (before !== undefined && asSent(before) === asSent(value))
+    if (!isLeft) pairs.push([name, value])
+    else if (before !== undefined) pairs.push([name, before])
+  }
+  // What it has got since the page was drawn.
+  if (shown) pairs.push(...Object.entries(stored).filter(([name]) => !rows.has(name)))
+  for (let at = 0; at < FREE_ROWS; at += 1) {
+    const name = form.get(`new_name.${at}`)?.trim() ?? ''
+    const value = form.get(`new_value.${at}`) ?? ''
+    if (name !== '') pairs.push([name, value])
+    else if (value.trim() !== '') throw new Refusal('bad_request', 'a new property needs a name')
+  }
+  const seen = new Set<string>()
+  const twice = pairs.map(([name]) => name).find((name) => seen.size === seen.add(name).size)
+  if (twice !== undefined)
+    throw new Refusal('bad_request', `there are two properties ${JSON.stringify(twice)}`)
+  return checked(pairs)
+}

@@ -1,0 +1,218 @@
+/**
+ * What happened to a message, in words: its timeline, what became of each recipient, why it waits. Pure.
+ * Promises: the provider's own words are beside ours where they are about this message. What they say of our senders,
+ * the names of these, and what holds a message back for their sake are for operators alone: they can name another
+ * team's recipient.
+ */
+
+import { EMAIL_LADDER } from '../../../db/channels/email.ts'
+import type { Waiting } from '../../../db/delivery/waiting.ts'
+import { recipientIdentity } from '../../../db/messages/emails/recipients.ts'
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import { type EmailEventKind, linkIn } from '../../../db/messages/emails/status.ts'
+import { RESTORED } from '../../../db/queue/pauses.sql.ts'
+import { plural, type Tone, time } from './cell.ts'
+import type { Alert, Moment } from './section.ts'
+
+export type Wording = { title: string; tone: Tone }
+
+export const WORDING: Record<EmailEventKind, Wording> = {
+  sent: { title: 'Accepted by mail server', tone: 'busy' },
+  delivered: { title: 'Delivered', tone: 'good' },
+  opened: { title: 'Opened', tone: 'good' },
+  clicked: { title: 'Link clicked', tone: 'good' },
+  bounced: { title: 'Bounced', tone: 'bad' },
+  suppressed: { title: 'Not sent: the address is suppressed', tone: 'bad' },
+  complained: { title: 'Reported as spam', tone: 'bad' },
+  deferred: { title: 'Deferred, will retry', tone: 'warn' },
+  held: { title: 'Held back: the sender may be at fault', tone: 'warn' },
+  unknown: { title: 'The server’s answer was lost', tone: 'warn' },
+  delayed: { title: 'Delayed by a server on the way', tone: 'warn' },
+  requeued: { title: 'Queued again', tone: 'busy' },
+  gave_up: { title: 'Given up', tone: 'bad' },
+  resent: { title: 'Sent again to a corrected address', tone: 'busy' },
+  copied: { title: 'Copy sent', tone: 'busy' },
+  resent_from: { title: 'Sent again from an earlier email', tone: 'busy' },
+  copied_from: { title: 'Sent as a copy of another email', tone: 'busy' },
+}
+
+/** What happened, in words; its own name where there are none. */
+export const wordingOf = (kind: string): Wording =>
+  (WORDING as Record<string, Wording>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
+
+/** Who reads it, and when. */
+export type Viewer = { person: { operator: boolean }; now: Date }
+
+/** The provider's words in an entry of a timeline, as far as this viewer may read them. */
+export const wordsFor = ({ person }: Viewer, { kind, detail }: { kind: string; detail: string }): string =>
+  kind === 'held' && !person.operator ? '' : detail
+
+/** How many entries of a kind a timeline shows: a mail to a list is opened by all who read that, each time. */
+const MAX_OF_A_KIND = 500
+
+/** A message's timeline, the latest first. @param said what is said of an event, but for its time. */
+export function timelineOf<E extends { kind: string; time: string }>(
+  { events, created_at }: { events: readonly E[]; created_at: string },
+  now: Date,
+  said: (event: E) => Omit<Moment, 'at'>,
+): Moment[] {
+  const byKind = [...Map.groupBy(events, ({ kind }) => kind).values()]
+  const left = byKind.map((those) => those.slice(0, -MAX_OF_A_KIND))
+  const isLeft = new Set(left.flat())
+  // The last that is left out stands for those before it.
+  const counts = new Map(left.map((those) => [those.at(-1), those.length]))
+  const moments = events.flatMap((event): Moment[] => {
+    const at = time(event.time, now)
+    if (!isLeft.has(event)) return [{ ...said(event), at }]
+    const count = counts.get(event)
+    if (count === undefined) return []
+    const many = plural(count, 'earlier entry', 'earlier entries')
+    return [{ tone: 'plain', title: `${said(event).title}: ${many} not shown here`, at }]
+  })
+  return [...moments.reverse(), { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }]
+}
+
+/** An email's timeline. */
+export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, viewer: Viewer): Moment[] =>
+  timelineOf(email, viewer.now, (event) => {
+    const link = linkIn(event)
+    const detail = link ? `By ${link.by}.` : wordsFor(viewer, event)
+    return { ...wordingOf(event.kind), who: event.recipient ?? undefined, detail }
+  })
+
+/** `as`: in which of the send's lists. */
+type Addressee = { address: string; as: 'To' | 'Cc' | 'Bcc' }
+type Outcome = Addressee & { outcome: string; words: string }
+
+function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail): Addressee[] {
+  const listed = (as: Addressee['as']) => (address: string) => ({ address, as })
+  return [...to_emails.map(listed('To')), ...cc_emails.map(listed('Cc')), ...bcc_emails.map(listed('Bcc'))]
+}
+
+/** What became of each recipient: the highest rung that any event gives it. */
+export function recipientOutcomes(email: ShownEmail, viewer: Viewer): Outcome[] {
+  const { events, status } = email
+  const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
+  const byIdentity = Map.groupBy(events, ({ recipient }) => recipient && recipientIdentity(recipient))
+  const common = byIdentity.get(null)?.some(({ kind }) => kind === 'sent') ? 'sent' : 'queued'
+  return addresseesOf(email).map(({ address, as }) => {
+    const own = byIdentity.get(recipientIdentity(address)) ?? []
+    const highest = own.reduce((best, { kind }) => (rung(kind) > rung(best) ? kind : best), 'queued')
+    const outcome = rung(highest) > rung(common) ? highest : own.length === 0 ? status : common
+    const last = own.at(-1)
+    return { address, as, outcome, words: last ? wordsFor(viewer, last) : '' }
+  })
+}
+
+type Pause = { sender: string; until: string; reason: string | null }
+
+const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
+  tone: 'warn',
+  title: `${sender} is paused until`,
+  at: time(until, now),
+  text: reason ?? 'It gave no reason.',
+})
+
+/** What stands still for our senders' sake, for a team. @param what which delivery, at the head of a sentence. */
+export const pausedDelivery = (what: string): Alert => ({
+  tone: 'warn',
+  title: 'Delivery is paused; we retry automatically',
+  text: `${what} waits until it can be sent again; nothing is lost, and there is nothing to do.`,
+})
+
+/**
+ * What an operator has stopped, or what stands because the database is a copy. @param subject what is stopped, at the
+ * head of a sentence.
+ */
+export const pausedQueue = (subject: string, reason: string | null): Alert => ({
+  tone: 'warn',
+  title:
+    reason === RESTORED
+      ? `${subject} is paused: the database was restored or copied`
+      : `${subject} is paused by an operator`,
+  text: 'What is queued waits until an operator resumes it; nothing is lost.',
+})
+
+/** Nothing of a team goes out, whatever else is paused. */
+export const SUSPENDED_TEAM: Alert = {
+  tone: 'bad',
+  title: 'Nothing goes out: the team is suspended',
+  text: 'What is queued goes out once an operator resumes the team.',
+}
+
+/** All deliveries stand, since the database is a copy. */
+export const RESTORED_COPY: Alert = {
+  tone: 'bad',
+  title: 'Nothing goes out: this is not the database it was before',
+  text: 'It was restored, cloned or moved. After a failover this ends by itself within a minute; otherwise an operator looks through what waits, since some of it may have gone out before, and resumes it.',
+}
+
+/** How the wait of a message is worded, but for the pauses in its way. */
+export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
+  const { state, attempts, last_refusal, next_attempt_at } = waiting
+  const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
+  if (state === 'scheduled')
+    return { tone: 'plain', title: 'It waits for its time:', at: time(next_attempt_at, now) }
+  if (state === 'suspended') return SUSPENDED_TEAM
+  if (state === 'given_up') return { tone: 'bad', title: 'Given up', text: last_refusal ?? '' }
+  if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
+  if (state === 'put_off') {
+    const tried = attempts === 0 ? 'Not tried yet' : `Tried ${plural(attempts, 'time')}`
+    return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }
+  }
+  const words = 'If this lasts, no worker is running for it.'
+  const title =
+    state === 'lost'
+      ? 'It has lost its place in the queue and gets a new one soon'
+      : 'No worker has taken it yet'
+  return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
+}
+
+type Waits = {
+  created_at: string
+  events: readonly { kind: string; detail: string }[]
+  waiting?: Waiting | null
+}
+
+/** What would not change if all went on just now: it waits for its time or for a person, or is being sent. */
+const WHATEVER_STOPS: readonly Waiting['state'][] = ['scheduled', 'given_up', 'in_flight']
+
+/**
+ * The most specific reason why a message waits: what is stopped comes before the wait for a next try, which cannot come
+ * before that ends. Its last answer is kept.
+ */
+export function mainReason(
+  attempt: Alert,
+  stops: readonly Alert[],
+  { state, last_refusal }: Pick<Waiting, 'state' | 'last_refusal'>,
+): Alert[] {
+  if (stops.length === 0 || WHATEVER_STOPS.includes(state)) return [attempt]
+  if (!last_refusal) return [...stops]
+  const answer = `The last answer: ${last_refusal}`
+  return stops.map((stop, at) =>
+    at > 0 || stop.text === last_refusal
+      ? stop
+      : { ...stop, text: [stop.text ?? '', answer].join(' ').trim() },
+  )
+}
+
+/** What stops a message: the widest alone, since nothing goes before that ends. @param pauses of its sender. */
+export function stopsOf(waiting: Waiting, pauses: readonly Alert[]): readonly Alert[] {
+  if (waiting.team_suspended) return [SUSPENDED_TEAM]
+  return waiting.queue_paused ? [pausedQueue('Its queue', waiting.queue_pause_reason)] : pauses
+}
+
+/** Why a message has not gone out yet; nothing when it has. */
+export function waitingAlerts({ waiting, events, created_at }: Waits, viewer: Viewer): Alert[] {
+  if (!waiting) return []
+  const { now, person } = viewer
+  const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
+  const refusal = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_refusal)
+  const said = { ...waiting, last_refusal: refusal ? wordsFor(viewer, refusal) : waiting.last_refusal }
+  const attempt = stateAlert(said, seconds, now)
+  const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
+  const shown = person.operator
+    ? pauses.map((pause) => pauseAlert(pause, now))
+    : pauses.slice(0, 1).map(() => pausedDelivery('It'))
+  return mainReason(attempt, stopsOf(waiting, shown), said)
+}

@@ -1,0 +1,134 @@
+/** The people behind a broadcast's figures, as lists and as CSV: who got it and how it ended, who got none and why. */
+
+import { EMAIL_LADDER } from '../../../db/channels/email.ts'
+import { broadcastOrRefusal } from '../../../db/messages/broadcasts/draft.ts'
+import {
+  type Reached,
+  reachedBy,
+  type Skipped,
+  skippedBy,
+} from '../../../db/messages/broadcasts/recipients.sql.ts'
+import { status, text, time } from '../components/cell.ts'
+import { fromReplica, get, tableOf } from '../server/builders.ts'
+import { csvOf } from '../server/csv.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { chips, defineFilter } from '../server/filter.ts'
+import { pageBy, type RowReader } from '../server/list.ts'
+import { show, type TeamRequest, teamPath } from '../server/page.ts'
+import { broadcastPath } from './broadcast-sections.ts'
+
+const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
+
+const filter = defineFilter({ status: chips(EMAIL_LADDER) })
+/** Nothing is asked for. */
+const ALL = defineFilter({})
+
+const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
+const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
+
+const reachedFor =
+  (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Reached> =>
+  ({ before: after, limit }) =>
+    reachedBy(database, placeOf(request), filter.read(request.query).status, { after, limit })
+
+const skippedFor =
+  (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Skipped> =>
+  ({ before: after, limit }) =>
+    skippedBy(database, placeOf(request), { after, limit })
+
+const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
+  broadcastOrRefusal(database, team.id, params.id)
+
+const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
+  const { team, query, now } = request
+  const { name } = await broadcastOf(request, deps)
+  const { status: word } = filter.read(query)
+  const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
+  return show({
+    title: word ? `${name}: ${word}` : `${name}: everybody`,
+    back: { href: broadcastPath(request), label: name },
+    actions: {
+      links: [{ href: `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`, label: 'CSV' }],
+    },
+    sections: [
+      ...filter.shown(request),
+      tableOf(
+        page.rows,
+        ({ id, email, status: stands, detail, created_at }) => ({
+          Status: status(stands),
+          Address: text(email, { href: teamPath(team, 'contacts', email) }),
+          'Last answer': text(detail),
+          Created: time(created_at, now),
+          '': text('The email', { href: teamPath(team, 'emails', id) }),
+        }),
+        { next: page.next, empty: 'Nobody.' },
+      ),
+    ],
+  })
+})
+
+const SKIP_WORDS: Readonly<Record<string, string>> = {
+  variables: 'a variable had no value',
+  unsubscribed: 'unsubscribed',
+  suppressed: 'suppressed',
+  left_topic: 'left the topic',
+  deleted: 'the contact was deleted',
+  cancelled: 'the broadcast was cancelled',
+}
+
+const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
+  const { team, now } = request
+  const { name } = await broadcastOf(request, deps)
+  const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
+  return show({
+    title: `${name}: skipped`,
+    lead: 'Who was in the audience but got nothing, and why.',
+    back: { href: broadcastPath(request), label: name },
+    actions: { links: [{ href: broadcastPath(request, 'skips.csv'), label: 'CSV' }] },
+    sections: [
+      tableOf(
+        page.rows,
+        ({ email, reason, detail, at }) => ({
+          Address: text(email, { href: teamPath(team, 'contacts', email) }),
+          Why: text(SKIP_WORDS[reason] ?? reason, { detail }),
+          When: time(at, now),
+        }),
+        { next: page.next, empty: 'Nobody was skipped.' },
+      ),
+    ],
+  })
+})
+
+const reachedCsv = csvOf<Reached>(
+  '/teams/:team/broadcasts/:id/people.csv',
+  {
+    name: 'broadcast-people',
+    action: 'broadcast.export',
+    header: ['email', 'status', 'detail', 'created_at', 'email_id', 'contact_id'],
+    filter,
+  },
+  async (request, deps) => ({
+    subject: (await broadcastOf(request, deps)).id,
+    read: reachedFor(request, deps),
+    keyOf: contactOf,
+    line: (row) => [row.email, row.status, row.detail, row.created_at, row.id, row.contact_id],
+  }),
+)
+
+const skippedCsv = csvOf<Skipped>(
+  '/teams/:team/broadcasts/:id/skips.csv',
+  {
+    name: 'broadcast-skips',
+    action: 'broadcast.export',
+    header: ['email', 'reason', 'detail', 'at', 'contact_id'],
+    filter: ALL,
+  },
+  async (request, deps) => ({
+    subject: (await broadcastOf(request, deps)).id,
+    read: skippedFor(request, deps),
+    keyOf: contactOf,
+    line: (row) => [row.email, row.reason, row.detail, row.at, row.contact_id],
+  }),
+)
+
+export const broadcastPeoplePages = [reached, skipped, reachedCsv, skippedCsv]

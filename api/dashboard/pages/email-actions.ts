@@ -1,0 +1,48 @@
+/**
+ * What is done with one email: tried again, cancelled or moved while it waits for its time, sent to oneself or to a
+ * corrected address, deleted.
+ */
+
+import { EMAIL } from '../../../db/channels/email.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { removeEmail } from '../../../db/messages/emails/remove.ts'
+import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
+import { parseMailbox } from '../../../db/validation/address.ts'
+import { asActor } from '../server/action.ts'
+import { act, post } from '../server/builders.ts'
+import { redirect, teamPath } from '../server/page.ts'
+import { emailOf, emailPath, noteOpened } from './email-place.ts'
+import { countOwn } from './own-mail.ts'
+import { requeueAsAsked } from './requeue.ts'
+import { scheduledActs } from './scheduled.ts'
+
+const requeue = post('editor', '/teams/:team/emails/:id/requeue', async (request, deps) => {
+  return redirect(emailPath(request), await requeueAsAsked(request, deps, EMAIL))
+})
+
+const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps) => {
+  const { person } = request
+  const email = await emailOf(request, deps)
+  await noteOpened(request, deps, email.id)
+  countOwn(deps, await asActor(request, deps, (by) => copyEmail({ ...deps, ...by }, email, person.email)))
+  return redirect(emailPath(request), `A copy is on its way to ${person.email}.`)
+})
+
+const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, deps) => {
+  const { team, form } = request
+  const email = await emailOf(request, deps)
+  const mailbox = parseMailbox(form.get('to') ?? '')
+  if (!mailbox) throw new Refusal('bad_request', 'to must be an email address')
+  const id = countOwn(
+    deps,
+    await asActor(request, deps, (by) => resendEmail({ ...deps, ...by }, email, mailbox)),
+  )
+  return redirect(teamPath(team, 'emails', id), `Sent to ${mailbox.address}: this is the new email.`)
+})
+
+const remove = act('owner', '/teams/:team/emails/:id/delete', async (by, { team, params }) => {
+  await removeEmail(by, team.id, params.id)
+  return redirect(teamPath(team, 'emails'), 'The email was deleted.')
+})
+
+export const emailActs = [requeue, copy, resend, remove, ...scheduledActs(EMAIL, 'email')]

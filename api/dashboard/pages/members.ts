@@ -1,0 +1,159 @@
+/**
+ * The people of a team: who they are, what they may do, when they were here; invited by a link, signed out, removed.
+ * Promises: an owner reads the same of everybody: nothing reveals their other teams.
+ */
+
+import {
+  invite,
+  memberLink,
+  removeMember,
+  setRole,
+  signMemberOut,
+} from '../../../db/accounts/members/members.ts'
+import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
+import { ROLES, type Role } from '../../../db/accounts/members/roles.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { BASE } from '../components/base.ts'
+import { status, text, time } from '../components/cell.ts'
+import type { Field } from '../components/section.ts'
+import { act, compact, field, formOf, get, press, tableOf } from '../server/builders.ts'
+import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+
+const SAYS: Record<Role, string> = {
+  viewer: 'Viewer: sees contacts, messages, templates and figures; changes nothing',
+  editor:
+    'Editor: also changes templates, topics, contacts, suppressions and broadcasts; imports; sends again, sends tests',
+  owner:
+    'Owner: also manages keys, domains, webhooks and people; deletes emails, erases contacts, reads the audit trail',
+}
+
+/** The roles to choose from, each with what it may do. */
+const roleField = (chosen: Role): Field =>
+  field('role', 'Role', {
+    type: 'radios',
+    options: ROLES.map((role) => ({ value: role, label: SAYS[role], selected: role === chosen })),
+  })
+
+const here = (team: { id: string }, ...rest: string[]): string => teamPath(team, 'people', ...rest)
+
+const inviteForm = (team: { id: string }) =>
+  formOf(
+    here(team),
+    'Invite',
+    [field('email', 'Email address', { type: 'email', required: true }), roleField('viewer')],
+    { title: 'Invite a colleague', folded: true },
+  )
+
+const list = get('viewer', '/teams/:team/people', async ({ team, now }, { database }) => {
+  const members = await membersOfTeam(database, team.id)
+  return show({
+    title: 'People',
+    lead: 'The people who can see this team, and what each of them may do.',
+    sections: compact([
+      tableOf(
+        members,
+        ({ email, role, last_seen_at, user_id }) => ({
+          Address: text(email, { href: team.role === 'owner' ? here(team, user_id) : undefined }),
+          Role: status(role),
+          'Last active': time(last_seen_at, now),
+        }),
+        { empty: 'Nobody is in this team yet: only operators see it.' },
+      ),
+      team.role === 'owner' && inviteForm(team),
+    ]),
+  })
+})
+
+/** @throws Refusal bad_request. */
+function roleOf(form: URLSearchParams): Role {
+  const role = ROLES.find((word) => word === form.get('role'))
+  if (role) return role
+  throw new Refusal('bad_request', `role must be one of ${ROLES.join(', ')}`)
+}
+
+/** What to hand on to a member: the same words for all, so that they do not reveal anybody's other teams. */
+function linkNotice(
+  { site, team }: TeamRequest,
+  { email, secret }: { email: string; secret: string },
+  what: string,
+): Notice {
+  const words = `Give ${email} this ${what}, and opens only ${team.name}.`
+  const others = 'People who sign in another way see this team from their next sign-in.'
+  return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
+}
+
+const add = act('owner', '/teams/:team/people', async (by, request) => {
+  const { team, form } = request
+  const wish = { email: form.get('email') ?? '', role: roleOf(form) }
+  const invited = await invite(by, team.id, wish)
+  return redirect(here(team), linkNotice(request, invited, 'invitation: it works once, within 7 days'))
+})
+
+/** @throws Refusal not_found. */
+async function memberOf({ team, params }: TeamRequest, tx: Parameters<typeof membersOfTeam>[0]) {
+  const member = (await membersOfTeam(tx, team.id)).find(({ user_id }) => user_id === params.id)
+  if (member) return member
+  throw new Refusal('not_found', 'there is no such member')
+}
+
+const page = get('owner', '/teams/:team/people/:id', async (request, { database }) => {
+  const { team } = request
+  const { email, role, user_id: id } = await memberOf(request, database)
+  return show({
+    title: email,
+    back: { href: here(team), label: 'People' },
+    sections: [
+      formOf(here(team, id, 'role'), 'Change the role', [roleField(role)], {
+        confirm: `Change the role of ${email}?`,
+        warning: 'A role that allows less counts at once; one that allows more from the next sign-in.',
+      }),
+      {
+        kind: 'actions',
+        forms: [
+          press(here(team, id, 'link'), 'Create a sign-in link', { tone: 'quiet' }),
+          press(here(team, id, 'end-sessions'), 'Sign out of this team', { tone: 'quiet' }),
+          press(here(team, id, 'remove'), 'Remove from the team', {
+            tone: 'danger',
+            confirm: `Remove ${email} from ${team.name}?`,
+            warning: 'They are signed out of this team at once. Nothing that they have done changes.',
+          }),
+        ],
+      },
+    ],
+  })
+})
+
+const change = act('owner', '/teams/:team/people/:id/role', async (by, request) => {
+  const { team, form } = request
+  const role = roleOf(form)
+  const { email } = await memberOf(request, by.tx)
+  await setRole(by, team.id, { email, role })
+  return redirect(
+    here(team),
+    `${email} is now ${role}. A role that allows more counts from the next sign-in.`,
+  )
+})
+
+const link = act('owner', '/teams/:team/people/:id/link', async (by, request) => {
+  const { team } = request
+  const member = await memberOf(request, by.tx)
+  const secret = await memberLink(by, team.id, member)
+  const notice = linkNotice(request, { ...member, secret }, 'link: it works once, within 15 minutes')
+  return redirect(here(team, member.user_id), notice)
+})
+
+const endSessions = act('owner', '/teams/:team/people/:id/end-sessions', async (by, request) => {
+  const { team } = request
+  const member = await memberOf(request, by.tx)
+  await signMemberOut(by, team.id, member)
+  return redirect(here(team, member.user_id), `${member.email} was signed out of this team.`)
+})
+
+const remove = act('owner', '/teams/:team/people/:id/remove', async (by, request) => {
+  const { team } = request
+  const { email } = await memberOf(request, by.tx)
+  await removeMember(by, team.id, email)
+  return redirect(here(team), `${email} was removed from the team.`)
+})
+
+export const peoplePages = [list, add, page, change, link, endSessions, remove]

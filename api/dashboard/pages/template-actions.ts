@@ -1,0 +1,62 @@
+/** What can be done with a template as a whole: rename, duplicate, delete. */
+
+import { removeTemplate } from '../../../db/content/templates/remove.ts'
+import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
+import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
+import { keptOr } from '../components/lines.ts'
+import type { Actions, Form, Section } from '../components/section.ts'
+import { act, compact, field, formOf, press } from '../server/builders.ts'
+import { redirect, type TeamRequest, teamPath } from '../server/page.ts'
+import { templateOf, templatePath } from './template-parts.ts'
+
+const nameField = (value: string) => field('name', 'Name', { required: true, value })
+
+/** The forms that buttons beside the title open. */
+export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
+  formOf(templatePath(request, 'rename'), 'Rename template', [nameField(name)], { folded: true }),
+  formOf(templatePath(request, 'duplicate'), 'Duplicate template', [nameField(`Copy of ${name}`)], {
+    folded: true,
+    note: 'A new template with the published text of this one.',
+  }),
+]
+
+/** @param publish the button that publishes the draft, if there is one: what the page is for then. */
+export const wholeActions = (
+  { name }: ShownTemplate,
+  publish: Form | null,
+  request: TeamRequest,
+): Actions => ({
+  forms: compact([
+    publish,
+    press(templatePath(request, 'delete'), 'Delete template', {
+      tone: 'danger',
+      keep: 'Keep template',
+      confirm: `Delete the template ${name}?`,
+      warning:
+        'Sends that name it are refused from then on, and broadcasts that use it cannot start. Emails that were accepted before stay, and still go out.',
+    }),
+  ]),
+})
+
+const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()
+
+const rename = act('editor', '/teams/:team/templates/:id/rename', async (by, request) => {
+  const before = await templateOf(request, by.tx)
+  const name = keptOr(request.form.get('name') ?? '', before.name)
+  await renameTemplate(by, request.team.id, request.params.id, name)
+  return redirect(templatePath(request), `The template is now called ${name}.`)
+})
+
+const duplicate = act('editor', '/teams/:team/templates/:id/duplicate', async (by, request) => {
+  const { html, text, list_unsubscribe } = await templateOf(request, by.tx)
+  const copy = { name: named(request.form), html, text, list_unsubscribe }
+  const { id, name } = await saveTemplate(by, request.team.id, copy)
+  return redirect(teamPath(request.team, 'templates', id), `The template ${name} was created.`)
+})
+
+const remove = act('editor', '/teams/:team/templates/:id/delete', async (by, { team, params }) => {
+  const { name } = await removeTemplate(by, team.id, params.id)
+  return redirect(teamPath(team, 'templates'), `The template ${name} was deleted.`)
+})
+
+export const templateActs = [rename, duplicate, remove]

@@ -1,0 +1,49 @@
+/** How the newest emails of a template stand: four figures, as the overview has them of all emails. */
+import { countsOfTemplate } from '../../../db/messages/emails/of-template.sql.ts'
+import { number } from '../components/cell.ts'
+import type { Section, Tile } from '../components/section.ts'
+import { isUnreported, type Share, shareWords, sumsOf, toneOf, UNREPORTED } from '../components/shares.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { type TeamRequest, teamPath } from '../server/page.ts'
+
+const FIGURE_DAYS = 30
+/** Emails that are counted at most. */
+const MAX_COUNTED = 5_000
+
+/** Of the last 30 days; of a template that sends much, of its newest emails alone, and it says so. */
+export async function templateFigures(
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+  id: string,
+): Promise<Section> {
+  const since = new Date(now.getTime() - FIGURE_DAYS * 86_400_000)
+  const counts = await countsOfTemplate(database, { team_id: team.id, id }, { since, most: MAX_COUNTED })
+  const made = counts.reduce((sum, { count }) => sum + count, 0)
+  const sums = sumsOf(counts)
+  const emails = `${teamPath(team, 'emails')}?template=${id}`
+  const share = (label: string, kind: Share): Tile => ({
+    label,
+    value: shareWords(sums, kind),
+    detail: number(sums[kind]).text,
+    tone: toneOf(sums, kind),
+    href: `${emails}&status=${kind}`,
+    ...(kind === 'delivered' && isUnreported(sums.sent, sums.delivered) ? UNREPORTED : {}),
+  })
+  const waiting = made - sums.sent
+  return {
+    kind: 'tiles',
+    title: `The last ${FIGURE_DAYS} days`,
+    note: made === MAX_COUNTED ? `Of the newest ${number(made).text} emails that use it.` : undefined,
+    tiles: [
+      {
+        label: 'Sent',
+        value: number(sums.sent).text,
+        detail: `${waiting === 0 ? 'none' : number(waiting).text} waiting`,
+        href: emails,
+      },
+      share('Delivered', 'delivered'),
+      share('Bounced', 'bounced'),
+      share('Complaints', 'complained'),
+    ],
+  }
+}

@@ -1,0 +1,130 @@
+/** What is done to a webhook: changed, tested, enabled, disabled, given a new secret, sent again to, removed. */
+
+import type { By } from '../../../../db/accounts/audit/record.ts'
+import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
+import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
+import { beginBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
+import {
+  changeEndpoint,
+  disableEndpoint,
+  enableEndpoint,
+  endpointOrRefusal,
+  removeEndpoint,
+  rotateSecret,
+  testEndpoint,
+} from '../../../../db/messages/webhooks/endpoints.ts'
+import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
+import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
+import { plural } from '../../components/cell.ts'
+import { act, post } from '../../server/builders.ts'
+import { asking } from '../../server/confirmation.ts'
+import { countedOf, countedWords } from '../../server/confirmed-count.ts'
+import type { PageDeps } from '../../server/deps.ts'
+import { dayOf, wordParam } from '../../server/list.ts'
+import { type PageAnswer, redirect, type TeamRequest, teamPath } from '../../server/page.ts'
+import { backgroundJobAnswer, wordsOf } from '../background-job.ts'
+import { pauseWords } from '../requeue.ts'
+import { changedFields, PATH, REPLAY_LABELS } from './parts.ts'
+
+/** How many webhooks one press sends again at most. */
+const MAX_REPLAYED = 100_000
+
+const one = ({ team, params }: TeamRequest<'id'>): string => teamPath(team, 'webhooks', params.id)
+
+const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
+  const { team, params, form } = request
+  const before = await endpointOrRefusal(by.tx, team.id, params.id)
+  await changeEndpoint(
+    { ...by, allowed: by.webhookNetworks },
+    team.id,
+    before.id,
+    changedFields(form, before),
+  )
+  return redirect(one(request), 'The webhook was saved.')
+})
+
+/** A press that does one thing to an endpoint, and needs to know no more. */
+const doing = (verb: string, work: (by: By, teamId: string, id: string) => Promise<unknown>, words: string) =>
+  act('owner', `${PATH}/:id/${verb}`, async (by, request) => {
+    await work(by, request.team.id, request.params.id)
+    return redirect(one(request), words)
+  })
+
+/** Asks whether to send the messages of a replay again, or says that there are none. */
+async function askToReplay(
+  request: TeamRequest,
+  { database }: PageDeps,
+  replay: Replay,
+): Promise<PageAnswer> {
+  const { team } = request
+  const { name, backlog } = await endpointOrRefusal(database, team.id, replay.endpoint_id)
+  const path = teamPath(team, 'webhooks', replay.endpoint_id)
+  const count = await countReplay(database, team.id, replay, MAX_REPLAYED + 1)
+  if (count === 0) {
+    const waiting = backlog > 0 ? ` Waiting for their next try: ${backlog.toLocaleString('en-US')}.` : ''
+    return redirect(path, {
+      tone: 'bad',
+      text: `Nothing to send again: no message fits “${REPLAY_LABELS[replay.what]}”.${waiting}`,
+    })
+  }
+  const most = Math.min(count, MAX_REPLAYED)
+  const which =
+    count > most ? `the oldest ${most.toLocaleString('en-US')} webhooks` : plural(count, 'webhook')
+  const asked = {
+    question: `Send ${which} to ${name} again?`,
+    warning: `Of ${REPLAY_LABELS[replay.what]}.`,
+    answer: 'Send again',
+  }
+  return asking(request, { ...asked, ...countedWords({ most, seen: replay.seen }) }, path)
+}
+
+const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
+  const { form, team, params, person } = request
+  const id = params.id
+  const filter = {
+    from: dayOf(form, 'from'),
+    to: dayOf(form, 'to', 1),
+    type: form.get('type') || undefined,
+    what: wordParam(form, 'what', REPLAYED) ?? 'failed',
+  }
+  const replay = await replayOf(deps.database, team.id, id, filter)
+  if (!form.has('confirmed')) return askToReplay(request, deps, replay)
+  const counted = countedOf(form)
+  const given = { ...replay, ...counted }
+  const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
+  const job = await beginBackgroundJob(deps, { kind: 'webhook.replay', ...shared })
+  const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + id)
+  return backgroundJobAnswer(job, teamPath(team, 'webhooks', id), {
+    tone: job.result.replayed === 0 ? 'bad' : 'good',
+    text:
+      job.result.replayed === 0
+        ? 'Nothing was sent again: what was counted has changed meanwhile.'
+        : wordsOf(job).outcome(job.result) + paused,
+  })
+})
+
+const rotate = act('owner', `${PATH}/:id/rotate`, async (by, request) => {
+  const id = request.params.id
+  const { secret } = await rotateSecret(by, request.team.id, id, { seen: request.form.get('seen') })
+  const words = 'The new secret. Copy it now: it is not shown again. The old one also signs for 24 hours.'
+  return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
+})
+
+const remove = act('owner', `${PATH}/:id/remove`, async (by, request) => {
+  const { name } = await removeEndpoint(by, request.team.id, request.params.id)
+  return redirect(teamPath(request.team, 'webhooks'), `${name} was removed.`)
+})
+
+export const webhookActs = [
+  set,
+  doing('test', testEndpoint, 'A test is on its way: what comes back is listed below.'),
+  doing('enable', enableEndpoint, 'It gets events from now on. What failed before can be sent again below.'),
+  doing(
+    'disable',
+    disableEndpoint,
+    `It is disabled. What happens in the next ${KEPT_DAYS} days is kept, to be sent again once it is enabled.`,
+  ),
+  replay,
+  rotate,
+  remove,
+]

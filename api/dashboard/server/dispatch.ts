@@ -1,0 +1,310 @@
+/**
+ * From a page of the dashboard to its answer: asset or page → session → origin and token → rights → handler → HTML.
+ * Request ids, the log, matching, bounds of bodies and the names of faults are those of all requests (app.ts,
+ * api/http/); what is apart from the API's dispatch.ts, and why:
+ * - who asks comes by a cookie and acts by a form with a token, not by a credential in each request;
+ * - a fault is a page, or the page before with what was typed: only here it is known which;
+ * - neither deadline nor turns of a team: the dashboard has connections of its own, with short statements.
+ * Promises: only those whom its access names get a page. A POST counts only from our own pages, and its form within
+ * the process's bounds for bodies, a person's own. Every answer carries the security headers. A fault of ours is a page
+ * too, and shows nothing but the request's id.
+ */
+
+import type { Context, Middleware } from 'koa'
+import { type Role, reaches } from '../../../db/accounts/members/roles.ts'
+import { noteUse, type Person, personOfSession } from '../../../db/accounts/members/sign-in.ts'
+import { Refusal } from '../../../db/errors.ts'
+import type { Body, Owner } from '../../http/bodies.ts'
+import { readQuery } from '../../http/forms.ts'
+import { type Assets, readAssets } from '../components/assets.ts'
+import { BASE } from '../components/base.ts'
+import { compileViews } from '../components/views.ts'
+import { endedRefusal, endedView, isWorthKeeping, KEPT, questionView } from './confirmation.ts'
+import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
+import { type Fault, faultOf, faultView } from './errors.ts'
+import { createFinder, type Finder, type Found, type OtherMethod } from './find.ts'
+import {
+  formToken,
+  homeOf,
+  isFormToken,
+  isOurs,
+  originOf,
+  readCookie,
+  safeHeaders,
+  seal,
+  siteOf,
+  unseal,
+  writeCookie,
+} from './guard.ts'
+import { createLayout, type Frame, type Layout } from './layout.ts'
+import { addressWith, LIST } from './list.ts'
+import { type Page, type PageAnswer, type PageRequest, type PageTeam, redirect, show } from './page.ts'
+import { isFrozen } from './read-only.ts'
+import { teamAround } from './team.ts'
+
+/**
+ * What a form may send, in bytes: where nobody has signed in, and to a page that says nothing else. The properties of a
+ * contact take the most, percent-encoded.
+ */
+const MAX_OPEN_FORM_BYTES = 16 * 1024
+const MAX_FORM_BYTES = 2 * 1024 * 1024
+const NOTICE_SECONDS = 120
+
+type Dashboard = { assets: Assets; finder: Finder; layout: Layout; deps: PageDeps }
+
+/** One request on its way: who asks, and in which team. */
+type Visit = {
+  ctx: Context
+  request: PageRequest
+  person: Person | null
+  /** The team that the page stands in (team.ts): of a page of a team, that of its path where it is the person's. */
+  team: PageTeam | null
+}
+
+const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
+
+const roleRefusal = ({ sees }: PageTeam, needed: Role): Refusal =>
+  new Refusal(
+    'insufficient_scope',
+    reaches(sees, needed)
+      ? 'this team is suspended: until an operator resumes it, its people can look at everything and change nothing'
+      : `this takes the role ${needed}, and yours here is ${sees}`,
+  )
+
+/** Does what may lag on the replica; after a change of the person's own, which left a notice, the primary is read. */
+const reading = (
+  page: Page,
+  { request }: Visit,
+  deps: PageDeps,
+  read: (deps: PageDeps) => Promise<PageAnswer>,
+) =>
+  page.fromReplica && page.method === 'GET' && request.cookies('notice') === undefined
+    ? deps.replica.read(deps.database, (database) => read({ ...deps, database }))
+    : read(deps)
+
+/** Runs a page's handler if the caller may open it. @throws Refusal. */
+async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
+  const { request, person, team } = visit
+  if (page.access === 'open') return page.handle({ ...request, person }, deps)
+  if (!person) {
+    if (isWorthKeeping(request)) return show(endedView(request), 403)
+    const search = new URLSearchParams({ return_to: BASE + addressWith(request, {}) })
+    return redirect(page.method === 'GET' ? `/login?${search}` : '/login')
+  }
+  if (page.access === 'person') return page.handle({ ...request, person, around: team }, deps)
+  if (page.access === 'operator') {
+    if (!person.operator) throw nothingHere()
+    return reading(page, visit, deps, (near) => page.handle({ ...request, person }, near))
+  }
+  if (team?.id !== request.params.team?.toLowerCase() || !team) throw nothingHere()
+  const membership = person.memberships.find(({ team_id }) => team_id === team.id)
+  if (membership) await noteUse({ tx: deps.database, now: request.now }, person, membership)
+  const role = page.method === 'GET' ? team.sees : team.role
+  const frozen = page.method !== 'GET' && isFrozen(team, person)
+  if (frozen || !reaches(role, page.access)) throw roleRefusal(team, page.access)
+  return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
+}
+
+/** How large the form of a visit may be: without a session nobody sends much. */
+const limitOf = (page: Page, { person }: Visit): number =>
+  page.access === 'open' || !person ? MAX_OPEN_FORM_BYTES : (page.takes ?? MAX_FORM_BYTES)
+
+/** What a form sent, once it is proved to come from a page of ours and of this session. @throws Refusal. */
+async function readForm(
+  page: Page,
+  visit: Visit,
+  { secrets }: PageDeps,
+  body: Body,
+): Promise<URLSearchParams> {
+  const { ctx, request, person } = visit
+  const foreign = () =>
+    new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
+  if (!isOurs(ctx, request.home)) throw foreign()
+  const form = await body.form(limitOf(page, visit)).catch((error) => {
+    throw page.access !== 'open' && !person ? endedRefusal(error) : error
+  })
+  if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) {
+    // A form that outlived its session is asked about, with a token of this one.
+    if (!form.has(KEPT)) throw foreign()
+    form.delete('confirmed')
+    form.set('question', 'Send this form now?')
+  }
+  for (const value of form.values()) {
+    if (value.includes('\0')) throw new Refusal('bad_request', 'text must not contain NUL characters')
+  }
+  return form
+}
+
+function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
+  const { ctx, request } = visit
+  const { home } = request
+  if (answer.kind === 'redirect') {
+    for (const cookie of answer.cookies) writeCookie(ctx, home, cookie)
+    if (answer.notice) {
+      const value = seal(dashboard.deps.secrets, answer.notice)
+      writeCookie(ctx, home, { name: 'notice', value, seconds: NOTICE_SECONDS })
+    }
+    // A page that was opened from a list still knows it once something was done there.
+    const list = request.query.get(LIST)
+    const isPath = answer.to.startsWith('/') || answer.to === ''
+    const keeps = list !== null && request.path.startsWith(`${answer.to}/`) && !answer.to.includes('?')
+    ctx.status = 303
+    ctx.set(
+      'Location',
+      isPath ? BASE + answer.to + (keeps ? `?${new URLSearchParams({ [LIST]: list })}` : '') : answer.to,
+    )
+    ctx.body = ''
+  } else if (answer.kind === 'raw') {
+    ctx.status = 200
+    ctx.set(answer.headers)
+    ctx.body = answer.body
+  } else {
+    sendPage(dashboard, visit, answer)
+  }
+}
+
+type Shown = Extract<PageAnswer, { kind: 'show' }>
+
+function sendPage(
+  { deps, layout }: Dashboard,
+  { ctx, request, person, team }: Visit,
+  { view, status }: Shown,
+  notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
+): void {
+  const left = readCookie(ctx, request.home, 'notice')
+  const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, left)
+  if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
+  const csrf = person ? formToken(deps.secrets, person.session_id) : ''
+  const { refused } = notices
+  ctx.status = status
+  ctx.type = 'text/html; charset=utf-8'
+  const asked = request.path === '/find' ? (request.query.get('q') ?? '') : ''
+  const list = request.query.get(LIST)
+  ctx.body = layout(view, { path: request.path, person, team, csrf, notice, refused, asked, list })
+}
+
+/** A filter's fault, shown on the list's page above the filter as it was typed. The list itself is left out. */
+async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {
+  const { request } = visit
+  if (fault.status !== 400 || request.query.size === 0) return false
+  const looked = { ...visit, request: { ...request, query: new URLSearchParams() } }
+  const answer = await answerOf(page, looked, dashboard.deps).catch(() => null)
+  if (answer?.kind !== 'show') return false
+  // What the filter's links lead to would not be filtered.
+  const sections = answer.view.sections.flatMap((section) =>
+    section.kind === 'filter' ? [{ ...section, more: [] }] : [],
+  )
+  if (sections.length === 0) return false
+  const shown = { ...answer, status: fault.status, view: { ...answer.view, sections } }
+  const refused = { action: request.path, form: request.query, words: fault.words }
+  sendPage(dashboard, looked, shown, { notice: { tone: 'bad', text: fault.words }, refused })
+  return true
+}
+
+/** A fault, shown on the page that has the form; false when there is none, or it cannot be shown. */
+async function showOnPage(
+  dashboard: Dashboard,
+  visit: Visit,
+  page: Page | undefined,
+  fault: Fault,
+): Promise<boolean> {
+  if (page?.method === 'GET') return showOnFilter(dashboard, visit, page, fault)
+  const { request, person } = visit
+  const found = person && visit.ctx.method === 'POST' ? dashboard.finder.above(request.path) : null
+  if (!found || fault.status >= 500) return false
+  const looked = { ...visit, request: { ...request, path: found.path, params: found.params } }
+  const answer = await answerOf(found.page, looked, dashboard.deps).catch(() => null)
+  if (answer?.kind !== 'show') return false
+  const notice = { tone: 'bad', text: fault.words } as const
+  const refused = {
+    action: addressWith(request, { [LIST]: undefined }),
+    form: request.form,
+    words: fault.words,
+  }
+  sendPage(dashboard, looked, { ...answer, status: fault.status }, { notice, refused })
+  return true
+}
+
+/** Whose forms count together: a person's own; those of all who have not signed in. */
+const ownerOf = ({ person }: Visit): Owner => ({
+  name: person ? `dashboard:${person.user_id}` : 'dashboard',
+  isProved: person !== null,
+})
+
+async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMethod | null): Promise<void> {
+  const { ctx, request } = visit
+  const { deps } = dashboard
+  try {
+    const session = readCookie(ctx, request.home, 'session')
+    visit.person = session ? await personOfSession(deps.database, session, request.now) : null
+    request.query = readQuery(ctx.querystring)
+    visit.team = visit.person && (await teamAround(visit.person, request, deps))
+    if (found === null) throw nothingHere()
+    if (!('page' in found)) {
+      ctx.set('Allow', found.allowed.join(', '))
+      throw new Refusal('method_not_allowed', `this page takes ${found.allowed.join(', ')} only`)
+    }
+    if ([...request.query].flat().some((text) => text.includes('\0')))
+      throw new Refusal('bad_request', 'the address must not contain NUL characters')
+    await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
+      if (ctx.method === 'POST') request.form = await readForm(found.page, visit, deps, body)
+      const { form } = request
+      // Nobody is asked who has not signed in: no open page destroys anything.
+      const isAsked =
+        visit.person && found.page.access !== 'open' && form.has('question') && !form.has('confirmed')
+      const above = dashboard.finder.above(request.path)
+      const cancel = above ? addressWith({ ...request, path: above.path }, {}) : ''
+      // Only who may do it is asked, in the frame of its team.
+      const handle = async () => show(questionView(request, cancel))
+      send(dashboard, visit, await answerOf(isAsked ? { ...found.page, handle } : found.page, visit, deps))
+    })
+  } catch (error) {
+    const fault = faultOf(error, ctx.state.id, deps.log)
+    const page = found && 'page' in found ? found.page : undefined
+    if (await showOnPage(dashboard, visit, page, fault)) return
+    if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
+    sendPage(dashboard, visit, { kind: 'show', view: faultView(fault), status: fault.status })
+  }
+}
+
+function sendAsset(ctx: Context, { byPath }: Assets, path: string): boolean {
+  const asset = ctx.method === 'GET' ? byPath.get(path) : undefined
+  if (!asset) return false
+  ctx.status = 200
+  ctx.set({ 'Content-Type': asset.type, 'Cache-Control': 'public, max-age=31536000, immutable' })
+  ctx.body = asset.bytes
+  return true
+}
+
+export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: DashboardDeps): Middleware {
+  const assets = readAssets()
+  const layout = createLayout(compileViews(), assets)
+  const app: Dashboard = {
+    assets,
+    layout,
+    finder: createFinder(pages),
+    deps: { ...deps, ...own, primary: own.database },
+  }
+  return async (ctx) => {
+    const path = ctx.path.slice(BASE.length).replace(/\/$/, '')
+    const home = homeOf(ctx, own.publicUrl)
+    ctx.set(safeHeaders(home))
+    if (sendAsset(ctx, assets, path)) return
+    const found = app.finder.page(ctx.method, path)
+    const known = found && 'page' in found ? found : null
+    ctx.state.route = known ? BASE + known.page.path : `${BASE}/…`
+    const request: PageRequest = {
+      path,
+      params: known ? known.params : {},
+      query: new URLSearchParams(),
+      form: new URLSearchParams(),
+      origin: originOf(ctx),
+      userAgent: ctx.get('User-Agent'),
+      home,
+      site: siteOf(ctx, own.publicUrl),
+      cookies: (name) => readCookie(ctx, home, name),
+      now: deps.clock(),
+    }
+    await serve(app, { ctx, request, person: null, team: null }, found)
+  }
+}

@@ -1,0 +1,53 @@
+/** What went wrong, as a page: in the words of a refusal, or with the request's id alone. */
+import { type Code, Refusal } from '../../../db/errors.ts'
+import { isTooSlow } from '../../../db/postgres/pool.ts'
+import type { Log } from '../../../db/process/log.ts'
+import { refusalForError, STATUS } from '../../http/errors.ts'
+import type { View } from '../components/section.ts'
+
+export type Fault = { status: number; title: string; words: string; retry_after?: number | undefined }
+
+const TITLES: Record<number, string> = {
+  400: 'Request refused',
+  403: 'Not allowed',
+  404: 'Page not found',
+  405: 'Not allowed',
+  413: 'Too large',
+  503: 'Try again later',
+}
+
+/** What is said of a fault that is no refusal, by the refusal that the API would answer. */
+const WORDS: Partial<Record<Code, { title: string; words: (requestId: string) => string }>> = {
+  unavailable: {
+    title: 'Try again later',
+    words: () => 'The database does not answer. Try again in a moment.',
+  },
+  internal_error: {
+    title: 'That is our fault',
+    words: (requestId) =>
+      `Something went wrong on our side. The operator of this service finds it in the log by ${requestId}.`,
+  },
+}
+
+/** What to say of anything that was thrown; what is our own fault is logged. */
+export function faultOf(error: unknown, requestId: string, log: Log): Fault {
+  if (isTooSlow(error)) {
+    log.warn({ request_id: requestId, err: error }, 'a page took too long')
+    const words = 'This took too long and was stopped. Narrow the filter, or choose a shorter time.'
+    return { status: 503, title: 'Too much to look through', words }
+  }
+  const { code, message, retry_after } = refusalForError(error, requestId, log)
+  const status = STATUS[code]
+  const own = error instanceof Refusal ? undefined : WORDS[code]
+  if (own) return { status, title: own.title, words: own.words(requestId) }
+  const words = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+  return { status, title: TITLES[status] ?? 'Request refused', words, retry_after }
+}
+
+export const faultView = ({ title, words }: Fault): View => ({
+  title,
+  sections: [
+    { kind: 'text', paragraphs: [words] },
+    { kind: 'actions', links: [{ href: '', label: 'To the dashboard' }] },
+  ],
+})

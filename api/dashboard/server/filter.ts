@@ -1,0 +1,134 @@
+/**
+ * The filter of a list as one value: what it asks for, what an address or a form says of it, and what of it is set.
+ * Promises: its form, its reader and its chips come from the same parts; a value that does not parse is refused, never
+ * ignored: a bulk act on "all that match" must not widen because of a typo. Must not know any list.
+ */
+import type { Field, Link, Section } from '../components/section.ts'
+import { compact } from './builders.ts'
+import { setChips, statusChips, wordChips } from './chips.ts'
+import { dayOf, filled, idParam, optionsWithAny, queryParam, refuseUnknownParams, wordParam } from './list.ts'
+import type { PageRequest } from './page.ts'
+
+/** @param short what it is called where it is set. @param words those that are chosen by chips. */
+type Part<V> = {
+  read: (query: URLSearchParams, name: string) => V | undefined
+  label: string
+  field: Partial<Field>
+  short?: string | undefined
+  words?: readonly string[]
+}
+type More = Partial<Field> & { short?: string }
+
+const part = <V>(read: Part<V>['read'], label: string, { short, ...field }: More): Part<V> => {
+  return { read, label, field, short }
+}
+
+/** Words that somebody types. */
+export const search = (label: string, more: More = {}) => part(queryParam, label, { type: 'search', ...more })
+
+/** One of some words, chosen in a list of them. */
+export const oneOf = <W extends string>(label: string, words: readonly W[], more: More = {}) =>
+  part((query, name) => wordParam(query, name, words), label, {
+    type: 'select',
+    options: optionsWithAny(words),
+    ...more,
+  })
+
+/** One of some words, chosen by a press. */
+export const chips = <W extends string>(words: readonly W[]) => ({
+  ...part((query, name) => wordParam(query, name, words), '', { type: 'hidden' }),
+  words,
+})
+
+/** An existing thing, by its id; without choices it is set by links alone. */
+export const idOf = (label: string, more: More = {}) => part(idParam, label, { type: 'select', ...more })
+
+/** What a field for a day is called: with the zone that days are read in (list.ts). */
+export const dayLabel = (label: string): string => `${label} (UTC)`
+
+const day = (short: string, later: number) =>
+  part((query, name) => dayOf(query, name, later), dayLabel(`${short} day`), { type: 'date', short })
+
+/** From one day to another, which counts whole. */
+export const DAY_RANGE = { from: day('From', 0), to: day('To', 1) }
+
+type Parts = Readonly<Record<string, Part<unknown>>>
+type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }
+
+type Around = {
+  /** What can be chosen, by the part's name: ids with their words. */
+  choices?: Readonly<Record<string, ReadonlyMap<string, string>>>
+  more?: readonly Link[]
+  /** How many there are of each word of the list's chips. */
+  figures?: readonly { status: string; count: number }[]
+}
+
+/** A select without options, and without choices, is no field: links alone set it. */
+function filterFields(
+  parts: Parts,
+  { query }: PageRequest,
+  choices: NonNullable<Around['choices']>,
+): Field[] {
+  const fields = Object.entries(parts).flatMap(([name, { label, field }]): Field[] => {
+    const named = choices[name]
+    if (field.type === 'select' && !field.options && !named) return []
+    const options = [...(named ?? [])].map(([value, words]) => ({ value, label: words }))
+    return [
+      {
+        name,
+        label,
+        type: 'search',
+        ...(named ? { options: [...optionsWithAny([]), ...options] } : {}),
+        ...field,
+      },
+    ]
+  })
+  return filled(fields, query)
+}
+
+/** The parts that are chosen by a press, as chips. */
+const pressed = (parts: Parts, request: PageRequest, set: URLSearchParams, { figures }: Around): Section[] =>
+  Object.entries(parts).flatMap(([name, { words }]): Section[] => {
+    if (!words) return []
+    if (figures) return [statusChips(request, words, figures, set)]
+    return [{ kind: 'chips', chips: wordChips(request, name, words) }]
+  })
+
+/** @param further what is asked for behind a fold; then whatever is set shows as a chip. */
+export function defineFilter<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
+  const parts: Parts = { ...near, ...further }
+  const names = Object.keys(parts)
+  const set = (query: URLSearchParams): URLSearchParams =>
+    new URLSearchParams([...query].filter(([name, value]) => name in parts && value.trim() !== ''))
+
+  const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Section => ({
+    ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
+    fields: filterFields(near, request, choices),
+    further: further && filterFields(further, request, choices),
+    more,
+    reset: set(request.query).size > 0 ? { href: request.path, label: 'Clear' } : null,
+  })
+
+  return {
+    names,
+    /** What is set, as the address has it. */
+    set,
+    /** @throws Refusal bad_request. */
+    read: (query: URLSearchParams) =>
+      Object.fromEntries(names.map((name) => [name, parts[name]?.read(query, name)])) as ReadOf<P & F>,
+    /** Refuses whatever else an address says. @throws Refusal bad_request. */
+    only: (query: URLSearchParams, ...others: string[]): void =>
+      refuseUnknownParams(query, [...names, ...others]),
+    /** Its form, unless presses are all there is to it, and its chips. */
+    shown(request: PageRequest, around: Around = {}): Section[] {
+      const isSet = set(request.query)
+      const said = (name: string, value: string) => around.choices?.[name]?.get(value) ?? value
+      const called = (name: string) => parts[name]?.short ?? parts[name]?.label ?? name
+      return compact([
+        Object.values(parts).some(({ words }) => !words) && formOf(request, around),
+        further && setChips(request, isSet, called, said),
+        pressed(parts, request, isSet, around),
+      ])
+    },
+  }
+}

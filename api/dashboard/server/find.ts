@@ -1,0 +1,65 @@
+/** Finds the page of a path, as the API finds its routes: but a parameter called `team` or `…id` is a UUID. */
+import { match } from 'path-to-regexp'
+import { isUuid } from '../../../db/validation/strings.ts'
+import { allowedMethods, type Params } from '../../http/route.ts'
+import type { Page } from './page.ts'
+
+/** More parts than any page's path has. */
+const MAX_PATH_PARTS = 20
+
+export type Found = { page: Page; params: Params; path: string }
+
+export type OtherMethod = { allowed: readonly string[] }
+
+export type Finder = {
+  /** @param path after /dashboard. @returns where only its method is wrong, which it takes; null if it is unknown. */
+  page(method: string, path: string): Found | OtherMethod | null
+  /**
+   * The page that the forms to this path stand on: the GET page of this path, else the nearest above it. What is a word
+   * in the form's path is no parameter in its page's: `contacts/columns` stands on no contact's page.
+   */
+  above(path: string): Found | null
+}
+
+const isReadable = ([name, value]: [string, string]): boolean =>
+  name === 'team' || name.endsWith('id') ? isUuid(value) : !value.includes('\0')
+
+/** The parameters of a path that fits; null when it does not, or one of them is no percent-encoded UTF-8. */
+function paramsOf(fit: ReturnType<typeof match<Record<string, string>>>, path: string): Params | null {
+  try {
+    const found = fit(path)
+    return found && Object.entries(found.params).every(isReadable) ? found.params : null
+  } catch {
+    return null
+  }
+}
+
+export function createFinder(pages: readonly Page[]): Finder {
+  const fits = pages.map((page) => ({
+    page,
+    methods: allowedMethods(page.method),
+    fit: match<Record<string, string>>(page.path, { sensitive: true, trailing: false }),
+  }))
+  const finder: Finder = {
+    page(method, path) {
+      const fitting = fits.flatMap(({ page, methods, fit }) => {
+        const params = paramsOf(fit, path)
+        return params ? [{ page, methods, params, path }] : []
+      })
+      const found = fitting.find(({ methods }) => methods.includes(method))
+      if (found || fitting.length === 0) return found ?? null
+      return { allowed: [...new Set(fitting.flatMap(({ methods }) => methods))] }
+    },
+    above(path) {
+      if (path.split('/', MAX_PATH_PARTS + 1).length > MAX_PATH_PARTS) return null
+      const sent = finder.page('POST', path)
+      const of = sent && 'page' in sent ? sent.page.path : null
+      for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+        const found = finder.page('GET', at)
+        if (found && 'page' in found && (of === null || of.startsWith(found.page.path))) return found
+      }
+      return null
+    },
+  }
+  return finder
+}

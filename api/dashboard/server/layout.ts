@@ -1,0 +1,124 @@
+/**
+ * A view as a whole HTML page: layout, navigation, notice, and the sections made ready for their partials.
+ * Must not know any page's content.
+ */
+import type { Person } from '../../../db/accounts/members/sign-in.ts'
+import type { Assets } from '../components/assets.ts'
+import { ICONS } from '../components/icons.ts'
+import type { Section, View } from '../components/section.ts'
+import { cellReady, tableReady, withBreaks } from '../components/table.ts'
+import type { Render } from '../components/views.ts'
+import { formReady, type Refused, wordsOn } from './form.ts'
+import { navigation, places } from './nav.ts'
+import type { Notice, PageTeam } from './page.ts'
+import { isFrozen, withoutForms } from './read-only.ts'
+
+export type Frame = {
+  /** After /dashboard. */
+  path: string
+  person: Person | null
+  team: PageTeam | null
+  csrf: string
+  notice: Notice | null
+  /** A form that was refused: it is shown again with what was typed. */
+  refused: Refused | null
+  /** What was searched for, in the field of every page. */
+  asked?: string
+  /** The filter of the list that the page was opened from. */
+  list?: string | null
+}
+
+const SIGNS = { '+': 'add', '-': 'del', ' ': 'same', '…': 'calm' } as const
+
+type FormSection = Extract<Section, { kind: 'form' }>
+
+const isForm = (section: Section): section is FormSection => section.kind === 'form'
+
+/** Whether one of the buttons beside the title is what the page is mostly for. */
+const hasMain = ({ forms = [], links = [] }: NonNullable<View['actions']>): boolean =>
+  forms.some(({ tone }) => tone === undefined) || links.some(({ main }) => main)
+
+/** Whether it has fields whose faults are said on top, too. */
+const isFilled = (section: Section): section is Extract<Section, { kind: 'form' | 'filter' }> =>
+  section.kind === 'form' || section.kind === 'filter'
+
+/** Whether a button beside the title opens it. */
+const isOpened = (section: Section): section is FormSection => isForm(section) && section.folded === true
+
+/** A section with what its partial cannot work out for itself. */
+function prepared(section: Section, index: number, frame: Frame): object {
+  if (section.kind === 'form') return formReady(section, index * 100, frame)
+  if (section.kind === 'filter') return formReady({ ...section, tone: 'quiet' }, index * 100, frame)
+  if (section.kind === 'actions') {
+    const forms = section.forms?.map((form, at) => formReady(form, index * 100 + at, frame))
+    return { ...section, forms }
+  }
+  if (section.kind === 'tiles') {
+    const tiles = section.tiles.map(({ filled: percent, ...tile }) => ({
+      ...tile,
+      meter: percent === undefined ? null : { filled: percent },
+    }))
+    return { ...section, tiles }
+  }
+  if (section.kind === 'table') return tableReady(section)
+  if (section.kind === 'facts') {
+    const facts = section.facts.map(({ label, cell }) => ({ label, cell: cellReady(cell, label) }))
+    return { ...section, facts }
+  }
+  if (section.kind === 'timeline') {
+    return { ...section, moments: section.moments.map((moment) => ({ ...moment, at: cellReady(moment.at) })) }
+  }
+  if (section.kind === 'difference') {
+    return { ...section, lines: section.lines.map((line) => ({ ...line, name: SIGNS[line.sign] })) }
+  }
+  return section
+}
+
+const isLive = (section: Section): boolean => 'live' in section && section.live === true
+
+export type Layout = (view: View, frame: Frame) => string
+
+export const createLayout =
+  (render: Render, { paths }: Assets): Layout =>
+  (whole, frame) => {
+    const { path, person, team, csrf, notice, refused } = frame
+    const view = team && person && isFrozen(team, person) ? withoutForms(whole, refused) : whole
+    const inside = person !== null && !view.narrow
+    const { sections, aside = [], below = [] } = view
+    const all = [...sections, ...aside, ...below]
+    const ready = new Map(all.map((section, index) => [section, prepared(section, index, frame)]))
+    const drawn = (some: readonly Section[]) =>
+      some.flatMap((section) => (isOpened(section) ? [] : [ready.get(section)]))
+    const acts = all.flatMap((section, index) => (isOpened(section) ? [{ section, index }] : []))
+    return render({
+      ...view,
+      heading: withBreaks(view.title),
+      lead: view.lead && withBreaks(view.lead),
+      icons: ICONS,
+      css: paths['dashboard.css'],
+      js: paths['dashboard.js'],
+      person: person?.email,
+      place: team?.name ?? (inside ? 'Operator' : ''),
+      inside,
+      places: inside ? places(person, team) : [],
+      nav: inside ? navigation(path, person, team) : null,
+      asked: frame.asked,
+      teamId: team?.id,
+      account: team ? `/account?team=${team.id}` : '/account',
+      csrf,
+      notice: notice && refused ? { ...notice, text: wordsOn(all.filter(isFilled), refused) } : notice,
+      alarming: notice?.tone === 'bad',
+      suspended: team?.suspended,
+      test: team?.test,
+      live: all.some(isLive),
+      actions: view.actions && prepared({ kind: 'actions', ...view.actions }, all.length, frame),
+      acts: acts.map(({ section, index }, place) => ({
+        ...formReady(section, index * 100, frame),
+        opener: section.title ?? section.submit,
+        look: place === 0 && !(view.actions && hasMain(view.actions)) ? '' : 'quiet',
+      })),
+      sections: drawn(sections),
+      aside: aside.length === 0 ? null : drawn(aside),
+      below: drawn(below),
+    })
+  }

@@ -1,0 +1,98 @@
+/** Where one can go: the pages of a team, those of the operator, and from team to team. */
+
+import { type Role, reaches } from '../../../db/accounts/members/roles.ts'
+import type { Person } from '../../../db/accounts/members/sign-in.ts'
+import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
+import { ICONS, type Icon } from '../components/icons.ts'
+import { type PageTeam, teamPath } from './page.ts'
+
+type Entry = { label: string; href: string; current: boolean; icon?: string }
+type Place = readonly [path: string, label: string, icon: Icon, role?: Role]
+
+/** A team's pages in groups: path under the team, label, picture, and who sees it if not everybody. */
+const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
+  { label: '', places: [['', 'Overview', 'home']] },
+  {
+    label: 'Messages',
+    places: [
+      ...CHANNEL_FACTS.map(({ name, path, quota }): Place => {
+        return [path, quota.title, name === 'email' ? 'mail' : 'chat']
+      }),
+      ['broadcasts', 'Broadcasts', 'megaphone'],
+    ],
+  },
+  {
+    label: 'Audience',
+    places: [
+      ['contacts', 'Contacts', 'people'],
+      ['suppressions', 'Suppressions', 'ban'],
+      ['topics', 'Topics', 'tag'],
+    ],
+  },
+  {
+    label: 'Content',
+    places: [
+      ['templates', 'Templates', 'file'],
+      ['whatsapp-templates', 'WhatsApp templates', 'file'],
+    ],
+  },
+  {
+    label: 'Setup',
+    places: [
+      ['domains', 'Domains', 'globe'],
+      ['keys', 'API keys', 'key'],
+      ['webhooks', 'Webhooks', 'webhook'],
+      ['people', 'People', 'person'],
+      ['integration', 'Integration', 'code'],
+      ['background-jobs', 'Background jobs', 'clock', 'editor'],
+      ['audit', 'Audit', 'shield', 'owner'],
+    ],
+  },
+]
+
+/** The operator's pages: path after /operator. */
+const OPERATOR_PAGES: readonly Place[] = [
+  ['', 'Overview', 'home'],
+  ['health', 'Health', 'pulse'],
+  ['queues', 'Queues', 'layers'],
+  ['senders', 'Senders', 'send'],
+  ['reports', 'Reports', 'inbox'],
+  ['teams', 'Teams', 'people'],
+  ['background-jobs', 'Background jobs', 'clock'],
+  ['plans', 'Plans', 'plan'],
+  ['audit', 'Audit', 'shield'],
+]
+
+/** The links of a group whose paths begin with `home`, as one sees them who may see as much as this role. */
+const linksOf = (path: string, home: string, pages: readonly Place[], sees: Role): Entry[] =>
+  pages
+    .filter(([, , , role = 'viewer']) => reaches(sees, role))
+    .map(([rest, label, icon]) => {
+      const href = rest === '' ? home : `${home}/${rest}`
+      const current = path === href || (rest !== '' && path.startsWith(`${href}/`))
+      return { label, href, current, icon: ICONS[icon] }
+    })
+
+/** @param path of the page that is shown, after /dashboard. */
+export function navigation(path: string, person: Person | null, team: PageTeam | null) {
+  const ofTeam = team
+    ? TEAM_PAGES.map(({ label, places: pages }) => {
+        return { label, links: linksOf(path, teamPath(team), pages, team.sees) }
+      })
+    : []
+  const ofOperator = person?.operator
+    ? [{ label: 'Operator', links: linksOf(path, '/operator', OPERATOR_PAGES, 'owner') }]
+    : []
+  return [...ofTeam, ...ofOperator].filter(({ links }) => links.length > 0)
+}
+
+/** The teams that one can change to, when there is more than one place to be. */
+export function places({ memberships, operator }: Person, team: PageTeam | null): Entry[] {
+  const teams = memberships.map(({ team_id: id, name }) => ({
+    label: name,
+    href: teamPath({ id }),
+    current: id === team?.id,
+  }))
+  const all = operator ? [{ label: 'Operator', href: '/operator', current: false }] : []
+  return [...teams, ...all]
+}

@@ -1,0 +1,60 @@
+/**
+ * Which team a page stands in, and what the person who asks may do there. Promises: a team that is not theirs is
+ * nobody's, whether there is one or not. Must not decide who may open a page: that is dispatch.ts.
+ */
+import type { Membership, Person } from '../../../db/accounts/members/sign-in.ts'
+import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
+import { isUuid } from '../../../db/validation/strings.ts'
+import type { PageDeps } from './deps.ts'
+import type { PageRequest, PageTeam } from './page.ts'
+import { isFrozen } from './read-only.ts'
+
+const OF_TEAM = /^\/teams\/([^/]+)/
+const OF_OPERATOR = /^\/operator(\/|$)/
+
+function asMember(membership: Membership, person: Person): PageTeam {
+  const { team_id: id, name, suspended, test } = membership
+  const sees = person.operator ? 'owner' : membership.role
+  const role = isFrozen(membership, person) ? 'viewer' : sees
+  return { id, name, role, sees, member: true, suspended, test }
+}
+
+/** A team as this person may use it; null when it is none of theirs. */
+async function teamFor(
+  person: Person,
+  id: string,
+  { database }: Pick<PageDeps, 'database'>,
+): Promise<PageTeam | null> {
+  const membership = person.memberships.find(({ team_id }) => team_id === id)
+  if (membership) return asMember(membership, person)
+  const team = person.operator ? await teamById(database, id) : null
+  const suspended = team?.suspended_at != null
+  return (
+    team && { id, name: team.name, role: 'owner', sees: 'owner', member: false, suspended, test: team.test }
+  )
+}
+
+/** The member's team that the session was used in last; the first of them before it was used at all. */
+function latest(person: Person): PageTeam | null {
+  const [first, ...others] = person.memberships
+  if (!first) return null
+  const used = ({ seen_at }: Membership): number => (seen_at === null ? 0 : Date.parse(seen_at))
+  return asMember(
+    others.reduce((last, other) => (used(other) > used(last) ? other : last), first),
+    person,
+  )
+}
+
+/**
+ * The team that a page stands in: the one of its path; on a page of the person's own the one that `?team=` names, which
+ * links between them carry on, else the one used last. The operator's pages stand in none.
+ */
+export async function teamAround(
+  person: Person,
+  { path, params, query }: Pick<PageRequest, 'path' | 'params' | 'query'>,
+  deps: Pick<PageDeps, 'database'>,
+): Promise<PageTeam | null> {
+  if (person.operator && OF_OPERATOR.test(path)) return null
+  const id = (params.team ?? OF_TEAM.exec(path)?.[1] ?? query.get('team') ?? '').toLowerCase()
+  return (isUuid(id) ? await teamFor(person, id, deps) : null) ?? latest(person)
+}

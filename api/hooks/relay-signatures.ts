@@ -1,0 +1,122 @@
+/**
+ * How each hosted relay proves that a post is its own, and which events the post brings.
+ * Promises: what is forged, too old or broken is refused alike; secrets are compared in
+ * constant time; a body is read only once its headers may be genuine. Must not look into an event.
+ */
+import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Refusal } from '../../db/errors.ts'
+import { isObject } from '../../db/validation/fields.ts'
+import type { Relay } from '../../db/validation/relays.ts'
+import { jsonOf, utf8Text } from '../../db/validation/strings.ts'
+import { sameSecret } from '../http/auth.ts'
+
+/** A post whose body has not been read yet. */
+type RelayPost = { headers: IncomingHttpHeaders; bytes(limit: number): Promise<Buffer>; now: Date }
+
+/** The events of a post, each as JSON. @throws Refusal unauthorized */
+export type RelayProof = (post: RelayPost) => Promise<readonly string[]>
+
+/** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
+const MAX_UNPROVED_BYTES = 1024 * 1024
+/** Other relays post at most a few hundred kilobytes of events at once. */
+const MAX_POST_BYTES = 3 * 1024 * 1024
+/** How old a signed post may be. */
+const MAX_AGE_MS = 86_400_000
+
+const notGenuine = () => new Refusal('unauthorized', 'this hook takes posts of its own relay only')
+
+/** Undefined for what is no JSON: that has no events. */
+const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')
+
+/** No relay nests as deep. Said here, since how deep Node's parser goes changes with its version. */
+const MAX_NESTING = 32
+
+/** Whether it has containers on more levels than these. */
+const isDeeperThan = (levels: number, value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)))
+
+/** @throws Refusal unauthorized for what is neither an event nor a list; one nested too deeply is none. */
+function eventsIn(value: unknown): string[] {
+  if (!Array.isArray(value) && !isObject(value)) throw notGenuine()
+  const events = Array.isArray(value) ? value : [value]
+  if (isDeeperThan(1 + MAX_NESTING, events)) throw notGenuine()
+  return events.map((event) => JSON.stringify(event))
+}
+
+/** @throws Refusal unauthorized unless it is a time in seconds, within a day. */
+function assertRecent(seconds: string, now: Date): void {
+  const at = /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : Number.NaN
+  if (!(now.getTime() - at <= MAX_AGE_MS)) throw notGenuine()
+}
+
+const byMailgun =
+  (secret: string): RelayProof =>
+  async ({ bytes, now }) => {
+    const body = parsed(await bytes(MAX_UNPROVED_BYTES))
+    const signed = isObject(body) ? body.signature : undefined
+    if (!isObject(body) || !isObject(signed) || !isObject(body['event-data'])) throw notGenuine()
+    const { timestamp, token, signature } = signed
+    if (typeof timestamp !== 'string' && typeof timestamp !== 'number') throw notGenuine()
+    if (typeof token !== 'string' || typeof signature !== 'string') throw notGenuine()
+    if (!/^[0-9a-f]{64}$/i.test(signature)) throw notGenuine()
+    const expected = createHmac('sha256', secret).update(`${timestamp}${token}`).digest()
+    if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) throw notGenuine()
+    assertRecent(String(timestamp), now)
+    return eventsIn(body['event-data'])
+  }
+
+const HEADER = 'x-twilio-email-event-webhook'
+
+const bySendgrid = (secret: string): RelayProof => {
+  const key = publicKeyOf(secret)
+  return async ({ headers, bytes, now }) => {
+    const [signature, timestamp] = [headers[`${HEADER}-signature`], headers[`${HEADER}-timestamp`]]
+    if (key === null || typeof signature !== 'string' || typeof timestamp !== 'string') throw notGenuine()
+    assertRecent(timestamp, now)
+    const body = await bytes(MAX_POST_BYTES)
+    const signed = Buffer.concat([Buffer.from(timestamp), body])
+    if (!verify('sha256', signed, key, Buffer.from(signature, 'base64'))) throw notGenuine()
+    return eventsIn(parsed(body))
+  }
+}
+
+/** The P-256 key in base64 of its DER; null when it is none. */
+export function publicKeyOf(base64: string): KeyObject | null {
+  try {
+    const key = createPublicKey({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' })
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : null
+  } catch {
+    return null
+  }
+}
+
+/** The bearer token, or the password of any user. */
+function credentialIn(authorization = ''): string | null {
+  const [, scheme = '', value = ''] = /^(Bearer|Basic) +(\S+) *$/i.exec(authorization) ?? []
+  if (scheme.toLowerCase() !== 'basic') return value === '' ? null : value
+  const pair = Buffer.from(value, 'base64').toString('utf8')
+  const colon = pair.indexOf(':')
+  return colon < 0 ? null : pair.slice(colon + 1)
+}
+
+const bySecret =
+  (secret: string): RelayProof =>
+  async ({ headers, bytes }) => {
+    const given = credentialIn(headers.authorization)
+    if (given === null || !sameSecret(given, secret)) throw notGenuine()
+    return eventsIn(parsed(await bytes(MAX_POST_BYTES)))
+  }
+
+export const RELAY_PROOFS: Record<Relay, (secret: string) => RelayProof> = {
+  mailgun: byMailgun,
+  sendgrid: bySendgrid,
+  postmark: bySecret,
+  brevo: bySecret,
+}
+
+export const provesNothing: RelayProof = async () => {
+  throw notGenuine()
+}

@@ -1,0 +1,158 @@
+/**
+ * The people of a team: who is one, with which role.
+ * Promises: nobody can take a team's last owner away; an ended membership ends that team's pages at once, and nothing
+ * elsewhere; a link that somebody else sees opens one team alone; no answer reveals whether a person is known
+ * elsewhere; every change leaves an audit line.
+ */
+import { Refusal } from '../../errors.ts'
+import type { At } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
+import { parseAddress } from '../../validation/address.ts'
+import { type By, record } from '../audit/record.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import {
+  belongs,
+  deleteMembership,
+  insertMembership,
+  lockMember,
+  type MemberRow,
+  membersOfTeam,
+  type PersonRow,
+  personByIdentity,
+  updateRole,
+  upsertPerson,
+} from './people.sql.ts'
+import type { Role } from './roles.ts'
+import { deleteSessionMemberships } from './sessions.sql.ts'
+import { INVITATION_LENGTH_MS, makeLink } from './sign-in.ts'
+
+/** @throws Refusal bad_request. */
+function addressOf(email: string) {
+  const parsed = parseAddress(email)
+  if (parsed) return parsed
+  throw new Refusal('bad_request', `${JSON.stringify(email)} is not an email address`)
+}
+
+/** @throws Refusal bad_request when that would leave the team without an owner. */
+async function keepAnOwner({ tx }: At, teamId: string, member: MemberRow): Promise<void> {
+  if (member.role !== 'owner') return
+  const owners = (await membersOfTeam(tx, teamId)).filter(({ role }) => role === 'owner')
+  if (owners.length > 1) return
+  throw new Refusal('bad_request', `${member.email} is the team's last owner: make somebody else one first`)
+}
+
+type Wish = { email: string; role: Role }
+type Member = { user_id: string; email: string; role: Role }
+
+/** Gives a member another role. @throws Refusal bad_request for the last owner. */
+async function changeRole(by: By, teamId: string, member: MemberRow, role: Role): Promise<Member> {
+  if (role !== 'owner') await keepAnOwner(by, teamId, member)
+  const { user_id, email } = member
+  await updateRole(by.tx, teamId, user_id, role)
+  const detail = `${member.role} → ${role}`
+  await record(by, { team_id: teamId, action: 'member.add', subject: email, detail })
+  return { user_id, email, role }
+}
+
+/** Makes somebody a member. @throws Refusal bad_request for one who is a member already, not_found for the team. */
+async function makeMember(by: By, teamId: string, { email, role }: Wish): Promise<Member> {
+  const { tx, now } = by
+  const { address, identity } = addressOf(email)
+  await teamOrRefusal(tx, teamId)
+  const person = await upsertPerson(tx, { id: idNow(), email: address, identity, operator: false }, now)
+  const member = { user_id: person.id, email: address, role }
+  if (!(await insertMembership(tx, teamId, member))) {
+    throw new Refusal('bad_request', `${address} is a member already: change the role on their own page`)
+  }
+  await record(by, { team_id: teamId, action: 'member.add', subject: address, detail: role })
+  return member
+}
+
+/** Makes somebody a member, or gives a member another role. @throws Refusal bad_request, not_found for the team. */
+export async function addMember(by: By, teamId: string, wish: Wish): Promise<Member> {
+  const member = await lockMember(by.tx, teamId, addressOf(wish.email).identity)
+  return member ? changeRole(by, teamId, member, wish.role) : makeMember(by, teamId, wish)
+}
+
+/** The member with this address, locked. @throws Refusal not_found. */
+async function memberOrRefusal({ tx }: At, teamId: string, email: string): Promise<MemberRow> {
+  const { identity } = addressOf(email)
+  await teamOrRefusal(tx, teamId)
+  const member = await lockMember(tx, teamId, identity)
+  if (member) return member
+  throw new Refusal('not_found', `the team has no member ${email}`)
+}
+
+/** Gives a member another role, and makes nobody one. @throws Refusal not_found, or bad_request for the last owner. */
+export const setRole = async (by: By, teamId: string, { email, role }: Wish): Promise<Member> =>
+  changeRole(by, teamId, await memberOrRefusal(by, teamId, email), role)
+
+/** Ends a membership. @throws Refusal not_found, or bad_request for the last owner. */
+export async function removeMember(by: By, teamId: string, email: string): Promise<MemberRow> {
+  const member = await memberOrRefusal(by, teamId, email)
+  await keepAnOwner(by, teamId, member)
+  await deleteSessionMemberships(by.tx, teamId, member.user_id)
+  await deleteMembership(by.tx, teamId, member.user_id, by.now)
+  await record(by, { team_id: teamId, action: 'member.remove', subject: member.email, detail: member.role })
+  return member
+}
+
+type Login = {
+  email: string
+  /** With it, the person is made a member, with `role` (viewer if none is said). */
+  team: string | null
+  role: Role | null
+  operator: boolean
+}
+
+/** The person who may sign in, after the call's changes. @throws Refusal when nobody here has this address. */
+async function personToLogIn(by: By, { email, team, role, operator }: Login): Promise<PersonRow> {
+  const { address, identity } = addressOf(email)
+  if (role !== null && team === null) throw new Refusal('bad_request', 'a role needs a team')
+  const known = await personByIdentity(by.tx, identity)
+  if (team === null && !operator && !(known && (await belongs(by.tx, known)))) {
+    throw new Refusal('not_found', `nobody here is ${email}: name a team, or make them an operator`)
+  }
+  const person = await upsertPerson(
+    by.tx,
+    { id: known?.id ?? idNow(), email: address, identity, operator },
+    by.now,
+  )
+  if (operator && !known?.operator) {
+    await record(by, { team_id: null, action: 'operator.add', subject: person.email })
+  }
+  const member = team === null ? null : await lockMember(by.tx, team, identity)
+  const wanted = role ?? member?.role ?? 'viewer'
+  if (team !== null && member?.role !== wanted) await addMember(by, team, { email, role: wanted })
+  return person
+}
+
+/**
+ * A one-time link for somebody, who is made a member or an operator on the way. One that is made for a team opens that
+ * team alone, unless it is an operator's. @throws Refusal.
+ */
+export async function linkFor(by: By, login: Login): Promise<{ secret: string; expires_at: string }> {
+  const person = await personToLogIn(by, login)
+  const link = await makeLink(by, person.id, login.operator ? null : login.team)
+  await record(by, { team_id: login.team, action: 'login.link', subject: person.email })
+  return link
+}
+
+/** A link for a member, seen by an owner: it opens this team alone. */
+export async function memberLink(by: By, teamId: string, { user_id, email }: Member, length?: number) {
+  const { secret } = await makeLink(by, user_id, teamId, length)
+  await record(by, { team_id: teamId, action: 'login.link', subject: email })
+  return secret
+}
+
+/** Makes somebody a member for an owner, with an invitation to hand on. @throws Refusal bad_request for a member. */
+export async function invite(by: By, teamId: string, wish: Wish): Promise<{ email: string; secret: string }> {
+  const member = await makeMember(by, teamId, wish)
+  return { email: member.email, secret: await memberLink(by, teamId, member, INVITATION_LENGTH_MS) }
+}
+
+/** Signs a member out of this team, in every browser; their sessions elsewhere stay. */
+export async function signMemberOut(by: By, teamId: string, { user_id, email }: Member): Promise<void> {
+  await deleteSessionMemberships(by.tx, teamId, user_id)
+  await record(by, { team_id: teamId, action: 'member.end_sessions', subject: email })
+}

@@ -1,0 +1,50 @@
+/** The one statement that stores events of messages, for every channel. */
+import { createHash } from 'node:crypto'
+import { sql } from 'slonik'
+import { boolean, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
+import type { Deliverable, DeliveryRef } from '../channel.sql.ts'
+import { hasListeners } from './subscribers.sql.ts'
+
+/** One thing that happened to a message, or to one recipient of it. */
+export type MessageEvent = DeliveryRef & {
+  /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */
+  event_key: string
+  kind: string
+  occurred_at: Date
+  /** The provider's words, storable, or ours. */
+  detail: string
+  /** These four where the channel's events have them. */
+  recipient?: string | null | undefined
+  contact_id?: string | null | undefined
+  effect?: string | null | undefined
+  /** The provider's fault code. */
+  code?: string | null | undefined
+}
+
+/** 16 bytes of SHA-256, in hexadecimal: what an event's key is stored as. */
+export const digest16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+const storedRow = row({ team_id: string(), id: string(), digest: string(), has_listeners: boolean() })
+
+const EVENT = {
+  ...{ team_id: 'uuid', id: 'uuid', event_key: 'text', kind: 'text' },
+  ...{ occurred_at: 'timestamptz', detail: 'text' },
+}
+
+/** Stores events. @returns those that were not stored before, each by its digest, and whether anybody listens. */
+export async function insertEvents(
+  tx: Tx,
+  { name, events: table, message, further }: Deliverable,
+  events: readonly MessageEvent[],
+) {
+  const items = events.map((event) => ({ ...event, event_key: digest16(event.event_key) }))
+  return tx.any(sql.prepared(`insert_events_${name}`, storedRow)`
+    insert into ${table} as stored (team_id, ${message}, event_key, kind, occurred_at, detail${further.columns})
+    select team_id, id, decode(event_key, 'hex'), kind, occurred_at, detail${further.columns}
+    from ${rowsOf('e', { ...EVENT, ...further.types }, items)}
+    on conflict do nothing
+    returning team_id, ${message} as id, encode(event_key, 'hex') as digest,
+      ${hasListeners(sql.fragment`stored.team_id`)} as has_listeners`)
+}

@@ -1,0 +1,39 @@
+/** The types of webhooks, and which of them something that happened is. Pure. */
+import type { Facts } from '../facts.ts'
+import { CHANNEL_FACTS, type ChannelFacts } from '../list.ts'
+import type { Happening } from './domain-event.ts'
+
+type TypeOf<F extends ChannelFacts> = F extends ChannelFacts ? `${F['name']}.${F['webhooks'][number]}` : never
+
+/** The types of events that a team's server can get. `webhook.test` besides, which is sent to any. */
+export const WEBHOOK_TYPES = [
+  ...CHANNEL_FACTS.flatMap(({ name, webhooks }) =>
+    webhooks.map((what) => `${name}.${what}` as TypeOf<ChannelFacts>),
+  ),
+  'contact.unsubscribed',
+  'contact.resubscribed',
+  'contact.suppressed',
+  'contact.released',
+  'contact.topics_left',
+  'broadcast.started',
+  'broadcast.paused',
+  'broadcast.sent',
+  'broadcast.cancelled',
+  'domain.failing',
+] as const
+export type WebhookType = (typeof WEBHOOK_TYPES)[number]
+
+export const ALL_TYPES = '*'
+export const TEST_TYPE = 'webhook.test'
+
+const factsOf = (subject: string): Facts | undefined => CHANNEL_FACTS.find(({ name }) => name === subject)
+
+/** The type of something that happened; null for what no webhook reports. */
+export function webhookTypeOf({ subject, kind }: Happening): WebhookType | null {
+  const name = `${subject}.${factsOf(subject)?.webhook_names[kind] ?? kind}`
+  return WEBHOOK_TYPES.find((type) => type === name) ?? null
+}
+
+/** The rung of what happened: a receiver keeps the highest, in whatever order they arrive. */
+export const rankOf = ({ subject, kind }: { subject: string; kind: string }): number =>
+  Math.max(0, factsOf(subject)?.ladder.indexOf(kind) ?? 0)

@@ -1,0 +1,206 @@
+/**
+ * The consumer behind webhooks: makes a message, with its body and its job, for each thing that happened and each
+ * endpoint that gets it.
+ * Promises: body and job are stored in the transaction that made it true; for an endpoint that was disabled a few days
+ * ago the body alone, as failed, to be sent again once it is enabled; an email's delay is sent once; internal mail
+ * never. Set-based: a few statements for one event or a thousand. Must not send anything.
+ */
+import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
+import { wakeOnCommit } from '../../queue/wake.ts'
+import { parseMailbox } from '../../validation/address.ts'
+import { type Addressed, addressees } from '../../validation/addressees.ts'
+import type { Happening } from './domain-event.ts'
+import { rankOf, TEST_TYPE, type WebhookType, webhookTypeOf } from './webhook-types.ts'
+import {
+  contactFacts,
+  emailFacts,
+  endpointsToNotify,
+  insertWebhooks,
+  type NewWebhook,
+  wants,
+} from './webhooks.sql.ts'
+import { whatsappFacts } from './whatsapp-webhooks.sql.ts'
+
+/** How many characters of somebody's words a webhook repeats. */
+const LONGEST_DETAIL = 1_000
+
+/** What a webhook says: made once for each thing that happened, for all endpoints. */
+type Draft = {
+  team_id: string
+  event_id: string
+  type: string
+  subject_id: string | null
+  /** That an email or a broadcast comes from, or that it is about. */
+  domain: string | null
+  body: string
+}
+
+type Typed = { happening: Happening; type: WebhookType }
+
+const bodyOf = (type: string, at: Date, data: object): string =>
+  JSON.stringify({ type, timestamp: at.toISOString(), data })
+
+const domainOf = (from: string): string | null => parseMailbox(from)?.domain ?? null
+
+const detailOf = ({ detail }: Happening): string => [...detail].slice(0, LONGEST_DETAIL).join('')
+
+const draftOf = ({ happening, type }: Typed, domain: string | null, data: object): Draft => ({
+  team_id: happening.team_id,
+  event_id: idNow(),
+  type,
+  subject_id: happening.id,
+  domain,
+  body: bodyOf(type, happening.occurred_at, data),
+})
+
+/** A message of each to the endpoints that want it. */
+async function store(
+  tx: Tx,
+  drafts: readonly Draft[],
+  endpoints: Awaited<ReturnType<typeof endpointsToNotify>>,
+) {
+  const messages = drafts.flatMap(({ domain, ...each }) =>
+    endpoints
+      .filter((one) => one.team_id === each.team_id && wants(one.types, each.type))
+      .filter((one) => one.domain === null || one.domain === domain)
+      .map(({ id, enabled }): NewWebhook => ({ ...each, id: idNow(), endpoint_id: id, enabled })),
+  )
+  await storeWebhooks(tx, messages)
+}
+
+/** Stores messages, those to be sent with their jobs. */
+async function storeWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
+  if (messages.length === 0) return
+  await insertWebhooks(tx, messages)
+  if (messages.some(({ enabled }) => enabled)) await wakeOnCommit(tx, 'deliver-webhook')
+}
+
+/** Whom an email goes to; cc and bcc only where they were given. */
+function addressedTo(row: Addressed) {
+  const { to, cc, bcc } = addressees(row)
+  return { to, ...(cc.length > 0 ? { cc } : {}), ...(bcc.length > 0 ? { bcc } : {}) }
+}
+
+async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  const rows = new Map((await emailFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
+  const delays = Map.groupBy(
+    typed.filter(({ type }) => type === 'email.delivery_delayed'),
+    ({ happening }) => happening.id,
+  )
+  return typed.flatMap((each) => {
+    const { happening, type } = each
+    const row = rows.get(happening.id ?? '')
+    if (!row) return []
+    const fresh = delays.get(row.id) ?? []
+    // Earlier ones are on record already: then the delay was sent before.
+    if (type === 'email.delivery_delayed' && (fresh[0] !== each || row.delays > fresh.length)) return []
+    const { from_address: from, subject, tags, template_id, idempotency_key, broadcast_id } = row
+    const recipient = 'recipient' in happening ? happening.recipient : null
+    const about = { from, ...addressedTo(row), recipient, subject, tags, template_id, idempotency_key }
+    const data = { email_id: row.id, broadcast_id, ...about }
+    return [draftOf(each, domainOf(from), { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
+  })
+}
+
+/** Drafts about subjects that are still there. @param say what is said of one that is. */
+async function draftsAbout<R extends { id: string }>(
+  typed: readonly Typed[],
+  facts: Promise<readonly R[]>,
+  say: (row: R, happening: Happening) => object,
+): Promise<Draft[]> {
+  const rows = new Map((await facts).map((row) => [row.id, row]))
+  return typed.flatMap((each) => {
+    const { happening } = each
+    const row = rows.get(happening.id ?? '')
+    return row ? [draftOf(each, null, { ...say(row, happening), detail: detailOf(happening) })] : []
+  })
+}
+
+const whatsappOf = (tx: Tx, typed: readonly Typed[]) =>
+  draftsAbout(typed, whatsappFacts(tx, refsOf(typed)), ({ id, recipient, ...row }, happening) => ({
+    ...{ message_id: id, to: recipient, recipient, ...row, rank: rankOf(happening) },
+  }))
+
+/** A change of a contact, or of the suppression of an address that is none. */
+async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  const rows = new Map((await contactFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
+  return typed.flatMap((each) => {
+    const { happening } = each
+    if (happening.subject !== 'contact') return []
+    const { id, about, topic_ids } = happening
+    const row = id === null ? { id, email: about?.email, status: null, suppression: null } : rows.get(id)
+    if (!row) return []
+    const { id: contact_id, ...facts } = row
+    const data = { contact_id, ...facts, topic_ids, ...about, detail: detailOf(happening) }
+    return [draftOf(each, null, data)]
+  })
+}
+
+/** Each subject once, in order. */
+const refsOf = (typed: readonly Typed[]) => [
+  ...new Map(
+    typed.flatMap(({ happening: { team_id, id } }) => (id === null ? [] : [[id, { team_id, id }] as const])),
+  ).values(),
+]
+
+async function broadcastsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  return typed.flatMap(({ happening, type }) => {
+    if (happening.subject !== 'broadcast') return []
+    const { id: broadcast_id, about } = happening
+    const data = { broadcast_id, ...about, detail: detailOf(happening) }
+    return [draftOf({ happening, type }, domainOf(about.from), data)]
+  })
+}
+
+async function domainsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  return typed.flatMap(({ happening, type }) => {
+    if (happening.subject !== 'domain') return []
+    const { id: domain_id, about } = happening
+    const data = { domain_id, ...about, detail: detailOf(happening) }
+    return [draftOf({ happening, type }, about.name, data)]
+  })
+}
+
+/** What webhooks say of things that happened to subjects of one kind. */
+type Drafter = (tx: Tx, typed: readonly Typed[]) => Promise<Draft[]>
+
+const DRAFTERS = {
+  email: emailsOf,
+  whatsapp: whatsappOf,
+  contact: contactsOf,
+  broadcast: broadcastsOf,
+  domain: domainsOf,
+} as const satisfies Record<Exclude<Happening['subject'], 'webhook'>, Drafter>
+
+/** Makes messages of what happened (consumers.sql.ts, Consumer). */
+export async function notifyEndpoints(tx: Tx, happenings: readonly Happening[]): Promise<void> {
+  const typed = happenings.flatMap((happening) => {
+    const type = webhookTypeOf(happening)
+    return type === null ? [] : [{ happening, type }]
+  })
+  if (typed.length === 0) return
+  const endpoints = await endpointsToNotify(tx, [...new Set(typed.map(({ happening }) => happening.team_id))])
+  const wanted = typed.filter(({ happening, type }) =>
+    endpoints.some((one) => one.team_id === happening.team_id && wants(one.types, type)),
+  )
+  for (const [subject, draft] of Object.entries(DRAFTERS)) {
+    const own = wanted.filter(({ happening }) => happening.subject === subject)
+    if (own.length > 0) await store(tx, await draft(tx, own), endpoints)
+  }
+}
+
+/** A test message to one endpoint, whatever types it wants. @returns the id of its event. */
+export async function storeTestWebhook(tx: Tx, teamId: string, endpointId: string, now: Date) {
+  const event_id = idNow()
+  const data = { endpoint_id: endpointId, detail: 'a test' }
+  await storeWebhooks(tx, [
+    {
+      ...{ team_id: teamId, id: idNow(), endpoint_id: endpointId, event_id, type: TEST_TYPE },
+      subject_id: null,
+      body: bodyOf(TEST_TYPE, now, data),
+      enabled: true,
+    },
+  ])
+  return event_id
+}

@@ -1,0 +1,172 @@
+/**
+ * Whether this database is still the one that the process began with, asked every second of its life.
+ * Each process leaves a mark and remembers it. After a failover to a standby the marks are there: a process that finds
+ * its own decides that nothing is to be paused. Where nobody does, or a mark is missing, it is a copy, and stopped.
+ * Promises: a copy is never taken for a failover by a process that began on it; nothing is sent until it is decided
+ * (is_at_home() in each claim's way); DECISIONS: A restored copy.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Database, isDatabaseUnavailable } from '../../postgres/pool.ts'
+import { createServiceClock, type ServiceClock } from '../../postgres/service-clock.ts'
+import { idNow } from '../../process/ids.ts'
+import type { Log } from '../../process/log.ts'
+import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
+import {
+  beginHome,
+  deleteMark,
+  deleteOldMarks,
+  type HomeLook,
+  leaveMark,
+  lockHome,
+  makeHome,
+} from './restore-guard.sql.ts'
+import { stopCopy } from './restored.ts'
+
+/** In milliseconds. */
+type HomeTimes = {
+  /** How often a process leaves a mark: what is lost of the time since its last one it cannot notice. */
+  every: number
+  /** For how long a failover is not decided: a process whose mark is missing has its say first. */
+  hold: number
+  /** When it counts as a copy that no process has claimed; those that live find the new server within 20 s. */
+  patience: number
+}
+
+const TIMES: HomeTimes = { every: 1_000, hold: 3_000, patience: 30_000 }
+
+/** After how many days asleep a process remembers nothing; marks are kept for longer. */
+const FORGETS_AFTER_DAYS = 1
+const MARKS_KEPT_DAYS = 2
+
+/** What a process remembers. */
+export type Memory = {
+  last: { mark: number; at: string } | null
+  /** The id of the home where it was last; null for one that began on what is no home. */
+  home: string | null
+  /** For how many milliseconds it has not been at home. */
+  away: number
+}
+
+export type Verdict =
+  | { kind: 'home' | 'undecided' | 'begins' | 'stranger' | 'continued' }
+  | { kind: 'copy'; why: string }
+
+const COPY = {
+  lost: 'what this process had written here is missing',
+  elsewhere: 'it lies elsewhere than it did',
+  unproved: 'no process that was here before can say that nothing is missing',
+} as const
+
+const days = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 86_400_000
+
+/** What a process concludes from what it has found. Pure. */
+export function homeVerdict(
+  look: HomeLook,
+  { last, home, away }: Memory,
+  { hold, patience }: HomeTimes,
+): Verdict {
+  if (look.home_id === null) return { kind: 'begins' }
+  if (!look.found) {
+    const forgotten = home === null || last === null || days(last.at, look.at) > FORGETS_AFTER_DAYS
+    // Others have stopped it since, and a person may have let it go on.
+    const known = look.how === 'restored' && look.home_id !== home
+    return forgotten || known ? { kind: 'stranger' } : { kind: 'copy', why: COPY.lost }
+  }
+  if (look.is_home) return { kind: 'home' }
+  if (!look.is_same_place) return { kind: 'copy', why: COPY.elsewhere }
+  if (home === look.home_id && away >= hold) return { kind: 'continued' }
+  return away >= patience ? { kind: 'copy', why: COPY.unproved } : { kind: 'undecided' }
+}
+
+const WHAT_TO_DO =
+  'nothing is sent from this database, since it is a copy: look through what waits ("Backup and restore" in db/README.md), then `queue resume --restored`, or its button on the page Queues'
+
+/** Decides that processes have lived through a failover, unless it was decided since. */
+const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
+  database.transaction(async (tx) => {
+    const home = await lockHome(tx)
+    if (home === null || home.is_home || home.home_id !== home_id) return false
+    await makeHome(tx, idNow(), 'continued')
+    return true
+  })
+
+type WatchDeps = { database: Database; log: Log }
+
+/**
+ * Looks, once a call, and does what follows. The function says whether it has stopped a copy.
+ * @param clock is set at each look.
+ */
+function createWatch(
+  { database, log, clock }: WatchDeps & { clock: ServiceClock },
+  times: HomeTimes,
+  process: string,
+) {
+  const memory: Omit<Memory, 'away'> = { last: null, home: null }
+  let next = 0
+  let leftAt: number | null = null
+
+  const note = (look: HomeLook, mark: number): void => {
+    if (look.found) memory.last = { mark, at: look.at }
+    if (look.is_home) leftAt = null
+    else if (leftAt === null) {
+      leftAt = performance.now()
+      log.warn(
+        {},
+        'the database is another one than it was: nothing is sent until it is known whether it is a copy',
+      )
+    }
+  }
+  return async (): Promise<boolean> => {
+    next += 1
+    const mark = next
+    const leaving = leaveMark(database, { process, last: memory.last?.mark ?? null, next: mark })
+    const look = await clock.setBy(leaving, ({ at }) => new Date(at))
+    note(look, mark)
+    const verdict = homeVerdict(
+      look,
+      { ...memory, away: leftAt === null ? 0 : performance.now() - leftAt },
+      times,
+    )
+    if (verdict.kind === 'home') memory.home = look.home_id
+    if (verdict.kind === 'begins') await beginHome(database, idNow())
+    if (verdict.kind === 'stranger') Object.assign(memory, { last: null, home: null })
+    if (verdict.kind === 'continued' && (await goOn(database, look.home_id)))
+      log.info({}, 'the database has failed over, and nothing is missing: everything goes on')
+    const hasStopped =
+      verdict.kind === 'copy' && (await database.transaction((tx) => stopCopy(tx, look.home_id)))
+    if (hasStopped) log.error({ reason: verdict.why }, WHAT_TO_DO)
+    return hasStopped
+  }
+}
+
+/**
+ * Watches over the database while the process lives. Resolves once it has looked for the first time.
+ * @returns the database's time, as of the last look and carried on since, and how to end it.
+ */
+export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
+  const { database, log } = deps
+  const process = idNow()
+  const clock = createServiceClock()
+  const look = createWatch({ ...deps, clock }, times, process)
+  const ending = new AbortController()
+  const quietly = (error: unknown): void => {
+    if (!isDatabaseUnavailable(error)) log.error({ err: error }, 'cannot look whether the database is a copy')
+  }
+  const hasStopped = await look()
+  await deleteOldMarks(database, MARKS_KEPT_DAYS)
+  const paused = [...(await pausedQueues(database)).values()]
+  if (!hasStopped && paused.some(({ reason }) => reason === RESTORED)) log.warn({}, WHAT_TO_DO)
+  const watching = (async () => {
+    for (;;) {
+      await sleep(times.every, undefined, { signal: ending.signal, ref: false }).catch(() => {})
+      if (ending.signal.aborted) return
+      await look().catch(quietly)
+    }
+  })()
+  const end = async (): Promise<void> => {
+    ending.abort()
+    await watching
+    await deleteMark(database, process).catch(quietly)
+  }
+  return { clock: clock.now, end }
+}

@@ -1,0 +1,199 @@
+/**
+ * Erases a person from a team, slice by slice (maintenance/background-jobs): the contact, the recipient in emails and
+ * their events, what was said to that person alone with its files, raw reports about the team's emails that name the
+ * address, and webhooks about the contact or these emails, or about what was deleted before.
+ * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
+ * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
+ * somebody who had unsubscribed, bounced or complained, or had left topics, a keyed hash stays, so that marketing never
+ * mails the address when it is created again (erased.ts); an email to that person alone that still waits is deleted,
+ * and frees its place, and so is a test of a broadcast that shows the person.
+ */
+import { NIL } from 'uuid'
+import { lockAccount } from '../../accounts/teams/limits.ts'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { lockContact } from '../../audience/contacts/contacts.sql.ts'
+import { removeContact } from '../../audience/contacts/edit.ts'
+import { keepErased, statusToKeep } from '../../audience/contacts/erased.sql.ts'
+import { erasedSuppressions, erasureHash } from '../../audience/contacts/erased.ts'
+import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
+import { deleteAddress } from '../../audience/suppressions/addresses.sql.ts'
+import { statusBy } from '../../audience/suppressions/cause.ts'
+import { lockTouched } from '../../audience/suppressions/suppress.ts'
+import { queuesOf } from '../../channels/channels.sql.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
+import { deleteSomeOrphans, eraseFiles } from '../../content/files/collect.ts'
+import { removeEmails } from '../../messages/emails/remove.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { forgetReasons } from '../../queue/dead-letters.sql.ts'
+import { ERASED } from '../../validation/addressees.ts'
+import {
+  deleteReportsNaming,
+  deleteWebhooksAbout,
+  deleteWebhooksNaming,
+  type ErasedEmail,
+  emptySkipsOf,
+  lockEmailsOfPerson,
+  rewriteEmails,
+  rewriteNames,
+} from './erase.sql.ts'
+import { emailsTo, type FoundEmail, testsShowing } from './person.sql.ts'
+import { type ErasedPerson, isPerson, isSoleRecipient, namedIn, personOf } from './person.ts'
+
+/** How many emails one transaction changes, and how many reports one statement looks at. */
+const ERASE_BATCH = 500
+
+export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted: number; reports: number }
+
+export const NOTHING_ERASED: Erasure = { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 }
+
+async function eraseContact(
+  { tx, now }: At,
+  { teamId, identity }: ErasedPerson,
+  secrets: Pick<Secrets, 'sign' | 'signatures'>,
+): Promise<boolean> {
+  // Locked before it is read: an unsubscribe that is just being answered counts.
+  await lockAccount(tx, teamId)
+  const ref = { team_id: teamId, identity }
+  const [locked] = await lockTouched(tx, [{ ...ref, email: identity }], now)
+  const contact = await lockContact(tx, teamId, identity)
+  const before = await erasedSuppressions(tx, secrets, teamId, [identity])
+  const cause = (await deleteAddress(tx, teamId, identity)) ?? before.get(identity) ?? null
+  const suppression = cause && statusBy(cause)
+  const wish = locked?.contact ? await statusToKeep(tx, teamId, locked.contact.contact_id) : 'subscribed'
+  const status = wish === 'unsubscribed' ? wish : (suppression ?? 'subscribed')
+  const held = await topicsOfContact(tx, teamId, identity, 'look')
+  const left_topic_ids = (held?.left_topic_ids ?? []).filter((id) => !contact?.topic_ids.includes(id))
+  if (status !== 'subscribed' || left_topic_ids.length > 0) {
+    const hash = erasureHash(secrets, teamId, identity)
+    await keepErased(tx, teamId, { hash, status, suppression, cause, left_topic_ids }, now)
+  }
+  if (!contact) return false
+  // The erasure's own line names the person by a hash.
+  await removeContact({ tx, now, actor: null }, teamId, identity)
+  await deleteWebhooksAbout(tx, teamId, [contact.id])
+  return true
+}
+
+/** What becomes of an email that names the person; null when it is to be deleted, since nobody else waits for it. */
+function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity: string): ErasedEmail | null {
+  const others = to_emails.filter((recipient) => !isPerson(recipient, identity))
+  const nobodys = isSoleRecipient(to_emails, identity)
+  if (waits && nobodys) return null
+  // With one fewer before them, a copy would be taken for one of the list before.
+  if (waits && !has_copies) return { id, to: others, empty: false, nobodys: false }
+  const to = to_emails.map((recipient) => (isPerson(recipient, identity) ? ERASED : recipient))
+  return { id, to, empty: nobodys, nobodys }
+}
+
+const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
+
+/**
+ * Rewrites emails, and takes the person's address out of why they were given up; the key, the tags and the reply
+ * address of what is emptied lose it too.
+ */
+async function rewrite(tx: Tx, { teamId, pattern }: ErasedPerson, emails: readonly ErasedEmail[]) {
+  const emptied = idsOf(emails.filter(({ empty }) => empty))
+  if (emails.length > 0) await rewriteEmails(tx, teamId, emails, pattern)
+  if (emptied.length > 0) await rewriteNames(tx, teamId, emptied, pattern)
+  if (emails.length > 0) await forgetReasons(tx, queuesOf(EMAIL), idsOf(emails), pattern)
+}
+
+async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[]) {
+  const { teamId, identity } = person
+  await lockAccount(tx, teamId)
+  const named = namedIn(await lockEmailsOfPerson(tx, teamId, ids), person)
+  const rewritten = named.flatMap((email) => erasedEmail(email, identity) ?? [])
+  const kept = new Set(idsOf(rewritten))
+  const gone = idsOf(named).filter((id) => !kept.has(id))
+  await eraseFiles(tx, teamId, [...gone, ...idsOf(rewritten.filter(({ empty }) => empty))])
+  const deleted = gone.length > 0 ? await removeEmails({ tx }, teamId, gone) : 0
+  await rewrite(tx, person, rewritten)
+  if (named.length > 0) await deleteWebhooksAbout(tx, teamId, idsOf(named))
+  return { rewritten: rewritten.length, deleted }
+}
+
+/** How far an erasure has come: what is gone through next, and behind which row it goes on. */
+export type ErasureCursor =
+  | { through: 'emails' | 'webhooks' | 'reports'; after: string }
+  | { through: 'tests' | 'files' }
+
+/** What one slice has erased, and how many rows it looked at. `cursor` null: it was the last one. */
+type Slice = { cursor: ErasureCursor | null; checked: number } & Partial<Erasure>
+
+type Erasing = At & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
+
+async function beginning({ tx, now, secrets }: Erasing, person: ErasedPerson): Promise<Slice> {
+  await teamOrRefusal(tx, person.teamId)
+  const contact = await eraseContact({ tx, now }, person, secrets)
+  return { cursor: { through: 'emails', after: NIL }, checked: 1, contact }
+}
+
+async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise<Slice> {
+  // Looked for before the account is locked, so that the team's sends do not wait meanwhile.
+  const found = await emailsTo(tx, person.teamId, person.spellings, { after, limit: ERASE_BATCH })
+  const ids = idsOf(namedIn(found, person))
+  const { rewritten, deleted } =
+    ids.length > 0 ? await eraseEmails(tx, person, ids) : { rewritten: 0, deleted: 0 }
+  const last = found.at(-1)
+  return {
+    cursor:
+      last && found.length === ERASE_BATCH ? { through: 'emails', after: last.id } : { through: 'tests' },
+    checked: found.length,
+    emails: rewritten,
+    waiting_emails_deleted: deleted,
+  }
+}
+
+/** Empties the next of the tests of broadcasts that show the person to others; what waits of them is deleted. */
+async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
+  const { teamId, identity } = person
+  const ids = await testsShowing(tx, teamId, identity, { after: NIL, limit: ERASE_BATCH })
+  if (ids.length > 0) {
+    await lockAccount(tx, teamId)
+    const tests = await lockEmailsOfPerson(tx, teamId, ids)
+    const waiting = tests.filter(({ waits }) => waits)
+    const sent = tests.filter(({ waits }) => !waits)
+    if (waiting.length > 0) await removeEmails({ tx }, teamId, idsOf(waiting))
+    const emptied = sent.map(({ id, to_emails: to }) => ({ id, to, empty: true, nobodys: false }))
+    await rewrite(tx, person, emptied)
+    await deleteWebhooksAbout(tx, teamId, ids)
+  }
+  return { cursor: { through: ids.length === ERASE_BATCH ? 'tests' : 'files' }, checked: ids.length }
+}
+
+/** Looks for webhooks about what was deleted before, by the address alone. */
+async function webhooksSlice(tx: Tx, { teamId, pattern }: ErasedPerson, after: string): Promise<Slice> {
+  const { last, checked } = await deleteWebhooksNaming(tx, teamId, pattern, { after, length: ERASE_BATCH })
+  const cursor: ErasureCursor =
+    last === null ? { through: 'reports', after: NIL } : { through: 'webhooks', after: last }
+  return { cursor, checked }
+}
+
+async function reportsSlice(tx: Tx, { teamId, bytesPattern }: ErasedPerson, after: string): Promise<Slice> {
+  const stretch = { after, length: ERASE_BATCH }
+  const { last, checked, deleted } = await deleteReportsNaming(tx, teamId, bytesPattern, stretch)
+  return { cursor: last === null ? null : { through: 'reports', after: last }, checked, reports: deleted }
+}
+
+/**
+ * Erases the next of what names the person with this identity: a batch of rows at most.
+ * @param cursor null at first, then what the slice before has returned. @throws Refusal not_found for the team.
+ */
+export async function eraseSlice(
+  at: Erasing,
+  teamId: string,
+  identity: string,
+  cursor: ErasureCursor | null,
+): Promise<Slice> {
+  const person = personOf(teamId, identity)
+  if (cursor === null) return beginning(at, person)
+  if (cursor.through === 'emails') return emailsSlice(at.tx, person, cursor.after)
+  if (cursor.through === 'tests') return testsSlice(at.tx, person)
+  if (cursor.through === 'webhooks') return webhooksSlice(at.tx, person, cursor.after)
+  if (cursor.through === 'reports') return reportsSlice(at.tx, person, cursor.after)
+  // Also those that the deletion of emails has just noted.
+  await emptySkipsOf(at.tx, teamId, person.spellings)
+  const more = await deleteSomeOrphans(at.tx)
+  return { cursor: more ? cursor : { through: 'webhooks', after: NIL }, checked: 0 }
+}

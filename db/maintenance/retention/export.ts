@@ -1,0 +1,238 @@
+/**
+ * Everything that a team has stored of one person, by the address: what erase.ts would find, as one JSON.
+ * Promises: it is found by person.ts and person.sql.ts, as an erasure finds it; nothing of other recipients is shown:
+ * of an email that had others, the person's own place and events alone, without its contents and its status, and other
+ * addresses in a server's words are blotted out; mail of our own is listed without its links. What is shown is noted in
+ * the audit trail, by the hash that an erasure would leave. Lists come batch by batch, so that a large one is never
+ * held whole. Changes nothing.
+ */
+import { NIL } from 'uuid'
+import { type By, record } from '../../accounts/audit/record.ts'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
+import { noContact } from '../../audience/contacts/edit.ts'
+import { erasureHash } from '../../audience/contacts/erased.ts'
+import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
+import { showContact } from '../../audience/suppressions/lift.ts'
+import type { Database, Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { addressees } from '../../validation/addressees.ts'
+import { givenTimes } from '../../validation/moments.ts'
+import {
+  type ExportedRow,
+  emailsToShow,
+  eventsToShow,
+  reportsToShow,
+  skipsToShow,
+  webhooksOfGoneToShow,
+  webhooksToShow,
+} from './export.sql.ts'
+import { emailsTo, testsShowing } from './person.sql.ts'
+import { type ErasedPerson, isPerson, isSoleRecipient, namedIn, personOf } from './person.ts'
+
+/** How many rows a statement looks at. */
+const EXPORT_BATCH = 200
+
+type Finding = { tx: Tx; person: ErasedPerson }
+
+/** What an address may stand in, between what ends it. One class alone: its matching is linear. */
+const WORDS = /[^\s<>()[\]{},;:"'=]+/g
+
+const withoutFullStops = (word: string): string => {
+  let end = word.length
+  while (word[end - 1] === '.') end--
+  return word.slice(0, end)
+}
+
+const withoutOthers = (text: string, { identity }: ErasedPerson): string =>
+  text.replace(WORDS, (word) =>
+    !word.includes('@') || isPerson(withoutFullStops(word), identity) ? word : '…',
+  )
+
+type Events = Awaited<ReturnType<typeof eventsToShow>>
+type Webhooks = Awaited<ReturnType<typeof webhooksToShow>>
+
+/** What was sent to the person alone, as it is stored. */
+function contentOf({ attachments, status, subject, html, text, template_version_id, ...row }: ExportedRow) {
+  const { variables, headers, reply_to, tags, idempotency_key } = row
+  return {
+    ...{ status, subject, html, text, template_version_id, variables, headers },
+    ...{ reply_to, tags, idempotency_key },
+    attachments: (attachments ?? []).map(({ filename, content_type, size }) => ({
+      ...{ filename, content_type, size },
+    })),
+  }
+}
+
+/** Webhook messages; of those about other recipients it is not said what has become of them. */
+const shownWebhooks = (all: Webhooks, { identity }: ErasedPerson) =>
+  all.map(({ subject_id: _, recipient, type, ...message }) => {
+    const own = recipient === null || isPerson(recipient, identity)
+    return { ...message, type: own ? type : null }
+  })
+
+/** Those of one subject. */
+const webhooksOf = (all: Webhooks, id: string, person: ErasedPerson) =>
+  shownWebhooks(
+    all.filter(({ subject_id }) => subject_id === id),
+    person,
+  )
+
+/** Where in an email's lists the person stands; `cc` and `bcc` only if they do there. */
+function placesOf(row: ExportedRow, { identity }: ErasedPerson) {
+  const { to, cc, bcc } = addressees(row)
+  const own = (list: readonly string[]) => list.filter((recipient) => isPerson(recipient, identity))
+  const copies = Object.entries({ cc: own(cc), bcc: own(bcc) }).filter(([, list]) => list.length > 0)
+  return { to: own(to), ...Object.fromEntries(copies) }
+}
+
+function shownEmail(
+  row: ExportedRow,
+  person: ErasedPerson,
+  { events, webhooks }: { events: Events; webhooks: Webhooks },
+) {
+  const { id, created_at, from, to_emails, broadcast_id, template_id, internal } = row
+  const { identity } = person
+  const sole = isSoleRecipient(to_emails, identity)
+  return {
+    ...{ id, created_at, ...givenTimes(row), from, broadcast_id, template_id },
+    ...placesOf(row, person),
+    ...(sole && !internal ? contentOf(row) : {}),
+    events: events
+      .filter(({ email_id, names }) => email_id === id && (sole || names))
+      .map(({ kind, occurred_at, detail, recipient }) => ({
+        ...{ kind, occurred_at, detail: withoutOthers(detail, person) },
+        recipient: recipient === null || isPerson(recipient, identity) ? recipient : null,
+      })),
+    webhooks: webhooksOf(webhooks, id, person),
+  }
+}
+
+async function* emails({ tx, person }: Finding) {
+  const { teamId, spellings, pattern } = person
+  for (let after: string = NIL; ; ) {
+    const found = await emailsTo(tx, teamId, spellings, { after, limit: EXPORT_BATCH })
+    const ids = namedIn(found, person).map(({ id }) => id)
+    if (ids.length > 0) {
+      const about = {
+        events: await eventsToShow(tx, teamId, ids, pattern),
+        webhooks: await webhooksToShow(tx, teamId, ids),
+      }
+      for (const row of await emailsToShow(tx, teamId, ids)) yield shownEmail(row, person, about)
+    }
+    const last = found.at(-1)
+    if (!last || found.length < EXPORT_BATCH) return
+    after = last.id
+  }
+}
+
+/** Tests of broadcasts that show the person to others: what they show, not to whom. */
+async function* tests({ tx, person }: Finding) {
+  const { teamId, identity } = person
+  for (let after: string = NIL; ; ) {
+    const ids = await testsShowing(tx, teamId, identity, { after, limit: EXPORT_BATCH })
+    if (ids.length === 0) return
+    const webhooks = await webhooksToShow(tx, teamId, ids)
+    for (const row of await emailsToShow(tx, teamId, ids)) {
+      const { id, created_at, subject, template_version_id, variables } = row
+      const shown = { id, created_at, subject, template_version_id, variables }
+      yield { ...shown, webhooks: webhooksOf(webhooks, id, person) }
+    }
+    after = ids.at(-1) ?? after
+    if (ids.length < EXPORT_BATCH) return
+  }
+}
+
+async function* broadcast_skips({ tx, person }: Finding) {
+  for (const skip of await skipsToShow(tx, person.teamId, person.spellings))
+    yield { ...skip, detail: withoutOthers(skip.detail, person) }
+}
+
+/** About emails and contacts that were deleted before. */
+async function* webhooks({ tx, person }: Finding) {
+  for (let after: string | null = NIL; after !== null; ) {
+    const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
+    const { last, found } = await webhooksOfGoneToShow(tx, person.teamId, person.pattern, stretch)
+    yield* shownWebhooks(found, person)
+    after = last
+  }
+}
+
+async function* reports({ tx, person: { teamId, bytesPattern } }: Finding) {
+  for (let after: string | null = NIL; after !== null; ) {
+    const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
+    const { last, found } = await reportsToShow(tx, teamId, bytesPattern, stretch)
+    yield* found
+    after = last
+  }
+}
+
+/** In the order in which they are shown. */
+const LISTS = Object.entries<(at: Finding) => AsyncGenerator<object>>({
+  emails,
+  tests,
+  broadcast_skips,
+  webhooks,
+  reports,
+})
+
+/** The contact, with what it has left, why it is suppressed, and the webhooks about it; null without one. */
+async function contactOf({ tx, person }: Finding) {
+  const { teamId, identity } = person
+  if (!(await contactByIdentity(tx, teamId, identity))) return null
+  const { suppression_cause: cause, ...contact } = await showContact(tx, teamId, identity)
+  const held = await topicsOfContact(tx, teamId, identity, 'look')
+  const webhooks = await webhooksToShow(tx, teamId, [contact.id])
+  return {
+    ...contact,
+    suppression_cause: cause && { ...cause, detail: withoutOthers(cause.detail, person) },
+    left_topic_ids: held?.left_topic_ids ?? [],
+    webhooks: webhooksOf(webhooks, contact.id, person),
+  }
+}
+
+type Exporting = Omit<By, 'tx'> & { database: Database; secrets: Pick<Secrets, 'sign'> }
+
+async function noteExport({ database, now, actor, secrets }: Exporting, { teamId, identity }: ErasedPerson) {
+  const subject = erasureHash(secrets, teamId, identity).toString('hex')
+  await record({ tx: database, now, actor }, { team_id: teamId, action: 'contact.export', subject })
+}
+
+/** All of it at once. @throws Refusal not_found for the team; contact_not_found when nothing is stored. */
+export async function exportPerson(at: Exporting, teamId: string, identity: string) {
+  const finding = { tx: at.database, person: personOf(teamId, identity) }
+  await teamOrRefusal(at.database, teamId)
+  const contact = await contactOf(finding)
+  const lists: [string, object[]][] = []
+  for (const [name, list] of LISTS) lists.push([name, await Array.fromAsync(list(finding))])
+  if (contact === null && lists.every(([, items]) => items.length === 0)) throw noContact()
+  await noteExport(at, finding.person)
+  return { email: identity, exported_at: at.now.toISOString(), contact, ...Object.fromEntries(lists) }
+}
+
+/** The same as text, piece by piece, for a contact that there is. @throws Refusal contact_not_found. */
+export async function exportContact(
+  at: Exporting,
+  teamId: string,
+  identity: string,
+): Promise<AsyncGenerator<string>> {
+  const finding = { tx: at.database, person: personOf(teamId, identity) }
+  const contact = await contactOf(finding)
+  if (contact === null) throw noContact()
+  await noteExport(at, finding.person)
+  const head = JSON.stringify({ email: identity, exported_at: at.now.toISOString(), contact })
+  async function* pieces() {
+    yield head.slice(0, -1)
+    for (const [name, list] of LISTS) {
+      yield `,${JSON.stringify(name)}:[`
+      let separator = ''
+      for await (const item of list(finding)) {
+        yield separator + JSON.stringify(item)
+        separator = ','
+      }
+      yield ']'
+    }
+    yield '}\n'
+  }
+  return pieces()
+}

@@ -1,0 +1,61 @@
+/**
+ * One person of a team, by the identity of their address, and how they are recognized in what the team has stored: for
+ * erase.ts and export.ts alike, so that what is shown is what would go. Pure.
+ */
+import { domainToUnicode } from 'node:url'
+import { parsedAddress, parseMailbox } from '../../validation/address.ts'
+import { ERASED } from '../../validation/addressees.ts'
+import type { FoundEmail } from './person.sql.ts'
+
+export type ErasedPerson = {
+  teamId: string
+  identity: string
+  /** The identity as recipients may have it. */
+  spellings: readonly string[]
+  /** Finds the address in a text, whole, as PostgreSQL's regular expressions are written. */
+  pattern: string
+  /** The same for bytes that are written as `encode(…, 'escape')` writes them. */
+  bytesPattern: string
+}
+
+/** An identity as it may be written: with its domain in ASCII form, or in letters. */
+function spellingsOf(identity: string): string[] {
+  const at = identity.lastIndexOf('@')
+  const inLetters = `${identity.slice(0, at + 1)}${domainToUnicode(identity.slice(at + 1))}`
+  return [...new Set([identity, inLetters])]
+}
+
+const literally = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g, '\\$&')
+
+/** Bytes as `encode(…, 'escape')` writes them: those beyond ASCII in octal. */
+const escapedBytes = (text: string): string =>
+  [...Buffer.from(text)]
+    .map((byte) => (byte < 128 ? String.fromCharCode(byte) : `\\${byte.toString(8)}`))
+    .join('')
+
+/**
+ * Finds one of these addresses, whole: what stands before or after it must not make it a part of a longer one. An
+ * apostrophe before it is a quotation mark, unless a letter goes before: o'neil is another person than neil. An escape
+ * before it, such as JSON's \\n, is no part of it.
+ */
+const wholeAddress = (spellings: readonly string[]): string =>
+  `(?:(?<![a-z0-9_.+-])(?<![a-z0-9]')|(?<=\\\\(?:[nrt]|[0-7]{3})))(?:${spellings.map(literally).join('|')})(?![a-z0-9_-])(?!\\.[a-z0-9_-])`
+
+/** @param identity of an email address. */
+export function personOf(teamId: string, identity: string): ErasedPerson {
+  const spellings = spellingsOf(identity)
+  const bytesPattern = wholeAddress(spellings.map(escapedBytes))
+  return { teamId, identity, spellings, pattern: wholeAddress(spellings), bytesPattern }
+}
+
+export function isPerson(recipient: string, identity: string): boolean {
+  const mailbox = parseMailbox(recipient)
+  return mailbox !== null && parsedAddress(mailbox.address).identity === identity
+}
+
+export const namedIn = (emails: readonly FoundEmail[], { identity }: ErasedPerson): FoundEmail[] =>
+  emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
+
+/** Whether nobody else is, or was before they were erased, among an email's recipients. */
+export const isSoleRecipient = (to: readonly string[], identity: string): boolean =>
+  to.every((recipient) => recipient === ERASED || isPerson(recipient, identity))

@@ -1,0 +1,58 @@
+/** The queries behind the brakes of broadcasts: what has left, bounced and complained by now, and at the last brake. */
+import { sql } from 'slonik'
+import { type InferType, mixed, number, string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
+import { type Figure, figuresOf } from '../../stats/daily/broadcasts.sql.ts'
+import type { Brake, BroadcastKey } from './broadcasts.sql.ts'
+
+const tally = row({
+  /** Emails that wait no more. */
+  left: number(),
+  bounced: number(),
+  complained: number(),
+})
+export type Tally = InferType<typeof tally>
+
+const brakedRow = row({ braked: mixed<Tally>().nullable() })
+
+/** How a broadcast stands, and how it stood when it was braked last. */
+export async function talliesOf(
+  tx: Tx,
+  { team_id, id }: BroadcastKey,
+): Promise<{ now: Tally; braked: Tally }> {
+  const { braked } = await tx.one(sql.type(brakedRow)`
+    select braked_at_figures as braked from broadcasts where team_id = ${team_id} and id = ${id}`)
+  const rows = await figuresOf(tx, team_id, [id])
+  const count = (figure: Figure) => rows.find((row) => row.figure === figure)?.count ?? 0
+  const now = {
+    left: count('made') - count('queued'),
+    bounced: count('bounced'),
+    complained: count('complained'),
+  }
+  return { now, braked: braked ?? { left: 0, bounced: 0, complained: 0 } }
+}
+
+/** Judges it from here on, and keeps what it is braked for. */
+export const saveBraked = (tx: Tx, { team_id, id }: BroadcastKey, now: Tally, brake: Brake) =>
+  tx.query(sql.unsafe`
+    update broadcasts set braked_at_figures = ${JSON.stringify(now)}, brake = ${JSON.stringify(brake)}
+    where team_id = ${team_id} and id = ${id}`)
+
+const stoppedRow = row({
+  team_id: string(),
+  team: string(),
+  id: string(),
+  name: string(),
+  state_reason: string(),
+  brake: mixed<Brake>().nullable(),
+})
+
+/** Broadcasts that paused themselves, the newest first: of a team, or of all (null). */
+export const stoppedBroadcasts = (tx: Tx, teamId: string | null, limit: number) =>
+  tx.any(sql.type(stoppedRow)`
+    select b.team_id, t.name as team, b.id, b.name, b.state_reason, b.brake
+    from broadcasts b join teams t on t.id = b.team_id
+    where b.state_reason is not null and ${allOf(teamId !== null && sql.fragment`b.team_id = ${teamId}`)}
+    order by b.id desc limit ${limit}`)

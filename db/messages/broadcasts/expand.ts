@@ -1,0 +1,195 @@
+/**
+ * The walk of a broadcast through its audience, a step at a time: emails, their charge, their jobs, who is skipped and
+ * the cursor move in one transaction. Promises: a person gets one email at most, however many walk at once or die on
+ * the way, and however often the contact is made again; the quota is never exceeded; the backlog of emails is bounded.
+ * Must not send, nor decide how long to rest.
+ */
+
+import { left, lockAccount } from '../../accounts/teams/limits.ts'
+import { versionsByIds } from '../../content/templates/templates.sql.ts'
+import type { Versions } from '../../content/templates/versions.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
+import { idNow } from '../../process/ids.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import type { Producer } from '../../queue/producer.ts'
+import { acceptEmails } from '../emails/accept.ts'
+import { broadcastToken } from '../emails/broadcast-token.ts'
+import type { EmailItem } from '../emails/call.ts'
+import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
+import { contactsLeft, type Member, nextMembers } from './audience.sql.ts'
+import { type Brakes, brakeOn } from './auto-pause.ts'
+import { blockersOf } from './blockers.ts'
+import { type BroadcastRow, lockBroadcast, moveCursor, sendingPlaceOf } from './broadcasts.sql.ts'
+import { changeState } from './change-state.ts'
+import { addressed, type Mailing, mailingOf } from './mailing.ts'
+import { insertSkips, type Skip } from './skips.sql.ts'
+import { beginningTime } from './start.ts'
+import { isUnderWay, waitingEmailsOf } from './waiting.sql.ts'
+
+type WalkDeps = {
+  tx: Tx
+  queue: Pick<Producer, 'enqueue' | 'storing' | 'reached'>
+  versions: Versions
+  secrets: Secrets
+  /** How many of its emails may wait. */
+  ahead: number
+  brakes: Brakes
+}
+
+/**
+ * What a step has come to: `moved`: there is more; `full`: enough emails wait; `walked`: everybody was met, and emails
+ * still wait; `early`: it begins, or looks again, in `seconds`; `over`: nothing is left to do while it is in this
+ * state.
+ */
+export type WalkStep = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
+
+/** Emails of one transaction: the team's account is held while they are stored. */
+const EXPAND_BATCH = 200
+/** Emails that may wait of the slowest. */
+const LEAST_AHEAD = 20
+/** Contacts that one step looks at, however few of them fit. */
+const MAX_READ = 10_000
+/** A schedule that is later than this does not begin by itself, in milliseconds. */
+const OVERDUE_MS = 3_600_000
+/** How often one of a suspended team looks whether it may go on, in seconds. */
+const SUSPENDED_WAIT = 30
+/** The same after a failover, or on a copy that is paused in a moment, in seconds. */
+const UNSETTLED_WAIT = 2
+
+type Version = { version_id: string; slots: readonly string[] }
+
+const OVER: WalkStep = { kind: 'over' }
+
+export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<WalkStep> {
+  const { tx } = deps
+  const row = await lockBroadcast(tx, teamId, id)
+  if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
+  const now = await serviceTime(tx)
+  const { is_home, is_suspended } = await sendingPlaceOf(tx, row)
+  if (!is_home) return { kind: 'early', seconds: UNSETTLED_WAIT }
+  if (is_suspended) return { kind: 'early', seconds: SUSPENDED_WAIT }
+  if (row.state === 'scheduled') return begin(deps, row, now)
+  const brake = await brakeOn(tx, row, deps.brakes)
+  if (brake !== null) return pause(deps, row, brake, now)
+  if (row.walked_at !== null) return finish(tx, row, now)
+  const ahead = aheadOf(row, deps)
+  const room = ahead - (await waitingEmailsOf(tx, row, ahead))
+  return room <= 0 ? { kind: 'full' } : expand(deps, row, Math.min(room, EXPAND_BATCH), now)
+}
+
+/** How many may wait: of one with a rate of its own what leaves in a minute, since each looks again and again. */
+const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number =>
+  rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST_AHEAD, rate_per_minute))
+
+/** Pauses it until a person resumes it, and has its team's owners written to. */
+async function pause(
+  { tx, queue }: WalkDeps,
+  row: BroadcastRow,
+  reason: string,
+  now: Date,
+): Promise<WalkStep> {
+  const { team_id, id } = row
+  await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
+  await queue.enqueue(tx, 'mail-owners', [{ team_id, broadcast_id: id, notice_id: idNow() }])
+  return OVER
+}
+
+async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<WalkStep> {
+  const { tx } = deps
+  const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
+  if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
+  if (late > OVERDUE_MS) return pause(deps, row, 'overdue', now)
+  const { audience, blockers } = await blockersOf(tx, row)
+  const [first] = blockers
+  if (first) return pause(deps, row, first.kind, now)
+  const at = await beginningTime(tx, row.team_id)
+  await changeState(tx, row, { from: ['scheduled'], to: 'sending', audience }, at)
+  return { kind: 'moved' }
+}
+
+/** Ends it once none of its emails waits any more. What was given up waits for a person and holds nothing up. */
+async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<WalkStep> {
+  if (await isUnderWay(tx, row)) return { kind: 'walked' }
+  await changeState(tx, row, { from: ['sending'], to: 'sent' }, now)
+  return OVER
+}
+
+/** The mailing of a broadcast that has begun, of the version that was fixed then. */
+async function fixedMailing(tx: Tx, row: BroadcastRow): Promise<{ mailing: Mailing; version: Version }> {
+  const id = row.template_version_id ?? ''
+  const [version] = await versionsByIds(tx, [{ team_id: row.team_id, id }])
+  if (!version) throw new Error(`broadcast ${row.id} has lost its template version`)
+  return { mailing: mailingOf(row, version.slots), version: { version_id: id, slots: version.slots } }
+}
+
+/** A member's email, or why there is none. */
+function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem | string {
+  const { team_id, id: broadcast_id, link_base } = mailing.row
+  const { id: contact_id, identity: person } = member
+  const token = broadcastToken(secrets, { team_id, broadcast_id, person })
+  const made = addressed(mailing, member, unsubscribeUrl(link_base ?? '', token))
+  return typeof made === 'string' ? made : { ...made, contact_id, person }
+}
+
+type Picked = { member: Member; made: EmailItem | string }
+
+/** Those whom the quota still holds, and their emails: who follows is met when there is quota again. */
+function withinQuota(picked: readonly Picked[], quota: number) {
+  const items = picked.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))
+  const stop = items[quota]
+  const end = stop ? picked.findIndex(({ made }) => made === stop) : picked.length
+  return { met: picked.slice(0, end), items: items.slice(0, quota), isCut: stop !== undefined }
+}
+
+/** Stores the emails of the next members, as far as quota and `most` allow. */
+async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date): Promise<WalkStep> {
+  const { tx, secrets } = deps
+  const until = row.audience_until ?? now.toISOString()
+  const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MAX_READ, limit: most })
+  const { mailing, version } = await fixedMailing(tx, row)
+  const picked = next.members.map((member) => ({ member, made: madeFor(mailing, member, secrets) }))
+  const { limits, used } = await lockAccount(tx, row.team_id)
+  // Somebody may have been erased since they were picked: nothing is to name them any more.
+  const ids = next.members.map(({ id }) => id)
+  const there = await contactsLeft(tx, row.team_id, ids)
+  const all = picked.filter(({ member }) => there.has(member.id))
+  const { met, items, isCut } = withinQuota(all, left(limits.emails, used.emails))
+  const refused = await storeEmails(deps, { row, version }, items)
+  if (refused === 'domain') return pause(deps, row, 'from_domain_not_verified', now)
+  const skips = met.flatMap(({ member, made }) => {
+    const detail = typeof made === 'string' ? made : refused.get(member.id)
+    return detail === undefined ? [] : [skipOf(row, member, detail)]
+  })
+  await insertSkips(tx, skips, now)
+  const cursor = isCut ? (met.at(-1)?.member.id ?? row.cursor) : next.cursor
+  await moveCursor(tx, row, { cursor, ended: next.ended && !isCut }, now)
+  return isCut ? pause(deps, row, 'quota_exceeded', now) : { kind: 'moved' }
+}
+
+const skipOf = ({ team_id, id }: BroadcastRow, member: Member, detail: string): Skip => ({
+  team_id,
+  broadcast_id: id,
+  contact_id: member.id,
+  email: member.email,
+  reason: 'variables',
+  detail,
+})
+
+/** @returns why contacts were refused one, by their ids; `domain` when the sender's domain is not verified any more. */
+async function storeEmails(
+  { tx, queue, versions }: WalkDeps,
+  { row, version }: { row: BroadcastRow; version: Version },
+  items: readonly EmailItem[],
+): Promise<Map<string, string> | 'domain'> {
+  if (items.length === 0) return new Map()
+  const sender = { team_id: row.team_id, domain: null, broadcast_id: row.id, version }
+  const outcomes = await acceptEmails({ tx, queue, versions, links: null }, sender, items)
+  const refused = new Map<string, string>()
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.kind !== 'refused') continue
+    if (outcome.refusal.code === 'from_domain_not_verified') return 'domain'
+    refused.set(items[index]?.contact_id ?? '', outcome.refusal.message)
+  }
+  return refused
+}

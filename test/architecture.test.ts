@@ -1,0 +1,471 @@
+/** The rules of our house, checked: who imports what, where settings and SQL live, who is named where. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ROOT, type Source, sources } from './support/sources.ts'
+import t from './support/tap.ts'
+
+const all = await sources('api', 'workers', 'db')
+const breaking = (holds: (source: Source) => boolean): string[] =>
+  all.filter((source) => !holds(source)).map((source) => source.file)
+const within = (folders: string[]) => (name: string) =>
+  !/^(api|workers|db|test)\//.test(name) || folders.some((folder) => name.startsWith(`${folder}/`))
+
+/** A source without its comments. */
+const code = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|^[ \t]*\/\/.*$/gm, '')
+
+/** All that one leads to, directly or by way of others; itself if it is in a circle. */
+function reachedFrom(
+  from: string,
+  leadsTo: ReadonlyMap<string, Iterable<string>>,
+  seen = new Set<string>(),
+): Set<string> {
+  for (const next of leadsTo.get(from) ?? []) {
+    if (seen.has(next)) continue
+    seen.add(next)
+    reachedFrom(next, leadsTo, seen)
+  }
+  return seen
+}
+
+t.test('api and workers import db and never each other; db imports neither', async (t) => {
+  const allowed: Record<string, string[]> = { api: ['api', 'db'], workers: ['workers', 'db'], db: ['db'] }
+  t.strictSame(
+    breaking(({ file, imports }) => imports.every(within(allowed[file.split('/')[0] ?? ''] ?? []))),
+    [],
+  )
+})
+
+t.test('a process loads nothing at its start that many never use', async (t) => {
+  const loaded = new Map(all.map((source) => [source.file, source.loaded]))
+  const web = reachedFrom('api/main.ts', loaded)
+  t.ok(web.has('koa') && web.has('slonik'))
+  const late = [
+    ...'api/dashboard/server/dispatch.ts api/dashboard/routes.ts openid-client piscina'.split(' '),
+    ...'nodemailer pg-boss'.split(' '),
+  ]
+  t.equal(late.filter((name) => web.has(name)).join(), '')
+  const worker = reachedFrom('workers/main.ts', loaded)
+  t.ok(worker.has('pg-boss'))
+  const providers = ['@aws-sdk/client-sesv2', 'nodemailer', 'koa']
+  t.equal(providers.filter((name) => worker.has(name)).join(), '')
+})
+
+/** The rooms of a place, which are its folders and the files at its top, with the rooms that each imports. */
+function roomsOf(place: string): Map<string, Set<string>> {
+  const roomOf = (file: string): string => file.slice(place.length + 1).split('/')[0] ?? ''
+  const inside = (name: string): boolean => name.startsWith(`${place}/`)
+  const rooms = new Map<string, Set<string>>()
+  for (const { file, imports } of all.filter(({ file }) => inside(file))) {
+    const room = roomOf(file)
+    const others = imports.filter(inside).map(roomOf)
+    rooms.set(room, new Set([...(rooms.get(room) ?? []), ...others.filter((other) => other !== room)]))
+  }
+  return rooms
+}
+
+/** The rooms that reach themselves. */
+const circling = (rooms: ReadonlyMap<string, ReadonlySet<string>>): string[] =>
+  [...rooms.keys()].filter((room) => reachedFrom(room, rooms).has(room))
+
+const PLACES = [
+  ...'api api/http api/dashboard workers workers/providers db db/accounts db/audience'.split(' '),
+  ...'db/channels db/content db/delivery db/stats db/messages db/maintenance'.split(' '),
+]
+
+for (const place of PLACES) {
+  t.test(`the rooms of ${place} form no circle, types included`, async (t) => {
+    const rooms = roomsOf(place)
+    t.ok(rooms.size > 1)
+    t.strictSame(circling(rooms), [])
+  })
+}
+
+t.test('nothing outside of db/admin imports it; db/dev is imported by the CLI’s context alone', async (t) => {
+  t.strictSame(
+    breaking(
+      ({ file, imports }) =>
+        file.startsWith('db/admin/') || !imports.some((name) => name.startsWith('db/admin/')),
+    ),
+    [],
+  )
+  t.strictSame(
+    breaking(
+      ({ file, imports }) =>
+        file.startsWith('db/dev/') ||
+        file === 'db/admin/context.ts' ||
+        !imports.some((name) => name.startsWith('db/dev/')),
+    ),
+    [],
+  )
+})
+
+/** What tests and `npm start` alone take from a module, each for a reason. */
+const FOR_TESTS: Readonly<Record<string, string>> = {
+  // Lists that tests walk over, and programs that they run.
+  'api/app.ts': 'ROUTES',
+  'api/docs/webhooks.ts': 'webhookReference',
+  'api/docs/webhooks-guide.ts': 'PYTHON',
+  'db/stats/fleet/exposition.ts': 'GAUGES',
+  'db/stats/fleet/fleet.sql.ts': 'STORED_GAUGES',
+  // What statements take for granted, held against the installed version.
+  'db/queue/pgboss.sql.ts': 'STATES COLUMNS',
+  'workers/delivery/breaker.ts': 'createBreaker',
+  // How processes, databases and logs begin.
+  'db/admin/main.ts': 'main',
+  'db/dev/place.ts': 'unprivilegedAccount',
+  'db/dev/postgres.ts': 'startPostgres holdName',
+  'db/dev/used.ts': 'demoFile keepPort',
+  'db/maintenance/restore-guard/restore-guard.ts': 'homeVerdict',
+  'db/migrate.ts': 'migrate',
+  'db/process/log.ts': 'logOptions',
+  'workers/adapters.ts': 'beside',
+  // Pure rules with many cases, and what shows from outside only after a minute or in the planner's words.
+  'db/audience/contacts/contacts.sql.ts': 'contactPage',
+  'db/delivery/senders/rate-limit.ts': 'reserve',
+  'db/stats/fleet/scale.ts': 'scaleOf',
+  'db/messages/broadcasts/auto-pause.ts': 'brakeFor',
+  'db/process/http-client.ts': 'limitConnecting',
+}
+
+const importersOf = (some: readonly Source[]) =>
+  Map.groupBy(
+    some.flatMap(({ imports, text }) => imports.map((from) => ({ from, text: code(text) }))),
+    ({ from }) => from,
+  )
+
+/** What files export that `others` never name, by their file. @param exported finds a name in its first group. */
+function unusedBy(others: readonly Source[], exported: RegExp): Record<string, string> {
+  const importers = importersOf(others)
+  const unused = all.map(({ file, text }) => {
+    const alone = [...text.matchAll(exported)]
+      .map(([, name]) => name ?? '')
+      .filter((name) => !importers.get(file)?.some((other) => new RegExp(`\\b${name}\\b`).test(other.text)))
+    return [file, alone.join(' ')]
+  })
+  return Object.fromEntries(unused.filter(([, names]) => names !== ''))
+}
+
+t.test('what a module exports, another one of the service uses', async (t) => {
+  t.strictSame(unusedBy(all, /^export (?:async )?(?:function\*?|const|class) (\w+)/gm), FOR_TESTS)
+})
+
+t.test('a type that a module exports, another one or a test uses', async (t) => {
+  t.strictSame(unusedBy([...all, ...(await sources('test'))], /^export type (\w+)/gm), {})
+})
+
+/** What each room of a kind exports by the same name, for the list that walks over them. */
+const SAME_IN_EACH = ['higherStatus', 'statusOfEvent', 'verbs']
+
+t.test('a name that a module of db exports means one thing there', async (t) => {
+  const names = all
+    .filter(({ file }) => file.startsWith('db/'))
+    .flatMap(({ text }) =>
+      [...text.matchAll(/^export (?:async )?(?:function\*?|const|class|type) (\w+)/gm)].map(
+        ([, name]) => name,
+      ),
+    )
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index))
+  t.strictSame([...twice].sort(), SAME_IN_EACH)
+})
+
+t.test('pure modules import nothing that reads, writes or tells the time', async (t) => {
+  const pure = /^db\/text\/|\/(status|bucket|period|content)\.ts$/
+  const impure = /^slonik|^pg|config\.ts$|pool\.ts$|\.sql\.ts$/
+  t.strictSame(
+    breaking(
+      ({ file, text, values }) =>
+        !pure.test(file) ||
+        (!values.some((name) => impure.test(name)) && !/new Date\(\)|Date\.now/.test(text)),
+    ),
+    [],
+  )
+})
+
+t.test('only pool, queue, migrate and *.sql.ts speak SQL; only the queue imports pg-boss', async (t) => {
+  const speaks = /\.sql\.ts$|^db\/(migrate|postgres\/\w+|queue\/boss|dev\/\w+)\.ts$/
+  t.strictSame(
+    breaking(({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name))),
+    [],
+  )
+  t.strictSame(
+    breaking(({ file, imports }) => file === 'db/queue/boss.ts' || !imports.includes('pg-boss')),
+    [],
+  )
+})
+
+t.test('pg-boss’s tables are named in db/queue alone, whatever a statement is put together of', async (t) => {
+  const naming = all.filter(({ text }) => /pgboss/i.test(code(text)))
+  t.ok(naming.length > 3)
+  t.strictSame(
+    naming.map(({ file }) => file).filter((file) => !file.startsWith('db/queue/')),
+    [],
+  )
+})
+
+t.test('a column is jsonb where statements look inside of it, else json', async (t) => {
+  const folder = join(ROOT, 'db/migrations')
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.sql'))
+  const schema = (await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))).join('\n')
+  const statements = all.filter(({ file }) => file.endsWith('.sql.ts')).map(({ text }) => code(text))
+  const looksInside = (column: string): boolean => {
+    const inside = new RegExp(`\\b${column}(::jsonb)? (->|@>|\\? )|\\bjsonb_(exists|each)\\w*\\(${column}\\b`)
+    return statements.some((text) => inside.test(text))
+  }
+  const columns = [...schema.matchAll(/^ {2}(\w+) (jsonb?)\b/gm)].map(([, name = '', type]) => ({
+    name,
+    type,
+  }))
+  t.ok(columns.length > 15)
+  const written = ['tags', 'tiers', 'contacts_tiers']
+  const odd = columns.filter(
+    ({ name, type }) => !written.includes(name) && (type === 'jsonb') !== looksInside(name),
+  )
+  t.strictSame(odd, [], '(DECISIONS: JSON columns)')
+})
+
+t.test('ids are made by db/process/ids.ts, and by nobody else', async (t) => {
+  // The other makes bounds to compare ids with.
+  const files = ['db/process/ids.ts', 'db/validation/ids.ts']
+  t.strictSame(
+    breaking(({ file, text }) => files.includes(file) || !/\bv[1-7] as |\buuidv?\d\(/.test(text)),
+    [],
+  )
+})
+
+t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
+  // The entry points that mount hooks, the guide to them, the list of who reports, and the API's reserved header.
+  const naming =
+    'api/app.ts api/main.ts api/docs/guides.ts db/channels/email.ts db/validation/headers.ts'.split(' ')
+  const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
+  t.strictSame(
+    breaking(
+      ({ file, text }) =>
+        theirs.test(file) ||
+        naming.includes(file) ||
+        !/\b([Ss]mtp|SMTP_|ses\b|Ses[A-Z]|SES_|[Ss]ns\b|SNS_|[Aa]mazon|AWS_)/.test(code(text)),
+    ),
+    [],
+  )
+})
+
+t.test('a channel is named in its own rooms and few others: the rest walk over the lists', async (t) => {
+  const own = /whatsapp/i
+  const apart = /^api\/docs\/|\/config\.ts$/
+  const naming = all.filter(({ file, text }) => own.test(text) && !own.test(file) && !apart.test(file))
+  t.ok(naming.length > 0)
+  t.ok(naming.length <= 20, naming.map(({ file }) => file).join(', '))
+})
+
+t.test('what happened passes through one seam: nobody else stores events or turns contacts', async (t) => {
+  const stores = /insert into (email_events|whatsapp_events|\$\{[\w.]*(events|table)\})/
+  const turns = /update contacts\b[^`]*?set[^`]*?\b(status|suppression) = /
+  t.strictSame(
+    all.filter(({ text }) => stores.test(text)).map(({ file }) => file),
+    ['db/channels/events/events.sql.ts'],
+  )
+  t.strictSame(
+    all
+      .filter(({ text }) => turns.test(text))
+      .map(({ file }) => file)
+      .sort(),
+    ['db/audience/contacts/contacts.sql.ts', 'db/audience/suppressions/suppressions.sql.ts'],
+  )
+  const writers = /\b(updateContactStatus|bounceContacts|complainContacts|judgeSoftBounces|liftContact)\b/
+  const calling = all.filter(({ file, text }) => !file.endsWith('.sql.ts') && writers.test(text))
+  t.ok(calling.length >= 3)
+  for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)
+  const publishing = all.filter(({ imports }) => imports.includes('db/channels/events/publish.ts'))
+  t.strictSame(publishing.map(({ file }) => file).sort(), [
+    'db/accounts/domains/recheck.ts',
+    'db/audience/contacts/changes.ts',
+    'db/channels/events/store-events.ts',
+    'db/messages/broadcasts/change-state.ts',
+  ])
+})
+
+t.test('use cases write the audit trail: no page, call or verb of the CLI adds lines to it', async (t) => {
+  const trail = 'db/accounts/audit/'
+  t.strictSame(
+    all.filter(({ text }) => text.includes('into audit_entries')).map(({ file }) => file),
+    [`${trail}audit.sql.ts`],
+  )
+  t.strictSame(
+    all.filter(({ text }) => /\binsertAuditEntry\b/.test(text)).map(({ file }) => file),
+    [`${trail}audit.sql.ts`, `${trail}record.ts`],
+  )
+  const writing = all.filter(({ values }) => values.includes(`${trail}record.ts`)).map(({ file }) => file)
+  t.ok(writing.length > 20)
+  t.strictSame(
+    writing.filter((file) => !file.startsWith('db/') || /^db\/admin\/|\.sql\.ts$/.test(file)),
+    [],
+  )
+})
+
+t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.ts and csv.ts', async (t) => {
+  const OTHER_WAYS: Readonly<Record<string, RegExp>> = {
+    'a page as a literal: get, post, act': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
+    'a form as a literal: press, formOf': /\bmethod: 'post'/,
+    'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
+    'an empty list in place of nothing: compact': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
+    'batches read by hand, or a file of a list: csvOf':
+      /for \(let \w+: string \| undefined; ; \)|\bcsvFile\('(?!refused')/,
+    'a page of a list by hand: pageById':
+      /\bPAGE_SIZE\b|(?:idParam|query\.(?:get|has))\([^)]*'(?:before|after|newer)'/,
+    'a filter by hand: defineFilter':
+      /kind: 'filter'|\b(?:filled|optionsWithAny|refuseUnknownParams|wordChips|setChips|statusChips)\(/,
+    'a hidden field as a literal: hidden': /type: 'hidden', value/,
+    'a transaction as the person by hand: act': /\.transaction\([^)]*\) =>[^;]*actor: person/,
+    'a word that made.ts needs no help with: as const':
+      /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
+  }
+  /** A file's columns are not known by name, and what a preview asks for is no part of a list's filter. */
+  const isApart = ({ file }: Source, way: string): boolean =>
+    (file.endsWith('/import-columns.ts') && way.startsWith('columns')) ||
+    (file.endsWith('-preview.ts') && way.startsWith('a filter'))
+  const found = all
+    .filter(({ file }) => file.startsWith('api/dashboard/pages/'))
+    .flatMap((source) =>
+      Object.entries(OTHER_WAYS)
+        .filter(([name, way]) => way.test(code(source.text)) && !isApart(source, name))
+        .map(([name]) => `${source.file}: ${name}`),
+    )
+  t.strictSame(found, [])
+})
+
+t.test('a button says what it acts on: no label is a bare verb', async (t) => {
+  const bare =
+    /'(?:Create|Delete|Disable|Discard|Drop|Duplicate|Enable|Move|New secret|Pause|Publish|Remove|Rename|Restore|Resume|Revoke|Save)'/
+  const pages = all.filter(({ file }) => file.startsWith('api/dashboard/pages/'))
+  t.strictSame(
+    pages.filter(({ text }) => bare.test(code(text))).map(({ file }) => file),
+    [],
+  )
+})
+
+t.test('prepared statements have names of their own', async (t) => {
+  const names = all.flatMap(({ text }) =>
+    [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),
+  )
+  t.ok(names.length > 20)
+  t.equal(names.filter((name, index) => names.indexOf(name) !== index).join(), '')
+})
+
+t.test('a test file takes t from support/tap.ts: with tap’s own it ends only after the next', async (t) => {
+  const files = (await sources('test')).filter(({ file }) => file.endsWith('.test.ts'))
+  const others = files.filter(({ values }) => !values.includes('test/support/tap.ts'))
+  t.equal(others.map(({ file }) => file).join(), '')
+})
+
+/** Programs for clients, as text: what they do is not ours. */
+const SAMPLES = 'api/docs/samples.ts'
+
+t.test('process.env is read in the three config modules only', async (t) => {
+  t.strictSame(
+    breaking(
+      ({ file, text }) =>
+        file === SAMPLES ||
+        /^(api|workers|db\/process)\/config\.ts$/.test(file) ||
+        !text.includes('process.env'),
+    ),
+    [],
+  )
+})
+
+t.test('no function of ours is longer than 60 lines, blank ones and comments among them', async (t) => {
+  const opens = /^(?:export )?(?:default )?(?:async )?(?:function\b|const \w+.*(?:=> \(?\{|= (?:async )?\()$)/
+  // One that is a single expression ends where a blank line follows.
+  const isShort = (own: readonly string[], end: number) =>
+    own.slice(0, end).some((line) => /^\).* =>$/.test(line))
+  const long = all.flatMap(({ file, text }) => {
+    const lines = text.split('\n')
+    return lines.flatMap((line, at) => {
+      const length = opens.test(line)
+        ? lines
+            .slice(at)
+            .findIndex((each, index, own) => /^\}?\)?$/.test(each) && (each || isShort(own, index))) + 1
+        : 0
+      return length > 60 ? [`${file}: ${line.slice(0, 60)}: ${length}`] : []
+    })
+  })
+  t.strictSame(long, [])
+  // The linter sees those inside of others, too.
+  const { overrides } = JSON.parse(await readFile(join(ROOT, 'biome.json'), 'utf8'))
+  t.match(overrides[0], {
+    includes: ['api/**/*.ts', 'workers/**/*.ts', 'db/**/*.ts'],
+    linter: {
+      rules: { complexity: { noExcessiveLinesPerFunction: { level: 'error', options: { maxLines: 60 } } } },
+    },
+  })
+  const spared = all.filter(({ text }) => text.includes('noExcessiveLinesPerFunction'))
+  t.strictSame(spared, [])
+})
+
+/** Words for what reads outside bytes without a bound of ours, and the modules that put one before it. */
+const BOUNDED: readonly { reads: RegExp; what: string; owners: readonly string[] }[] = [
+  {
+    what: 'fields out of a text',
+    // Of an object or of pairs of its own anybody may build a query.
+    reads: /new URLSearchParams\((?!\)|\{|\[|$)|\.searchParams\b|querystring'|ctx\.(request\.)?query\b/m,
+    // The others read an operator's settings, and what the SDK of SES asks for.
+    owners: [
+      'api/http/forms.ts',
+      'db/postgres/address.ts',
+      'workers/providers/ses/handler.ts',
+      'workers/providers/smtp/url.ts',
+    ],
+  },
+  { what: 'the parts of a form', reads: /\bformData\(|\bmultipart\.parse/, owners: ['api/http/forms.ts'] },
+]
+
+for (const { what, reads, owners } of BOUNDED) {
+  t.test(`only who bounds it beforehand reads ${what}`, async (t) => {
+    const reading = all.filter(({ file, text }) => file !== SAMPLES && reads.test(code(text)))
+    t.strictSame(reading.map(({ file }) => file).sort(), [...owners])
+  })
+}
+
+t.test('answers of counterparts over HTTP are read within the bounds of bounded-answer.ts', async (t) => {
+  const bounded = 'db/process/limited-response.ts'
+  // A form of our own, bounded as it came in; code that a page shows; what an operator pipes in.
+  const others = ['api/http/forms.ts', SAMPLES, 'db/admin/input.ts']
+  const unbounded =
+    /(?:await|return|=>|[=(,]) *fetch\(|\.(json|text|arrayBuffer|blob|bytes|formData)\(\)|stream\/consumers|\.getReader\(|[gG]unzip/
+  t.strictSame(
+    breaking(({ file, text }) => file === bounded || others.includes(file) || !unbounded.test(code(text))),
+    [],
+  )
+  // Whatever asks by another client hands its answers over.
+  const asks = /\bnew SESv2Client\(|\bdiscovery\(/
+  const asking = all.filter(({ text }) => asks.test(text)).map(({ file }) => file)
+  t.strictSame(asking, ['api/dashboard/server/openid.ts', 'workers/providers/ses/adapter.ts'])
+  const handed = ['api/dashboard/server/openid.ts', 'workers/providers/ses/handler.ts']
+  for (const each of handed) t.ok(all.find(({ file }) => file === each)?.imports.includes(bounded), each)
+})
+
+t.test('the dashboard’s views escape all they show, and bring no script or style of their own', async (t) => {
+  const folder = join(ROOT, 'api/dashboard/components/views')
+  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.hbs'))
+  t.ok(files.length > 10)
+  for (const file of files) {
+    const text = await readFile(join(folder, file), 'utf8')
+    t.notMatch(text, /\{\{\{|\{\{~?\s*&|<style|\sstyle=|\son\w+=|<script(?! src=)|=\{\{/, file)
+  }
+  const made = all.filter(
+    ({ file, text }) => file.startsWith('api/dashboard/') && /SafeString|triple/.test(text),
+  )
+  t.equal(made.map(({ file }) => file).join(), '')
+  const sizes = { 'dashboard.css': 18 * 1024, 'dashboard.js': 300 * 90 }
+  for (const [name, most] of Object.entries(sizes)) {
+    const text = await readFile(join(ROOT, 'api/dashboard/components/assets', name), 'utf8')
+    t.ok(Buffer.byteLength(text) <= most, name)
+    t.ok(text.split('\n').length <= 301 || name.endsWith('.css'), name)
+  }
+})
+
+t.test('what is asked of others begins in one place for HTTP, and in one for names', async (t) => {
+  const files = (pattern: RegExp) => all.filter(({ text }) => pattern.test(text)).map(({ file }) => file)
+  const http =
+    /import (?:(?!type\b)\w|\*|\{[^}]*\b(?:get|request)\b)[^;\n}]*\}? from '(?:node:)?https?'|'(?:node:http2|undici)'/
+  t.strictSame(files(http), ['db/process/http-client.ts'])
+  t.strictSame(files(/'(?:node:)?dns(?:\/promises)?'/), ['db/process/dns.ts'])
+})

@@ -1,0 +1,62 @@
+/** What a process concludes from the marks that it finds: a failover, a copy, or nothing yet. */
+
+import type { HomeLook } from '../../../../db/maintenance/restore-guard/restore-guard.sql.ts'
+import {
+  homeVerdict,
+  type Memory,
+  type Verdict,
+} from '../../../../db/maintenance/restore-guard/restore-guard.ts'
+import t from '../../../support/tap.ts'
+
+const TIMES = { every: 1_000, hold: 3_000, patience: 30_000 }
+const AT = '2026-11-23T12:00:00.000Z'
+const LATER = '2026-11-25T12:00:00.000Z'
+
+/** A process that was at home a second ago finds all as it was, but for what a case changes. */
+const judged = (look: Partial<HomeLook>, memory: Partial<Memory> = {}): string => {
+  const found: HomeLook = {
+    ...{ found: true, at: AT, is_home: true, is_same_place: true, home_id: 'one', how: 'begun' },
+    ...look,
+  }
+  const verdict: Verdict = homeVerdict(
+    found,
+    { last: { mark: 7, at: AT }, home: 'one', away: 0, ...memory },
+    TIMES,
+  )
+  return verdict.kind
+}
+
+const OTHER_TIMELINE = { is_home: false }
+const NEW_PROCESS = { last: null, home: null }
+
+t.test('the first process makes the database the home of what it holds; others find it so', async (t) => {
+  t.equal(judged({ home_id: null, how: null, is_same_place: null }, NEW_PROCESS), 'begins')
+  t.equal(judged({}, NEW_PROCESS), 'home')
+  t.equal(judged({}), 'home')
+})
+
+t.test('a process that finds its mark on a new timeline soon decides that it is a failover', async (t) => {
+  t.equal(judged(OTHER_TIMELINE, { away: 0 }), 'undecided')
+  t.equal(judged(OTHER_TIMELINE, { away: 3_000 }), 'continued')
+})
+
+t.test('a process that began on a new timeline counts it as a copy if nobody says otherwise', async (t) => {
+  t.equal(judged(OTHER_TIMELINE, { ...NEW_PROCESS, away: 29_000 }), 'undecided')
+  t.equal(judged(OTHER_TIMELINE, { ...NEW_PROCESS, away: 30_000 }), 'copy')
+  t.equal(judged({ ...OTHER_TIMELINE, home_id: 'two' }, { away: 4_000 }), 'undecided', 'another life’s home')
+})
+
+t.test('a process whose mark is missing has it stopped, on whatever timeline', async (t) => {
+  t.equal(judged({ found: false }), 'copy')
+  t.equal(judged({ ...OTHER_TIMELINE, found: false }), 'copy')
+  t.equal(judged({ found: false, home_id: 'two', how: 'continued' }), 'copy', 'others have missed nothing')
+})
+
+t.test('one that comes late does not stop again what a person may have let go on', async (t) => {
+  t.equal(judged({ found: false, home_id: 'two', how: 'restored' }), 'stranger')
+  t.equal(judged({ found: false, at: LATER }), 'stranger', 'its mark may have been forgotten meanwhile')
+})
+
+t.test('another server or database is a copy, though all that was written is there', async (t) => {
+  t.equal(judged({ is_home: false, is_same_place: false }), 'copy')
+})

@@ -1,0 +1,477 @@
+/** `contact erase`: what goes, what stays of the others, and how an erased address begins again. */
+import { sql } from 'slonik'
+import { array, object, string } from 'yup'
+import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
+import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
+import { walk } from '../../../../db/messages/broadcasts/expand.ts'
+import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
+import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
+import { adminCli } from '../../../support/admin.ts'
+import { beginBroadcasting } from '../../../support/broadcasting.ts'
+import { report } from '../../../support/contacts.ts'
+import { EMPTY } from '../../../support/empty.ts'
+import { erasePerson } from '../../../support/erase.ts'
+import { hold } from '../../../support/held.ts'
+import { storeAll } from '../../../support/ingestion.ts'
+import { lockWaits, usedBy } from '../../../support/rows.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../../support/service.ts'
+import t, { type Test } from '../../../support/tap.ts'
+import { giveUpAll, startWorker, until } from '../../../support/worker.ts'
+
+const ANA = 'Ana.Diaz@example.com'
+
+/** Who stands in place of an erased address. */
+const NOBODY = 'erased@erased.invalid'
+
+async function start(t: Test) {
+  const service = await startService(t)
+  const cli = adminCli({ DATABASE_URL: service.url })
+  return {
+    service,
+    team: await makeTeam(service),
+    erase: (team: TestTeam, email = ANA) => cli.json(['contact', 'erase', team.id, email]),
+  }
+}
+
+const send = async ({ call }: Service, { key }: TestTeam, to: string[]): Promise<string> =>
+  (await call('POST', '/v1/emails', { key, body: anEmail({ to, text: 'Dear Ana' }) })).body.id
+
+const store = (service: Service, bodies: readonly string[]) =>
+  storeAll(
+    service,
+    bodies.map((body) => Buffer.from(body)),
+    'ses',
+    bodies,
+  )
+
+/** Pretends that an email was delivered to its recipients. */
+async function deliver({ database }: Service, id: string, recipients: string[]): Promise<void> {
+  await database.query(
+    sql.unsafe`update email_states set status = 'delivered', provider_message_id = 'x' where id = ${id}`,
+  )
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
+    select e.team_id, e.id, decode(md5(r), 'hex'), 'delivered', r, now(), 'taken for ' || r
+    from emails e, unnest(${sql.array(recipients, 'text')}) r where e.id = ${id}`)
+}
+
+const eventsRow = object({
+  recipients: array(string().defined().nullable()).defined(),
+  details: string().defined(),
+})
+
+const eventsOf = ({ database }: Service, id: string) =>
+  database.one(sql.type(eventsRow)`
+    select array_agg(recipient order by recipient) as recipients, string_agg(detail, '') as details
+    from email_events where email_id = ${id}`)
+
+t.test('a person is erased from contacts, emails, events and reports; the others stay', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
+  const alone = await send(service, team, [ANA.toLowerCase()])
+  await deliver(service, alone, [ANA])
+  const shared = await send(service, team, [ANA, 'ben@example.com'])
+  await deliver(service, shared, [ANA, 'ben@example.com'])
+  const waiting = await send(service, team, [ANA])
+  const sharedWaiting = await send(service, team, ['ben@example.com', ANA])
+  const other = await send(service, team, ['dana.diaz@example.com'])
+  await store(service, ['{"to":"ana.diaz@example.com"}', '{"to":"ben@example.com"}'])
+  const reports = await reportsByState(database, { limit: 10 })
+  await endReports(
+    database,
+    reports.map(({ id }) => ({ id, state: 'done' as const, reason: null, team_ids: [team.id] })),
+  )
+
+  t.strictSame(await erase(team), { contact: true, emails: 3, waiting_emails_deleted: 1, reports: 1 })
+  t.match(await emailById(database, team.id, alone), {
+    to_emails: [NOBODY],
+    subject: /^$/,
+    html: /^$/,
+    body_text: /^$/,
+  })
+  t.match(await eventsOf(service, alone), { recipients: [null], details: /^$/ })
+  t.match(await emailById(database, team.id, shared), {
+    to_emails: [NOBODY, 'ben@example.com'],
+    html: '<p>Hello</p>',
+  })
+  t.match(await eventsOf(service, shared), {
+    recipients: ['ben@example.com', null],
+    details: 'taken for ben@example.com',
+  })
+  t.equal(await emailById(database, team.id, waiting), null)
+  t.strictSame((await emailById(database, team.id, sharedWaiting))?.to_emails, ['ben@example.com'])
+  t.strictSame((await emailById(database, team.id, other))?.to_emails, ['dana.diaz@example.com'])
+  t.match(await usedBy(service, team.id), { emails: 4, contacts: 0 })
+  t.equal((await call('GET', `/v1/contacts/${ANA}`, { key: team.key })).status, 404)
+  t.strictSame(await erase(team), { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 })
+})
+
+t.test('what happens afterwards to an email of the person alone is stored without its words', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { database } = service
+  await database.query(sql.unsafe`
+    insert into webhook_endpoints (team_id, id, url, name, types, secret, state, created_at)
+    values (${team.id}, gen_random_uuid(), 'https://hooks.example.com/', 'hooks', '{*}', '', 'enabled', now())`)
+  const alone = await send(service, team, [ANA])
+  const shared = await send(service, team, [ANA, 'ben@example.com'])
+  for (const id of [alone, shared]) await deliver(service, id, [])
+  await erase(team)
+  for (const email_id of [alone, shared]) {
+    const event = {
+      team_id: team.id,
+      email_id,
+      kind: 'clicked' as const,
+      recipient: null,
+      event_key: 'click',
+    }
+    const detail = `https://shop.example.com/?for=${email_id === alone ? ANA : 'anybody'}`
+    await database.transaction((tx) =>
+      applyEmailEvents(tx, [{ ...event, occurred_at: new Date(), detail }], new Date()),
+    )
+  }
+  t.match(await emailById(database, team.id, alone), { status: 'clicked' })
+  t.strictSame(await eventsOf(service, alone), { recipients: [null], details: '' })
+  t.strictSame((await eventsOf(service, shared)).details, 'https://shop.example.com/?for=anybody')
+  const heard = await database.any(sql.type(object({ body: string().defined() }))`
+    select body from webhook_messages where team_id = ${team.id} order by id`)
+  t.match(
+    heard.map(({ body }) => JSON.parse(body).data),
+    [
+      { email_id: alone, recipient: null, detail: /^$/ },
+      { email_id: shared, detail: /anybody$/ },
+    ],
+  )
+})
+
+t.test(
+  'dead letters of a person’s mail go with it, and of mail to others too keep no words that name them',
+  async (t) => {
+    const { service, team, erase } = await start(t)
+    const deadLetters = () =>
+      service.database.anyFirst(sql.type(object({ words: string().defined() }))`
+      select concat_ws(' ', data, output, source_output) as words from pgboss.job where name like 'deliver-%'`)
+    await send(service, team, [ANA])
+    await giveUpAll(service, 'deliver-email', `451 4.2.1 <${ANA.toLowerCase()}> is busy`)
+    const shared = await send(service, team, [ANA, 'ben@example.com'])
+    await giveUpAll(service, 'deliver-email', `451 4.2.1 ${ANA} is busy`)
+    await send(service, team, ['ben@example.com'])
+    await giveUpAll(service, 'deliver-email', '451 4.2.1 ben@example.com is busy, xana.diaz@example.com too')
+    t.match((await deadLetters()).join(), /ana\.diaz/i)
+    await erase(team)
+    const left = await deadLetters()
+    t.notMatch(left.join().replaceAll('xana', 'x'), /ana\.diaz/i)
+    t.match(left.join(), /ben@example\.com is busy, xana\.diaz@example\.com/, 'of others they stay')
+    t.match(left.join(), shared, 'that of the others is tried again by redrive')
+    const cli = adminCli({ DATABASE_URL: service.url })
+    t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 2 })
+  },
+)
+
+t.test('only whole addresses are matched, and reports of other teams or of nobody known stay', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { database } = service
+  const other = await makeTeam(service)
+  const shared = await send(service, team, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
+  await deliver(service, shared, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
+  const settled = [
+    ['refused <na@x.example>', [team.id]],
+    ['{"words":"To:\\nna@x.example."}', [team.id]],
+    ['refused <anna@x.example>', [team.id]],
+    ['refused <na@x.example.org>', [team.id]],
+    ['refused na@x.example', [other.id]],
+    ['parked na@x.example', []],
+  ] as const
+  await store(
+    service,
+    settled.map(([body]) => body),
+  )
+  const ids = new Map(
+    (await reportsByState(database, { limit: 10 })).map(({ id, event_key }) => [event_key, id]),
+  )
+  await endReports(
+    database,
+    settled.map(([body, team_ids]) => ({
+      id: ids.get(body) ?? '',
+      state: 'parked' as const,
+      reason: 'x',
+      team_ids,
+    })),
+  )
+  const nobody = { contact: false, emails: 0, waiting_emails_deleted: 0 }
+  t.strictSame(await erase(team, 'na@x.example'), { ...nobody, reports: 2 })
+  const left = await reportsByState(database, { limit: 10 })
+  t.strictSame(
+    new Set(left.map(({ event_key }) => event_key)),
+    new Set(settled.slice(2).map(([body]) => body)),
+  )
+  t.strictSame(await erase(team, 'neil@x.example'), { ...nobody, reports: 0 })
+  await erase(team, 'a@x.example')
+  t.match(await eventsOf(service, shared), {
+    recipients: ['anna@x.example', "o'neil@x.example", null],
+    details: /taken for anna@x\.example/,
+  })
+})
+
+t.test('an unsubscribe that is answered while an erasure waits is kept', async (t) => {
+  const { service, team } = await start(t)
+  const { call, database, deps } = service
+  const identity = 'waits@example.com'
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
+  const commit = await hold(t, database, (tx) => lockAccount(tx, team.id))
+  const erased = erasePerson(deps, team.id, identity)
+  await until('it waits for the account', async () => (await lockWaits({ database })) > 0)
+  t.equal((await call('POST', `/v1/contacts/${identity}/unsubscribe`, { key: team.key })).status, 200)
+  await Promise.all([commit(), erased])
+  const again = await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
+  t.match(again, { status: 201, body: { status: 'unsubscribed' } })
+})
+
+t.test('an erased address that bounced, complained or unsubscribed is so when created again', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  await startWorker(t, service)
+  const create = async (key: string, email: string) =>
+    (await call('POST', '/v1/contacts', { key, body: { email } })).body.status
+  for (const status of ['bounced', 'complained', 'unsubscribed']) {
+    for (const [at, email] of [`${status}@example.com`, `${status}.bulk@example.com`].entries()) {
+      await create(team.key, email)
+      const suppression = status === 'unsubscribed' ? null : status
+      await database.query(sql.unsafe`
+        update contacts set status = ${status}, suppression = ${suppression} where email = ${email}`)
+      await erase(team, email)
+      if (at === 0) t.equal(await create(team.key, email.toUpperCase()), status)
+      else await call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts: [{ email }] } })
+      t.equal((await call('GET', `/v1/contacts/${email}`, { key: team.key })).body.status, status)
+    }
+  }
+  const again = await call('POST', '/v1/contacts/bounced@example.com/resubscribe', { key: team.key })
+  t.equal(again.body.error.code, 'contact_suppressed')
+  const other = await makeTeam(service)
+  t.equal(await create(other.key, 'bounced@example.com'), 'subscribed', 'another team knows nothing of it')
+})
+
+t.test('an erased address whose suppression was lifted begins subscribed from then on', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const create = async () =>
+    (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status
+  const remove = () => call('DELETE', `/v1/contacts/${ANA}`, { key: team.key })
+  await create()
+  await database.query(sql.unsafe`update contacts set status = 'bounced', suppression = 'bounced'`)
+  await erase(team)
+  t.equal(await create(), 'bounced')
+  await remove()
+  t.equal(await create(), 'bounced', 'being made again does not end it')
+  await cli.json(['contact', 'lift', team.id, ANA, '--reason', 'the mailbox is back'])
+  await remove()
+  t.equal(await create(), 'subscribed')
+  await database.query(sql.unsafe`update contacts set status = 'unsubscribed', suppression = 'complained'`)
+  await erase(team)
+  await create()
+  await cli.json(['contact', 'lift', team.id, ANA, '--reason', 'by mistake'])
+  await remove()
+  t.equal(await create(), 'unsubscribed')
+  const left = sql.unsafe`select 1 from contacts where suppression is not null`
+  t.notOk(await database.exists(left), 'what it had unsubscribed from stays, and the suppression is lifted')
+})
+
+t.test('who had unsubscribed, then bounced, and was erased is subscribed by no lifting', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call } = service
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const asked = async (method: string, path: string, body?: unknown) =>
+    (await call(method, `/v1/contacts${path}`, { key: team.key, body })).body
+  for (const [at, kind] of (['bounced', 'complained'] as const).entries()) {
+    const email = `${at}.${ANA}`
+    await asked('POST', '', { email })
+    await asked('POST', `/${email}/unsubscribe`)
+    await report(service, team, email, kind)
+    t.equal((await asked('GET', `/${email}`)).status, kind)
+    await erase(team, email)
+    t.equal((await asked('POST', '', { email })).status, 'unsubscribed')
+    t.match(await asked('POST', `/${email}/resubscribe`), { error: { code: 'contact_suppressed' } })
+    await cli.json(['contact', 'lift', team.id, email, '--reason', 'the mailbox is back'])
+    t.equal((await asked('GET', `/${email}`)).status, 'unsubscribed')
+  }
+})
+
+t.test('an erased address that was subscribed leaves nothing, and begins subscribed', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
+  await erase(team)
+  t.notOk(await database.exists(sql.unsafe`select 1 from erased_contacts`))
+  t.equal(
+    (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status,
+    'subscribed',
+  )
+})
+
+t.test('what is kept of an erased address is a hash that another key would not give', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
+  await call('POST', `/v1/contacts/${ANA}/unsubscribe`, { key: team.key })
+  await erase(team)
+  const dump = object({ text: string().defined() })
+  const { text } = await database.one(sql.type(dump)`
+    select (select string_agg(c::text, '') from erased_contacts c) || coalesce((select string_agg(c::text, '') from contacts c), '')
+      as text`)
+  t.match(text, /\\x[0-9a-f]{64}/)
+  t.notMatch(text, /ana|diaz/i)
+})
+
+t.test('an erased person is not named among those that a broadcast skipped', async (t) => {
+  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  await contacts(['Ana.Diaz', 'ben'], { country: 'FR' })
+  const id = await create()
+  await post(id, 'send')
+  const { database, deps, url } = service
+  const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
+  await database.transaction((tx) => walk({ ...deps, tx, ahead: 5, brakes }, team.id, id))
+  const cli = adminCli({ DATABASE_URL: url })
+  await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
+  t.match(await cli.json(['broadcast', 'skips', team.id, id]), [
+    { email: /^$/, reason: 'variables', detail: /^$/ },
+    { email: 'ben@example.org', reason: 'variables', detail: 'no value for name' },
+  ])
+  t.match((await get(id)).body, { figures: { made: 0, skipped: 2 } })
+})
+
+t.test('a report that waited for an erasure says nothing of the person any more', async (t) => {
+  const { service, team } = await start(t)
+  const { database, deps } = service
+  const id = await send(service, team, [ANA, 'ben@example.com'])
+  await deliver(service, id, [])
+  const waiting = (count: number) => until(`${count} wait`, async () => (await lockWaits(service)) === count)
+  const commit = await hold(t, database, (tx) =>
+    tx.query(sql.unsafe`select from email_states where id = ${id} for update`),
+  )
+  const now = new Date()
+  const { queue, secrets } = deps
+  const erasing = erasePerson({ database, queue, secrets }, team.id, ANA.toLowerCase())
+  await waiting(1)
+  const event = { team_id: team.id, email_id: id, kind: 'bounced' as const, occurred_at: now, detail: 'full' }
+  const reported = database.transaction((tx) =>
+    applyEmailEvents(
+      tx,
+      [ANA, 'ben@example.com'].map((recipient) => ({ ...event, recipient, event_key: recipient })),
+      now,
+    ),
+  )
+  await waiting(2)
+  await Promise.all([commit(), erasing])
+  t.match(await reported, [{ kind: 'ignored' }, { kind: 'applied' }])
+  t.strictSame((await eventsOf(service, id)).recipients, ['ben@example.com'])
+})
+
+t.test('keys, tags and reply addresses of a person’s mail go, and so do tests that show them', async (t) => {
+  const { service, team, create, post } = await beginBroadcasting(t)
+  const { call, database, deps } = service
+  const { key } = team
+  const address = ANA.toLowerCase()
+  await call('POST', '/v1/contacts', {
+    key,
+    body: { email: ANA, properties: { name: 'Ana Diaz', iban: 'AT48' } },
+  })
+  const named = { reply_to: ANA, tags: ['welcome', `to:${address}`], idempotency_key: `welcome:${address}` }
+  const { body: sent } = await call('POST', '/v1/emails', { key, body: anEmail({ to: [ANA], ...named }) })
+  const { body: shared } = await call('POST', '/v1/emails', {
+    key,
+    body: anEmail({ to: [ANA, 'ben@example.com'], idempotency_key: 'order-1' }),
+  })
+  const { body: other } = await call('POST', '/v1/emails', {
+    key,
+    body: anEmail({ to: ['ana.diaz@example.com.au'], tags: ['x'], idempotency_key: 'order-2' }),
+  })
+  const broadcast = await create({ tags: [`about ${address}`] })
+  const test = async (to: string) => {
+    const { body } = await post(broadcast, 'test', { to: [to], contact: ANA })
+    return body.data[0].id as string
+  }
+  const [tried, waiting] = [await test('me@example.org'), await test('you@example.org')]
+  for (const id of [sent.id, tried]) await deliver(service, id, ['me@example.org'])
+  await erasePerson({ ...deps, database }, team.id, address)
+  t.match(await emailById(database, team.id, sent.id), {
+    ...{ to_emails: [NOBODY], reply_to: /^$/, tags: ['welcome'], idempotency_key: null },
+  })
+  t.match(await emailById(database, team.id, tried), {
+    ...{ to_emails: ['me@example.org'], subject: /^$/, variables: EMPTY, tags: EMPTY },
+  })
+  t.match(await eventsOf(service, tried), { recipients: ['me@example.org'] }, 'its recipient keeps the event')
+  t.equal(await emailById(database, team.id, waiting), null, 'a test that waits is not sent any more')
+  t.match(await emailById(database, team.id, shared.id), { idempotency_key: 'order-1' })
+  t.match(await emailById(database, team.id, other.id), { tags: ['x'], idempotency_key: 'order-2' })
+  const rows = await database.any(sql.type(object({ row: string().defined() }))`
+    select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id} and id <> ${other.id}`)
+  for (const { row } of rows) t.notMatch(row, /ana\.diaz|Ana Diaz|AT48/i)
+})
+
+t.test('a broadcast that has picked somebody makes no email once they are erased', async (t) => {
+  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  const { database, deps, url } = service
+  await contacts(['Ana.Diaz', 'ben'])
+  const id = await create()
+  await post(id, 'send')
+  const commit = await hold(t, database, (tx) =>
+    tx.query(sql.unsafe`lock table template_versions in access exclusive mode`),
+  )
+  const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
+  const walking = database.transaction((tx) => walk({ ...deps, tx, ahead: 5, brakes }, team.id, id))
+  await until('it has picked them', async () => (await lockWaits({ database })) > 0)
+  const cli = adminCli({ DATABASE_URL: url })
+  await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
+  await commit()
+  await walking
+  t.match((await get(id)).body, { figures: { made: 1, skipped: 0 } })
+  const rows = await database.any(sql.type(object({ row: string().defined() }))`
+    select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id}`)
+  t.equal(rows.length, 1)
+  for (const { row } of rows) t.notMatch(row, /ana\.diaz/i)
+})
+
+t.test('webhooks about what was deleted before go too, of that person alone', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database, url } = service
+  const { key } = team
+  const cli = adminCli({ DATABASE_URL: url })
+  await cli.json(['webhook', 'add', team.id, '--url', 'https://example.com/hook'])
+  // More than one slice looks at, before all others.
+  await database.query(sql.unsafe`
+    insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
+    select ${team.id}, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, gen_random_uuid(),
+      gen_random_uuid(), 'webhook.test', '{}', 'delivered', now() from generate_series(1, 600) n`)
+  for (const email of [ANA, 'ben@example.com']) {
+    await call('POST', '/v1/contacts', { key, body: { email } })
+    await call('POST', `/v1/contacts/${email}/unsubscribe`, { key })
+    await call('DELETE', `/v1/contacts/${email}`, { key })
+    const id = await send(service, team, [`Somebody <${email}>`])
+    const event = { team_id: team.id, email_id: id, kind: 'bounced', detail: 'full', event_key: 'x' } as const
+    const now = new Date()
+    await database.transaction((tx) =>
+      applyEmailEvents(tx, [{ ...event, recipient: email, occurred_at: now }], now),
+    )
+    await cli.json(['email', 'delete', team.id, id])
+  }
+  await call('POST', '/v1/contacts', { key, body: { email: ANA } })
+  const row = object({ body: string().defined() })
+  const bodies = () =>
+    database.anyFirst(sql.type(row)`select body from webhook_messages
+      where team_id = ${team.id} and type <> 'webhook.test' order by id`)
+  const about = (email: string) => [
+    new RegExp(`^{"type":"contact.unsubscribed".*"email":"${email}"`),
+    new RegExp(`^{"type":"email.bounced".*"to":."Somebody <${email}>"`),
+  ]
+  t.match(await bodies(), [...about(ANA), ...about('ben@example.com')])
+  const exported = await cli.json(['contact', 'export', team.id, ANA])
+  t.match(exported.webhooks, [
+    { type: 'contact.unsubscribed', status: 'queued' },
+    { type: 'email.bounced', status: 'queued' },
+  ])
+  t.notMatch(JSON.stringify(exported), /ben@/)
+  await erase(team)
+  t.match(await bodies(), about('ben@example.com'))
+  t.equal((await bodies()).length, 2)
+})

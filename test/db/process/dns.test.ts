@@ -1,0 +1,73 @@
+/** Names that others give us, asked of a DNS server on loopback: one that hangs holds up none of the others. */
+import { createNames } from '../../../db/process/dns.ts'
+import { startDns } from '../../support/dns.ts'
+import t, { type Test } from '../../support/tap.ts'
+
+const PUBLIC = '93.184.215.14'
+
+/** A server that knows `good.test`, and leaves all of `slow.test` unanswered. */
+async function begin(t: Test, patience?: number) {
+  const dns = await startDns(t)
+  dns.silent = /slow\.test$/
+  dns.addresses.set('good.test', [PUBLIC])
+  return { dns, names: createNames(dns.address, patience) }
+}
+
+t.test('the names of this machine are its own: no server is asked for them', async (t) => {
+  const { dns, names } = await begin(t)
+  for (const name of ['localhost', 'LOCALHOST', 'localhost.'])
+    t.match(await names.addresses(name), /^(127\.|::1)/)
+  t.strictSame(dns.asked, [])
+})
+
+t.test('no name waits on the threads that the names of relay and database are looked up on', async (t) => {
+  const { names } = await begin(t)
+  for (const each of [names, createNames()]) {
+    const asked = each.addresses('waits.slow.test').catch(() => {})
+    await new Promise(setImmediate)
+    t.notOk(process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap'))
+    await asked
+  }
+})
+
+t.test('a name is asked for once at a time, and one that hung is left alone for a while', async (t) => {
+  const { dns, names } = await begin(t, 300)
+  const words = { name: 'Unanswered', message: 'no name server answered within 0.3 s' }
+  const asked = ['x.slow.test', 'x.slow.test'].map((name) => names.addresses(name))
+  for (const each of asked) await t.rejects(each, words)
+  t.strictSame(dns.asked.sort(), ['x.slow.test', 'x.slow.test'], 'once for each family')
+  await t.rejects(names.addresses('x.slow.test'), { name: 'Unanswered', message: /not asked again yet/ })
+  await t.rejects(names.texts('x.slow.test'), words, 'another question')
+  t.equal(dns.asked.length, 3)
+})
+
+t.test('a hundred names that hang keep nobody from one that answers', async (t) => {
+  const { names } = await begin(t, 1_000)
+  t.strictSame(await names.addresses('good.test'), [PUBLIC])
+  const slow = Array.from({ length: 100 }, (_, nth) => names.addresses(`h${nth}.slow.test`))
+  const ends = Promise.allSettled(slow)
+  t.strictSame(await names.addresses('good.test'), [PUBLIC])
+  t.ok((await ends).every(({ status }) => status === 'rejected'))
+})
+
+t.test('what one family says holds, though the other one hangs', async (t) => {
+  const { dns, names } = await begin(t, 300)
+  dns.silent_types = [28]
+  t.strictSame(await names.addresses('good.test'), [PUBLIC])
+  t.strictSame(await names.addresses('good.test'), [PUBLIC], 'and is no name that hung')
+})
+
+t.test('a name that stands for another one that has no address is refused with a reason', async (t) => {
+  const { dns, names } = await begin(t)
+  dns.addresses.set('alias.test', ['cname:nowhere.test'])
+  await t.rejects(names.addresses('alias.test'), { code: 'ENODATA', message: 'alias.test has no address' })
+})
+
+t.test('the zone of a name is the nearest one above it', async (t) => {
+  const { dns, names } = await begin(t, 500)
+  for (const zone of ['example.co.test', 'test']) dns.zones.add(zone)
+  t.equal(await names.zone('mail.example.co.test'), 'example.co.test')
+  t.equal(await names.zone('example.co.test'), 'example.co.test')
+  t.equal(await names.zone('other.co.test'), null, 'a top-level domain is nobody’s')
+  await t.rejects(names.zone('a.slow.test'), { name: 'Unanswered' })
+})

@@ -1,0 +1,157 @@
+/** Requests to counterparts: what bounds them, what ends them, and what they leave behind. */
+import { EventEmitter, getEventListeners } from 'node:events'
+import { type ClientRequest, createServer, type RequestListener } from 'node:http'
+import { createServer as createTcpServer } from 'node:net'
+import { limitConnecting, NO_CONNECTION } from '../../../db/process/http-client.ts'
+import {
+  ask,
+  type BoundedAnswer,
+  boundedFetch,
+  faultCodes,
+  keptConnections,
+  secondsUntil,
+} from '../../../db/process/limited-response.ts'
+import { portOf } from '../../support/port.ts'
+import t, { type Test } from '../../support/tap.ts'
+import { until } from '../../support/worker.ts'
+
+const BOUNDS = { bytes: 1_024, ms: 20_000 }
+
+/** A counterpart that answers so. @returns where it is, and how many connections it was asked over. */
+async function counterpart(t: Test, answer: RequestListener) {
+  let connections = 0
+  const server = createServer(answer).on('connection', () => {
+    connections += 1
+  })
+  t.teardown(() => server.closeAllConnections())
+  const port = await portOf(t, server)
+  return { url: `http://127.0.0.1:${port}/`, connections: () => connections }
+}
+
+/** How a request has ended that began to be answered, or did not. */
+const ended = (answer: Promise<BoundedAnswer>) =>
+  answer.catch((error: Error) => ({ body: null, fault: error.message }))
+
+t.test('a request leaves as it is given, and its answer comes with status and headers', async (t) => {
+  const { url } = await counterpart(t, async (request, response) => {
+    const said = `${request.method} ${request.headers['content-type']} ${await request.toArray()}`
+    response.writeHead(302, { location: '/elsewhere', said }).end('moved')
+  })
+  const question = { method: 'PUT', headers: { 'Content-Type': 'text/plain' }, body: 'zwölf' }
+  const { status, ok, headers, body, fault } = await ask(url, question, BOUNDS)
+  t.strictSame(
+    { status, ok, body: String(body), fault },
+    { status: 302, ok: false, body: 'moved', fault: '' },
+  )
+  t.match(headers, { location: '/elsewhere', said: `PUT text/plain ${Buffer.from('zwölf')}` }, 'no redirect')
+})
+
+t.test('connections are kept for the next request to the same counterpart', async (t) => {
+  const { url, connections } = await counterpart(t, (_request, response) => response.end('{}'))
+  const agent = keptConnections(url)
+  t.teardown(() => agent.destroy())
+  for (let request = 0; request < 5; request++) await ask(url, { agent }, BOUNDS)
+  t.equal(connections(), 1)
+})
+
+t.test('time bounds a request until the last byte of its answer', async (t) => {
+  const { url } = await counterpart(t, ({ url }, response) => {
+    if (url !== '/silent') response.writeHead(200).write('the beginning')
+  })
+  await t.rejects(ask(`${url}silent`, {}, { ...BOUNDS, ms: 300 }), { name: 'TimeoutError' })
+  // The head of the answer may come in time, or not.
+  t.match(await ended(ask(url, {}, { ...BOUNDS, ms: 300 })), { body: null, fault: /timeout/ })
+})
+
+t.test('what cuts it off ends it, before it begins, while it waits and while it reads', async (t) => {
+  const reached: string[] = []
+  const { url } = await counterpart(t, ({ url = '' }, response) => {
+    reached.push(url)
+    if (url === '/begun') response.writeHead(200).write('the beginning')
+  })
+  const reason = new Error('the worker had to end')
+  await t.rejects(ask(url, {}, { ...BOUNDS, signal: AbortSignal.abort(reason) }), reason)
+  t.strictSame(reached, [])
+  const asked = async (path: string) => {
+    const cut = new AbortController()
+    const answer = ask(`${url}${path}`, {}, { ...BOUNDS, signal: cut.signal })
+    answer.catch(() => {})
+    await until('it is asked', async () => reached.includes(`/${path}`))
+    cut.abort(reason)
+    return answer
+  }
+  await t.rejects(asked('waiting'), reason)
+  t.match(await ended(asked('begun')), { body: null, fault: reason.message })
+})
+
+t.test('it leaves nothing at the signal that could have cut it off', async (t) => {
+  const { url } = await counterpart(t, (_request, response) => response.end('{}'))
+  const { signal } = new AbortController()
+  await ask(url, {}, { ...BOUNDS, signal })
+  t.equal(getEventListeners(signal, 'abort').length, 0)
+})
+
+t.test('an answer that breaks off has its status, and says so', async (t) => {
+  const { url } = await counterpart(t, (_request, response) => {
+    response.writeHead(200, { 'content-length': 100 }).write('the beginning', () => response.destroy())
+  })
+  t.match(await ask(url, {}, BOUNDS), { status: 200, body: null, fault: /./ })
+})
+
+t.test('a connection that does not stand in time is known as such: nothing has left', async (t) => {
+  const mute = createTcpServer((socket) => t.teardown(() => socket.destroy()))
+  const url = `https://127.0.0.1:${await portOf(t, mute)}/`
+  const error: unknown = await ask(url, {}, { ...BOUNDS, connect_ms: 200 }).catch((error: unknown) => error)
+  t.match(error, { message: 'no connection within 0.2 s' })
+  t.strictSame([...faultCodes(error)], [NO_CONNECTION])
+})
+
+t.test('once a connection stands, TLS and all, an answer may take its time', async (t) => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+  const before = timers()
+  for (const [protocol, stands] of [
+    ['http:', 'connect'],
+    ['https:', 'secureConnect'],
+  ] as const) {
+    const [asked, socket] = [Object.assign(new EventEmitter(), { protocol }), new EventEmitter()]
+    limitConnecting(asked as unknown as ClientRequest, 60_000)
+    asked.emit('socket', socket)
+    t.equal(timers(), before + 1)
+    socket.emit(stands)
+    t.equal(timers(), before)
+  }
+})
+
+t.test('a library’s fetch gets every header, and no more bytes than there may be', async (t) => {
+  const { url } = await counterpart(t, ({ url }, response) => {
+    response.setHeader('set-cookie', ['a=1', 'b=2']).setHeader('content-type', 'application/json')
+    response.end(url === '/long' ? 'x'.repeat(1_025) : '{"is":"read"}')
+  })
+  const response = await boundedFetch(BOUNDS)(url)
+  t.strictSame(response.headers.getSetCookie(), ['a=1', 'b=2'])
+  t.strictSame(await response.json(), { is: 'read' })
+  await t.rejects(boundedFetch(BOUNDS)(`${url}long`), { message: 'the answer is larger than 1 KiB' })
+})
+
+t.test('Retry-After is a number of seconds or a date of HTTP, and nothing else', async (t) => {
+  for (const [value, seconds] of [
+    ['0', 0],
+    [' 90 ', 90],
+    ['90.5', 90.5],
+  ] as const)
+    t.equal(secondsUntil({ 'retry-after': value }), seconds, value)
+  for (const date of [
+    'Fri, 01 Jan 2100 00:00:00 GMT',
+    'Friday, 01-Jan-2100 00:00:00 GMT',
+    'Fri Jan  1 00:00:00 2100',
+  ])
+    t.ok(secondsUntil({ 'retry-after': date }) > 86_400, date)
+  for (const neither of [undefined, '', '-5', '1e9', 'soon 2090', '2100-01-01', '10,', '5 minutes'])
+    t.ok(Number.isNaN(secondsUntil(neither === undefined ? {} : { 'retry-after': neither })), `${neither}`)
+})
+
+t.test('a date of Retry-After counts from the date of its answer, whatever our clock says', async (t) => {
+  const headers = { 'retry-after': 'Fri, 01 Jan 2100 00:00:30 GMT', date: 'Fri, 01 Jan 2100 00:00:00 GMT' }
+  t.equal(secondsUntil(headers), 30)
+  t.ok(secondsUntil({ ...headers, date: 'soon' }) > 86_400, 'without a date that says something from ours')
+})

@@ -1,0 +1,102 @@
+/** The scaling signal as figures make it: no database, no clock. */
+
+import type { QueueStatus } from '../../../../db/queue/jobs.sql.ts'
+import type { Gauges, ProcessRow, SenderFigures } from '../../../../db/stats/fleet/fleet.sql.ts'
+import { scaleOf } from '../../../../db/stats/fleet/scale.ts'
+import t from '../../../support/tap.ts'
+
+const queue = (name: string, changes: Partial<QueueStatus> = {}): QueueStatus => ({
+  queue: name,
+  ready: 0,
+  active: 0,
+  deferred: 0,
+  failed: 0,
+  dead: 0,
+  oldest_ready_seconds: null,
+  ...changes,
+})
+
+const process = (kind: 'web' | 'worker', busy = 0, senders: Record<string, string> = {}): ProcessRow => ({
+  id: '00000000-0000-7000-8000-000000000000',
+  kind,
+  host: 'host.test',
+  pid: 1,
+  queues: ['deliver-email'],
+  senders,
+  completed: {},
+  gauges: { busy } as Gauges,
+  seen_at: '2026-11-21T00:00:00.000Z',
+  silent_seconds: 0,
+})
+
+const sender = (key: string, changes: Partial<SenderFigures> = {}): SenderFigures => ({
+  key,
+  paused: 0,
+  slowed: 0,
+  full: 0,
+  ...changes,
+})
+
+const late = queue('deliver-email', { ready: 500, active: 20, oldest_ready_seconds: 20 })
+const relay = { 'deliver-email': 'smtp:relay.test' }
+
+t.test('a queue that is late asks for more workers, at most twice as many', async (t) => {
+  const two = [process('worker', 1, relay), process('worker', 1, relay), process('web')]
+  const scale = scaleOf([late, queue('ingest-report')], two, [sender('smtp:relay.test')])
+  t.strictSame(scale, {
+    workers: { latency_seconds: 20, ready: 500, active: 20, processes: 2, recommended: 4 },
+    queues: {
+      'deliver-email': { latency_seconds: 20, ready: 500, active: 20 },
+      'ingest-report': { latency_seconds: 0, ready: 0, active: 0 },
+    },
+  })
+})
+
+t.test('a fleet grows with its lateness beyond five seconds, by one at least', async (t) => {
+  const ten = Array.from({ length: 10 }, () => process('worker', 0, relay))
+  const asked = (seconds: number) =>
+    scaleOf([{ ...late, oldest_ready_seconds: seconds }], ten, []).workers.recommended
+  t.strictSame([5, 5.1, 7, 7.2, 60].map(asked), [1, 11, 14, 15, 20])
+})
+
+t.test('a queue that one of two workers takes asks for more', async (t) => {
+  const two = [process('worker', 0, relay), { ...process('worker'), queues: ['ingest-report'] }]
+  t.match(scaleOf([late], two, []).workers, { latency_seconds: 20, ready: 500 })
+})
+
+t.test('a queue that no worker takes asks for no more of them, and shows its own lateness', async (t) => {
+  const whatsapp = queue('deliver-whatsapp', { ready: 3, oldest_ready_seconds: 900 })
+  const { workers, queues } = scaleOf([whatsapp], [process('worker', 0, relay)], [])
+  t.match(workers, { latency_seconds: 0, ready: 0, recommended: 1 })
+  t.match(queues, { 'deliver-whatsapp': { latency_seconds: 900 } })
+  t.match(scaleOf([whatsapp], [], []).workers, { latency_seconds: 900 }, 'without any worker it asks for one')
+})
+
+t.test('what a paused sender holds, or one whose own rate is spent, asks for no worker', async (t) => {
+  for (const held of [{ paused: 1 }, { full: 1 }]) {
+    const { workers } = scaleOf([late], [process('worker', 0, relay)], [sender('smtp:relay.test', held)])
+    t.match(workers, { latency_seconds: 0, ready: 0, active: 20, recommended: 1 })
+  }
+  const other = scaleOf([late], [process('worker', 0, relay)], [sender('smtp:other.test', { paused: 1 })])
+  t.equal(other.workers.latency_seconds, 20, 'another sender’s pause holds nothing of this one')
+  const two = [process('worker', 0, relay), process('worker', 0, { 'deliver-email': 'smtp:other.test' })]
+  const one = scaleOf([late], two, [sender('smtp:other.test', { paused: 1 })])
+  t.equal(one.workers.latency_seconds, 20, 'another worker’s sender goes on')
+})
+
+t.test('a queue that an operator has paused asks for no worker', async (t) => {
+  const scale = scaleOf([late], [process('worker', 0, relay)], [], new Set(['deliver-email']))
+  t.match(scale.workers, { latency_seconds: 0, ready: 0, recommended: 1 })
+})
+
+t.test('workers that are hardly used are let go, busy ones are not', async (t) => {
+  const fleet = (busy: number) => [1, 2, 3, 4].map(() => process('worker', busy, relay))
+  t.equal(scaleOf([queue('deliver-email')], fleet(0.01), []).workers.recommended, 1)
+  t.equal(scaleOf([queue('deliver-email')], fleet(0.5), []).workers.recommended, 3)
+  t.equal(scaleOf([queue('deliver-email')], fleet(1), []).workers.recommended, 4, 'no more, as none is late')
+  t.equal(scaleOf([], [process('worker', 1, relay)], []).workers.recommended, 1)
+})
+
+t.test('a fleet without a worker is asked to have one', async (t) => {
+  t.match(scaleOf([late], [], []).workers, { latency_seconds: 20, processes: 0, recommended: 1 })
+})

@@ -1,0 +1,121 @@
+// Custom headers: names, values, and what is reserved. DECISIONS: Header values, Reserved headers.
+
+import fc from 'fast-check'
+import { headersFault, reservedFault } from '../../../db/validation/headers.ts'
+import t from '../../support/tap.ts'
+
+const numbered = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`X-${at}`, 'a']))
+const reserved = 'must not be set: the name is reserved'
+
+t.test('rule 1: at most 10 entries', async (t) => {
+  t.equal(headersFault({}), null)
+  t.equal(headersFault(numbered(10)), null)
+  t.equal(headersFault(numbered(11)), 'headers must have at most 10 entries')
+})
+
+t.test('rule 2: names are valid header tokens of at most 126 characters', async (t) => {
+  for (const name of ['X', 'X-Foo', "a!#$%&'*+-.^_`|~9", 'x'.repeat(126)])
+    t.equal(headersFault({ [name]: 'a' }), null)
+  t.match(headersFault({ ['x'.repeat(127)]: 'a' }), 'must have a name of at most 126 characters')
+  for (const name of ['', 'X Foo', 'X:', 'X\r\nBcc', 'X\0', 'Ü', 'X(a)', 'a@b', '"a"', 'a/b', '{a}', 'X\n']) {
+    t.match(
+      headersFault({ [name]: 'a' }),
+      'must have a name that is a valid header token',
+      JSON.stringify(name),
+    )
+  }
+})
+
+t.test('rule 3: values are 1 to 995 printable ASCII characters', async (t) => {
+  for (const value of [' ', 'a', '~', 'x'.repeat(995)]) t.equal(headersFault({ 'X-Foo': value }), null)
+  for (const value of ['', 'x'.repeat(996), 'a\r\nBcc: b', 'a\n', '\t', '\0', '\x7f', 'ü', '\u2028', '😀'])
+    t.equal(headersFault({ 'X-Foo': value }), 'headers.X-Foo must be 1 to 995 printable ASCII characters')
+})
+
+t.test('rule 4: reserved names are refused without regard to case', async (t) => {
+  const envelope = ['From', 'To', 'Cc', 'Bcc', 'Subject', 'Date', 'Message-ID', 'Return-Path', 'Received']
+  const mime = ['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding', 'DKIM-Signature']
+  for (const name of [...envelope, ...mime]) {
+    for (const spelt of [name, name.toLowerCase(), name.toUpperCase()])
+      t.equal(headersFault({ [spelt]: 'a' }), `headers.${spelt} ${reserved}`)
+  }
+})
+
+t.test('rule 4: any name beginning with X-SES or X-PROVIDER is refused, X-Session too', async (t) => {
+  for (const name of ['X-SES', 'x-ses-message-tags', 'X-Session', 'X-PROVIDER', 'x-Provider-Id']) {
+    t.match(
+      headersFault({ [name]: 'a' }),
+      /^headers\.\S+ must not be set: names beginning with X-(SES|PROVIDER) are/,
+    )
+  }
+  for (const name of ['X-SE', 'X-Prov', 'Y-X-SES', 'Subject-Line', 'Reply-To'])
+    t.equal(headersFault({ [name]: 'a' }), null)
+})
+
+t.test('what an operator reserves is refused by its beginning, in whatever case', async (t) => {
+  const words = 'must not be set: names beginning with X-RELAY- are reserved'
+  for (const prefix of ['x-relay-', 'X-Relay-'])
+    for (const name of ['X-RELAY-Tag', 'x-relay-'])
+      t.equal(
+        reservedFault({ 'X-Fine': 'a', [name]: 'a' }, { prefixes: ['x-other', prefix], names: [] }),
+        `headers.${name} ${words}`,
+      )
+  t.equal(reservedFault({ 'X-Rela': 'a', 'My-X-Relay-': 'a' }, { prefixes: ['X-Relay-'], names: [] }), null)
+  t.equal(reservedFault({ 'X-Relay-Tag': 'a' }, { prefixes: [], names: [] }), null)
+})
+
+t.test('a name that an operator reserves is refused as a whole, in whatever case', async (t) => {
+  const asked = (headers: Record<string, string>) =>
+    reservedFault(headers, { prefixes: [], names: ['x-other', 'X-Tag'] })
+  for (const name of ['X-Tag', 'x-tag', 'X-TAG'])
+    t.equal(asked({ 'X-Fine': 'a', [name]: 'a' }), `headers.${name} ${reserved}`)
+  t.equal(asked({ 'X-Tags': 'a', 'X-Ta': 'a' }), null)
+})
+
+t.test('rule 5: the headers of RFC 8058 one-click unsubscribe are allowed', async (t) => {
+  const headers = {
+    'List-Unsubscribe': '<https://a.example/u>',
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  }
+  t.equal(headersFault(headers), null)
+})
+
+t.test('names that differ only in case are refused', async (t) => {
+  t.match(headersFault({ 'X-Foo': 'a', 'x-foo': 'b' }), 'headers.x-foo must not be given twice')
+})
+
+t.test('__proto__, constructor and prototype are ordinary names, held to the same rules', async (t) => {
+  t.equal(headersFault(JSON.parse('{"__proto__":"a","constructor":"b","prototype":"c"}')), null)
+  t.match(headersFault(JSON.parse('{"__proto__":"\\n"}')), 'headers.__proto__ must be')
+})
+
+t.test('the message names the first header at fault and stays one printable line', async (t) => {
+  t.match(headersFault({ 'X-Good': 'a', 'X-Bad': '', 'X-Worse': '' }), /^headers\.X-Bad /)
+  t.equal(
+    headersFault({ 'X\r\nBcc': 'a' }),
+    'headers["X\\r\\nBcc"] must have a name that is a valid header token',
+  )
+  fc.assert(
+    fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), (headers) => {
+      return !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(headersFault(headers) ?? '')
+    }),
+  )
+})
+
+t.test('what is accepted cannot break out of its line', async () => {
+  const name = fc.stringMatching(/^[ -~\r\n]{1,20}$/)
+  fc.assert(
+    fc.property(name, fc.string({ unit: 'binary' }), (name, value) => {
+      if (headersFault({ [name]: value }) !== null) return true
+      return !/[^ -~]/.test(name + value) && !/[: ]/.test(name)
+    }),
+  )
+})
+
+t.test('100,000 characters are answered', async (t) => {
+  for (const letter of ['a', '-', ' ', '\0', 'X-SES']) {
+    t.ok(headersFault({ [letter.repeat(100_000)]: 'a' }))
+    t.ok(headersFault({ 'X-Foo': letter.repeat(100_000) }))
+  }
+})

@@ -1,0 +1,253 @@
+// Slots of templates and what fills them. DECISIONS: Slots, Html of a template send.
+
+import fc from 'fast-check'
+import Handlebars from 'handlebars'
+import {
+  compileTemplate,
+  filledBytes,
+  fillSlots,
+  missingSlots,
+  TemplateFault,
+} from '../../../db/validation/slots.ts'
+import t from '../../support/tap.ts'
+
+const filled = (source: string, variables: Record<string, string>, escaping: 'html' | 'none' = 'html') =>
+  fillSlots(compileTemplate(source), variables, escaping)
+
+const faultOf = (source: string): string => {
+  try {
+    compileTemplate(source)
+  } catch (error) {
+    if (error instanceof TemplateFault) return error.message
+    throw error
+  }
+  return ''
+}
+
+t.test('slots are {{name}}, listed once each in order of first appearance', async (t) => {
+  t.strictSame(compileTemplate('{{b}} {{ a }} {{b}} {{\n_x-1.é\t}}').slots, ['b', 'a', '_x-1.é'])
+  t.strictSame(compileTemplate('no slots, } }} or { here').slots, [])
+  t.equal(filled('', {}), '')
+})
+
+t.test('a name is taken literally: no paths, no literals, nothing inherited', async (t) => {
+  const dotted = 'a.b a..b .a a. . .. ... 1 -1 1.5 1a a.this this.a else.x -'.split(' ')
+  const words = 'true null undefined this as else else-x elsewhere if lookup s constructor'.split(' ')
+  for (const name of [
+    ...dotted,
+    ...words,
+    '__proto__',
+    'constructor.constructor',
+    'toString',
+    'hasOwnProperty',
+  ]) {
+    t.strictSame(compileTemplate(`{{${name}}}`).slots, [name])
+    t.equal(filled(`<{{${name}}}>`, JSON.parse(`{"${name}":"v"}`)), '<v>')
+    t.strictSame(missingSlots([name], {}), [name])
+    t.throws(() => filled(`{{${name}}}`, {}), RangeError)
+  }
+})
+
+t.test('a template with anything but text and slots is refused', async (t) => {
+  const tags = ['#if a}}b{{/if', '#a}}{{/a', '^a}}{{/a', '^', 'else if a', '/a', '>p', '> (p)', '#>p}}{{/p']
+  const calls = [
+    'a b',
+    'a "b"',
+    'a b=1',
+    'a (b)',
+    '(a)',
+    '*a',
+    '#*inline "a"}}{{/inline',
+    '#each a as |b|}}{{/each',
+  ]
+  const paths = [
+    '@a',
+    '@root.a',
+    '../a',
+    './a',
+    'a/b',
+    'this/a',
+    '[a]',
+    'a.[b]',
+    '"a"',
+    "'a'",
+    '&a',
+    '{a}',
+    '~a',
+    'a~',
+  ]
+  for (const tag of [...tags, ...calls, ...paths, '', ' ', 'a:b', 'a\u0301', 'a', 'a}'].filter(
+    (tag) => tag !== 'a',
+  )) {
+    t.match(faultOf(`x{{${tag}}}`), /^line 1: \{\{.* is not a \{\{name\}\} slot/su, tag)
+  }
+  t.match(faultOf('{{{{raw}}}} {{a}} {{{{/raw}}}}'), 'line 1: {{{{raw}}}} is not a')
+  for (const open of ['{{', '{{a', '{{a}', 'a{{#if b', '{{a b']) t.match(faultOf(open), /is not closed$/)
+  for (const tag of ['!', '! a', '!-- a --', '!--a', '~! a', '~!-- a --~', 'a!', '!a'])
+    t.match(faultOf(`x{{${tag}}}`), /^line 1: \{\{.* is not a \{\{name\}\} slot/su, tag)
+  t.match(faultOf('{{!-- {{x}} --}}'), /^line 1: \{\{!-- \{\{x\}\} is not a/)
+  for (const open of ['{{! a', '{{!-- a --}']) t.match(faultOf(open), /is not closed$/)
+  for (const slashes of ['\\', '\\\\'])
+    t.match(faultOf(`${slashes}{{#if a}}`), /^line 1: \{\{#if a\}\} is not a/, 'a backslash hides nothing')
+  t.match(faultOf('{{a}}\n\0'), 'line 2: a NUL character')
+  t.equal(faultOf('a\r\nb\rc\nd {{x'), 'line 4: {{x is not closed')
+  t.match(faultOf('\0'), 'line 1: a NUL character')
+})
+
+t.test('the refusal gives the line and the construct, shortened and on one line', async (t) => {
+  t.match(faultOf('{{a}}\n{{b}}\r\n{{#if c}}{{/if}}'), /^line 3: \{\{#if c\}\} is not/)
+  t.match(faultOf('{{#if\n a}}'), /^line 1: \{\{#if a\}\} is not/)
+  t.match(faultOf('\n{{{a}}}b'), /^line 2: \{\{\{a\}\}\} is not/)
+  t.equal(faultOf('{{a \n'), 'line 1: {{a is not closed')
+  t.ok(faultOf(`{{#${'a '.repeat(10_000)}}}`).length < 200)
+  const [whole, longer] = [`{{#${'a'.repeat(55)}}}`, `{{#${'a'.repeat(56)}}`]
+  t.match(faultOf(whole), `${whole} is not`)
+  t.match(faultOf(`${longer}}`), `${longer}… is not`, 'after 60 characters')
+})
+
+t.test('values are html-escaped in html, and inserted as they are in text', async (t) => {
+  const variables = { a: `<b> & "c" 'd' \`e\` = é😀` }
+  t.equal(filled('{{a}}', variables), '&lt;b&gt; &amp; &quot;c&quot; &#x27;d&#x27; &#x60;e&#x60; &#x3D; é😀')
+  t.equal(filled('{{a}}', variables, 'none'), variables.a)
+  t.equal(filled('[{{a}}]', { a: '' }), '[]')
+})
+
+t.test('one pass: a value holding {{other}} or $1 is not read again', async (t) => {
+  t.equal(filled('{{a}}{{b}}', { a: '{{b}}', b: '$1$$' }), '{{b}}$1$$')
+  t.equal(filled('{{a}}', { a: '{{{a}}}' }, 'none'), '{{{a}}}')
+})
+
+t.test('only own properties fill a slot; surplus variables are ignored', async (t) => {
+  const nothing = new RangeError('the slot a has no value')
+  t.throws(() => filled('{{a}}', Object.create({ a: 'inherited' })), nothing)
+  t.equal(filled('{{a}}', { a: '1', b: '2' }), '1')
+})
+
+t.test('missing slots are named, none when all are there', async (t) => {
+  t.strictSame(missingSlots(['a', 'b', 'c'], { b: '' }), ['a', 'c'])
+  t.strictSame(missingSlots(['a', 'b'], null), ['a', 'b'])
+  t.strictSame(missingSlots([], null), [])
+  t.strictSame(missingSlots(['__proto__'], JSON.parse('{"__proto__":"x"}')), [])
+})
+
+t.test('no value leaves an unescaped < > " or quote in html', async () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.string(), (a, b) => {
+      return !/[<>"']/.test(filled('{{a}}-{{b}}-{{a}}', { a, b }))
+    }),
+  )
+})
+
+/** Text that no tag begins in, nor at its end with what follows. */
+const plain = fc
+  .array(fc.constantFrom('\\', '{', '}', '}}', '\n', ' ', '\r\n', 'a', '!', '😀', '<', '&'), { maxLength: 8 })
+  .map((pieces) => pieces.join('').replace(/\{+/g, '{').replace(/\{$/, ''))
+const name = fc.constantFrom('x', 'else', 'if', 'this', 'a.b', '__proto__', '1', '-', 'é')
+
+t.test('every character outside of a slot is sent as it was written, backslashes too', async (t) => {
+  for (const escaping of ['html', 'none'] as const) {
+    t.equal(filled('C:\\{{a}}', { a: 'x' }, escaping), 'C:\\x')
+    t.equal(filled('\\{{a}} \\\\{{a}} \\\\\\{{ a }}', { a: 'x' }, escaping), '\\x \\\\x \\\\\\x')
+  }
+  t.strictSame(compileTemplate('\\{{a}}\\\\{{b}}').slots, ['a', 'b'])
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(plain, name)),
+      plain,
+      fc.constantFrom('', ' ', '\n\t'),
+      (parts, end, space) => {
+        const source = parts.map(([text, slot]) => `${text}{{${space}${slot}${space}}}~`).join('') + end
+        const variables = Object.fromEntries([['x', ''], ...parts.map(([, slot], at) => [slot, `<${at}>`])])
+        const expected = parts.map(([text, slot]) => `${text}${variables[slot]}~`).join('') + end
+        const slots = [...new Set(parts.map(([, slot]) => slot))]
+        return (
+          compileTemplate(source).slots.join() === slots.join() &&
+          filled(source, variables, 'none') === expected
+        )
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})
+
+t.test('text and slots come out as Handlebars makes them, where it reads them alike', async () => {
+  const scraps = ['{{x}}', '{{ y }}', '\n', ' ', '\r\n', 'a', '}', '{', '!', '~']
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...scraps), { maxLength: 12 }), (pieces) => {
+      const source = pieces.join('')
+      if (faultOf(source) !== '') return true
+      const variables = Object.fromEntries(compileTemplate(source).slots.map((slot) => [slot, `<${slot}"`]))
+      return filled(source, variables) === Handlebars.compile(source)(variables)
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('whatever is refused is refused with a TemplateFault', async () => {
+  const scraps = fc.constantFrom(
+    '{{',
+    '}}',
+    '{',
+    '}',
+    '\\',
+    '!',
+    '--',
+    '~',
+    '#',
+    '/',
+    '>',
+    'else',
+    'a',
+    '.',
+    ' ',
+    '\n',
+    '"',
+    '[',
+    '\0',
+  )
+  fc.assert(
+    fc.property(fc.array(scraps, { maxLength: 20 }), (pieces) => faultOf(pieces.join('')).length >= 0),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('10,000 slots and hostile sources are answered', async (t) => {
+  const names = Array.from({ length: 10_000 }, (_, at) => `n${at}`)
+  const many = compileTemplate(names.map((name) => `{{${name}}}`).join(','))
+  t.strictSame(many.slots, names)
+  t.equal(fillSlots(many, Object.fromEntries(names.map((name) => [name, name])), 'html'), names.join(','))
+  const nestings = [
+    '{{#a}}'.repeat(100_000),
+    '{{#a}}'.repeat(50_000) + '{{/a}}'.repeat(50_000),
+    `{{a ${'(a '.repeat(50_000)}`,
+  ]
+  for (const source of [
+    ...nestings,
+    '{'.repeat(100_000),
+    `{{a${'}'.repeat(100_000)}`,
+    `{{!--${'-'.repeat(100_000)}`,
+  ]) {
+    t.not(faultOf(source), '')
+  }
+  const fine = ['\\', '\n', ' ', '}', '\\{{a}}', '\\\\{{a}}\n']
+  for (const scrap of fine)
+    t.equal(faultOf(`${scrap.repeat(100_000 / scrap.length)}x{{ ${' '.repeat(100_000)}a}}`), '')
+})
+
+t.test('the size of what a template makes is known without making it', async (t) => {
+  const part = fc.oneof(
+    fc.constantFrom('{{a}}', '{{b.c}}', 'é', '&', '<p>'),
+    fc.string().filter((text) => !/[{}]/.test(text)),
+  )
+  const same = fc.property(
+    fc.array(part),
+    fc.record({ a: fc.string({ unit: 'grapheme' }), 'b.c': fc.string() }),
+    fc.constantFrom('html' as const, 'none' as const),
+    (parts, variables, escaping) => {
+      const template = compileTemplate(parts.join(''))
+      const made = fillSlots(template, variables, escaping)
+      return filledBytes(template, variables, escaping) === Buffer.byteLength(made)
+    },
+  )
+  t.doesNotThrow(() => fc.assert(same))
+})

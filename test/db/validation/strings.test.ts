@@ -1,0 +1,84 @@
+// What text may hold, how long it is, and maps of it. DECISIONS: Text, Lengths, Sizes.
+
+import fc from 'fast-check'
+import { codePoints, isPlainMap, memberPath, textFault, utf8Bytes } from '../../../db/validation/strings.ts'
+import t from '../../support/tap.ts'
+
+const nul = 'must not contain NUL characters'
+const surrogate = 'must not contain lone surrogates'
+const tooDeep = 'must not be nested deeper than 32 levels'
+const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+
+t.test('a NUL character in a string or a key is found and its place named', async (t) => {
+  t.strictSame(textFault('a\0b'), { path: '', problem: nul })
+  const contacts = { contacts: [{ email: 'a' }, { email: 'b', properties: { x: ['y', 'z\0'] } }] }
+  t.strictSame(textFault(contacts), { path: 'contacts[1].properties.x[1]', problem: nul })
+  t.strictSame(textFault({ a: { 'k\0': 1 } }), { path: 'a["k\\u0000"]', problem: nul })
+})
+
+t.test('a lone surrogate in a string or a key is found, a pair is fine', async (t) => {
+  t.strictSame(textFault({ subject: 'x\ud83d' }), { path: 'subject', problem: surrogate })
+  t.strictSame(textFault({ '\udc00': '' }), { path: '["\\udc00"]', problem: surrogate })
+  t.equal(textFault({ subject: '😀', '😀': 'ü' }), null)
+})
+
+t.test('what is not text is no fault', async (t) => {
+  for (const value of [null, 5, true, undefined, '', [], {}, { a: [null, 1, { b: false }] }])
+    t.equal(textFault(value), null)
+})
+
+t.test('__proto__, constructor and prototype are ordinary keys and their values are read', async (t) => {
+  t.strictSame(textFault(JSON.parse('{"__proto__":{"a":"\\u0000"}}')), { path: '__proto__.a', problem: nul })
+  t.equal(textFault(JSON.parse('{"__proto__":"a","constructor":"b","prototype":"c"}')), null)
+})
+
+t.test('32 levels of nesting are read, the 33rd is refused', async (t) => {
+  t.equal(textFault(nested(32)), null)
+  t.strictSame(textFault(nested(33)), { path: '[0]'.repeat(32), problem: tooDeep })
+  t.match(textFault(JSON.parse(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`)), { problem: tooDeep })
+})
+
+t.test('siblings do not add up to depth', async (t) => {
+  t.equal(textFault(Array.from({ length: 100 }, () => nested(31))), null)
+})
+
+t.test('a million levels of nesting do not overflow the stack', async (t) => {
+  t.match(textFault(nested(1_000_000)), { problem: tooDeep })
+})
+
+t.test('any JSON is clean exactly when its text holds neither NUL nor a lone surrogate', async () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 6 }), (value) => {
+      const json = JSON.stringify(value)
+      const hasFault = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/.test(json)
+      return (textFault(value) !== null) === hasFault
+    }),
+  )
+})
+
+t.test('a path stays printable and short whatever the key', async (t) => {
+  t.equal(memberPath('headers', 'X-Foo'), 'headers.X-Foo')
+  t.equal(memberPath('', 'email'), 'email')
+  t.equal(memberPath('properties', 'a b'), 'properties["a b"]')
+  t.equal(memberPath('h', 'a\r\nb'), 'h["a\\r\\nb"]')
+  t.equal(memberPath('h', 'a\x7f\u2028'), 'h["a\\u007f\\u2028"]')
+  t.ok(memberPath('h', 'x'.repeat(100_000)).length < 80)
+})
+
+t.test('lengths count Unicode code points', async (t) => {
+  t.equal(codePoints(''), 0)
+  t.equal(codePoints('aü€😀'), 4)
+  t.equal(codePoints('\ud83d'), 1)
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => codePoints(text) === [...text].length))
+})
+
+t.test('html and text count bytes', async (t) => {
+  t.equal(utf8Bytes('aü€😀'), 1 + 2 + 3 + 4)
+})
+
+t.test('a map of string to string holds strings only', async (t) => {
+  for (const map of [{}, { a: '' }, JSON.parse('{"__proto__":"x"}'), Object.create(null)])
+    t.equal(isPlainMap(map), true)
+  const others = [null, undefined, 'a', 5, [], ['a'], new Map(), { a: 1 }, { a: null }, { a: {} }]
+  for (const other of [...others, JSON.parse('{"__proto__":{}}')]) t.equal(isPlainMap(other), false)
+})

@@ -1,0 +1,102 @@
+/**
+ * What a worker counts for the fleet: tries to deliver, hand-overs, jobs and reports; and what it reports of itself,
+ * its senders and how full it is. Promises: counts in memory alone; labels name channels, kinds of senders and
+ * outcomes.
+ */
+import { performance } from 'node:perf_hooks'
+import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
+import type { EventResult } from '../../db/delivery/reports/event-result.ts'
+import type { ReportedEvent } from '../../db/messages/apply-reports.ts'
+import type { Metrics } from '../../db/process/metrics.ts'
+import type { End, JobName } from '../../db/queue/jobs.ts'
+import type { ProcessRole } from '../../db/stats/fleet/fleet.ts'
+import type { Outcome } from '../providers/provider.ts'
+
+/** A try to deliver that is over. */
+type Try = {
+  job: DeliveryJob
+  /** The key of what it went out through. */
+  sender: string
+  outcomes: readonly Outcome['kind'][]
+  /** From the provider's being asked to its answer. */
+  seconds: number
+  /** When the message was accepted, or requeued last. */
+  since: string
+  at: Date
+}
+
+export type Figures = {
+  /** What a queue delivers all its messages through. */
+  sendsThrough(job: DeliveryJob, sender: string): void
+  tried(one: Try): void
+  ended(job: JobName, end: End['end'], count?: number): void
+  /** @param age of the report, in seconds. */
+  reported(provider: string, state: 'done' | 'parked' | 'waiting', age: number): void
+  applied(results: ReadonlyMap<ReportedEvent, EventResult>): void
+  role: Pick<ProcessRole, 'senders' | 'completed' | 'busy'>
+}
+
+const channelOf = (job: DeliveryJob): string => job.replace('deliver-', '')
+
+/** What a reported event is, in the words of its own channel. */
+function kindOf(event: ReportedEvent): string {
+  if (event.channel === 'email') return event.kind
+  if (event.channel === 'sender') return 'paused'
+  return 'status' in event ? event.status : 'changed'
+}
+
+/** @param concurrency how many provider calls the worker may have at once. */
+export function createFigures(metrics: Metrics, concurrency: number): Figures {
+  const senders = new Map<DeliveryJob, string>()
+  const completed = new Map<JobName, number>()
+  let calling = 0
+  let looked = performance.now()
+  let counted = performance.now()
+  return {
+    sendsThrough: (job, sender) => void senders.set(job, sender),
+    tried({ job, sender, outcomes, seconds, since, at }) {
+      const channel = channelOf(job)
+      // The kind alone: the rest of a sender's key may name a host.
+      const [provider = ''] = sender.split(':')
+      calling += seconds
+      // A message to several recipients counts once for each outcome that it had.
+      for (const outcome of new Set(outcomes)) {
+        metrics.observe('heliograph_delivery_seconds', { channel, provider, outcome }, seconds)
+      }
+      if (!outcomes.includes('accepted')) return
+      const waited = Math.max(0, (at.getTime() - Date.parse(since)) / 1_000)
+      metrics.observe('heliograph_handover_seconds', { channel }, waited)
+    },
+    ended(queue, end, count = 1) {
+      metrics.count('heliograph_jobs_total', { queue, end }, count)
+      if (end === 'completed') completed.set(queue, (completed.get(queue) ?? 0) + count)
+    },
+    reported(provider, state, age) {
+      metrics.count('heliograph_reports_total', { provider, state })
+      if (state === 'done') metrics.observe('heliograph_report_lag_seconds', { provider }, Math.max(0, age))
+    },
+    applied(results) {
+      for (const [event, result] of results) {
+        if (result.kind !== 'applied') continue
+        metrics.count('heliograph_report_events_total', { channel: event.channel, kind: kindOf(event) })
+      }
+    },
+    role: {
+      senders: () => Object.fromEntries(senders),
+      completed() {
+        const seconds = Math.max(0.001, (performance.now() - counted) / 1_000)
+        const rates = [...completed].map(([queue, count]) => [queue, count / seconds])
+        completed.clear()
+        counted = performance.now()
+        return Object.fromEntries(rates)
+      },
+      busy() {
+        const now = performance.now()
+        const share = (calling * 1_000) / (concurrency * Math.max(1, now - looked))
+        calling = 0
+        looked = now
+        return Math.min(1, share)
+      },
+    },
+  }
+}
