@@ -10,6 +10,7 @@ import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
 import { errorWords, Refusal } from './errors.ts'
 import { connect, isPooled, isSameDatabase, liftTimeLimit } from './postgres/connect.ts'
+import { turnOffJit } from './postgres/jit.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
 import { startFault } from './process/shutdown.ts'
@@ -171,6 +172,14 @@ async function loadCatalogOnce(client: Client, url: string, log: (line: string) 
   await note(client, { number: CATALOG_LOADED, file: 'default-catalog.json', digest: null })
 }
 
+/** Sessions that follow do not compile statements. A role that may not say so hears what its operator is to run. */
+async function turnOffJitOnce(client: Client, log: (line: string) => void): Promise<void> {
+  const change = await turnOffJit(client)
+  if (change === null) return
+  if (change.reason === null) log(`turned JIT off: ${change.statement}`)
+  else log(`JIT is on, and makes sends slower: run \`${change.statement}\` (${change.reason})`)
+}
+
 /** What PostgreSQL says of a statement that its role may not make. */
 const NOT_ALLOWED = '42501'
 
@@ -231,6 +240,7 @@ export async function migrate(
       await applyFiles(client, holder, { log, directory, lockWait, tries })
       await migrateQueues(url)
       await loadCatalogOnce(client, url, log)
+      await turnOffJitOnce(client, log)
     } catch (error) {
       throw await whatToGrant(holder, error)
     } finally {

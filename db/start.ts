@@ -3,7 +3,8 @@
  * Promises: a database that this version cannot work with stops the process, with a message that says what to do.
  * Server settings that can lose accepted mail are warned about.
  */
-import { isSameDatabase } from './postgres/connect.ts'
+import { connect, isSameDatabase } from './postgres/connect.ts'
+import { turnOffJit } from './postgres/jit.ts'
 import { listeningUrl } from './postgres/listen.ts'
 import { type Database, openDatabase, type Tx } from './postgres/pool.ts'
 import { createReplica, ElsewhereError, NO_REPLICA } from './postgres/replica.ts'
@@ -46,6 +47,23 @@ async function checkDirect(url: string, direct: string | undefined, log: Log): P
 }
 
 /**
+ * Turns JIT off, unless `release` has done so for this role. @returns whether it did: only sessions that begin later
+ * have the setting.
+ */
+async function isJitTurnedOff(url: string, log: Log): Promise<boolean> {
+  const client = await connect(url)
+  try {
+    const change = await turnOffJit(client)
+    if (change === null) return false
+    if (change.reason === null) log.info({ statement: change.statement }, 'turned JIT off for this role')
+    else log.warn(change, 'JIT is on, and makes sends slower: run the statement as a role that may')
+    return change.reason === null
+  } finally {
+    await client.end()
+  }
+}
+
+/**
  * Opens the database for a process. @returns it, and where to listen to it; null where only polling will do.
  * @throws SettingsFault when this version cannot work with it.
  */
@@ -57,10 +75,14 @@ export async function startDatabase(
   options: Parameters<typeof openDatabase>[1],
   log: Log,
 ): Promise<{ database: Database; listenUrl: string | null }> {
-  const database = await openDatabase(url, options)
+  let database = await openDatabase(url, options)
   try {
     const fault = await databaseFault(database)
     if (fault !== null) throw new SettingsFault([`DATABASE_URL: ${fault}`])
+    if (await isJitTurnedOff(url, log)) {
+      await database.end()
+      database = await openDatabase(url, options)
+    }
     log.info({ version: VERSION, node: process.version }, 'starting')
     const settings = await serverSettings(database)
     for (const [name, risk] of Object.entries(RISKS) as [keyof typeof RISKS, string][])

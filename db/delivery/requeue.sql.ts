@@ -107,6 +107,7 @@ export async function markRequeued(
 ) {
   const time = sql.timestamp(now)
   const triesFrom = how.by === 'person' ? time : sql.fragment`m.tries_from`
+  const isNewer = await isOfNewerQueue(tx, sql.fragment`held_id`)
   return tx.any(sql.type(requeuedRow)`
     with held (held_team, held_id) as materialized (
       select team_id, id from ${channel.rows} m
@@ -117,7 +118,7 @@ export async function markRequeued(
       requeued_at = ${time}, tries_from = ${triesFrom}, status = case when ${channel.undelivered} then m.status else 'queued' end
       ${how.named && hasProvider(channel) ? sentNow(channel, time) : sql.fragment``}
     from held
-    where m.team_id = held_team and m.id = held_id and not ${isOfNewerQueue(sql.fragment`held_id`)}
+    where m.team_id = held_team and m.id = held_id and not ${isNewer}
     returning m.team_id, m.id, ${channel.job_of} as job, ${channel.sender_of} as sender`)
 }
 
@@ -168,13 +169,15 @@ const stateRow = row({
  * A message's queue, whether it has something left to deliver, whether that was given up, whether it was refused
  * without ever being handed over, whether what it said is gone, and whether its team is suspended; null without one.
  */
-export const deliveryState = (tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) =>
-  tx.maybeOne(sql.type(stateRow)`
+export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
+  const isNewer = await isOfNewerQueue(tx, sql.fragment`m.id`)
+  return tx.maybeOne(sql.type(stateRow)`
     select ${channel.job_of} as job, status, unfinished, ${gaveUp(channel)} as given_up,
-      ${isOfNewerQueue(sql.fragment`m.id`)} as newer, ${isSuspended(sql.fragment`m.team_id`)} as suspended,
+      ${isNewer} as newer, ${isSuspended(sql.fragment`m.team_id`)} as suspended,
       ${channel.undelivered} and ${channel.expired} as expired, ${channel.refused} as refused,
       ${channel.emptied} as emptied,
       ${hasProvider(channel) ? sql.fragment`due_at` : sql.fragment`null::timestamptz`} as due_at,
       ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m
     where team_id = ${team_id} and id = ${id}`)
+}

@@ -20,9 +20,12 @@ const stretchRow = row({
   next: string().nullable(),
 })
 
-/** Whether a row `m` has neither a job nor been given up. */
-const hasLostJob = (channel: Deliverable) => sql.fragment`
-  ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${isOfNewerQueue(sql.fragment`m.id`)} and not ${gaveUp(channel)}`
+/** Returns the condition that a row `m` has neither a job nor been given up. */
+async function hasLostJob(tx: Tx, channel: Deliverable) {
+  const isNewer = await isOfNewerQueue(tx, sql.fragment`m.id`)
+  return sql.fragment`
+    ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${isNewer} and not ${gaveUp(channel)}`
+}
 
 /**
  * In one part of all rows that wait: those accepted before `before` whose delivery is unfinished and that have neither
@@ -30,13 +33,14 @@ const hasLostJob = (channel: Deliverable) => sql.fragment`
  * given up. A suspended team's rows stay as they are; once the team is resumed, all of them without a job count as
  * lost, however young. Rows of one moment are never divided, so that it can be said where the next part begins.
  */
-export const lostMessages = (
+export async function lostMessages(
   tx: Tx,
   channel: Deliverable,
   { after, size }: Stretch,
   { before, limit }: { before: Date; limit: number },
-) =>
-  tx.one(sql.type(stretchRow)`
+) {
+  const hasLost = await hasLostJob(tx, channel)
+  return tx.one(sql.type(stretchRow)`
     with m as materialized (
       select team_id, id, created_at, requeued_at, tries_from from ${channel.rows}
       where unfinished and ${channel.job_of} = ${channel.job} and created_at > ${after}::timestamptz
@@ -46,12 +50,13 @@ export const lostMessages = (
       where not ${isSuspended(sql.fragment`m.team_id`)}
         and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
           or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
-        and ${hasLostJob(channel)}
+        and ${hasLost}
       order by created_at limit ${limit}
     )
     select (select case when count(*) >= ${size} then max(created_at)::text end from m) as next,
       coalesce(
         (select json_agg(json_build_object('team_id', team_id, 'id', id) order by created_at) from lost), '[]') as lost`)
+}
 
 const slicePassedRow = row({
   lost: array(row({ id: string(), sender: string().nullable() })),
@@ -60,12 +65,13 @@ const slicePassedRow = row({
 })
 
 /** Finds the next `size` waiting messages of a team after an id, and those of them that have no job. */
-export const lostOfTeam = (
+export async function lostOfTeam(
   tx: Tx,
   channel: Deliverable,
   { team_id, after, size }: { team_id: string; after: string; size: number },
-) =>
-  tx.one(sql.type(slicePassedRow)`
+) {
+  const hasLost = await hasLostJob(tx, channel)
+  return tx.one(sql.type(slicePassedRow)`
     with m as materialized (
       select team_id, id, created_at, tries_from, ${channel.sender_of} as sender,
         ${channel.job_of} = ${channel.job} as is_own
@@ -75,7 +81,8 @@ export const lostOfTeam = (
     select (select case when count(*) >= ${size} then max(id::text) end from m) as last,
       coalesce((
         select json_agg(json_build_object('id', id, 'sender', sender) order by id) from m
-        where is_own and ${hasLostJob(channel)}), '[]') as lost`)
+        where is_own and ${hasLost}), '[]') as lost`)
+}
 
 const placeRow = row({ place: string() })
 const START = '-infinity'

@@ -7,7 +7,7 @@ import { array, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { countRow, row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/snapshot.sql.ts'
-import { deadLetterOf, JOBS, type JobName, type Payload } from './jobs.ts'
+import { deadLetterOf, JOBS, type JobName, type Payload, SCHEDULES } from './jobs.ts'
 import { deadReason } from './pgboss.sql.ts'
 
 /**
@@ -27,18 +27,27 @@ export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   and not exists (
     select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active')`
 
-const KNOWN = (Object.keys(JOBS) as JobName[]).flatMap((job) => [job, deadLetterOf(job)])
+const KNOWN = [
+  ...(Object.keys(JOBS) as JobName[]).flatMap((job) => [job, deadLetterOf(job)]),
+  ...Object.keys(SCHEDULES),
+]
+
+const queueRow = row({ name: string() })
 
 /**
- * Whether a row's job, or what was given up of it, lies in a queue that this version does not have: then a newer one
- * delivers it (db/README.md, *Upgrading*), and a job of ours would be its second.
+ * Returns the condition that a row's job or dead letter is in a queue that this version does not have. A newer version
+ * delivers it then (db/README.md, *Upgrading*), and a job of ours would be its second. The names of such queues are
+ * read first. There are mostly none, and a subselect would make the planner read all waiting jobs for each row.
  * @param id the row's id, as a column.
  */
-export const isOfNewerQueue = (id: FragmentSqlToken) => sql.fragment`
-  exists (
+export async function isOfNewerQueue(tx: Tx, id: FragmentSqlToken): Promise<FragmentSqlToken> {
+  const newer = await tx.anyFirst(sql.type(queueRow)`
+    select name from pgboss.queue where name <> all(${sql.array(KNOWN, 'text')})`)
+  if (newer.length === 0) return sql.fragment`false`
+  return sql.fragment`exists (
     select from pgboss.job n
-    where n.name = any(array(select q.name from pgboss.queue q where q.name <> all(${sql.array(KNOWN, 'text')})))
-      and n.state <= 'active' and (n.id = ${id} or n.source_id = ${id}))`
+    where n.name = any(${sql.array(newer, 'text')}) and n.state <= 'active' and (n.id = ${id} or n.source_id = ${id}))`
+}
 
 const reasonRow = row({
   reason: string(),

@@ -51,8 +51,7 @@ const lengthsRow = row({
 /** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MAX_COUNTED`. */
 export type QueueStatus = InferType<typeof lengthsRow> & { queue: string; dead: number }
 
-const statusRow = lengthsRow.concat(row({ name: string() }))
-const EMPTY = { ready: 0, active: 0, deferred: 0, failed: 0, oldest_ready_seconds: null }
+const statusRow = lengthsRow.concat(row({ name: string(), dead: number() }))
 
 /** For a look at the queues, in milliseconds: watching must not add to a load. */
 const STATUS_TIMEOUT = 3_000
@@ -61,33 +60,35 @@ const STATUS_TIMEOUT = 3_000
 export const MAX_COUNTED = 100_000
 
 /**
+ * One queue, and its dead letters. Its names are values: by a column of `pgboss.queue` the planner prunes no partition,
+ * and expects to read what waits in all of them for each queue.
+ */
+function statusOf(job: JobName, most: number) {
+  const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked`
+  const counted = (which: FragmentSqlToken) => sql.fragment`
+    (select count(*) from (select ${which} order by start_after limit ${most}) j)`
+  return sql.fragment`
+    select ${job}::text as name,
+      coalesce((select failed_count from pgboss.queue where name = ${job}), 0) as failed,
+      (select count(*) from pgboss.job where name = ${job} and state = 'active') as active,
+      ${counted(sql.fragment`${waiting} and start_after <= now()`)} as ready,
+      ${counted(sql.fragment`${waiting} and start_after > now()`)} as deferred,
+      (select floor(extract(epoch from now() - start_after)) ${waiting} and start_after <= now()
+        order by start_after limit 1) as oldest_ready_seconds,
+      ${counted(sql.fragment`from pgboss.job where name = ${deadLetterOf(job)} and state < 'active' and not blocked`)} as dead`
+}
+
+/**
  * Every queue of jobs.ts. What waits is counted by the index of what is due, each figure up to `most`; what is active
  * by one of its own; failed jobs, which no index finds, are as pg-boss counted them up to a minute ago.
  */
 export async function queueStatus(database: Database, most = MAX_COUNTED): Promise<QueueStatus[]> {
-  const waiting = sql.fragment`from pgboss.job where name = q.name and state < 'active' and not blocked`
+  const each = (Object.keys(JOBS) as JobName[]).map((job) => statusOf(job, most))
   const rows = await database.transaction(async (tx) => {
     await tx.query(sql.unsafe`select set_config('statement_timeout', ${String(STATUS_TIMEOUT)}, true)`)
-    return tx.any(sql.type(statusRow)`
-      select q.name, q.failed_count as failed,
-        (select count(*) from pgboss.job where name = q.name and state = 'active') as active,
-        (select count(*) from (
-          select ${waiting} and start_after <= now() order by start_after limit ${most}) j) as ready,
-        (select count(*) from (
-          select ${waiting} and start_after > now() order by start_after limit ${most}) j) as deferred,
-        (select floor(extract(epoch from now() - start_after)) ${waiting} and start_after <= now()
-          order by start_after limit 1) as oldest_ready_seconds
-      from pgboss.queue q`)
+    return tx.any(sql.type(statusRow)`${sql.join(each, sql.fragment` union all `)}`)
   })
-  const byName = new Map(rows.map((row) => [row.name, row]))
-  const lying = (name: string) => {
-    const row = byName.get(name)
-    return row ? Math.min(most, row.ready + row.deferred + row.active) : 0
-  }
-  return Object.keys(JOBS).map((queue) => {
-    const { name: _name, ...lengths } = byName.get(queue) ?? { name: queue, ...EMPTY }
-    return { queue, ...lengths, dead: lying(deadLetterOf(queue as JobName)) }
-  })
+  return rows.map(({ name: queue, ...status }) => ({ queue, ...status }))
 }
 
 /** `queueStatus`, cached for a few seconds and shared by all callers. */

@@ -15,6 +15,7 @@ import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { orphanUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
+import { markRequeued } from '../../db/delivery/requeue.sql.ts'
 import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
 import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
@@ -540,6 +541,34 @@ t.test('a part of the sweep reads its own rows and their jobs alone, however muc
   t.ok(buffers < 8_000, `${buffers} buffers for two parts of 500`)
   t.strictSame(found, [uuid('0003', 700)])
 })
+
+t.test(
+  'what is requeued, and what the sweep finds lost, reads no jobs of others, however many wait',
+  async (t) => {
+    const refs = Array.from({ length: 100 }, (_, index) => ({
+      team_id: TEAM,
+      id: uuid('0003', 1_001 + index),
+    }))
+    const ids = sql.array(
+      refs.map(({ id }) => id),
+      'uuid',
+    )
+    const { buffers } = await touched(database, async (tx) => {
+      const requeued = await markRequeued(tx, WHATSAPP, refs, { by: 'person', force: false, now: new Date() })
+      t.equal(requeued.length, 100)
+    })
+    t.ok(buffers < 6_000, `${buffers} buffers to requeue a hundred`)
+    await database.query(
+      sql.unsafe`delete from pgboss.job where name = 'deliver-whatsapp' and id = any(${ids})`,
+    )
+    const sweep = await touched(database, async (tx) => {
+      const part = { after: '-infinity', size: 2_000 }
+      const { lost } = await lostMessages(tx, WHATSAPP, part, { before: new Date(), limit: 500 })
+      t.equal(lost.length, 101)
+    })
+    t.ok(sweep.buffers < 20_000, `${sweep.buffers} buffers for a part with a hundred lost ones`)
+  },
+)
 
 t.test('emails of all teams are looked through by their time, whatever the number of teams', async (t) => {
   await database.query(sql.unsafe`

@@ -101,6 +101,21 @@ export async function emptyDatabase(t: {
   return { url: databaseUrl(url, name) }
 }
 
+/** Whether the server compiles statements, by its URL. */
+const compiling = new Map<string, Promise<boolean>>()
+
+async function canCompile(url: string): Promise<boolean> {
+  const { rows } = await poolOf(url).query<{ jit: boolean }>('select pg_jit_available() as jit')
+  return rows[0]?.jit === true
+}
+
+/** Sets what the template's migration set for its role: a clone's roles have no settings of their own. */
+async function turnOffJit(url: string, name: string): Promise<void> {
+  if (!compiling.has(url)) compiling.set(url, canCompile(url))
+  if (await compiling.get(url))
+    await execute(url, [`alter role current_user in database "${name}" set jit = off`])
+}
+
 /** A fresh database like the template. @returns its URL, and how to drop it. */
 export async function cloneDatabase({
   url,
@@ -112,6 +127,7 @@ export async function cloneDatabase({
     try {
       // Hundreds are made, of few pages each: copying files is a third of the work of logging each page.
       await execute(url, [`create database "${name}" template "${prefix}_template" strategy file_copy`])
+      await turnOffJit(url, name)
       return { url: databaseUrl(url, name), drop }
     } catch (error) {
       const passing = error instanceof Error && 'code' in error && error.code === IN_USE

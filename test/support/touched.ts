@@ -8,9 +8,11 @@ type PlanNode = {
   'Relation Name'?: string
   'Index Name'?: string
   'CTE Name'?: string
+  'Function Name'?: string
   'Subplan Name'?: string
   'Shared Hit Blocks': number
   'Shared Read Blocks': number
+  'Total Cost': number
   'Actual Rows': number
   'Actual Loops': number
   Plans?: PlanNode[]

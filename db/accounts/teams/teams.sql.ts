@@ -102,12 +102,13 @@ export const accountTables = sql.fragment`
 
 /**
  * The rows of locked allowances `a`, with the limits as they are once the locks are held: a charge that waited for a
- * change of plan is bound by it.
+ * change of plan is bound by it. A team has one subscription. Without the limit the planner expects 1,000 rows
+ * per call, and JIT compiles the statement when four teams share an accept.
  */
 const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
   with a as materialized (${locked})
   select ${accountColumns}
-  from a cross join lateral subscription_now(a.team_id) as l
+  from a cross join lateral (select * from subscription_now(a.team_id) limit 1) as l
     cross join lateral (select (l.subscription).*) s cross join lateral (select (l.plan).*) p`
 
 /** The team's limits and what it has used, locked until the transaction ends: a team's accepts queue up here. */

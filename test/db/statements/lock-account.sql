@@ -19,7 +19,11 @@ select a.team_id, p.key as plan, p.kind as plan_kind, (
   a.bucket_tokens, a.refilled_at, a.email_place, a.email_batch_place, a.broadcast_place, a.whatsapp_place,
   a.whatsapp_batch_place, service_time() as now
 from a
-cross join lateral subscription_now(a.team_id) as l
+cross join lateral (
+  select *
+  from subscription_now(a.team_id)
+  limit 1
+) as l
 cross join lateral (
   select (l.subscription).*
 ) s

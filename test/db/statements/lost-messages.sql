@@ -37,17 +37,7 @@ with m as materialized (
       and d.source_id = m.id
       and d.state <= 'active'
   )
-    and not exists (
-    select
-    from pgboss.job n
-    where n.name = any(array(
-      select q.name
-      from pgboss.queue q
-      where q.name <> all($8::text[])
-    ))
-      and n.state <= 'active'
-      and (n.id = m.id or n.source_id = m.id)
-  )
+    and not false
     and not exists (
     select
     from email_events v
@@ -57,10 +47,10 @@ with m as materialized (
       and v.occurred_at >= coalesce(m.tries_from, m.created_at)
   )
   order by created_at
-  limit $9
+  limit $8
 )
 select (
-  select case when count(*) >= $10 then max(created_at)::text end
+  select case when count(*) >= $9 then max(created_at)::text end
   from m
 ) as next, coalesce((
   select json_agg(json_build_object('team_id', team_id, 'id', id) order by created_at)

@@ -7,6 +7,7 @@ import { stopClock } from '../../../support/clock.ts'
 import { hold } from '../../../support/held.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
+import { touched } from '../../../support/touched.ts'
 
 const store = await openStore(t)
 await stopClock(store.database, new Date('2026-02-10T00:00:00Z'))
@@ -48,3 +49,14 @@ t.test('accounts that somebody holds are passed by or waited for, as it is asked
   t.match(both.get(held), { plan: 'free' })
   t.match(both.get(free), { plan: 'pro' })
 })
+
+t.test(
+  'the planner expects one subscription of a team: twenty that share an accept are not compiled',
+  async (t) => {
+    const teams = await Promise.all(Array.from({ length: 20 }, () => store.team('free')))
+    const { nodes } = await touched(store.database, (tx) => lockAccounts(tx, teams, 'skip'))
+    t.ok(nodes.some((node) => node['Function Name'] === 'subscription_now'))
+    // jit_above_cost is 100,000.
+    t.ok(Math.max(...nodes.map((node) => node['Total Cost'])) < 10_000)
+  },
+)

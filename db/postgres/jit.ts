@@ -1,0 +1,45 @@
+/**
+ * Turns just-in-time compilation off for our role in our database: compiling a statement takes longer than any of ours
+ * runs, and a server's planner compiles by its estimate of the cost. Other roles and databases keep their setting.
+ */
+import type { Client } from 'pg'
+
+/** Any number that no other program uses as an advisory lock on this database. */
+const LOCK = 7_041_989
+
+/**
+ * `pg_jit_available` is false where the server has no compiler, or `jit` is off already. A setting of this role in this
+ * database stays as it is, whatever it says: an operator made it, or an earlier start did.
+ */
+const NEEDED = `
+  select format('alter role %I in database %I set jit = off', session_user, current_database()) as statement
+  where pg_jit_available() and not exists (
+    select from pg_db_role_setting s
+      join pg_database d on d.oid = s.setdatabase join pg_roles r on r.oid = s.setrole
+    where d.datname = current_database() and r.rolname = session_user
+      and exists (select from unnest(s.setconfig) c where c like 'jit=%'))`
+
+/** A change of the role's setting that was made, or could not be made, and why. */
+type JitChange = { statement: string; reason: string | null }
+
+/**
+ * Turns JIT off for the sessions that follow. Sessions that are open keep it, a pooler's too.
+ * @returns what was done; null where nothing was to be done.
+ */
+export async function turnOffJit(client: Client): Promise<JitChange | null> {
+  const { rows } = await client.query<{ statement: string }>(NEEDED)
+  const statement = rows[0]?.statement
+  if (statement === undefined) return null
+  try {
+    await client.query('begin')
+    // Two processes that change the same setting at once would fail each other.
+    await client.query('select pg_advisory_xact_lock($1)', [LOCK])
+    const { rowCount } = await client.query(NEEDED)
+    if (rowCount) await client.query(statement)
+    await client.query('commit')
+    return rowCount ? { statement, reason: null } : null
+  } catch (error) {
+    await client.query('rollback')
+    return { statement, reason: (error as Error).message }
+  }
+}

@@ -1,0 +1,117 @@
+/** JIT on a server that has it: who turns it off, for whom, and what is logged. */
+import { Client } from 'pg'
+import { type Logger, pino } from 'pino'
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import { migrate } from '../../../db/migrate.ts'
+import { startDatabase } from '../../../db/start.ts'
+import { pgbouncerMissing, startPgbouncer } from '../../support/pgbouncer.ts'
+import { systemPostgres, systemPostgresMissing } from '../../support/system-postgres.ts'
+import t, { type Test } from '../../support/tap.ts'
+
+const missing = systemPostgresMissing()
+
+type Line = { level: number; statement?: string; reason?: string }
+
+/** A log whose lines are kept. */
+function keptLog(): { log: Logger; lines: Line[] } {
+  const lines: Line[] = []
+  return { lines, log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }) }
+}
+
+const aboutJit = (lines: readonly Line[]) => lines.filter(({ statement }) => statement?.includes('jit'))
+
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+const jitOf = async (url: string) => (await query(url, 'show jit'))[0]?.jit
+
+const as = (url: string, username: string, database: string): string =>
+  Object.assign(new URL(url), { username, pathname: `/${database}` }).href
+
+/** A database of a role that is no superuser, on a server of its own. */
+async function ownedDatabase(t: Test) {
+  const { url } = await systemPostgres(t)
+  await query(url, 'create role owner login')
+  await query(url, 'create database messages owner owner')
+  await query(url, 'create database other owner owner')
+  return { admin: url, owner: as(url, 'owner', 'messages'), other: as(url, 'owner', 'other') }
+}
+
+const migrated = async (url: string): Promise<string[]> => {
+  const lines: string[] = []
+  await migrate(url, (line) => lines.push(line))
+  return lines.filter((line) => line.includes('jit'))
+}
+
+/** Starts a process's database. @returns what the log says of JIT, and the setting of the pool's sessions. */
+async function started(url: string) {
+  const { log, lines } = keptLog()
+  const { database } = await startDatabase({ DATABASE_URL: url }, { size: 1 }, log)
+  const jit = await database.oneFirst(sql.type(object({ jit: string().defined() }))`show jit`)
+  await database.end()
+  return { jit, lines: aboutJit(lines) }
+}
+
+const OWNERS = 'alter role owner in database messages set jit = off'
+
+t.test('the release turns JIT off for its role in its database', { skip: missing ?? false }, async (t) => {
+  const { admin, owner, other } = await ownedDatabase(t)
+  t.equal(await jitOf(owner), 'on')
+  t.match(await migrated(owner), [new RegExp(OWNERS)])
+  t.equal(await jitOf(owner), 'off')
+  t.equal(await jitOf(other), 'on', 'the role’s other database')
+  t.equal(await jitOf(as(admin, 'heliograph', 'messages')), 'on', 'the database’s other role')
+  t.strictSame(await migrated(owner), [], 'once')
+
+  await query(owner, 'alter role owner in database messages set jit = on')
+  t.strictSame(await migrated(owner), [], 'an operator’s setting stays')
+  t.equal(await jitOf(owner), 'on')
+})
+
+t.test('a start turns JIT off for a role of its own', { skip: missing ?? false }, async (t) => {
+  const { admin, owner } = await ownedDatabase(t)
+  await migrate(owner)
+  await query(admin, 'create role app login in role owner')
+  const app = as(admin, 'app', 'messages')
+  const both = await Promise.all([started(app), started(app)])
+  t.strictSame(
+    both.flatMap(({ lines }) => lines).map(({ level, statement }) => ({ level, statement })),
+    [{ level: 30, statement: 'alter role app in database messages set jit = off' }],
+  )
+  t.equal((await started(app)).jit, 'off')
+  t.strictSame((await started(app)).lines, [])
+  t.match(
+    both.find(({ lines }) => lines.length > 0),
+    { jit: 'off' },
+    'the pool of the process that did it',
+  )
+})
+
+t.test('the log names the statement for a role that may not', { skip: missing ?? false }, async (t) => {
+  const { admin, owner } = await ownedDatabase(t)
+  await migrate(owner)
+  await query(admin, 'create role app login in role owner; alter role app set role owner')
+  const statement = 'alter role app in database messages set jit = off'
+  const app = as(admin, 'app', 'messages')
+  t.match(await started(app), { jit: 'on', lines: [{ level: 40, statement, reason: /denied/ }] })
+  t.match(await migrated(app), [new RegExp(statement)])
+  await query(admin, statement)
+  t.strictSame(await started(app), { jit: 'off', lines: [] })
+})
+
+const poolerMissing = missing ?? (await pgbouncerMissing())
+
+t.test('JIT is turned off through a pooler', { skip: poolerMissing ?? false }, async (t) => {
+  const { owner } = await ownedDatabase(t)
+  const pooled = await startPgbouncer(t, owner, 'transaction')
+  t.match(await migrated(pooled), [new RegExp(OWNERS)])
+  t.equal(await jitOf(owner), 'off')
+})

@@ -1,0 +1,32 @@
+/** The machine's own PostgreSQL as Debian packages it, which compiles statements (JIT). The embedded one cannot. */
+import { existsSync, globSync } from 'node:fs'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startCluster } from './cluster.ts'
+import { SETTINGS } from './quick-server.ts'
+
+/** The folder of the newest installed version's programs; null without one that has LLVM. */
+export const systemPrograms = (): string | null =>
+  globSync('/usr/lib/postgresql/*/bin')
+    .filter((bin) => existsSync(join(bin, '../lib/llvmjit.so')))
+    .sort((a, b) => Number(a.split('/').at(-2)) - Number(b.split('/').at(-2)))
+    .at(-1) ?? null
+
+/** Why there can be no such server here, or null when there can. */
+export const systemPostgresMissing = (): string | null =>
+  systemPrograms() === null
+    ? 'PostgreSQL with LLVM is not installed (Debian: apt-get install -y postgresql)'
+    : null
+
+/** Starts an empty one of the test's own. @returns the URL of its superuser. */
+export async function systemPostgres(t: {
+  teardown(end: () => Promise<unknown>): unknown
+}): Promise<{ url: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'heliograph-system-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  await chmod(directory, 0o711)
+  const { url, stop } = await startCluster(systemPrograms() ?? '', directory, SETTINGS)
+  t.teardown(stop)
+  return { url }
+}
