@@ -1,13 +1,10 @@
 /** Why an address is suppressed, which cause outranks which, and what each stops. Pure. DECISIONS: Suppression. */
+import type { SuppressTransactional } from '../../accounts/teams/suppress-transactional.ts'
 import type { SuppressionCause } from '../contacts/effect.ts'
 
 /** The lowest rank first: a cause replaces those before it. */
 export const CAUSES = ['soft_bounces', 'manual', 'bounce', 'complaint'] as const
 export type Cause = (typeof CAUSES)[number]
-
-/** Which suppressions stop transactional email, as a team chooses. */
-export const SUPPRESS_TRANSACTIONAL = ['bounces', 'bounces_and_complaints', 'nothing'] as const
-export type SuppressTransactional = (typeof SUPPRESS_TRANSACTIONAL)[number]
 
 /** Why an address is suppressed and since when, and its first hard bounce. */
 export type Suppression = {

@@ -90,6 +90,15 @@ export const markOfSuppression = ({
   suppression_cause: cause,
 }: Pick<ContactDetail, 'suppression' | 'suppression_cause'>): string => `${suppression} ${cause?.at ?? ''}`
 
+/** The suppression of an address that is no contact, as a contact shows it. */
+export const asContact = (
+  shown: ShownSuppression,
+): Pick<ContactDetail, 'email' | 'suppression' | 'suppression_cause'> => ({
+  email: shown.email,
+  suppression: statusBy(shown.cause),
+  suppression_cause: causeShown({ ...shown, report_id: null }),
+})
+
 export type Lifting = By & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
 
 /** Lifts the suppression of addresses. @returns how many were suppressed. */
@@ -122,8 +131,8 @@ export async function liftSuppression(
   const words = reasonOf(reason)
   await lockContacts(by.tx, [{ team_id: teamId, identity }])
   const before = await showAddress(by.tx, teamId, identity)
-  if ('suppression' in before)
-    assertSeen(seen, markOfSuppression(before), 'the contact was suppressed for another cause meanwhile')
+  const mark = 'suppression' in before ? markOfSuppression(before) : markOfSuppression(asContact(before))
+  assertSeen(seen, mark, 'the contact was suppressed for another cause meanwhile')
   if ((await liftIdentities(by, teamId, [identity], words)) === 0) throw notSuppressed()
   await record(by, { team_id: teamId, action: 'contact.lift', subject: before.email, detail: words })
   return 'suppression' in before ? showContact(by.tx, teamId, identity) : before
