@@ -46,6 +46,13 @@ const leaveOutOrigin: Middleware = (ctx, next) => {
   return next()
 }
 
+/** A proxy in front may have read the other one (RFC 9112 §3.2). */
+const rejectTwoHosts: Middleware = (ctx, next) => {
+  if ((ctx.req.headersDistinct.host ?? []).length > 1)
+    throw new Refusal('bad_request', 'The request has more than one Host header. Send it with one.')
+  return next()
+}
+
 // An id of ours ascends with time, as its messages do: the index on requests' ids grows at its end.
 const identify: Middleware = async (ctx, next) => {
   const given = ctx.get('X-Request-Id')
@@ -143,6 +150,7 @@ export function createApp(deps: Deps, routes: readonly Route<Deps>[] = ROUTES, d
   app.use(identify)
   app.use(logRequests(deps))
   app.use(renderErrors(deps))
+  app.use(rejectTwoHosts)
   if (deps.dashboard) app.use(dashboard(deps, deps.dashboard))
   app.use(serveRoutes(routes, deps, deadline))
   app.use(refuseUnknown)

@@ -71,7 +71,7 @@ const sendSchema = object({
     .max(20, '${path} must have at most 20 tags'),
   idempotency_key: idempotencyKey(),
   attachments: attachments(),
-  ...sendTimes(),
+  ...sendTimes(() => new Date()),
 }).meta({
   eitherOf: ['html', 'template_id'],
   insufficient: { text: 'text alone is not enough: it is sent beside html' },

@@ -48,7 +48,7 @@ const sendSchema = object({
   parameters: stringMap(),
   idempotency_key: idempotencyKey(),
   ...noCopies(),
-  ...sendTimes(),
+  ...sendTimes(() => new Date()),
 })
 
 type SendBody = InferType<typeof sendSchema>

@@ -69,6 +69,8 @@ function once<T>(make: () => Promise<T>) {
 /** Opens a database whose schema this version can use. @throws Refusal unavailable */
 async function openUsable(url: string): Promise<Database> {
   const { openDatabase } = await import('../postgres/pool.ts')
+  const { nameConnections } = await import('../postgres/connect.ts')
+  nameConnections('admin')
   const opened = await openDatabase(url, { size: 2 })
   try {
     const { schemaFault } = await import('../schema.sql.ts')

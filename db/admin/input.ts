@@ -8,7 +8,7 @@ import { InvalidArgumentError } from 'commander'
 import { LARGEST_FIGURE } from '../accounts/plans/limits.ts'
 import { Refusal } from '../errors.ts'
 import { parseAddress, parseMailbox } from '../validation/address.ts'
-import { isMoment } from '../validation/moments.ts'
+import { exampleMoment, isMoment } from '../validation/moments.ts'
 import { isUuid, utf8Text } from '../validation/strings.ts'
 
 export function uuidArgument(text: string): string {
@@ -75,13 +75,13 @@ export const rate = numberReader(
 export function instant(text: string): Date {
   const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text
   if (isMoment(time)) return new Date(time)
-  throw new InvalidArgumentError('It must be a time such as 2026-01-31T00:00:00Z.')
+  throw new InvalidArgumentError(`It must be a time such as ${exampleMoment(new Date())}.`)
 }
 
 /** An RFC 3339 time with its zone. */
 export function moment(text: string): Date {
   if (isMoment(text)) return new Date(text)
-  throw new InvalidArgumentError('It must be a time with its zone, such as 2026-01-31T09:00:00Z.')
+  throw new InvalidArgumentError(`It must be a time with its zone, such as ${exampleMoment(new Date())}.`)
 }
 
 /** One of some words. */

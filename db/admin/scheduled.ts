@@ -2,6 +2,7 @@
 import { teamOrRefusal } from '../accounts/teams/view.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { cancelScheduled, moveScheduled } from '../messages/scheduled.ts'
+import { exampleMoment } from '../validation/moments.ts'
 import { moment } from './input.ts'
 import type { Noun } from './noun.ts'
 
@@ -20,7 +21,7 @@ export function scheduledVerbs(
     }),
   )
   verb('reschedule TEAM ID', `move ${noun} that waits for its time`)
-    .requiredOption('--at <time>', 'when it goes, such as 2026-01-31T09:00:00Z', moment)
+    .requiredOption('--at <time>', `when it goes, such as ${exampleMoment(new Date())}`, moment)
     .action(
       change(async (by, team_id: string, id: string, { at }: { at: Date }) => {
         await teamOrRefusal(by.tx, team_id)

@@ -7,7 +7,7 @@
 import { type AnyObject, mixed, number, type ObjectSchema, string, ValidationError } from 'yup'
 import { Refusal } from '../errors.ts'
 import { LONGEST_NAME, parseAddress, parseMailbox } from './address.ts'
-import { EXPIRES_IN, isMoment, type When } from './moments.ts'
+import { EXPIRES_IN, exampleMoment, isMoment, type When } from './moments.ts'
 import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './strings.ts'
 import { isSurelyValid } from './valid.ts'
 
@@ -158,20 +158,24 @@ export const noCopies = () => ({ cc: unsupportedList(), bcc: unsupportedList() }
 /** Files that go with a message. */
 export const noFiles = () => ({ attachments: unsupportedList() })
 
-const A_TIME = '${path} must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z'
+/** @param clock for an example of a time that is to come. */
+const aTime =
+  (clock: () => Date) =>
+  ({ path }: { path: string }): string =>
+    `${path} must be an RFC 3339 time with its zone, such as ${exampleMoment(clock())}`
 
 /** A time with its zone (RFC 3339). */
-export const time = () =>
+export const time = (clock: () => Date) =>
   text()
     .meta(described({ type: 'string', format: 'date-time' }))
-    .typeError(A_TIME)
-    .test('time', A_TIME, (value) => value === undefined || isMoment(value))
+    .typeError(aTime(clock))
+    .test('time', aTime(clock), (value) => value === undefined || isMoment(value))
 
 const SECONDS = `\${path} must be a whole number of seconds from ${EXPIRES_IN.min} to ${EXPIRES_IN.max}`
 
 /** When a send goes, and until when. Peers call the time by either name. */
-export const sendTimes = () => ({
-  scheduled_at: time(),
+export const sendTimes = (clock: () => Date) => ({
+  scheduled_at: time(clock),
   expires_in: number()
     .meta(described({ type: 'integer', minimum: EXPIRES_IN.min, maximum: EXPIRES_IN.max }))
     .typeError(SECONDS)

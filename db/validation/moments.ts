@@ -25,6 +25,13 @@ export const utcOf = (time: string | null): string | null =>
 
 /** How far ahead a time may be, and how late a client. */
 const MAX_DAYS_AHEAD = 90
+const EXAMPLE_DAYS_AHEAD = 14
+
+/** A time to show as an example: one that a send may have. It is the same for a day. */
+export function exampleMoment(now: Date, daysAhead = EXAMPLE_DAYS_AHEAD): string {
+  const day = new Date(now.getTime() + daysAhead * 86_400_000).toISOString().slice(0, 10)
+  return `${day}T09:00:00Z`
+}
 const MAX_MINUTES_LATE = 5
 
 /** What is wrong with a time to send at, after its field's name; null when it may be. */

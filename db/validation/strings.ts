@@ -95,6 +95,9 @@ export const isUuid = (text: string): boolean =>
 /** What finds this text anywhere, as SQL's `like` reads it. */
 export const likePattern = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`
 
+/** What the message about a URL with a password says of it. */
+export const PASSWORD_HINT = 'in the password, characters such as @ / # ? % are percent-encoded'
+
 /** Percent-decoded text; null for what is no percent-encoded UTF-8. */
 export function percentDecoded(text: string): string | null {
   try {

@@ -6,6 +6,7 @@ import { parseBody } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { readItems } from '../../db/audience/contacts/upsert.ts'
 import { type ItemOrRefused, itemOf, orRefusal, Refusal } from '../../db/errors.ts'
+import { exampleMoment } from '../../db/validation/moments.ts'
 import t from '../support/tap.ts'
 
 const UUID = '0190a000-0000-7000-8000-000000000000'
@@ -66,7 +67,7 @@ const VALUES = {
 
 /** How a field is refused, where the words have to help. */
 const WORDS: Readonly<Record<string, string>> = {
-  time: 'must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z',
+  time: `must be an RFC 3339 time with its zone, such as ${exampleMoment(new Date())}`,
   seconds: 'must be a whole number of seconds from 60 to 86400',
   none: 'is not supported',
   send_time: 'is no field of a send: the time to send at is scheduled_at',

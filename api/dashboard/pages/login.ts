@@ -19,7 +19,7 @@ import { compact, field, get, hidden, post, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { localPath, seal, unseal } from '../server/guard.ts'
 import type { Flow } from '../server/openid.ts'
-import { type Cookie, type PageRequest, redirect, show } from '../server/page.ts'
+import { type Cookie, type PageRequest, redirect, redirectAway, show } from '../server/page.ts'
 import { linkPath, mailLink, placeWords } from './mail-link.ts'
 
 const FLOW_SECONDS = 600
@@ -106,7 +106,7 @@ const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, sec
   })
   if (!begun) return show(refusedView('Your provider is not answering right now.'), 503)
   const { url, flow } = begun
-  return redirect(url, null, [{ name: 'openid', value: seal(secrets, flow), seconds: FLOW_SECONDS }])
+  return redirectAway(url, [{ name: 'openid', value: seal(secrets, 'openid', flow), seconds: FLOW_SECONDS }])
 })
 
 /** The provider's answer could not be used: what to do about it. */
@@ -131,7 +131,7 @@ const finishOpenId = get(
   'open',
   '/openid/callback',
   async ({ site, query, cookies, now, userAgent }, { openid, secrets, database, log }) => {
-    const flow = unseal<Flow>(secrets, cookies('openid'))
+    const flow = unseal<Flow>(secrets, 'openid', cookies('openid'))
     if (!openid || !flow)
       return show(refusedView('That took too long, or was started in another browser.'), 400)
     const came = new URL(`${BASE}/openid/callback?${query}`, site)

@@ -141,18 +141,15 @@ function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
   if (answer.kind === 'redirect') {
     for (const cookie of answer.cookies) writeCookie(ctx, home, cookie)
     if (answer.notice) {
-      const value = seal(dashboard.deps.secrets, answer.notice)
+      const value = seal(dashboard.deps.secrets, 'notice', answer.notice)
       writeCookie(ctx, home, { name: 'notice', value, seconds: NOTICE_SECONDS })
     }
     // A page that was opened from a list still knows it once something was done there.
     const list = request.query.get(LIST)
-    const isPath = answer.to.startsWith('/') || answer.to === ''
-    const keeps = list !== null && request.path.startsWith(`${answer.to}/`) && !answer.to.includes('?')
+    const isAbove = `${BASE}${request.path}`.startsWith(`${answer.to}/`) && !answer.to.includes('?')
+    const kept = list !== null && isAbove ? `?${new URLSearchParams({ [LIST]: list })}` : ''
     ctx.status = 303
-    ctx.set(
-      'Location',
-      isPath ? BASE + answer.to + (keeps ? `?${new URLSearchParams({ [LIST]: list })}` : '') : answer.to,
-    )
+    ctx.set('Location', answer.to + kept)
     ctx.body = ''
   } else if (answer.kind === 'raw') {
     ctx.status = 200
@@ -171,8 +168,10 @@ function sendPage(
   { view, status }: Shown,
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
-  const left = readCookie(ctx, request.home, 'notice')
-  const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, left)
+  // A live page that asks for itself leaves the notice to the page that the reader is on the way to.
+  const isLookedAt = ctx.get('Sec-Fetch-Dest') !== 'empty'
+  const left = isLookedAt ? readCookie(ctx, request.home, 'notice') : undefined
+  const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, 'notice', left)
   if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
   const csrf = person ? formToken(deps.secrets, person.session_id) : ''
   const { refused } = notices

@@ -30,6 +30,7 @@
 import type { Readable } from 'node:stream'
 import type { Role } from '../../../db/accounts/members/roles.ts'
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
+import { BASE } from '../components/base.ts'
 import type { View } from '../components/section.ts'
 import type { PageDeps } from './deps.ts'
 
@@ -97,15 +98,23 @@ export const MAX_LARGE_FORM_BYTES = 8 * 1024 * 1024
 
 export const show = (view: View, status = 200): PageAnswer => ({ kind: 'show', view, status })
 
-/** Goes on to another page, with a few words of what was done. @param to a path after /dashboard, or a whole URL. */
+/** Redirects to another page, with a few words of what was done. @param path after /dashboard. */
 export const redirect = (
-  to: string,
+  path: string,
   notice: string | Notice | null = null,
   cookies: readonly Cookie[] = [],
 ): PageAnswer => ({
   kind: 'redirect',
-  to,
+  to: BASE + path,
   notice: typeof notice === 'string' ? { tone: 'good', text: notice } : notice,
+  cookies,
+})
+
+/** Redirects to a page of another site. */
+export const redirectAway = (url: string, cookies: readonly Cookie[]): PageAnswer => ({
+  kind: 'redirect',
+  to: url,
+  notice: null,
   cookies,
 })
 

@@ -8,6 +8,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
+import { networkOf } from '../../process/public-address.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { storableWords } from '../../validation/words.ts'
 import {
@@ -20,12 +21,14 @@ import {
 } from './people.sql.ts'
 import { lesser, type Role } from './roles.ts'
 import {
+  countLinkRequests,
+  deleteLinkRequest,
   deleteOver,
   deleteSession,
   insertDashboardSession,
   insertLink,
+  insertLinkRequest,
   membershipsOfSession,
-  noteLinkRequest,
   noteMembershipSeen,
   type Place,
   personOfLink,
@@ -45,8 +48,8 @@ const IDLE_SESSION_MS = 12 * HOUR
 /** A session's age at its end, in milliseconds; its cookie's, too. */
 export const LONGEST_SESSION_MS = 7 * 24 * HOUR
 
-/** Requests for a link by mail: the most an hour for an address, and from an address of origin. */
-const LIMITS = { by_identity: 5, by_origin: 20 }
+/** Links by mail in an hour, at most: for an address from one network, for an address in all, from a network in all. */
+const LIMITS = { of_both: 5, of_identity: 20, of_network: 20 }
 
 const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 const makeSecret = (): string => randomBytes(32).toString('base64url')
@@ -156,23 +159,34 @@ export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: 
 }
 
 /**
- * Notes a request for a link by mail and makes the link. Null when the limits of an hour are reached, or when nobody
- * here has this address: the caller answers alike.
+ * Makes a link to be sent by mail, and counts it. Null if a limit of an hour is reached, or if nobody here has this
+ * address: the caller's response is the same. @param origin the IP address that the request came from. @returns with
+ * `id` to withdraw the request if the mail could not be sent.
  */
 export async function requestLink(
   at: At,
   { email, origin }: { email: string; origin: string },
-): Promise<{ email: string; secret: string; places: readonly Place[] } | null> {
-  const address = parseAddress(email)
-  if (!address) return null
-  const request = { id: idNow(), identity: address.identity, origin }
-  const asked = await noteLinkRequest(at.tx, request, { now: at.now, since: before(at.now, HOUR) })
-  if (asked.by_identity > LIMITS.by_identity || asked.by_origin > LIMITS.by_origin) return null
-  const person = await personByIdentity(at.tx, address.identity)
-  if (!person || !(await belongs(at.tx, person))) return null
-  const places = await placesOfPerson(at.tx, person.id, null)
-  return { email: person.email, places, secret: (await makeLink(at, person.id, null)).secret }
+): Promise<{ id: string; email: string; secret: string; places: readonly Place[] } | null> {
+  const { tx, now } = at
+  const identity = parseAddress(email)?.identity
+  const person = identity === undefined ? null : await personByIdentity(tx, identity)
+  if (identity === undefined || !person || !(await belongs(tx, person))) return null
+  const request = { id: idNow(), identity, network: networkOf(origin) }
+  const sent = await countLinkRequests(tx, request, before(now, HOUR))
+  if (
+    sent.of_both >= LIMITS.of_both ||
+    sent.of_identity >= LIMITS.of_identity ||
+    sent.of_network >= LIMITS.of_network
+  )
+    return null
+  await insertLinkRequest(tx, request, now)
+  const places = await placesOfPerson(tx, person.id, null)
+  const { secret } = await makeLink(at, person.id, null)
+  return { id: request.id, email: person.email, places, secret }
 }
+
+/** Withdraws a request whose mail was not sent: it counts in no limit. */
+export const withdrawLinkRequest = (tx: Tx, id: string) => deleteLinkRequest(tx, id)
 
 /** Who carries this secret in a cookie, with what of it counts at this moment; null when the session is over. */
 export async function personOfSession(tx: Tx, secret: string, now: Date): Promise<Person | null> {

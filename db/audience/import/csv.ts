@@ -7,6 +7,7 @@
  */
 import { type Parser, parse } from 'csv-parse'
 import { Refusal } from '../../errors.ts'
+import { unguardFormulas } from '../../validation/formulas.ts'
 
 /** `row`: where a record stands in the file, as spreadsheets count: empty lines count, line breaks in cells do not. */
 export type CsvRecord = { row: number; cells: string[] }
@@ -128,10 +129,6 @@ async function rowsOf(bytes: Buffer, { separator, isFirst, isLast, most }: Parsi
   return read
 }
 
-/** What an exported cell has before it where a spreadsheet would read a formula (the dashboard's csv.ts). */
-const TAMED = /^'+[=+\-@\t\r]/
-const untamed = (cell: string): string => (TAMED.test(cell) ? cell.slice(1) : cell)
-
 /** Columns that we put behind those of a file whose records were refused. */
 export const REFUSED_COLUMNS = ['row', 'reason'] as const
 /** The columns of our export; properties are JSON in the last one. */
@@ -151,12 +148,12 @@ function asItWas({ header, records }: CsvTable): CsvTable {
   if (!refused && !isExport(header) && !hasAll(header, SUPPRESSION_COLUMNS)) return { header, records }
   const width = refused ? header.length - REFUSED_COLUMNS.length : header.length
   return {
-    header: header.slice(0, width).map(untamed),
+    header: header.slice(0, width).map(unguardFormulas),
     records: records.map(({ row, cells }) => ({
       row,
       cells: refused
-        ? [...cells.slice(0, width), ...cells.slice(header.length)].map(untamed)
-        : cells.map(untamed),
+        ? [...cells.slice(0, width), ...cells.slice(header.length)].map(unguardFormulas)
+        : cells.map(unguardFormulas),
     })),
   }
 }

@@ -141,7 +141,7 @@ function slotsFault(value: string): string | null {
 
 /** When a broadcast begins: `send_at`, and by no other name. */
 export const ownTime = () => ({
-  send_at: time(),
+  send_at: time(() => new Date()),
   scheduled_at: unsupported('is no field of a broadcast: the time that it begins at is send_at'),
   expires_in: unsupported(),
 })
