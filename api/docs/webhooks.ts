@@ -4,7 +4,7 @@
  */
 
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
-import { CAUSES } from '../../db/audience/suppressions/cause.ts'
+import { CAUSES } from '../../db/audience/contacts/effect.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
 import { rankOf, TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/events/webhook-types.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'

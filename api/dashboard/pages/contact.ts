@@ -198,7 +198,8 @@ const inOrder = (properties: Readonly<Record<string, string>>): [string, string]
 /** The page of an address that is no contact: what was sent to it all the same, and the way to make it one. */
 async function strangerView(email: string, request: TeamRequest<'email'>, deps: PageDeps): Promise<View> {
   const { team } = request
-  const found = await suppressedAddress(deps.database, team.id, contactIdentity(email))
+  const stored = await suppressedAddress(deps.database, team.id, contactIdentity(email))
+  const found = stored ? asContact(stored) : { email, suppression: null, suppression_cause: null }
   const add = press(teamPath(team, 'contacts'), 'Add to contacts', { fields: [hidden('email', email, true)] })
   return {
     title: email,
@@ -207,7 +208,7 @@ async function strangerView(email: string, request: TeamRequest<'email'>, deps: 
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: { forms: compact([team.role !== 'viewer' && add]) },
     sections: [
-      ...(found ? await suppression(asContact(found), request, deps) : []),
+      ...(await suppression(found, request, deps)),
       await sent({ email, properties: {} }, request, deps),
     ],
   }

@@ -3,6 +3,7 @@
  * CSV. One contact is lifted on its own page.
  */
 
+import { CAUSES } from '../../../db/audience/contacts/effect.ts'
 import { SUPPRESSION_COLUMNS } from '../../../db/audience/import/csv.ts'
 import {
   countSuppressed,
@@ -10,7 +11,7 @@ import {
   suppressedAddresses,
 } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { SUPPRESSIONS, suppressByHand } from '../../../db/audience/suppressions/by-hand.ts'
-import { CAUSES, causeShown, statusBy } from '../../../db/audience/suppressions/cause.ts'
+import { causeShown, statusBy } from '../../../db/audience/suppressions/cause.ts'
 import { reasonOf } from '../../../db/audience/suppressions/lift.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { seenNow } from '../../../db/postgres/snapshot.sql.ts'

@@ -6,8 +6,8 @@ import { sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { CAUSES } from '../suppressions/cause.ts'
 import { CONTACT_STATUSES } from './contacts.sql.ts'
+import { CAUSES } from './effect.ts'
 
 const erasedRow = row({
   hash: mixed<Buffer>(),

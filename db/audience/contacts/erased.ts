@@ -1,11 +1,11 @@
 /**
  * What outlives an address that was erased, as a keyed hash: who had unsubscribed, what suppressed it, and the topics
  * that its person had left. Without SECRET_KEY no address can be read back. A team that has erased nobody pays one look
- * at an empty index. DECISIONS: Erasure.
+ * at an empty index. DECISIONS: Suppression.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import type { Cause } from '../suppressions/cause.ts'
+import type { Cause } from './effect.ts'
 import { type ErasedRow, erasedByHashes, forgetErased, hasErased, keepErased } from './erased.sql.ts'
 
 /** What a new contact starts with. */
@@ -93,7 +93,7 @@ export async function erasedSuppressions(
 
 type Changing = At & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
 
-/** Writes what is kept of an address anew. */
+/** Replaces what is kept of an address. */
 async function rewrite({ tx, now, secrets }: Changing, teamId: string, identity: string, kept: Kept) {
   await forgetErased(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
   if (kept.status === 'subscribed' && kept.left_topic_ids.length === 0) return

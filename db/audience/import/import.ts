@@ -5,10 +5,10 @@
  * Promises: nothing is stored of a file that cannot be read to its end; a bad record costs no other; what was refused
  * can be had as a file again, with the reason beside each record.
  */
-import { v5 as uuidv5 } from 'uuid'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { idOfName } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addTopics, holdTopics } from '../contacts/topics.sql.ts'
 import { type ContactItem, readItem, upsertContacts } from '../contacts/upsert.ts'
@@ -137,7 +137,7 @@ async function upsertRecords(
 type Outcomes = { outcomes: (string | Refusal)[]; created: readonly string[] }
 
 /** What stands for an address in the counts of an import. */
-const addressId = (teamId: string, identity: string): string => uuidv5(identity, teamId)
+const addressId = (teamId: string, identity: string): string => idOfName(teamId, identity)
 
 /** What becomes of records of suppressions: an id for each address, and those that aren't suppressed yet. */
 export async function suppressionOutcomes(

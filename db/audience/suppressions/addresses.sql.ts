@@ -6,7 +6,7 @@ import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row, rowsOf } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/snapshot.sql.ts'
-import { CAUSES, type Cause } from './cause.ts'
+import { CAUSES, type Cause } from '../contacts/effect.ts'
 
 export type IdentityRef = { team_id: string; identity: string }
 const REF = { team_id: 'uuid', identity: 'text' }
@@ -206,9 +206,9 @@ export type SoftRule = { most: number; undisputed: Date }
 const milliseconds = (time: FragmentSqlToken) => sql.fragment`(extract(epoch from ${time}) * 1000)::float8`
 
 /**
- * What soft bounces and deliveries say of addresses (soft-bounces.ts). An address's emails are found by their recipients
- * alone: given the team too, the planner goes through all that a large team sent. A suppression that version 0.1.0 has
- * stored is the contact's until it is copied.
+ * What soft bounces and deliveries say of addresses (soft-bounces.ts). An address's emails are found by their
+ * recipients alone: given the team too, the planner goes through all that a large team sent. A suppression that version
+ * 0.1.0 has stored is the contact's until it is copied.
  */
 export const softFacts = (
   tx: Tx,

@@ -1,10 +1,6 @@
 /** Why an address is suppressed, which cause outranks which, and what each stops. Pure. DECISIONS: Suppression. */
 import type { SuppressTransactional } from '../../accounts/teams/suppress-transactional.ts'
-import type { SuppressionCause } from '../contacts/effect.ts'
-
-/** The lowest rank first: a cause replaces those before it. */
-export const CAUSES = ['soft_bounces', 'manual', 'bounce', 'complaint'] as const
-export type Cause = (typeof CAUSES)[number]
+import { CAUSES, type Cause, type SuppressionCause } from '../contacts/effect.ts'
 
 /** Why an address is suppressed and since when, and its first hard bounce. */
 export type Suppression = {
@@ -73,20 +69,4 @@ export function stopsTransactional(
   if (stops === 'nothing') return false
   if (bounced_at !== null) return true
   return stops === 'bounces_and_complaints' && (cause === 'complaint' || cause === 'manual')
-}
-
-/** Returns the detail of the event `suppressed`: the first bounce's date and response, or those of the cause. */
-export function suppressedDetail({
-  cause,
-  since,
-  response,
-  bounced_at,
-  bounce_response,
-}: Pick<Suppression, 'cause' | 'since' | 'response' | 'bounced_at' | 'bounce_response'>): string {
-  const [verb, at, said] =
-    bounced_at === null
-      ? [cause === 'complaint' ? 'complained' : 'added', since, response]
-      : ['bounced', bounced_at, bounce_response ?? '']
-  const day = new Date(at).toISOString().slice(0, 10)
-  return said === '' ? `${verb} on ${day}` : `${verb} on ${day}: ${said}`
 }

@@ -1,17 +1,18 @@
 /**
- * Copies suppressions of contacts into suppressed_addresses: those from before that table, and what workers and pages of
- * version 0.1.0 write while they run. A permanent bounce is judged again by its response. What was added manually isn't.
+ * Copies suppressions of contacts into suppressed_addresses: those from before that table, and what version 0.1.0
+ * writes while it runs. A permanent bounce is judged again by its response. What was added manually isn't.
  */
 import type { Tx } from '../../postgres/pool.ts'
+import type { Cause } from '../contacts/effect.ts'
 import { insertAddresses, liftAddresses, lockAddresses, updateAddresses } from './addresses.sql.ts'
-import { type Cause, merged, type Suppression, suppressionBy } from './cause.ts'
+import { merged, type Suppression, suppressionBy } from './cause.ts'
 import { isAboutAddress } from './judge.ts'
 import { contactsToCopy, type LockedContact, markCopied } from './suppressions.sql.ts'
 
 const keyOf = ({ team_id, identity }: Pick<LockedContact, 'team_id' | 'identity'>) => `${team_id}/${identity}`
 
 /** Returns the cause of a contact's suppression, as its row has it. */
-export function judgedCause({
+function judgedCause({
   suppression,
   suppression_cause: stored,
   suppressed_softly,

@@ -63,7 +63,7 @@ export async function showContact(tx: Tx, teamId: string, identity: string): Pro
   }
 }
 
-export const notSuppressed = (): Refusal => new Refusal('bad_request', 'the address is not suppressed')
+const notSuppressed = (): Refusal => new Refusal('bad_request', 'the address is not suppressed')
 
 /** The suppression of an address. @throws Refusal bad_request if it isn't suppressed. */
 export async function showSuppression(tx: Tx, teamId: string, identity: string): Promise<ShownSuppression> {
@@ -72,7 +72,7 @@ export async function showSuppression(tx: Tx, teamId: string, identity: string):
   return shownSuppression(found)
 }
 
-/** A contact with its suppression, or what suppresses an address that is no contact. @throws Refusal contact_not_found. */
+/** A contact with its suppression, or that of an address that is no contact. @throws Refusal contact_not_found. */
 export async function showAddress(
   tx: Tx,
   teamId: string,
@@ -99,10 +99,10 @@ export const asContact = (
   suppression_cause: causeShown({ ...shown, report_id: null }),
 })
 
-export type Lifting = By & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
+type Lifting = By & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
 
 /** Lifts the suppression of addresses. @returns how many were suppressed. */
-export async function liftIdentities(
+async function liftIdentities(
   at: Omit<Lifting, 'actor'>,
   teamId: string,
   identities: readonly string[],
@@ -157,9 +157,12 @@ const LIFT_BATCH = 500
 
 /** Addresses to lift: those that fit and were suppressed when they were counted. Times are text. */
 export type BulkLift = {
-  filter: Omit<SuppressionFilter, 'since' | 'until'> & { since?: string; until?: string }
+  filter: Omit<SuppressionFilter, 'since' | 'until'> & {
+    since?: string | undefined
+    until?: string | undefined
+  }
   reason: string
-  /** At most so many. */
+  /** The limit. */
   most: number
 }
 export type LiftCursor = { after: string }

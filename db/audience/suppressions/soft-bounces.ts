@@ -1,11 +1,11 @@
 /** Decides what a row of soft bounces means for an address. Pure. DECISIONS: Suppression. */
-import type { Cause } from './cause.ts'
+import type { Cause } from '../contacts/effect.ts'
 
 /** How many soft bounces in a row, without a delivery in between, suppress an address. */
 export const SOFT_BOUNCES = 5
 
 /** What is known of an address. Times are milliseconds since 1970. */
-export type SoftFacts = {
+type SoftFacts = {
   /** Null if it isn't suppressed. */
   cause: Cause | null
   since: number | null

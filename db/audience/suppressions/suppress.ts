@@ -1,13 +1,13 @@
 /**
  * Suppresses addresses for what reports say of them, and their contacts with them. Five soft bounces in a row suppress,
  * and a delivery ends that. The result depends on the set of events alone, not on their order, repeats or split over
- * transactions: soft bounces are counted over stored events. Contacts are locked before the events are stored, since two
- * transactions could each miss the other's events otherwise. DECISIONS: Suppression.
+ * transactions: soft bounces are counted over stored events. Contacts are locked before the events are stored.
+ * Otherwise two transactions could each miss the other's events. DECISIONS: Suppression.
  */
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { publishContacts } from '../contacts/changes.ts'
-import type { ContactEffect } from '../contacts/effect.ts'
+import type { Cause, ContactEffect } from '../contacts/effect.ts'
 import {
   type IdentityRef,
   insertAddresses,
@@ -20,7 +20,7 @@ import {
   suppressedAmong,
   updateAddresses,
 } from './addresses.sql.ts'
-import { type Cause, causeShown, merged, type Suppression, statusBy, suppressionBy } from './cause.ts'
+import { causeShown, merged, type Suppression, statusBy, suppressionBy } from './cause.ts'
 import { copyOf } from './copy.ts'
 import { judgeSoftBounces, SOFT_BOUNCES } from './soft-bounces.ts'
 import { type LockedContact, lockContacts, markSuppressed, releaseContacts } from './suppressions.sql.ts'
@@ -44,12 +44,12 @@ type Touched = {
 }
 
 /** An address that an event is about. `contact`: its contact, locked; null if it is none. */
-export type TouchedAddress = IdentityRef & { email: string; contact: LockedContact | null }
+type TouchedAddress = IdentityRef & { email: string; contact: LockedContact | null }
 
 /** Finds the address that an event is about. */
 type AddressFor = (event: Touched) => TouchedAddress | undefined
 
-export const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
+const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 
 /** The address that an event is about; none if it means nothing for one. */
 function refOf({ team_id, recipient, effect = 'none' }: Pick<Touched, 'team_id' | 'recipient' | 'effect'>) {
@@ -153,10 +153,10 @@ async function softlyAmong(
 }
 
 /** An address, locked if it is a contact, and what is to suppress it. */
-export type Wanted = { address: TouchedAddress; suppression: Suppression }
+type ToSuppress = { address: TouchedAddress; suppression: Suppression }
 
 /** Stores what suppresses addresses. @returns what suppresses each now, which are new, and which have changed. */
-async function storeSuppressions(tx: Tx, wanted: readonly Wanted[]) {
+async function storeSuppressions(tx: Tx, wanted: readonly ToSuppress[]) {
   const rows = new Map(
     wanted.map(({ address, suppression }) => {
       const { team_id, identity, email } = address
@@ -189,7 +189,7 @@ async function storeSuppressions(tx: Tx, wanted: readonly Wanted[]) {
  * Suppresses addresses, and their contacts, and announces those that weren't suppressed before.
  * @returns how many have another cause now.
  */
-export async function suppress(tx: Tx, wanted: readonly Wanted[], now: Date): Promise<number> {
+export async function suppress(tx: Tx, wanted: readonly ToSuppress[], now: Date): Promise<number> {
   const { rows, fresh, changed } = await storeSuppressions(tx, wanted)
   const contacts = wanted.flatMap(({ address, suppression }) => {
     const row = rows.get(keyOf(address))

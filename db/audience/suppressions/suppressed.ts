@@ -1,12 +1,12 @@
 /** Finds which addresses of a team are suppressed: by the table, or by what an erasure kept. */
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import type { Cause } from '../contacts/effect.ts'
 import { erasedSuppressions } from '../contacts/erased.ts'
 import { type SuppressedAddress, suppressedAmong } from './addresses.sql.ts'
-import type { Cause } from './cause.ts'
 
 /** Why an address is suppressed; `stored` is null for one that was erased. */
-export type FoundSuppression = { cause: Cause; stored: SuppressedAddress | null }
+type FoundSuppression = { cause: Cause; stored: SuppressedAddress | null }
 
 /** Returns those of these addresses that are suppressed, by identity. */
 export async function findSuppressed(

@@ -45,7 +45,7 @@ export const contactsToCopy = (tx: Tx, limit: number) =>
     order by team_id, id limit ${limit} for no key update skip locked`)
 
 /** A contact to suppress. `status`: what the event says; `suppression`: what its address is suppressed as by now. */
-export type SuppressedContact = {
+type SuppressedContact = {
   team_id: string
   contact_id: string
   status: 'bounced' | 'complained'
