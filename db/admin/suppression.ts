@@ -1,5 +1,5 @@
 /** Verbs of `suppression`: a team's suppressed addresses. */
-import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { requireTeam } from '../accounts/teams/view.ts'
 import { CAUSES, type Cause } from '../audience/contacts/effect.ts'
 import {
   countSuppressed,
@@ -9,7 +9,7 @@ import {
 import { ADDED_CAUSES, addSuppression } from '../audience/suppressions/by-hand.ts'
 import { liftOne, reasonOf, shownSuppression, showSuppression } from '../audience/suppressions/lift.ts'
 import { findSuppressed } from '../audience/suppressions/suppressed.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { domainToAscii } from '../validation/address.ts'
 import type { Admin } from './context.ts'
 import { atMost, instant, oneOf, only, words } from './input.ts'
@@ -20,11 +20,11 @@ const MAX_LISTED = 10_000
 type Filter = Pick<SuppressionFilter, 'cause' | 'response' | 'domain' | 'since' | 'until'>
 type Lift = Filter & { reason: string; dryRun?: boolean }
 
-/** A domain in any form. @throws Refusal bad_request. */
+/** A domain in any form. @throws RequestError bad_request. */
 function domain(text: string): string {
   const ascii = domainToAscii(text.trim())
   if (ascii !== null) return ascii
-  throw new Refusal('bad_request', '--domain must be a domain, such as example.com')
+  throw new RequestError('bad_request', '--domain must be a domain, such as example.com')
 }
 
 const withFilter = (command: ReturnType<Noun['verb']>) =>
@@ -44,7 +44,7 @@ const filterWords = (filter: Filter): string =>
 async function liftOneAddress(admin: Admin, team: string, identity: string, { reason, dryRun }: Lift) {
   const secrets = await admin.secrets()
   return admin.transaction(async (by) => {
-    await teamOrRefusal(by.tx, team)
+    await requireTeam(by.tx, team)
     if (!dryRun) return { lifted: await liftOne({ ...by, secrets }, team, identity, reason) }
     const found = await findSuppressed(by.tx, secrets, team, [identity])
     return { lifted: 0, would_lift: found.size }
@@ -54,7 +54,7 @@ async function liftOneAddress(admin: Admin, team: string, identity: string, { re
 /** Lifts all that fit, in a background job that workers continue if this process dies. */
 async function liftAll(admin: Admin, team: string, { reason, dryRun, ...filter }: Lift) {
   const database = await admin.database()
-  await teamOrRefusal(database, team)
+  await requireTeam(database, team)
   const count = await countSuppressed(database, team, filter, null)
   if (dryRun) return { lifted: 0, would_lift: count }
   if (count === 0) return { lifted: 0 }
@@ -77,7 +77,7 @@ export const verbs: Verbs = (noun) => {
 
   verb('show TEAM EMAIL', 'why an address is suppressed; exits with 1 if it isn’t').action(
     look(async (database, team: string, identity: string) => {
-      await teamOrRefusal(database, team)
+      await requireTeam(database, team)
       return showSuppression(database, team, identity)
     }),
   )
@@ -87,7 +87,7 @@ export const verbs: Verbs = (noun) => {
     .option('--reason <text>', 'the reason, which is shown as its response')
     .action(
       change(async (by, team: string, email: string, how: { cause: Cause; reason?: string }) => {
-        await teamOrRefusal(by.tx, team)
+        await requireTeam(by.tx, team)
         return addSuppression(by, team, { email, ...how })
       }),
     )
@@ -101,9 +101,10 @@ export const verbs: Verbs = (noun) => {
           const how = { reason: reasonOf(reason), dryRun }
           const filtered = Object.values(filter).some((value) => value !== undefined)
           if (identity !== undefined && filtered)
-            throw new Refusal('bad_request', 'give an address or a filter, not both')
+            throw new RequestError('bad_request', 'give an address or a filter, not both')
           if (identity !== undefined) return liftOneAddress(admin, team, identity, how)
-          if (!filtered) throw new Refusal('bad_request', 'give an address or a filter, such as --domain')
+          if (!filtered)
+            throw new RequestError('bad_request', 'give an address or a filter, such as --domain')
           return liftAll(admin, team, { ...filter, ...how })
         },
       ),

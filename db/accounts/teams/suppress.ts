@@ -2,15 +2,15 @@
 import { type By, record } from '../audit/record.ts'
 import type { SuppressTransactional } from './suppress-transactional.ts'
 import { setSuppressTransactional, suppressTransactionalOf } from './teams.sql.ts'
-import { showTeam, type TeamView, teamOrRefusal } from './view.ts'
+import { requireTeam, showTeam, type TeamView } from './view.ts'
 
-/** @throws Refusal not_found. */
+/** @throws RequestError not_found. */
 export async function chooseSuppressTransactional(
   by: By,
   teamId: string,
   which: SuppressTransactional,
 ): Promise<TeamView> {
-  const team = await teamOrRefusal(by.tx, teamId)
+  const team = await requireTeam(by.tx, teamId)
   const before = await suppressTransactionalOf(by.tx, teamId)
   if (before !== which) {
     await setSuppressTransactional(by.tx, teamId, which)

@@ -7,7 +7,7 @@
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { publishContacts } from '../contacts/changes.ts'
@@ -45,13 +45,13 @@ async function become(
   return contact
 }
 
-/** @throws Refusal contact_not_found. */
+/** @throws RequestError contact_not_found. */
 export async function unsubscribe(by: Caller, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await locked(by.tx, teamId, identity)
   return contact.status === 'unsubscribed' ? contact : become(by, teamId, contact, 'unsubscribed')
 }
 
-/** @param chosen topics that its person has just chosen. @throws Refusal contact_not_found, contact_suppressed. */
+/** @param chosen topics that its person has just chosen. @throws RequestError contact_not_found, contact_suppressed. */
 export async function resubscribe(
   { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,
@@ -65,7 +65,7 @@ export async function resubscribe(
   return contact.status === 'subscribed' ? contact : become(by, teamId, contact, 'subscribed')
 }
 
-/** @throws Refusal contact_suppressed. */
+/** @throws RequestError contact_suppressed. */
 async function assertNotSuppressed(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'>,
@@ -75,7 +75,7 @@ async function assertNotSuppressed(
   const found = suppression === null && (await findSuppressed(tx, secrets, teamId, [identity])).get(identity)
   const why = suppression ?? (found ? statusBy(found.cause) : null)
   if (why !== null)
-    throw new Refusal('contact_suppressed', `the contact has ${why}: it cannot be resubscribed`)
+    throw new RequestError('contact_suppressed', `the contact has ${why}: it cannot be resubscribed`)
 }
 
 /**
@@ -100,7 +100,9 @@ export async function keepTopics(
   await record({ tx, now, actor: by }, entry)
 }
 
-/** Takes topics off a contact and leaves its status; unknown ones are ignored. @throws Refusal contact_not_found. */
+/**
+ * Takes topics off a contact and leaves its status; unknown ones are ignored. @throws RequestError contact_not_found.
+ */
 export async function leaveTopics(
   at: At,
   teamId: string,

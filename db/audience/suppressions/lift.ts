@@ -4,7 +4,7 @@
  * is one entry of the audit log, with the reason. DECISIONS: Suppression.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { assertSeen } from '../../validation/mark.ts'
@@ -41,15 +41,15 @@ export const shownSuppression = ({
 
 const LONGEST_REASON = 500
 
-/** Why a person does it, trimmed. @throws Refusal bad_request. */
+/** Why a person does it, trimmed. @throws RequestError bad_request. */
 export function reasonOf(text: string): string {
   const words = text.trim()
   if (words === '' || words.length > LONGEST_REASON)
-    throw new Refusal('bad_request', `the reason must have 1 to ${LONGEST_REASON} characters`)
+    throw new RequestError('bad_request', `the reason must have 1 to ${LONGEST_REASON} characters`)
   return words
 }
 
-/** A contact with the suppression of its address. @throws Refusal contact_not_found. */
+/** A contact with the suppression of its address. @throws RequestError contact_not_found. */
 export async function showContact(tx: Tx, teamId: string, identity: string): Promise<ContactDetail> {
   const contact = await contactByIdentity(tx, teamId, identity)
   const found = contact && (await suppressionOf(tx, teamId, contact.id))
@@ -63,16 +63,16 @@ export async function showContact(tx: Tx, teamId: string, identity: string): Pro
   }
 }
 
-const notSuppressed = (): Refusal => new Refusal('bad_request', 'the address is not suppressed')
+const notSuppressed = (): RequestError => new RequestError('bad_request', 'the address is not suppressed')
 
-/** The suppression of an address. @throws Refusal bad_request if it isn't suppressed. */
+/** The suppression of an address. @throws RequestError bad_request if it isn't suppressed. */
 export async function showSuppression(tx: Tx, teamId: string, identity: string): Promise<ShownSuppression> {
   const found = await suppressedAddress(tx, teamId, identity)
   if (!found) throw notSuppressed()
   return shownSuppression(found)
 }
 
-/** A contact with its suppression, or that of an address that is no contact. @throws Refusal contact_not_found. */
+/** A contact with its suppression, or that of an address that is no contact. @throws RequestError contact_not_found. */
 export async function showAddress(
   tx: Tx,
   teamId: string,
@@ -120,7 +120,7 @@ async function liftIdentities(
 /**
  * Lifts the suppression of an address. @param seen the mark of the suppression that a page showed, if one did.
  * @returns the contact, or what suppressed the address if it is no contact.
- * @throws Refusal contact_not_found; bad_request without a suppression or a reason; invalid_state if it is not the one
+ * @throws RequestError contact_not_found; bad_request without a suppression or a reason; invalid_state if it is not the one
  * that was seen: a complaint is not lifted with the bounce before it.
  */
 export async function liftSuppression(
@@ -138,7 +138,7 @@ export async function liftSuppression(
   return 'suppression' in before ? showContact(by.tx, teamId, identity) : before
 }
 
-/** Lifts the suppression of one address, if it has one. @returns how many it lifted. @throws Refusal bad_request. */
+/** Lifts the suppression of one address, if it has one. @returns how many it lifted. @throws RequestError bad_request. */
 export async function liftOne(
   by: Lifting,
   teamId: string,
