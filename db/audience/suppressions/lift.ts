@@ -72,7 +72,7 @@ export async function showSuppression(tx: Tx, teamId: string, identity: string):
   return shownSuppression(found)
 }
 
-/** A contact with its suppression, or that of an address that is no contact. @throws RequestError contact_not_found. */
+/** A contact, or the suppression of an address that is none. @throws RequestError contact_not_found. */
 export async function showAddress(
   tx: Tx,
   teamId: string,
@@ -138,7 +138,7 @@ export async function liftSuppression(
   return 'suppression' in before ? showContact(by.tx, teamId, identity) : before
 }
 
-/** Lifts the suppression of one address, if it has one. @returns how many it lifted. @throws RequestError bad_request. */
+/** Lifts the suppression of an address, if it has one. @returns how many. @throws RequestError bad_request. */
 export async function liftOne(
   by: Lifting,
   teamId: string,
