@@ -120,8 +120,8 @@ async function liftIdentities(
 /**
  * Lifts the suppression of an address. @param seen the mark of the suppression that a page showed, if one did.
  * @returns the contact, or what suppressed the address if it is no contact.
- * @throws RequestError contact_not_found; bad_request without a suppression or a reason; invalid_state if it is not the one
- * that was seen: a complaint is not lifted with the bounce before it.
+ * @throws RequestError contact_not_found; bad_request without a suppression or a reason; invalid_state if it is not
+ * the one that was seen: a complaint is not lifted with the bounce before it.
  */
 export async function liftSuppression(
   by: Lifting,
