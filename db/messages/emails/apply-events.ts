@@ -9,9 +9,9 @@
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { unsubscribeReported } from '../../audience/subscription/by-report.ts'
 import {
+  type AddressFor,
   applyContactEffects,
-  type ContactOf,
-  lockTouchedContacts,
+  lockTouchedAddresses,
 } from '../../audience/suppressions/suppress.ts'
 import type { MessageEvent } from '../../channels/events/events.sql.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
@@ -97,8 +97,8 @@ export async function applyEmailEvents(
     }
   }
   if (placed.length === 0) return results
-  const contactOf = await lockTouchedContacts(tx, placed)
-  const given = placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id }))
+  const addressFor = await lockTouchedAddresses(tx, placed, now)
+  const given = placed.map((event) => ({ ...event, contact_id: addressFor(event)?.contact?.contact_id }))
   const news = await storeEmailEvents(tx, given)
   for (const [at, event] of given.entries()) {
     const index = news.includes(event) ? undefined : indexes.get(placed[at] as AppliedEvent)
@@ -107,14 +107,17 @@ export async function applyEmailEvents(
   const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
   const changes = changesOf(news, left, recipients)
   if (changes.length > 0) await changeEmails(tx, changes)
-  await applyContactEffects(tx, contactOf, news, now)
-  await unsubscribeReported({ tx, now }, leavers(news, contactOf))
+  await applyContactEffects(tx, addressFor, news, now)
+  await unsubscribeReported({ tx, now }, leavers(news, addressFor))
   return results
 }
 
 /** The contacts of those whom the relay reports as unsubscribed. */
-const leavers = (news: readonly AppliedEvent[], contactOf: ContactOf) =>
-  news.flatMap((event) => (event.effect === 'unsubscribe' ? (contactOf(event) ?? []) : []))
+const leavers = (news: readonly AppliedEvent[], addressFor: AddressFor) =>
+  news.flatMap((event) => {
+    const address = event.effect === 'unsubscribe' ? addressFor(event) : undefined
+    return address?.contact ? [address] : []
+  })
 
 /**
  * Mail about an email with several recipients changes no contact (DECISIONS: Delivery reports). A bounce of another

@@ -11,6 +11,7 @@ export type EmailEventKind =
   | 'held'
   | 'unknown'
   | 'delayed'
+  | 'suppressed'
   | 'requeued'
   /** A report about it that nobody could read. */
   | 'unreadable'
