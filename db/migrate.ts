@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
-import { errorWords, Refusal } from './errors.ts'
+import { errorWords, RequestError } from './errors.ts'
 import { connect, isPooled, isSameDatabase, liftTimeLimit, nameConnections } from './postgres/connect.ts'
 import { turnOffJit } from './postgres/jit.ts'
 import { openDatabase } from './postgres/pool.ts'
@@ -195,8 +195,8 @@ async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
   const { message } = error as Error
   const grants = rows[0]?.grants
   return grants
-    ? new Refusal('unavailable', `${message}: ${grants}`)
-    : new Refusal('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
+    ? new RequestError('unavailable', `${message}: ${grants}`)
+    : new RequestError('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
 }
 
 /**

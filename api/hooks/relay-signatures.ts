@@ -7,7 +7,7 @@ import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { OneTimeToken } from '../../db/delivery/reports/relay-tokens.sql.ts'
 import { contentKey } from '../../db/delivery/reports/store.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { isObject } from '../../db/validation/fields.ts'
 import type { Relay } from '../../db/validation/relays.ts'
 import { jsonOf, utf8Text } from '../../db/validation/strings.ts'
@@ -19,7 +19,7 @@ type RelayPost = { headers: IncomingHttpHeaders; bytes(limit: number): Promise<B
 /** A verified post: its events, each as JSON, and its token if the signature covers no body. */
 type VerifiedPost = { events: readonly string[]; token: OneTimeToken | null }
 
-/** Verifies a post. @throws Refusal unauthorized */
+/** Verifies a post. @throws RequestError unauthorized */
 export type RelayProof = (post: RelayPost) => Promise<VerifiedPost>
 
 /** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
@@ -29,7 +29,8 @@ const MAX_POST_BYTES = 3 * 1024 * 1024
 /** How far a post's signed time may be from now, in both directions. */
 const MAX_SKEW_MS = 86_400_000
 
-export const notGenuine = () => new Refusal('unauthorized', 'this hook takes posts of its own relay only')
+export const notGenuine = () =>
+  new RequestError('unauthorized', 'this hook takes posts of its own relay only')
 
 /** Undefined for what is no JSON: that has no events. */
 const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')
@@ -43,7 +44,7 @@ const isDeeperThan = (levels: number, value: unknown): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)))
 
-/** @throws Refusal unauthorized for what is neither an event nor a list; one nested too deeply is none. */
+/** @throws RequestError unauthorized for what is neither an event nor a list; one nested too deeply is none. */
 function eventsIn(value: unknown): string[] {
   if (!Array.isArray(value) && !isObject(value)) throw notGenuine()
   const events = Array.isArray(value) ? value : [value]
@@ -53,7 +54,7 @@ function eventsIn(value: unknown): string[] {
 
 /**
  * Reads a signed time in seconds. It has exactly ten digits: signatures cover it and what follows without a separator,
- * so any other length would let digits move from one to the other. @throws Refusal unauthorized
+ * so any other length would let digits move from one to the other. @throws RequestError unauthorized
  */
 function recentTime(seconds: string, now: Date): Date {
   const at = /^\d{10}$/.test(seconds) ? Number(seconds) * 1_000 : Number.NaN

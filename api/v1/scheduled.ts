@@ -2,8 +2,10 @@
  * What waits for its time, cancelled or moved: POST …/:id/cancel and PATCH …/:id, alike for every channel that sends by
  * the API. Promises: an answer never says how a message stands.
  */
+
 import { object } from 'yup'
 import type { ChannelName } from '../../db/channels/list.ts'
+import { REQUIRED } from '../../db/errors.ts'
 import { cancelScheduled, moveScheduledAtRate } from '../../db/messages/scheduled.ts'
 import { time } from '../../db/validation/fields.ts'
 import type { About } from '../docs/about.ts'
@@ -13,7 +15,7 @@ import { json } from '../http/input.ts'
 import { rateHeaders } from '../http/rate.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 
-const moveSchema = object({ scheduled_at: time(() => new Date()).required('${path} is required') })
+const moveSchema = object({ scheduled_at: time(() => new Date()).required(REQUIRED) })
 
 type Of = {
   channel: ChannelName

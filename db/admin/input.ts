@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { LARGEST_FIGURE } from '../accounts/plans/limits.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { parseAddress, parseMailbox } from '../validation/address.ts'
 import { exampleMoment, isMoment } from '../validation/moments.ts'
 import { isUuid, utf8Text } from '../validation/strings.ts'
@@ -108,26 +108,26 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const shownAs = (file: string): string => (file === '-' ? 'standard input' : file)
 
-/** A file's text; `-` reads standard input. @throws Refusal bad_request when it cannot be read or is no UTF-8. */
+/** A file's text; `-` reads standard input. @throws RequestError bad_request when it cannot be read or is no UTF-8. */
 export async function fileText(name: string): Promise<string> {
   const shown = shownAs(name)
   const bytes = await (name === '-' ? buffer(process.stdin) : readFile(name)).catch(
     (error: NodeJS.ErrnoException) => {
       const reason = REASONS[error.code ?? ''] ?? error.message
-      throw new Refusal('bad_request', `cannot read ${shown}: ${reason}`)
+      throw new RequestError('bad_request', `cannot read ${shown}: ${reason}`)
     },
   )
   const text = utf8Text(bytes)
-  if (text === null) throw new Refusal('bad_request', `${shown} is not text in UTF-8`)
+  if (text === null) throw new RequestError('bad_request', `${shown} is not text in UTF-8`)
   return text
 }
 
-/** A file's JSON value. @throws Refusal bad_request. */
+/** A file's JSON value. @throws RequestError bad_request. */
 export async function fileJson(name: string): Promise<unknown> {
   const text = await fileText(name)
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Refusal('bad_request', `${shownAs(name)} is not JSON: ${(error as SyntaxError).message}`)
+    throw new RequestError('bad_request', `${shownAs(name)} is not JSON: ${(error as SyntaxError).message}`)
   }
 }

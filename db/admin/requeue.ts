@@ -4,11 +4,11 @@
  * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (DECISIONS: Requeue).
  */
 import type { Command } from 'commander'
-import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { requireTeam } from '../accounts/teams/view.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
-import { pausesOf, requeueOne, requeueRefusal } from '../delivery/requeue.ts'
-import { Refusal } from '../errors.ts'
+import { pausesOf, requeueError, requeueOne } from '../delivery/requeue.ts'
+import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
 import { instant, only, uuidArgument } from './input.ts'
@@ -21,7 +21,7 @@ type Filter = {
   flags(command: Command): Command
   /** Those that fit and can be requeued. */
   ids(tx: Tx, team: string, options: object): Promise<readonly string[]>
-  /** @throws Refusal for one that would come to nothing. */
+  /** @throws RequestError for one that would come to nothing. */
   check?(tx: Tx, ref: DeliveryRef): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
           const filters = command.options
             .map(({ long }) => long)
             .filter((long) => !NOT_FILTERS.includes(long ?? ''))
-          throw new Refusal('bad_request', `name one message, or a filter: ${filters.join(', ')}`)
+          throw new RequestError('bad_request', `name one message, or a filter: ${filters.join(', ')}`)
         }
         return id === undefined
           ? requeueAll(admin, { channel, filter }, { team, options })
@@ -72,8 +72,8 @@ const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): strin
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
 
-const inCli = ({ code, message }: Refusal): Refusal =>
-  new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
+const inCli = ({ code, message }: RequestError): RequestError =>
+  new RequestError(code, code === 'bad_request' ? `${message} (with --force)` : message)
 
 async function requeueById(
   admin: Admin,
@@ -85,14 +85,14 @@ async function requeueById(
   const ref = { team_id: team, id }
   const { now, paused } = await admin.transaction(async (by) => {
     const { tx, now } = by
-    await teamOrRefusal(tx, team)
+    await requireTeam(tx, team)
     await filter?.check?.(tx, ref)
     const found = await requeueableMessages(tx, channel, team, {
       ...chosenBy(options),
       ids: [id],
       named: true,
     })
-    if (found.length === 0) throw inCli(await requeueRefusal(tx, channel, ref))
+    if (found.length === 0) throw inCli(await requeueError(tx, channel, ref))
     const how = { force, words: wordsOf({ ...options, force: false }) }
     if (!dryRun) await requeueOne({ ...by, queue }, channel, ref, how)
     return { now, paused: await pausesOf(tx, channel, { team_id: team }) }
@@ -107,7 +107,7 @@ const chosenBy = ({ status, since, force = false }: Options) => ({ status, since
 async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options }: Requeueing) {
   const { force: _force, dryRun = false, status, since, ...others } = options
   const database = await admin.database()
-  await teamOrRefusal(database, team)
+  await requireTeam(database, team)
   const now = await admin.now()
   const ids = await filter?.ids(database, team, options)
   const found = await requeueableMessages(database, channel, team, { ...chosenBy(options), ids })

@@ -3,7 +3,7 @@
  * Promises: a time has its zone, is a date of the calendar, and is kept to the millisecond; a client may be five
  * minutes late, and then means now.
  */
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 
 const A_TIME = /^(\d{4}-\d{2}-\d{2})T(?!24)\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i
 
@@ -49,9 +49,9 @@ export type When = { scheduled_at: string | null; expires_in: number | null }
 export const EXPIRES_IN = { min: 60, max: 86_400 } as const
 
 /** Why a send cannot have the time that it asks for; null when it can. @param path where it lies in a call. */
-export function timeRefusal({ when, path }: { when?: When; path: string }, now: Date): Refusal | null {
-  const fault = when?.scheduled_at ? momentFault(when.scheduled_at, now) : null
-  return fault === null ? null : new Refusal('bad_request', `${path}scheduled_at ${fault}`)
+export function timeError({ when, path }: { when?: When; path: string }, now: Date): RequestError | null {
+  const problem = when?.scheduled_at ? momentFault(when.scheduled_at, now) : null
+  return problem === null ? null : new RequestError('bad_request', { field: `${path}scheduled_at`, problem })
 }
 
 /** What a message is stored with. `due_at`: null when it goes at once. */

@@ -5,7 +5,7 @@
 import { parseBody } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { readItems } from '../../db/audience/contacts/upsert.ts'
-import { type ItemOrRefused, itemOf, orRefusal, Refusal } from '../../db/errors.ts'
+import { type ItemOrRefused, itemOf, RequestError, resultOrError } from '../../db/errors.ts'
 import { exampleMoment } from '../../db/validation/moments.ts'
 import t from '../support/tap.ts'
 
@@ -129,9 +129,9 @@ for (const { method, path, body } of V1_ROUTES) {
     const fields = (BODIES[route] ?? '').split(/\s+/).map(fieldOf)
     t.strictSame(Object.keys(body.schema.fields).sort(), fields.map(({ name }) => name).sort())
     /** What is refused of a body, or of the one item of a batch. */
-    const faultOf = (item: object): Refusal | null => {
+    const faultOf = (item: object): RequestError | null => {
       const sent = JSON.stringify(body.batch ? { [body.batch.field]: [item] } : item)
-      const judged = orRefusal(() => {
+      const judged = resultOrError(() => {
         // A worker judges the items of a bulk upsert.
         const [first] = route.endsWith('/bulk')
           ? readItems(sent)
@@ -140,7 +140,7 @@ for (const { method, path, body } of V1_ROUTES) {
           ? itemOf(first as ItemOrRefused<object>)
           : first
       })
-      return judged instanceof Refusal ? judged : null
+      return judged instanceof RequestError ? judged : null
     }
     const right = Object.fromEntries(fields.map((field) => [field.name, field.right]))
     const base = 'html' in right ? { ...right, html: '<p>Hello</p>' } : right

@@ -12,7 +12,7 @@ import {
   signInByLink,
   signOut,
 } from '../../../db/accounts/members/sign-in.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
 import type { Form, Section, View } from '../components/section.ts'
 import { compact, field, get, hidden, post, press } from '../server/builders.ts'
@@ -93,7 +93,7 @@ const usedLinkView = ({ query }: PageRequest, { from, openid }: PageDeps): View 
 /** Null for a link that no longer works. */
 const unlessUsed = <T>(found: Promise<T>): Promise<T | null> =>
   found.catch((error: unknown) => {
-    if (error instanceof Refusal && error.code === 'not_found') return null
+    if (error instanceof RequestError && error.code === 'not_found') return null
     throw error
   })
 
@@ -169,7 +169,7 @@ const finishOpenId = get(
     const secret = await database
       .transaction((tx) => signInByClaims({ tx, now }, claims, userAgent))
       .catch((error: unknown) => {
-        if (error instanceof Refusal) return null
+        if (error instanceof RequestError) return null
         throw error
       })
     if (secret === null) return show(refusedView(notHere(claims)), 403)

@@ -8,7 +8,7 @@
  */
 import { Readable } from 'node:stream'
 import { sessionOpens } from '../../../db/accounts/members/sessions.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { guardFormulas } from '../../../db/validation/formulas.ts'
 import { typedOf, zoneOf } from '../components/zone.ts'
 import { auditRead } from './action.ts'
@@ -76,13 +76,15 @@ type Lines<R> = {
   subject?: string
 }
 
-/** Holds before each further batch that the team is open to its reader still. @throws Refusal insufficient_scope. */
+/**
+ * Holds before each further batch that the team is open to its reader still. @throws RequestError insufficient_scope.
+ */
 const whileOpen =
   <R>(read: RowReader<R>, { team, person }: TeamRequest, { primary, clock }: PageDeps): RowReader<R> =>
   async (place) => {
     const seat = { session_id: person.session_id, team_id: team.id }
     if (place.before === undefined || (await sessionOpens(primary, seat, clock()))) return read(place)
-    throw new Refusal('insufficient_scope', 'who reads this file has left the team, or signed out')
+    throw new RequestError('insufficient_scope', 'who reads this file has left the team, or signed out')
   }
 
 /**

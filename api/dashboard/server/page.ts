@@ -15,7 +15,7 @@
  *    as the person. `post` is for background jobs, and for what no transaction must be open around. Token and origin
  *    are checked before the handler runs. It answers `redirect(path, notice)`: the notice is shown once on the page
  *    that follows. A secret to show once is a notice's `secret`.
- * 4. Throw a Refusal when it cannot be done: the nearest GET page above the POST's path is shown again with the
+ * 4. Throw a RequestError when it cannot be done: the nearest GET page above the POST's path is shown again with the
  *    refusal's words, and with what was typed in the form that was sent.
  * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. What changes
  *    something is given the person as `by`, and writes its own line in the audit trail.

@@ -5,7 +5,7 @@
  * and still has: a stolen session never gains any.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { networkOf } from '../../process/public-address.ts'
@@ -93,9 +93,9 @@ export async function makeLink(
   return { secret, expires_at: expires_at.toISOString() }
 }
 
-const noLink = (): Refusal => new Refusal('not_found', 'this link was used already, or is too old')
+const noLink = (): RequestError => new RequestError('not_found', 'this link was used already, or is too old')
 
-/** Whose link this is, and what it opens. Changes nothing. @throws Refusal not_found. */
+/** Whose link this is, and what it opens. Changes nothing. @throws RequestError not_found. */
 export async function ownerOfLink(
   { tx, now }: At,
   secret: string,
@@ -110,7 +110,7 @@ export async function ownerOfLink(
 /** @param role what a link holds at most; null: what its person has. */
 type Owner = { user_id: string; team_id: string | null; role: Role | null }
 
-/** Starts a session. @returns its secret, for the cookie. @throws Refusal not_found when it would hold nothing. */
+/** Starts a session. @returns its secret, for the cookie. @throws RequestError not_found when it would hold nothing. */
 async function startSession({ tx, now }: At, owner: Owner, userAgent: string): Promise<string> {
   const secret = makeSecret()
   const expires_at = new Date(now.getTime() + LONGEST_SESSION_MS)
@@ -119,10 +119,10 @@ async function startSession({ tx, now }: At, owner: Owner, userAgent: string): P
   const { user_id, team_id, role } = owner
   const session = { id: idNow(), hash: digest(secret), user_id, team_id, role, user_agent, expires_at }
   if (await insertDashboardSession(tx, session, now)) return secret
-  throw new Refusal('not_found', 'this account is not a member of any team here')
+  throw new RequestError('not_found', 'this account is not a member of any team here')
 }
 
-/** Uses a link up for a session. @returns the session's secret. @throws Refusal not_found. */
+/** Uses a link up for a session. @returns the session's secret. @throws RequestError not_found. */
 export async function signInByLink(at: At, secret: string, userAgent: string) {
   const owner = await takeLink(at.tx, digest(secret), at.now)
   if (!owner) throw noLink()
@@ -151,10 +151,10 @@ async function personOfClaims({ tx, now }: At, claims: IdentityClaims): Promise<
   return named
 }
 
-/** @returns the session's secret. @throws Refusal not_found when the person has no place here. */
+/** @returns the session's secret. @throws RequestError not_found when the person has no place here. */
 export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: string): Promise<string> {
   const person = await personOfClaims(at, claims)
-  if (!person) throw new Refusal('not_found', 'this account is not a member of any team here')
+  if (!person) throw new RequestError('not_found', 'this account is not a member of any team here')
   return startSession(at, { user_id: person.id, team_id: null, role: null }, userAgent)
 }
 
