@@ -84,11 +84,15 @@ const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'no
       }
 
 /** The links to a list that finds the same, and on from where a search was broken off. */
-function further({ team, typed }: Asked, path: string, reached: string | null = null): PageLink[] {
+function further(
+  { team, typed }: Asked,
+  { path, title }: { path: string; title: string },
+  reached: string | null = null,
+): PageLink[] {
   const pageFrom = (before: string | null) =>
     `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
   return compact([
-    { href: pageFrom(null), label: `Show all ${path.replace('whatsapp', 'WhatsApp messages')}` },
+    { href: pageFrom(null), label: `Show all ${title}` },
     reached !== null && { href: pageFrom(reached), label: 'Look further back', rel: 'next' as const },
   ])
 }
@@ -120,7 +124,7 @@ async function emailsFor(asked: Asked): Promise<Section> {
     {
       title: 'Emails',
       ...lookedTo(reached, request.now),
-      next: further(asked, 'emails', reached),
+      next: further(asked, { path: 'emails', title: 'emails' }, reached),
       empty: 'No email so far.',
     },
   )
@@ -159,7 +163,7 @@ async function contactsFor(asked: Asked): Promise<Section> {
     {
       title: 'Contacts',
       ...lookedTo(reached, request.now),
-      next: further(asked, 'contacts', reached),
+      next: further(asked, { path: 'contacts', title: 'contacts' }, reached),
       empty: 'No contact so far.',
     },
   )
@@ -179,7 +183,7 @@ async function messagesFor(asked: Asked): Promise<Section[]> {
           Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
           Accepted: time(row.created_at, request.now),
         }),
-        { title, next: further(asked, path), empty: '' },
+        { title, next: further(asked, { path, title }), empty: '' },
       ),
   )
 }

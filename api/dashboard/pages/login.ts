@@ -78,7 +78,7 @@ const askForLink = post('open', '/login', async (request, deps) => {
 const usedLinkView = ({ query }: PageRequest, { from, openid }: PageDeps): View => ({
   title: 'This link has been used or has expired',
   narrow: true,
-  lead: 'A link works once. Ask whoever invited you for a new one.',
+  lead: 'A link works once. Ask a team owner for a new one.',
   sections: compact<Section>([
     from !== null &&
       !openid?.only && {
