@@ -4,7 +4,7 @@
  */
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
-import { Refusal } from '../db/errors.ts'
+import { RequestError } from '../db/errors.ts'
 import { idNow } from '../db/process/ids.ts'
 import { percentDecoded } from '../db/validation/strings.ts'
 import { BASE } from './dashboard/components/base.ts'
@@ -13,7 +13,7 @@ import type { Deps } from './deps.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { HOOKS } from './hooks/list.ts'
 import { answer, send } from './http/dispatch.ts'
-import { refusalAnswer, refusalForError } from './http/errors.ts'
+import { errorResponse, toRequestError } from './http/errors.ts'
 import { countRefusals } from './http/refusals.ts'
 import { allowedMethods, type Params, type Route } from './http/route.ts'
 import { opsRoutes } from './operations/routes.ts'
@@ -46,6 +46,13 @@ const leaveOutOrigin: Middleware = (ctx, next) => {
   return next()
 }
 
+/** A proxy in front may have read the other one (RFC 9112 §3.2). */
+const rejectTwoHosts: Middleware = (ctx, next) => {
+  if ((ctx.req.headersDistinct.host ?? []).length > 1)
+    throw new RequestError('bad_request', 'The request has more than one Host header. Send it with one.')
+  return next()
+}
+
 // An id of ours ascends with time, as its messages do: the index on requests' ids grows at its end.
 const identify: Middleware = async (ctx, next) => {
   const given = ctx.get('X-Request-Id')
@@ -75,12 +82,12 @@ const renderErrors =
     try {
       await next()
     } catch (error) {
-      const refusal = refusalForError(error, ctx.state.id, log)
+      const refusal = toRequestError(error, ctx.state.id, log)
       countRefusals(metrics, [refusal])
       const { caller, id: http_request_id } = ctx.state
       const call = { method: ctx.method, route: String(ctx.state.route ?? ''), http_request_id, now: clock() }
       if (caller) refusals.note(caller, call, refusal)
-      send(ctx, refusalAnswer(refusal))
+      send(ctx, errorResponse(refusal))
     }
   }
 
@@ -109,7 +116,7 @@ function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: numbe
       const allowed = own.flatMap(({ method }) => allowedMethods(method)).join(', ')
       router.all(path, (ctx) => {
         ctx.set('Allow', allowed)
-        throw new Refusal('method_not_allowed', `this path takes ${allowed} only`)
+        throw new RequestError('method_not_allowed', `this path takes ${allowed} only`)
       })
     }
   }
@@ -117,7 +124,7 @@ function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: numbe
 }
 
 const refuseUnknown: Middleware = () => {
-  throw new Refusal('not_found', 'there is nothing at this path: /docs lists what there is')
+  throw new RequestError('not_found', 'there is nothing at this path: /docs lists what there is')
 }
 
 /** The dashboard, loaded with its first page (13 MB): most processes serve none. */
@@ -143,6 +150,7 @@ export function createApp(deps: Deps, routes: readonly Route<Deps>[] = ROUTES, d
   app.use(identify)
   app.use(logRequests(deps))
   app.use(renderErrors(deps))
+  app.use(rejectTwoHosts)
   if (deps.dashboard) app.use(dashboard(deps, deps.dashboard))
   app.use(serveRoutes(routes, deps, deadline))
   app.use(refuseUnknown)

@@ -18,6 +18,7 @@ import {
   wholeNumber,
 } from '../db/process/config.ts'
 import { type Network, networksOf } from '../db/process/public-address.ts'
+import { domainToAscii } from '../db/validation/address.ts'
 import { HEADER_TOKEN, type Reserved } from '../db/validation/headers.ts'
 import { RELAY_HEADERS } from '../db/validation/relays.ts'
 import type { OpenIdSettings } from './dashboard/server/openid.ts'
@@ -51,6 +52,14 @@ const apiSettings = object({
   ),
   /** How large a message with attachments may be, as encoded, in MiB. */
   MAX_MESSAGE_MB: wholeNumber(1, 50).default(25),
+  /** The domain that the examples of /docs send from. */
+  DOCS_DOMAIN: string()
+    .test(
+      'domain',
+      '${path} must be the name of a domain, such as example.com',
+      (value) => value === undefined || domainToAscii(value) !== null,
+    )
+    .default('example.com'),
   /** The endings of names that attachments may not have, separated by commas, in place of the usual ones; or none. */
   BLOCKED_EXTENSIONS: string()
     .test(

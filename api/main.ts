@@ -8,6 +8,7 @@ import { createTxtLookup, createZoneLookup } from '../db/accounts/domains/verify
 import { createVersions } from '../db/content/templates/versions.ts'
 import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
+import { nameConnections } from '../db/postgres/connect.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
@@ -35,6 +36,7 @@ import {
   webhookNetworks,
 } from './config.ts'
 import type { DashboardDeps } from './dashboard/server/deps.ts'
+import type { Docs } from './docs/drawn.ts'
 import { createDocs } from './docs/routes.ts'
 import { openHooks } from './hooks/list.ts'
 import { createCredentials } from './http/auth.ts'
@@ -54,6 +56,9 @@ const LOCK_WAIT_MS = 3_000
 
 // The dashboard's own connections: its pages wait for each other, and never keep the API waiting.
 const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT_MS }
+
+const docsOf = ({ PUBLIC_URL, PORT, DOCS_DOMAIN }: ApiSettings): Docs =>
+  createDocs(V1_ROUTES, { publicUrl: PUBLIC_URL ?? null, port: PORT, domain: DOCS_DOMAIN })
 
 async function openDashboard(settings: ApiSettings, log: Log): Promise<DashboardDeps> {
   const openid = openIdSettings(settings)
@@ -112,7 +117,7 @@ async function start(settings: ApiSettings, log: Log) {
     database,
     semaphores: semaphoresFor(size),
     bodies: createBodies(parser),
-    docs: createDocs(V1_ROUTES, { publicUrl: settings.PUBLIC_URL ?? null, port: settings.PORT }),
+    docs: docsOf(settings),
     queue,
     secrets,
     versions,
@@ -152,7 +157,8 @@ async function start(settings: ApiSettings, log: Log) {
 
 async function main(): Promise<void> {
   const settings = readApiSettings()
-  const log = await createLog({ name: 'api', ...settings })
+  nameConnections('web')
+  const log = await createLog({ name: 'web', ...settings })
   const { port, stop } = await start(settings, log)
   log.info({ port }, 'listening')
   stopOnSignal(log, stop, { port })

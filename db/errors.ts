@@ -34,18 +34,37 @@ export const CODES = [
 
 export type Code = (typeof CODES)[number]
 
+/** A field at fault by its path, such as `contacts[3].email`, and what is wrong with it, such as `must be a string`. */
+export type FieldError = { field: string; problem: string }
+
+/** The problem of a field that is absent. The sentence about several such fields names them together. */
+export const REQUIRED = 'is required'
+
+/** Writes the sentence about fields that clients and operators read. Pages write their own, by their labels. */
+function describeFields(fields: readonly FieldError[]): string {
+  const missing = fields.flatMap(({ field, problem }) => (problem === REQUIRED ? [field] : []))
+  const list =
+    missing.length > 1 ? [`${missing.slice(0, -1).join(', ')} and ${missing.at(-1)} are required`] : []
+  const others = fields.filter(({ problem }) => list.length === 0 || problem !== REQUIRED)
+  return [...list, ...others.map(({ field, problem }) => `${field} ${problem}`)].join('; ')
+}
+
 /**
- * A request, or one item of it, that the service will not carry out. The message is for the caller's eyes:
- * it names the field and holds no secret. `retry_after` is in whole seconds.
+ * A request, or one item of it, that the service rejects, with the fields at fault or, where it is about no field, a
+ * message. Both hold no secret: the caller reads them. Code reads `code` and `fields`, never `message`. `retry_after`
+ * is in whole seconds.
  */
-export class Refusal extends Error {
+export class RequestError extends Error {
   readonly code: Code
+  readonly fields: readonly FieldError[]
   readonly retry_after: number | undefined
 
-  constructor(code: Code, message: string, retry_after?: number) {
-    super(message)
-    this.name = 'Refusal'
+  constructor(code: Code, reason: string | FieldError | readonly FieldError[], retry_after?: number) {
+    const fields = typeof reason === 'string' ? [] : [reason].flat()
+    super(typeof reason === 'string' ? reason : describeFields(fields))
+    this.name = 'RequestError'
     this.code = code
+    this.fields = fields
     this.retry_after = retry_after
   }
 }
@@ -59,30 +78,30 @@ export function* causes(error: unknown): Generator<Error & { code?: unknown }> {
 export const errorWords = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** The result, or the refusal that was thrown on the way to it. Other errors pass through. */
-export function orRefusal<T>(make: () => T): T | Refusal {
+export function resultOrError<T>(make: () => T): T | RequestError {
   try {
     return make()
   } catch (error) {
-    if (error instanceof Refusal) return error
+    if (error instanceof RequestError) return error
     throw error
   }
 }
 
 /** A refusal as data, which threads, rows and answers hold: a class does not survive the way there. */
-export type RefusalData = { code: Code; message: string }
-export const refusalData = ({ code, message }: Refusal): RefusalData => ({ code, message })
-export const refusalFrom = ({ code, message }: RefusalData): Refusal => new Refusal(code, message)
+export type ErrorData = { code: Code; message: string }
+export const errorData = ({ code, message }: RequestError): ErrorData => ({ code, message })
+export const errorFrom = ({ code, message }: ErrorData): RequestError => new RequestError(code, message)
 
-export type ItemOrRefused<T> = { item: T } | { refused: RefusalData }
+export type ItemOrRefused<T> = { item: T } | { refused: ErrorData }
 
 /** What was made, or the refusal that it ended with, as data. */
 export function itemOrRefused<T>(make: () => T): ItemOrRefused<T> {
-  const item = orRefusal(make)
-  return item instanceof Refusal ? { refused: refusalData(item) } : { item }
+  const item = resultOrError(make)
+  return item instanceof RequestError ? { refused: errorData(item) } : { item }
 }
 
-/** @throws Refusal what it is refused for */
+/** @throws RequestError what it is refused for */
 export function itemOf<T>(settled: ItemOrRefused<T>): T {
   if ('item' in settled) return settled.item
-  throw refusalFrom(settled.refused)
+  throw errorFrom(settled.refused)
 }

@@ -8,8 +8,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
-import { errorWords, Refusal } from './errors.ts'
-import { connect, isPooled, isSameDatabase, liftTimeLimit } from './postgres/connect.ts'
+import { errorWords, RequestError } from './errors.ts'
+import { connect, isPooled, isSameDatabase, liftTimeLimit, nameConnections } from './postgres/connect.ts'
 import { turnOffJit } from './postgres/jit.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
@@ -195,8 +195,8 @@ async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
   const { message } = error as Error
   const grants = rows[0]?.grants
   return grants
-    ? new Refusal('unavailable', `${message}: ${grants}`)
-    : new Refusal('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
+    ? new RequestError('unavailable', `${message}: ${grants}`)
+    : new RequestError('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
 }
 
 /**
@@ -232,7 +232,7 @@ export async function migrate(
   log: (line: string) => void = () => {},
   { directory = DIRECTORY, lockWait = LOCK_WAIT, tries = TRIES }: Partial<Omit<Options, 'log'>> = {},
 ): Promise<void> {
-  const holder = await connect(url, { application_name: 'heliograph migrate' })
+  const holder = await connect(url, { application_name: 'heliograph release' })
   try {
     await lockMigrations(holder)
     const client = await openRunner(url, log)
@@ -254,6 +254,7 @@ export async function migrate(
 /** The release step: `node db/migrate.ts`. */
 async function main(): Promise<void> {
   const { DATABASE_URL, DATABASE_DIRECT_URL } = readToolSettings()
+  nameConnections('release')
   if (!DATABASE_URL) throw new SettingsFault(['DATABASE_URL is missing: the postgres:// URL of the database'])
   if (DATABASE_DIRECT_URL && !(await isSameDatabase(DATABASE_URL, DATABASE_DIRECT_URL)))
     throw new SettingsFault([ELSEWHERE])

@@ -24,8 +24,11 @@ import { DEMO_TEMPLATE } from './sandbox/whatsapp-magic.ts'
 /** What `npm start` prints: the key, and bodies for POST /v1/emails and POST /v1/whatsapp/messages. */
 export type Demo = { key: string; email: Record<string, unknown>; whatsapp: Record<string, unknown> }
 
+/** The verified domain of the demo team. */
+export const DEMO_DOMAIN = 'demo.test'
+
 const EMAIL = {
-  from: 'Heliograph Demo <hello@demo.test>',
+  from: `Heliograph Demo <hello@${DEMO_DOMAIN}>`,
   to: ['delivered@example.com'],
   subject: 'Hello from Heliograph',
   html: '<h1>It works</h1><p>This email went all the way.</p>',
@@ -53,7 +56,7 @@ async function makeNews({ tx, now, secrets }: At & { secrets: Secrets }, teamId:
   const draft = {
     name: 'First news',
     template_id: template.id,
-    from: 'Heliograph Demo <news@demo.test>',
+    from: `Heliograph Demo <news@${DEMO_DOMAIN}>`,
     subject: 'News for {{name}}',
     topic_ids: [topic],
   }
@@ -65,7 +68,7 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   return database.transaction(async (tx) => {
     const team = await createTeam({ tx, now, actor: 'cli' }, { name: 'Demo', plan: 'pro' })
     const secrets = await openSecrets(tx, { SECRET_KEY: secretKey })
-    await addDomain({ tx, secrets, now, actor: 'cli' }, team.id, { name: 'demo.test', verified: true })
+    await addDomain({ tx, secrets, now, actor: 'cli' }, team.id, { name: DEMO_DOMAIN, verified: true })
     const request = { name: 'demo', scopes: SCOPES, domain: null, expires_at: null }
     const { key } = await issueKey({ tx, now, actor: 'cli' }, team.id, request)
     await saveTemplate({ tx, now, actor: 'cli' }, team.id, {

@@ -19,7 +19,7 @@ import { readToolSettings } from '../db/process/config.ts'
 import { LOOPBACK } from '../db/process/public-address.ts'
 import { startFault } from '../db/process/shutdown.ts'
 import { readWorkerSettings } from '../workers/config.ts'
-import { type Demo, demoLink, demoTeam } from './demo.ts'
+import { DEMO_DOMAIN, type Demo, demoLink, demoTeam } from './demo.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DATA = join(ROOT, '.data')
@@ -212,6 +212,7 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
     HOST: '127.0.0.1',
     SMTP_URL: `smtp://127.0.0.1:${smtp}`,
     PUBLIC_URL: url,
+    DOCS_DOMAIN: DEMO_DOMAIN,
     WEBHOOK_ALLOW: LOOPBACK,
     ...(await whatsappSettings(whatsapp, url)),
     ...Object.fromEntries(set),

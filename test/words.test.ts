@@ -1,4 +1,6 @@
-/** The words of our house, checked: what comments and survivors.ts cite, wide comments, and words that nobody writes. */
+/**
+ * The words of our house, checked: what comments and survivors.ts cite, wide comments, and words that nobody writes.
+ */
 import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { SURVIVORS } from './mutants/survivors.ts'

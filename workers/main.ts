@@ -7,6 +7,7 @@
 import { createTxtLookup } from '../db/accounts/domains/verify.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
+import { nameConnections } from '../db/postgres/connect.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -98,6 +99,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
 
 async function main(): Promise<void> {
   const settings = readWorkerSettings()
+  nameConnections('worker')
   const log = await createLog({ name: 'worker', ...settings })
   const { stop, up } = await start(settings, log)
   log.info({ queues: queuesOf(settings) }, 'working')

@@ -21,7 +21,10 @@ export type About = {
   takes?: string
   /** Whether the Idempotency-Key header is as good as the field of the body. */
   takesIdempotencyKey?: true
+  /** Its placeholders are filled by shown.ts. */
   example?: Readonly<Record<string, unknown>>
+  /** The file that a call of raw bytes sends as an example. */
+  file?: { name: string; type: string; text: string }
   /** The answers that are no refusal; without a component the body is empty. */
   answers: Readonly<Record<number, { when: string; body?: Component }>>
   /** The refusals of its own; those that every route of its kind has are added. */

@@ -1,4 +1,4 @@
-/** The API's descriptions as a process keeps them: drawn once, then the same bytes. Types alone. */
+/** The API's descriptions as a process keeps them: drawn once a day, then the same bytes. Types alone. */
 export type Drawn = { body: string; headers: Record<string, string> }
 
 export type Docs = { openapi(): Drawn; page(): Drawn }

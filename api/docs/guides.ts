@@ -5,11 +5,9 @@ import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
 import { MAX_BODY_BYTES, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 import { code, type Guide, refusal, table } from './prose.ts'
 import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
+import { DAY_LATER, DOMAIN, HOME, LATER } from './shown.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
 import { WEBHOOKS_GUIDE } from './webhooks-guide.ts'
-
-/** Stands in a guide for where the service is. */
-export const HOME_PLACEHOLDER = '{{home}}'
 
 const MIB = 1024 ** 2
 
@@ -18,14 +16,18 @@ export const GUIDES: readonly Guide[] = [
     id: 'first-email',
     title: 'Your first email',
     html: `<p>You need an API key with the scope <code>emails:send</code> and a verified sending domain. <code>npm start</code>
-makes both for trying things out (its domain is <code>demo.test</code>) and prints a call to paste.</p>
+makes both for trying things out and prints the key. Put your key in place of <code>hg_…</code>.</p>
 ${code(`
-export HELIOGRAPH_URL=${HOME_PLACEHOLDER}
+export HELIOGRAPH_URL=${HOME}
 export HELIOGRAPH_KEY=hg_…
+`)}
+<p>Every call on this page needs these two variables. The calls send from <code>${DOMAIN}</code>. If your verified domain
+is another one, put it there instead. This call sends an email:</p>
+${code(`
 curl "$HELIOGRAPH_URL/v1/emails" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
   -H 'Content-Type: application/json' \\
-  -d '{"from":"Acme &lt;hello@demo.test&gt;","to":["ana@example.org"],"subject":"Hello","html":"&lt;p&gt;Hello&lt;/p&gt;"}'
+  -d '{"from":"Acme &lt;hello@${DOMAIN}&gt;","to":["delivered@example.com"],"subject":"Hello","html":"&lt;p&gt;Hello&lt;/p&gt;"}'
 `)}
 <p>A <code>201</code> means that the email is stored and will be delivered, whatever happens to any process. What became of
 it is in the <a href="/dashboard">dashboard</a>. Every call below is shown in the language that you choose beside it.</p>`,
@@ -79,21 +81,21 @@ more new emails than are left of the period is refused as a whole.</p>`,
     title: 'Later, and not at all',
     html: `<p>With a <code>scheduled_at</code> an email or a WhatsApp message waits for its time: RFC 3339 with a zone, at most 90
 days ahead. Up to five minutes in the past means now, so that a slow clock loses nothing. Items of a batch may each have
-their own. Put a time that is to come in place of the one below.</p>
+their own.</p>
 ${code(`
 curl "$HELIOGRAPH_URL/v1/emails" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
   -H 'Content-Type: application/json' \\
-  -d '{"from":"Acme &lt;hello@demo.test&gt;","to":["ana@example.org"],"subject":"Tomorrow at nine",
-       "html":"&lt;p&gt;See you.&lt;/p&gt;","scheduled_at":"2026-01-31T09:00:00+01:00"}'
+  -d '{"from":"Acme &lt;hello@${DOMAIN}&gt;","to":["ana@example.org"],"subject":"See you at nine",
+       "html":"&lt;p&gt;See you.&lt;/p&gt;","scheduled_at":"${LATER}"}'
 `)}
-<p>Until then it can be cancelled and moved. Once its time has come, both are refused with
+<p>Until then it can be moved and cancelled. Set the variable <code>ID</code> to its id. Once its time has come, both are refused with
 <a href="#invalid_state"><code>409</code></a>: what you cancelled is never sent. A cancelled message frees its place in the
 allowance and its idempotency key.</p>
 ${code(`
-curl -X POST "$HELIOGRAPH_URL/v1/emails/$ID/cancel" -H "Authorization: Bearer $HELIOGRAPH_KEY"
 curl -X PATCH "$HELIOGRAPH_URL/v1/emails/$ID" -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
-  -H 'Content-Type: application/json' -d '{"scheduled_at":"2026-02-01T09:00:00+01:00"}'
+  -H 'Content-Type: application/json' -d '{"scheduled_at":"${DAY_LATER}"}'
+curl -X POST "$HELIOGRAPH_URL/v1/emails/$ID/cancel" -H "Authorization: Bearer $HELIOGRAPH_KEY"
 `)}
 <p><code>expires_in</code> says for how many seconds a message is worth sending, 60 to 86,400, from its acceptance or from
 its time: for sign-in codes and password resets. Later it is not handed to a provider any more, and
@@ -111,7 +113,7 @@ ${code(`
 curl "$HELIOGRAPH_URL/v1/emails" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
   -H 'Content-Type: application/json' \\
-  -d '{"from":"Acme &lt;hello@demo.test&gt;","to":["ana@example.org"],"cc":["Ben &lt;ben@example.org&gt;"],
+  -d '{"from":"Acme &lt;hello@${DOMAIN}&gt;","to":["ana@example.org"],"cc":["Ben &lt;ben@example.org&gt;"],
        "bcc":["archive@example.com"],"subject":"Your contract","html":"&lt;p&gt;Please sign.&lt;/p&gt;"}'
 `)}
 <p>All of them get the same message: it names <code>to</code> and <code>cc</code> in its headers, and nobody of
@@ -128,10 +130,10 @@ these again, not for the others. Unsubscribe links are for emails to one person:
 <code>&lt;img src="cid:logo"&gt;</code>. With the <code>resend</code> package:</p>
 ${code(`
 import { readFile } from 'node:fs/promises'
-import { Resend } from 'resend' // with RESEND_BASE_URL=${HOME_PLACEHOLDER}/v1 and RESEND_API_KEY=hg_…
+import { Resend } from 'resend' // with RESEND_BASE_URL=${HOME}/v1 and RESEND_API_KEY=hg_…
 
 await new Resend().emails.send({
-  from: 'Acme &lt;hello@demo.test&gt;',
+  from: 'Acme &lt;hello@${DOMAIN}&gt;',
   to: ['ana@example.org'],
   subject: 'Your invoice',
   html: '&lt;img src="cid:logo"&gt;&lt;p&gt;Thank you.&lt;/p&gt;',
@@ -144,9 +146,10 @@ await new Resend().emails.send({
 <p>Upload a file by itself when many emails carry it, or when it is large: for 7 days emails can refer to its
 <code>id</code>.</p>
 ${code(`
-curl "${HOME_PLACEHOLDER}/v1/attachments?filename=terms.pdf" \\
+echo 'Our terms.' > terms.txt
+curl "$HELIOGRAPH_URL/v1/attachments?filename=terms.txt" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
-  -H 'Content-Type: application/pdf' --data-binary @terms.pdf
+  -H 'Content-Type: text/plain' --data-binary @terms.txt
 # then, in each email: "attachments": [{"attachment_id": "…"}]
 `)}
 <p>A JSON body may have ${MAX_BODY_BYTES / MIB} MiB, a file that is uploaded ${MAX_UPLOAD_BYTES / MIB} MiB, and so may a message as encoded, which adds 37 %. Equal
@@ -191,7 +194,7 @@ ${code(`
 curl "$HELIOGRAPH_URL/v1/whatsapp/messages" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
   -H 'Content-Type: application/json' \\
-  -d '{"template_id":"…","to":["+15555550101"],"parameters":{"body:1":"493017","url:1":"493017"},"idempotency_key":"login-7f3a"}'
+  -d '{"template_id":"'"$WHATSAPP_TEMPLATE_ID"'","to":["+15555550101"],"parameters":{"body:1":"493017","url:1":"493017"},"idempotency_key":"login-7f3a"}'
 `)}
 <p>The provider takes codes of at most 15 characters. Give each attempt to sign in an <code>idempotency_key</code> of its own,
 so that a repeated call does not send the code twice, and let the code expire in your own program.</p>`,

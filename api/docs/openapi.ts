@@ -9,8 +9,9 @@ import { STATUS } from '../http/errors.ts'
 import type { Described, Group } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS, type Component } from './components.ts'
-import { exampleOf } from './example.ts'
+import { EXAMPLE_ID, exampleOf } from './example.ts'
 import { type JsonSchema, objectSchemaOf, schemaFields } from './json-schema.ts'
+import { fillExample, type Shown } from './shown.ts'
 import { describedWebhooks, WEBHOOK_SCHEMAS } from './webhooks.ts'
 
 /** The groups of operations, in the order of the page. */
@@ -158,7 +159,7 @@ export function whoMayCall({ access }: Described): string {
   return access.scope ? `Needs ${who} with the scope \`${access.scope}\`.` : `Needs ${who}, of any scope.`
 }
 
-function operation(route: Described) {
+function operation(route: Described, shown: Shown) {
   const { access, about } = route
   // The last is the whole body.
   const body = Object.keys(bodySchemas(route)).at(-1)
@@ -174,7 +175,12 @@ function operation(route: Described) {
       ? {
           requestBody: {
             required: !route.body?.optional,
-            content: { 'application/json': { schema: reference(body), example: about.example } },
+            content: {
+              'application/json': {
+                schema: reference(body),
+                example: fillExample(about.example, shown, () => EXAMPLE_ID),
+              },
+            },
           },
         }
       : {}),
@@ -194,11 +200,15 @@ const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', descr
 const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
 /** The whole document. @param home where the service is; null: where the document is. */
-export function openApi(routes: readonly Described[], home: string | null = null) {
+export function openApi(
+  routes: readonly Described[],
+  home: string | null = null,
+  shown: Shown = { domain: 'example.com', now: new Date() },
+) {
   const paths: Record<string, Record<string, ReturnType<typeof operation>>> = {}
   for (const route of routes) {
     const path = templated(route.path)
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, shown) }
   }
   return {
     openapi: '3.1.0',

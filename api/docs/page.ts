@@ -11,11 +11,12 @@ import type { About, Described } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS } from './components.ts'
 import { exampleOf } from './example.ts'
-import { GUIDES, HOME_PLACEHOLDER } from './guides.ts'
+import { GUIDES } from './guides.ts'
 import { type JsonSchema, schemaFields } from './json-schema.ts'
 import { GROUPS, headersOf, refusalsOf, whoMayCall } from './openapi.ts'
-import { LANGUAGES, type Sample, samplesOf } from './samples.ts'
+import { LANGUAGES, pathAsked, type Sample, samplesOf } from './samples.ts'
 import { SCRIPT } from './script.ts'
+import { fill, HOME, type Shown, variablesIn } from './shown.ts'
 import { STYLE } from './style.ts'
 
 type Outcome = About['answers'][number]
@@ -111,7 +112,15 @@ function objects(): string {
   return `<h2>Objects</h2>${all(shown)}`
 }
 
-function operation(route: Described): string {
+/** The IDs that the reader has to set before a call of a route can be pasted. */
+function variables({ path, about }: Described): string {
+  const names = variablesIn([pathAsked(path), about.example])
+  if (names.length === 0) return ''
+  const set = names.map((name) => `<code>export ${name}=…</code>`).join(' and ')
+  return `<p class="soft">Set the IDs before you paste a call: ${set}.</p>`
+}
+
+function operation(route: Described, shown: Shown): string {
   const { method, path, about, body, query } = route
   const notes = about.notes ?? {}
   const inBatch = body?.batch
@@ -128,7 +137,8 @@ function operation(route: Described): string {
 <h3 id="${about.id}"><span class="verb ${method}">${method}</span><code>${path}</code></h3>
 <p>${escapeHtml(about.summary)}. ${(about.description ?? []).map(inline).join(' ')}</p>
 <p class="soft">${inline(whoMayCall(route))}</p>
-${calls(samplesOf(route))}
+${variables(route)}
+${calls(samplesOf(route, shown))}
 ${fieldTable('Query', query ? schemaFields(query.schema, notes) : [])}
 ${fieldTable(inBatch, body ? schemaFields(body.schema, notes) : [])}
 <h4>Answers</h4><table><tbody>${all(answers)}</tbody></table>
@@ -172,14 +182,19 @@ export const policy = (): string =>
   `default-src 'none'; style-src ${digest(STYLE)}; script-src ${digest(SCRIPT)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /** The whole page. @param home where the service is, for the calls to paste. */
-export function documentation(routes: readonly Described[], home: string): string {
+export function documentation(routes: readonly Described[], home: string, shown: Shown): string {
   const groups = Object.entries(GROUPS).map(([group, words]) => {
     const own = routes.filter(({ about }) => about.group === group)
-    return `<h2>${group}</h2><p>${words}</p>${all(own.map(operation))}`
+    return `<h2>${group}</h2><p>${words}</p>${all(own.map((route) => operation(route, shown)))}`
+  })
+  const filled = (text: string): string => fill(text, shown).replaceAll(HOME, escapeHtml(home))
+  const filledSample = ({ title, text, given }: Sample): Sample => ({
+    title,
+    text: fill(given ? `${given}\n\n${text}` : text, shown),
   })
   const guides = GUIDES.map(
     ({ id, title, html, samples = [] }) =>
-      `<section><h3 id="${id}">${title}</h3>${html.replaceAll(HOME_PLACEHOLDER, escapeHtml(home))}${calls(samples)}</section>`,
+      `<section><h3 id="${id}">${title}</h3>${filled(html)}${calls(samples.map(filledSample))}</section>`,
   )
   return `<!doctype html>
 <html lang="en">

@@ -1,6 +1,6 @@
 /**
  * GET /openapi.json and GET /docs: the API, described for programs and for people; GET / leads there.
- * Promises: public, no team's data; drawn once in a process, then the same bytes with an ETag.
+ * Promises: public, no team's data; the same bytes with an ETag for a day.
  */
 import { createHash } from 'node:crypto'
 import type { Answer } from '../http/errors.ts'
@@ -13,32 +13,41 @@ import { documentation, policy } from './page.ts'
 /** In seconds. */
 const CACHE_MAX_AGE_S = 300
 
-function once(draw: () => string, headers: Record<string, string>): () => Drawn {
-  let drawn: Drawn | null = null
+/** Draws again on each day, since examples have times that are to come. */
+function daily(clock: () => Date, draw: (now: Date) => string, headers: Record<string, string>): () => Drawn {
+  let drawn: (Drawn & { day: string }) | null = null
   return () => {
-    if (drawn) return drawn
-    const body = draw()
+    const now = clock()
+    const day = now.toISOString().slice(0, 10)
+    if (drawn?.day === day) return drawn
+    const body = draw(now)
     const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
     const caching = { ETag: etag, 'Cache-Control': `public, max-age=${CACHE_MAX_AGE_S}` }
-    drawn = { body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
+    drawn = { day, body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
     return drawn
   }
 }
 
-/** Where the service is: its PUBLIC_URL, if it has one, and the port that it listens on. */
-type Place = { publicUrl: string | null; port: number }
+/** `publicUrl` and `port` are where the service is. `domain` is what examples send from. */
+type Place = { publicUrl: string | null; port: number; domain: string; clock?: () => Date }
 
-export const createDocs = (routes: readonly Described[], { publicUrl, port }: Place): Docs => ({
-  openapi: once(() => JSON.stringify(openApi(routes, publicUrl)), {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Access-Control-Allow-Origin': '*',
-  }),
-  page: once(() => documentation(routes, publicUrl?.replace(/\/$/, '') ?? `http://localhost:${port}`), {
-    'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': policy(),
-    'Referrer-Policy': 'no-referrer',
-  }),
-})
+export function createDocs(
+  routes: readonly Described[],
+  { publicUrl, port, domain, clock = () => new Date() }: Place,
+): Docs {
+  const home = publicUrl?.replace(/\/$/, '') ?? `http://localhost:${port}`
+  return {
+    openapi: daily(clock, (now) => JSON.stringify(openApi(routes, publicUrl, { domain, now })), {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Access-Control-Allow-Origin': '*',
+    }),
+    page: daily(clock, (now) => documentation(routes, home, { domain, now }), {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': policy(),
+      'Referrer-Policy': 'no-referrer',
+    }),
+  }
+}
 
 /** The rendered text, or 304 to a client that has it. */
 function unlessKnown({ headers: asked }: Request, { body, headers }: Drawn): Answer {

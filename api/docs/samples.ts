@@ -1,81 +1,140 @@
 /**
  * Calls to paste: each operation in curl, Node.js and Python, and the sending of a batch with retries. Plain text; all
- * of them need HELIOGRAPH_URL and HELIOGRAPH_KEY, and no package. Pure.
+ * of them need HELIOGRAPH_URL and HELIOGRAPH_KEY, and no package. IDs are variables of the shell. Pure.
  */
-import type { Described } from './about.ts'
+import type { About, Described } from './about.ts'
+import { DOMAIN, fillExample, type Shown } from './shown.ts'
 
-export type Sample = { title: string; text: string }
+/** `given`: statements to run first, with values that the reader replaces. */
+export type Sample = { title: string; text: string; given?: string }
 
-const asked = ({ path }: Described): string => path.replace(':email', 'ana@example.org')
+/** A path with an ID in it as a variable. */
+export const pathAsked = (path: string): string =>
+  path.replace(':email', 'ana@example.org').replace(':id', '$ID')
 
-/** JSON, of which the first line stands behind `indent` blanks already. */
-const json = (value: unknown, indent: number): string =>
-  JSON.stringify(value, null, 2).replaceAll('\n', `\n${' '.repeat(indent)}`)
-
-function curl(route: Described): string {
-  const { method, access, about } = route
-  const lines = [
-    `curl ${method === 'GET' || about.example ? '' : `-X ${method} `}"$HELIOGRAPH_URL${asked(route)}"`,
-    ...(method === 'PATCH' ? ['-X PATCH'] : []),
-    ...(access === 'public' ? [] : ['-H "Authorization: Bearer $HELIOGRAPH_KEY"']),
-    ...(about.example
-      ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(about.example, null, 2)}'`]
-      : []),
-  ]
-  return lines.join(' \\\n  ')
+/** A call to be written: its path with the query, its body or file. */
+type Call = {
+  method: string
+  path: string
+  isPublic: boolean
+  body: Readonly<Record<string, unknown>> | undefined
+  file: About['file']
 }
 
-function node(route: Described): string {
-  const { method, access, about } = route
+function callOf({ method, path, access, about }: Described, shown: Shown): Call {
+  const query = about.file ? `?filename=${about.file.name}` : ''
+  return {
+    ...{ method, path: pathAsked(path) + query, isPublic: access === 'public' },
+    ...{ body: fillExample(about.example, shown), file: about.file },
+  }
+}
+
+const typeOf = ({ body, file }: Call): string | undefined => file?.type ?? (body && 'application/json')
+
+/** JSON with each variable written as the language reads it. @param indent of its first line. */
+const json = (value: unknown, indent: number, variable: (name: string) => string): string =>
+  JSON.stringify(value, null, 2)
+    .replaceAll('\n', `\n${' '.repeat(indent)}`)
+    .replaceAll(/"\$([A-Z_]+)"/g, (_, name: string) => variable(name))
+
+function curl(call: Call): string {
+  const { method, path, isPublic, body, file } = call
+  const type = typeOf(call)
+  // With a body curl posts by itself.
+  const isSaid = method !== 'GET' && (method !== 'POST' || type === undefined)
+  const lines = [
+    `curl ${isSaid ? `-X ${method} ` : ''}"$HELIOGRAPH_URL${path}"`,
+    ...(isPublic ? [] : ['-H "Authorization: Bearer $HELIOGRAPH_KEY"']),
+    ...(type ? [`-H 'Content-Type: ${type}'`] : []),
+    ...(body ? [`-d '${json(body, 0, (name) => `"'"$${name}"'"`)}'`] : []),
+    ...(file ? [`--data-binary @${file.name}`] : []),
+  ]
+  const made = file ? `echo '${file.text}' > ${file.name}\n` : ''
+  return made + lines.join(' \\\n  ')
+}
+
+function node(call: Call): string {
+  const { method, path, isPublic, body, file } = call
+  const type = typeOf(call)
   const headers = [
-    ...(access === 'public' ? [] : ['Authorization: `Bearer ${process.env.HELIOGRAPH_KEY}`']),
-    ...(about.example ? ["'Content-Type': 'application/json'"] : []),
+    ...(isPublic ? [] : ['Authorization: `Bearer ${process.env.HELIOGRAPH_KEY}`']),
+    ...(type ? [`'Content-Type': '${type}'`] : []),
   ]
   const options = [
     ...(method === 'GET' ? [] : [`method: '${method}',`]),
     ...(headers.length > 0 ? [`headers: { ${headers.join(', ')} },`] : []),
-    ...(about.example ? [`body: JSON.stringify(${json(about.example, 2)}),`] : []),
+    ...(body ? [`body: JSON.stringify(${json(body, 2, (name) => `process.env.${name}`)}),`] : []),
+    ...(file ? [`body: await readFile('${file.name}'),`] : []),
   ]
   const given = options.length > 0 ? `, {\n  ${options.join('\n  ')}\n}` : ''
-  return `const answer = await fetch(\`\${process.env.HELIOGRAPH_URL}${asked(route)}\`${given})
-console.log(answer.status, await answer.text())`
+  const made = file
+    ? `import { readFile, writeFile } from 'node:fs/promises'\n\nawait writeFile('${file.name}', '${file.text}')\n`
+    : ''
+  const url = path.replaceAll('$ID', '${process.env.ID}')
+  return `${made}const response = await fetch(\`\${process.env.HELIOGRAPH_URL}${url}\`${given})
+console.log(response.status, await response.text())`
 }
 
-function python(route: Described): string {
-  const { method, access, about } = route
+function python(call: Call): string {
+  const { method, path, isPublic, body, file } = call
+  const type = typeOf(call)
   const headers = [
-    ...(access === 'public' ? [] : ['"Authorization": "Bearer " + os.environ["HELIOGRAPH_KEY"]']),
-    ...(about.example ? ['"Content-Type": "application/json"'] : []),
+    ...(isPublic ? [] : ['"Authorization": "Bearer " + os.environ["HELIOGRAPH_KEY"]']),
+    ...(type ? [`"Content-Type": "${type}"`] : []),
   ]
   const options = [
     `method="${method}",`,
     ...(headers.length > 0 ? [`headers={${headers.join(', ')}},`] : []),
-    ...(about.example ? [`data=json.dumps(${json(about.example, 4)}).encode(),`] : []),
+    ...(body ? [`data=json.dumps(${json(body, 4, (name) => `os.environ["${name}"]`)}).encode(),`] : []),
+    ...(file ? [`data=pathlib.Path("${file.name}").read_bytes(),`] : []),
   ]
-  return `import ${about.example ? 'json, ' : ''}os, urllib.error, urllib.request
+  const modules = [body ? 'json' : '', 'os', file ? 'pathlib' : '', 'urllib.error', 'urllib.request']
+  const made = file ? `pathlib.Path("${file.name}").write_text("${file.text}")\n` : ''
+  const url = `"${path.replaceAll('$ID', '" + os.environ["ID"] + "')}"`.replace(/ \+ ""$/, '')
+  return `import ${modules.filter(Boolean).join(', ')}
 
-request = urllib.request.Request(
-    os.environ["HELIOGRAPH_URL"] + "${asked(route)}",
+${made}request = urllib.request.Request(
+    os.environ["HELIOGRAPH_URL"] + ${url},
     ${options.join('\n    ')}
 )
 try:
-    answer = urllib.request.urlopen(request, timeout=30)
-except urllib.error.HTTPError as refusal:
-    answer = refusal
-print(answer.status, answer.read().decode())`
+    response = urllib.request.urlopen(request, timeout=30)
+except urllib.error.HTTPError as error:
+    response = error
+print(response.status, response.read().decode())`
 }
 
 const WRITTEN = { curl, 'Node.js': node, Python: python }
 
 export const LANGUAGES = Object.keys(WRITTEN)
 
-export const samplesOf = (route: Described): Sample[] =>
-  Object.entries(WRITTEN).map(([title, write]) => ({ title, text: write(route) }))
+export const samplesOf = (route: Described, shown: Shown): Sample[] =>
+  Object.entries(WRITTEN).map(([title, write]) => ({ title, text: write(callOf(route, shown)) }))
+
+const NODE_EMAILS = `const emails = ['ana', 'ben'].map((name) => ({
+  from: 'Acme <hello@${DOMAIN}>',
+  to: [\`\${name}@example.org\`],
+  subject: 'Your order has shipped',
+  html: '<p>It is on its way.</p>',
+  idempotency_key: \`order-1001-\${name}\`,
+}))`
+
+const PYTHON_EMAILS = `emails = [
+    {
+        "from": "Acme <hello@${DOMAIN}>",
+        "to": [f"{name}@example.org"],
+        "subject": "Your order has shipped",
+        "html": "<p>It is on its way.</p>",
+        "idempotency_key": f"order-1001-{name}",
+    }
+    for name in ["ana", "ben"]
+]`
 
 /** Sends `emails`, each with a key of its own, until every one is accepted or refused for good. */
 export const BATCH_SAMPLES: readonly Sample[] = [
   {
     title: 'Node.js',
+    given: NODE_EMAILS,
     text: `async function post(emails) {
   const response = await fetch(process.env.HELIOGRAPH_URL + '/v1/emails/batch', {
     method: 'POST',
@@ -107,6 +166,7 @@ while (left.length > 0) {
   },
   {
     title: 'Python',
+    given: PYTHON_EMAILS,
     text: `import http.client, json, os, sys, time, urllib.error, urllib.request
 
 def post(emails):
@@ -148,6 +208,7 @@ while left:
 export const SIZED_BATCH_SAMPLES: readonly Sample[] = [
   {
     title: 'Node.js',
+    given: NODE_EMAILS,
     text: `let most = 5 // until an answer says more
 while (emails.length > 0) {
   const answer = await fetch(process.env.HELIOGRAPH_URL + '/v1/emails/batch', {

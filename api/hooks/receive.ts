@@ -11,6 +11,6 @@ export async function takeReport(
   { accepts }: Pick<HookDeps, 'accepts'>,
   report: TakenReport,
 ): Promise<Answer> {
-  const fresh = await accepts.report(report)
-  return { status: 200, body: { status: fresh ? 'taken' : 'repeated' } }
+  const outcome = await accepts.report(report)
+  return { status: 200, body: { status: outcome === 'stored' ? 'taken' : 'repeated' } }
 }

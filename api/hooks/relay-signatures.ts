@@ -5,7 +5,9 @@
  */
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { Refusal } from '../../db/errors.ts'
+import type { OneTimeToken } from '../../db/delivery/reports/relay-tokens.sql.ts'
+import { contentKey } from '../../db/delivery/reports/store.ts'
+import { RequestError } from '../../db/errors.ts'
 import { isObject } from '../../db/validation/fields.ts'
 import type { Relay } from '../../db/validation/relays.ts'
 import { jsonOf, utf8Text } from '../../db/validation/strings.ts'
@@ -14,17 +16,21 @@ import { sameSecret } from '../http/auth.ts'
 /** A post whose body has not been read yet. */
 type RelayPost = { headers: IncomingHttpHeaders; bytes(limit: number): Promise<Buffer>; now: Date }
 
-/** The events of a post, each as JSON. @throws Refusal unauthorized */
-export type RelayProof = (post: RelayPost) => Promise<readonly string[]>
+/** A verified post: its events, each as JSON, and its token if the signature covers no body. */
+type VerifiedPost = { events: readonly string[]; token: OneTimeToken | null }
+
+/** Verifies a post. @throws RequestError unauthorized */
+export type RelayProof = (post: RelayPost) => Promise<VerifiedPost>
 
 /** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
 const MAX_UNPROVED_BYTES = 1024 * 1024
 /** Other relays post at most a few hundred kilobytes of events at once. */
 const MAX_POST_BYTES = 3 * 1024 * 1024
-/** How old a signed post may be. */
-const MAX_AGE_MS = 86_400_000
+/** How far a post's signed time may be from now, in both directions. */
+const MAX_SKEW_MS = 86_400_000
 
-const notGenuine = () => new Refusal('unauthorized', 'this hook takes posts of its own relay only')
+export const notGenuine = () =>
+  new RequestError('unauthorized', 'this hook takes posts of its own relay only')
 
 /** Undefined for what is no JSON: that has no events. */
 const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')
@@ -38,7 +44,7 @@ const isDeeperThan = (levels: number, value: unknown): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)))
 
-/** @throws Refusal unauthorized for what is neither an event nor a list; one nested too deeply is none. */
+/** @throws RequestError unauthorized for what is neither an event nor a list; one nested too deeply is none. */
 function eventsIn(value: unknown): string[] {
   if (!Array.isArray(value) && !isObject(value)) throw notGenuine()
   const events = Array.isArray(value) ? value : [value]
@@ -46,16 +52,21 @@ function eventsIn(value: unknown): string[] {
   return events.map((event) => JSON.stringify(event))
 }
 
-/** @throws Refusal unauthorized unless it is a time in seconds, within a day. */
-function assertRecent(seconds: string, now: Date): void {
-  const at = /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : Number.NaN
-  if (!(now.getTime() - at <= MAX_AGE_MS)) throw notGenuine()
+/**
+ * Reads a signed time in seconds. It has exactly ten digits: signatures cover it and what follows without a separator,
+ * so any other length would let digits move from one to the other. @throws RequestError unauthorized
+ */
+function recentTime(seconds: string, now: Date): Date {
+  const at = /^\d{10}$/.test(seconds) ? Number(seconds) * 1_000 : Number.NaN
+  if (!(Math.abs(now.getTime() - at) <= MAX_SKEW_MS)) throw notGenuine()
+  return new Date(at)
 }
 
 const byMailgun =
   (secret: string): RelayProof =>
   async ({ bytes, now }) => {
-    const body = parsed(await bytes(MAX_UNPROVED_BYTES))
+    const raw = await bytes(MAX_UNPROVED_BYTES)
+    const body = parsed(raw)
     const signed = isObject(body) ? body.signature : undefined
     if (!isObject(body) || !isObject(signed) || !isObject(body['event-data'])) throw notGenuine()
     const { timestamp, token, signature } = signed
@@ -64,8 +75,15 @@ const byMailgun =
     if (!/^[0-9a-f]{64}$/i.test(signature)) throw notGenuine()
     const expected = createHmac('sha256', secret).update(`${timestamp}${token}`).digest()
     if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) throw notGenuine()
-    assertRecent(String(timestamp), now)
-    return eventsIn(body['event-data'])
+    const at = recentTime(String(timestamp), now)
+    return {
+      events: eventsIn(body['event-data']),
+      token: {
+        digest: contentKey(token),
+        body_digest: contentKey(raw),
+        accepted_until: new Date(at.getTime() + MAX_SKEW_MS),
+      },
+    }
   }
 
 const HEADER = 'x-twilio-email-event-webhook'
@@ -75,11 +93,11 @@ const bySendgrid = (secret: string): RelayProof => {
   return async ({ headers, bytes, now }) => {
     const [signature, timestamp] = [headers[`${HEADER}-signature`], headers[`${HEADER}-timestamp`]]
     if (key === null || typeof signature !== 'string' || typeof timestamp !== 'string') throw notGenuine()
-    assertRecent(timestamp, now)
+    recentTime(timestamp, now)
     const body = await bytes(MAX_POST_BYTES)
     const signed = Buffer.concat([Buffer.from(timestamp), body])
     if (!verify('sha256', signed, key, Buffer.from(signature, 'base64'))) throw notGenuine()
-    return eventsIn(parsed(body))
+    return { events: eventsIn(parsed(body)), token: null }
   }
 }
 
@@ -107,7 +125,7 @@ const bySecret =
   async ({ headers, bytes }) => {
     const given = credentialIn(headers.authorization)
     if (given === null || !sameSecret(given, secret)) throw notGenuine()
-    return eventsIn(parsed(await bytes(MAX_POST_BYTES)))
+    return { events: eventsIn(parsed(await bytes(MAX_POST_BYTES))), token: null }
   }
 
 export const RELAY_PROOFS: Record<Relay, (secret: string) => RelayProof> = {

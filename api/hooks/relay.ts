@@ -1,8 +1,8 @@
 /**
  * POST /hooks/relay: what the hosted relay reports that mail goes out through.
- * Promises: proved genuine as the relay proves it (relay-proofs.ts), or 401 and nothing is stored; without SMTP_RELAY
- * nothing can be proved, so everything is 401. A post of many events becomes a raw report for each; all are committed
- * before the answer. Must not look into an event.
+ * Promises: proved genuine as the relay proves it (relay-signatures.ts), or 401 and nothing is stored; without
+ * SMTP_RELAY nothing can be proved, so everything is 401. A post of many events becomes a raw report for each; all are
+ * committed before the answer. Must not look into an event.
  */
 import { type StringSchema, string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
@@ -11,7 +11,7 @@ import { RELAYS, type Relay } from '../../db/validation/relays.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
-import { provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-signatures.ts'
+import { notGenuine, provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-signatures.ts'
 
 const publicKey = string().test(
   'public key',
@@ -56,17 +56,19 @@ const routes = [
     access: 'public',
     async handle({ bytes, headers, now }, deps) {
       const { relay, proof } = deps.hooks.relay
-      const events = await proof({ headers, bytes, now })
+      const { events, token } = await proof({ headers, bytes, now })
       if (relay === null) return { status: 200, body: { status: 'taken' } }
-      const fresh = await Promise.all(
+      const outcomes = await Promise.all(
         events.map((event) => {
           const body = Buffer.from(event)
-          return deps.accepts.report({ provider: relay, event_key: contentKey(body), body, received_at: now })
+          const report = { provider: relay, event_key: contentKey(body), body, received_at: now }
+          return deps.accepts.report({ ...report, token })
         }),
       )
+      if (outcomes.includes('token_used')) throw notGenuine()
       return {
         status: 200,
-        body: { status: fresh.length === 0 || fresh.includes(true) ? 'taken' : 'repeated' },
+        body: { status: outcomes.length === 0 || outcomes.includes('stored') ? 'taken' : 'repeated' },
       }
     },
   }),

@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { string } from 'yup'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { commaList, type SettingsOf } from '../../db/process/config.ts'
 import type { Answer } from '../http/errors.ts'
 import { publicRoutes } from '../http/route.ts'
@@ -20,12 +20,12 @@ const MAX_POST_BYTES = 512 * 1024
 /** SNS sends its JSON as text/plain. */
 const TYPES = /^(text\/plain|application\/json) *(;|$)/i
 
-const notGenuine = () => new Refusal('unauthorized', 'this hook takes signed posts of SNS only')
+const notGenuine = () => new RequestError('unauthorized', 'this hook takes signed posts of SNS only')
 
 function assertReadable(headers: IncomingHttpHeaders): void {
   const plain = (headers['content-encoding'] ?? 'identity') === 'identity'
   if (plain && TYPES.test(headers['content-type'] ?? '')) return
-  throw new Refusal('unsupported_media_type', 'the body must be JSON, as text/plain or application/json')
+  throw new RequestError('unsupported_media_type', 'the body must be JSON, as text/plain or application/json')
 }
 
 const settings = {

@@ -7,7 +7,7 @@
  */
 
 import { contentKey } from '../../db/delivery/reports/store.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { carriesReturnPath } from '../../db/messages/emails/return-path.ts'
 import { bearerToken, type SettingsOf } from '../../db/process/config.ts'
 import { assertBearer } from '../http/auth.ts'
@@ -36,7 +36,7 @@ const routes = [
     async handle({ bytes, headers, now }, deps) {
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
       const body = await bytes()
-      if (body.length === 0) throw new Refusal('bad_request', 'a body is required')
+      if (body.length === 0) throw new RequestError('bad_request', 'a body is required')
       if (!carriesReturnPath(deps.secrets, body)) {
         deps.metrics.count('heliograph_reports_dropped_total', {})
         return { status: 200, body: { status: 'dropped' } }

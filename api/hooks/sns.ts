@@ -6,15 +6,15 @@
  */
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import type { Agent } from 'node:https'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { certificateUrl, confirmationUrl, type SnsEnvelope, stringToSign } from './sns-envelope.ts'
 
 export type Sns = {
   /** Whether there is any topic whose posts it takes. */
   listens: boolean
-  /** @throws Refusal unauthorized, unavailable */
+  /** @throws RequestError unauthorized, unavailable */
   authenticate(envelope: SnsEnvelope, now: Date): Promise<void>
-  /** Confirms the subscription of an envelope that has been authenticated. @throws Refusal unavailable */
+  /** Confirms the subscription of an envelope that has been authenticated. @throws RequestError unavailable */
   confirm(envelope: SnsEnvelope): Promise<void>
 }
 
@@ -28,8 +28,10 @@ const HASHES = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' } as const
 /** What is known of a certificate: whose key signs, and when. */
 type Signer = { key: KeyObject; from: Date; until: Date }
 
-const refuse = (): Refusal => new Refusal('unauthorized', 'this hook takes posts of its own SNS topics only')
-const unavailable = (what: string): Refusal => new Refusal('unavailable', `${what}; please retry`, 20)
+const refuse = (): RequestError =>
+  new RequestError('unauthorized', 'this hook takes posts of its own SNS topics only')
+const unavailable = (what: string): RequestError =>
+  new RequestError('unavailable', `${what}; please retry`, 20)
 
 /** @param agent how SNS's hosts are reached; Node's own when absent. */
 export function createSns({ topics, agent }: { topics: readonly string[]; agent?: Agent | undefined }): Sns {
@@ -81,7 +83,7 @@ function createSigners(agent: Agent | undefined) {
   }
 }
 
-/** @throws Refusal unauthorized when it is no certificate with an RSA key. */
+/** @throws RequestError unauthorized when it is no certificate with an RSA key. */
 function readCertificate(pem: Buffer): Signer {
   try {
     const certificate = new X509Certificate(pem)

@@ -6,7 +6,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { contentKey } from '../../db/delivery/reports/store.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { givenSecret, type SettingsOf } from '../../db/process/config.ts'
 import { sameSecret } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
@@ -21,16 +21,16 @@ const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
 const CHALLENGE = /^[\x21-\x7e]{1,256}$/
 
 const notGenuine = () =>
-  new Refusal('unauthorized', 'this hook takes reports signed with its app secret only')
+  new RequestError('unauthorized', 'this hook takes reports signed with its app secret only')
 
-/** The signature's bytes. @throws Refusal unauthorized when the header is no signature. */
+/** The signature's bytes. @throws RequestError unauthorized when the header is no signature. */
 function signatureOf(header: string | string[] | undefined): Buffer {
   const hex = typeof header === 'string' ? SIGNATURE.exec(header)?.[1] : undefined
   if (hex === undefined) throw notGenuine()
   return Buffer.from(hex, 'hex')
 }
 
-/** The challenge to answer with. @throws Refusal insufficient_scope (403) unless mode and token match. */
+/** The challenge to answer with. @throws RequestError insufficient_scope (403) unless mode and token match. */
 function challengeOf(query: URLSearchParams, verifyToken: string | null): string {
   const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
     const [value, ...others] = query.getAll(name)
@@ -38,7 +38,7 @@ function challengeOf(query: URLSearchParams, verifyToken: string | null): string
   })
   const fits = verifyToken !== null && token !== undefined && sameSecret(token, verifyToken)
   if (mode === 'subscribe' && fits && challenge !== undefined && CHALLENGE.test(challenge)) return challenge
-  throw new Refusal('insufficient_scope', 'the verify token does not match')
+  throw new RequestError('insufficient_scope', 'the verify token does not match')
 }
 
 const settings = {

@@ -18,7 +18,7 @@ import {
   credentialKind,
   displayPrefix,
 } from '../../db/accounts/credentials/token.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { type Database, isDatabaseUnavailable, type Tx } from '../../db/postgres/pool.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 
@@ -77,7 +77,7 @@ export function createCredentials(database: Database): Credentials {
   return { key: lookUp(principalsByKeys), session: lookUp(principalsBySessions) }
 }
 
-/** @throws Refusal unauthorized */
+/** @throws RequestError unauthorized */
 export async function authenticate(
   { tx, credentials }: { tx: Tx; credentials: Credentials },
   authorization: string | undefined,
@@ -94,20 +94,20 @@ export async function authenticate(
       return { kind, team_id, scopes, domain, key: kind === 'key' ? shown : null, actor: person ?? shown }
     }
   }
-  throw new Refusal('unauthorized', 'a valid credential is required: Authorization: Bearer <API_KEY>')
+  throw new RequestError('unauthorized', 'a valid credential is required: Authorization: Bearer <API_KEY>')
 }
 
-/** @throws Refusal insufficient_scope when the principal may not use a route with this access. */
+/** @throws RequestError insufficient_scope when the principal may not use a route with this access. */
 export function authorize(principal: Principal, access: PrivateAccess): void {
   if (!access.kinds.includes(principal.kind)) {
-    throw new Refusal('insufficient_scope', 'this endpoint takes API keys only')
+    throw new RequestError('insufficient_scope', 'this endpoint takes API keys only')
   }
   const [scope, what] =
     principal.kind === 'session'
       ? [access.session_scope ?? access.scope, 'session token']
       : [access.scope, 'key']
   if (scope === null || principal.scopes.includes(scope)) return
-  throw new Refusal('insufficient_scope', `this ${what} lacks the scope ${scope}`)
+  throw new RequestError('insufficient_scope', `this ${what} lacks the scope ${scope}`)
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -116,9 +116,9 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 
-/** @throws Refusal unauthorized unless the header carries this very token; also when no token is configured. */
+/** @throws RequestError unauthorized unless the header carries this very token; also when no token is configured. */
 export function assertBearer(authorization: string | undefined, token: string | null): void {
   const given = BEARER.exec(authorization ?? '')?.[1]
   if (given !== undefined && token !== null && sameSecret(given, token)) return
-  throw new Refusal('unauthorized', 'this path takes its own token only')
+  throw new RequestError('unauthorized', 'this path takes its own token only')
 }

@@ -5,10 +5,10 @@
  * of its calls is tried alone. A call that could not begin in time never begins. Must not know what the calls are
  * about.
  */
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 
 /** How a call ended: its result, its refusal, or null: its key is held by somebody else. */
-export type CallEnd<O> = O | Refusal | null
+export type CallEnd<O> = O | RequestError | null
 
 export type Batcher<C, O> = (call: C) => Promise<O>
 
@@ -112,7 +112,7 @@ export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
   }
 }
 
-const late = () => new Refusal('unavailable', 'too many requests wait for each other; please retry', 1)
+const late = () => new RequestError('unavailable', 'too many requests wait for each other; please retry', 1)
 
 /** Ends the calls that can be ended. @returns those that have to be done alone. */
 async function attempt<C, O>(
@@ -135,7 +135,7 @@ async function attempt<C, O>(
 
 /** @returns whether the call is over. */
 function answer<O>({ resolve, reject }: PromiseWithResolvers<O>, end: CallEnd<O>, alone: boolean): boolean {
-  if (end instanceof Refusal) reject(end)
+  if (end instanceof RequestError) reject(end)
   else if (end !== null) resolve(end)
   else if (alone) reject(late())
   return end !== null || alone

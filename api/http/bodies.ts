@@ -50,16 +50,16 @@ export type Taking = { method: string; path: string; body?: BodyShape<unknown>; 
 
 /** The body of one request. What is read of it counts until the request's work has ended. */
 export type Body = {
-  /** As it came. @throws Refusal unavailable, and as `readBytes` does */
+  /** As it came. @throws RequestError unavailable, and as `readBytes` does */
   bytes(limit?: number): Promise<Buffer>
-  /** As it comes, in pieces: it is never held whole. @throws Refusal as `bytes` does, and what `take` throws */
+  /** As it comes, in pieces: it is never held whole. @throws RequestError as `bytes` does, and what `take` throws */
   pieces(bounds: { limit: number; size: number }, take: (piece: Buffer) => Promise<void>): Promise<void>
   /**
    * The fields of a form of at most `limit` bytes.
-   * @throws Refusal bad_request, unsupported_media_type, and as `bytes` does
+   * @throws RequestError bad_request, unsupported_media_type, and as `bytes` does
    */
   form(limit: number): Promise<URLSearchParams>
-  /** By the shape that the route declares; undefined when it declares none. @throws Refusal */
+  /** By the shape that the route declares; undefined when it declares none. @throws RequestError */
   parsed(route: Taking): Promise<unknown>
   /** Its room is for others. Said by who goes on waiting for something else, and has dropped what was read. */
   letGo(): void
@@ -124,12 +124,12 @@ function createBudget(budget: Budget) {
     open(owner: Owner) {
       let [reserved, read] = [0, 0]
       return {
-        /** Waits for room. @throws Refusal unavailable when none came free in time. */
+        /** Waits for room. @throws RequestError unavailable when none came free in time. */
         async expect(bytes: number): Promise<void> {
           if (!take(owner, bytes) && !(await takeInTime(owner, bytes))) throw tooManyLarge()
           reserved += bytes
         },
-        /** A body that did not say how long it is takes its room as it comes. @throws Refusal unavailable */
+        /** A body that did not say how long it is takes its room as it comes. @throws RequestError unavailable */
         hold(bytes: number): void {
           read += bytes
           if (read <= reserved) return
@@ -173,7 +173,7 @@ const formOf = (type: string): Parsing => ({
 function createParsing(parser: Parser) {
   const turns = createKeyedSemaphore(1)
 
-  /** The turn ends with the rest; the body's own request goes on before. @throws Refusal unavailable */
+  /** The turn ends with the rest; the body's own request goes on before. @throws RequestError unavailable */
   const inTurn = (
     key: string,
     parse: (begun: () => void) => Promise<unknown>,

@@ -5,7 +5,7 @@
  */
 
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
-import { type Code, Refusal, refusalData } from '../../db/errors.ts'
+import { type Code, errorData, RequestError } from '../../db/errors.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import { rateHeaders } from './rate.ts'
@@ -50,18 +50,18 @@ const MAX_IDS_TRACED = 3
 export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, MAX_IDS_TRACED) })
 
 /** The refusal that a caller gets for an error; our own faults go to the log, with the request's id. */
-export function refusalForError(error: unknown, requestId: string, log: Log): Refusal {
-  if (error instanceof Refusal) return error
+export function toRequestError(error: unknown, requestId: string, log: Log): RequestError {
+  if (error instanceof RequestError) return error
   if (isDatabaseUnavailable(error)) {
     log.warn({ request_id: requestId, err: error }, 'the database is unavailable')
-    return new Refusal('unavailable', 'the service is unavailable for the moment; please retry', 1)
+    return new RequestError('unavailable', 'the service is unavailable for the moment; please retry', 1)
   }
   log.error({ request_id: requestId, err: error }, 'request failed')
-  return new Refusal('internal_error', `something went wrong on our side; request id ${requestId}`)
+  return new RequestError('internal_error', `something went wrong on our side; request id ${requestId}`)
 }
 
 /** A refusal as an answer, with the headers that its code asks for. */
-export function refusalAnswer(refusal: Refusal): Answer {
+export function errorResponse(refusal: RequestError): Answer {
   const headers: Record<string, string> = {}
   if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
   if (refusal instanceof LimitReached) Object.assign(headers, rateHeaders(refusal.limit_state))
@@ -69,5 +69,5 @@ export function refusalAnswer(refusal: Refusal): Answer {
   // Past a bound the rest of an oversized body is not read (read-body.ts): the connection can't be used again.
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
   const { code } = refusal
-  return { status: STATUS[code], body: { error: refusalData(refusal) }, headers, trace: { code } }
+  return { status: STATUS[code], body: { error: errorData(refusal) }, headers, trace: { code } }
 }

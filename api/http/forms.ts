@@ -4,7 +4,7 @@
  * more than MAX_FIELDS are refused (DECISIONS: Forms). Nobody else reads them: Node's own reader takes quadratic time
  * for pairs without `=`. Must not know a request.
  */
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { textOfFile } from '../../db/validation/decode.ts'
 
 /** How many fields a form or an address has at most: a broadcast's form names 1,000 topics twice at worst. */
@@ -21,7 +21,7 @@ const DIGITS = Int8Array.from({ length: 256 }, (_, byte) =>
 const digit = (byte = 0): number => DIGITS[byte] ?? -1
 
 const tooMany = () =>
-  new Refusal('bad_request', `there must be at most ${MAX_FIELDS.toLocaleString('en-US')} fields`)
+  new RequestError('bad_request', `there must be at most ${MAX_FIELDS.toLocaleString('en-US')} fields`)
 
 /** Percent-decoded; what is not properly encoded stays as it is, as browsers have it. */
 function decoded(bytes: Buffer): string {
@@ -38,7 +38,7 @@ function decoded(bytes: Buffer): string {
   return plain.subarray(0, size).toString()
 }
 
-/** The pairs as they came, without empty ones. @throws Refusal bad_request */
+/** The pairs as they came, without empty ones. @throws RequestError bad_request */
 function rawPairs(bytes: Buffer): Buffer[] {
   const pairs: Buffer[] = []
   let from = 0
@@ -59,7 +59,7 @@ function pairOf(raw: Buffer): Pair {
 
 /**
  * The query of an address, without its `?`. @param check looks at each parameter's name and the pair as it came.
- * @throws Refusal bad_request, and what `check` throws
+ * @throws RequestError bad_request, and what `check` throws
  */
 export function readQuery(search: string, check?: (name: string, raw: string) => void): URLSearchParams {
   const pairs = rawPairs(Buffer.from(search)).map((raw): Pair => {
@@ -80,7 +80,7 @@ const BOUNDARY = /; *boundary="?([\w'()+,./:=?-]{27,70})"? *(;|$)/i
 
 export const isUrlencoded = (type: string): boolean => URLENCODED.test(type)
 
-/** @throws Refusal bad_request for too many parts. */
+/** @throws RequestError bad_request for too many parts. */
 function countParts(boundary: string, bytes: Uint8Array): void {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let at = -1
@@ -94,10 +94,10 @@ function countParts(boundary: string, bytes: Uint8Array): void {
 
 /**
  * The parts of a form; a file is its text, with its name in a field of the same name and `_name`, and how it was
- * encoded in one with `_encoding`. @throws Refusal bad_request
+ * encoded in one with `_encoding`. @throws RequestError bad_request
  */
 async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
-  const unreadable = () => new Refusal('bad_request', 'the form could not be read')
+  const unreadable = () => new RequestError('bad_request', 'the form could not be read')
   const boundary = BOUNDARY.exec(type)?.[1]
   if (boundary === undefined) throw unreadable()
   countParts(boundary, bytes)
@@ -120,13 +120,13 @@ async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pa
   return pairs.flat()
 }
 
-/** The fields of a form; none of an empty body. @throws Refusal bad_request, unsupported_media_type */
+/** The fields of a form; none of an empty body. @throws RequestError bad_request, unsupported_media_type */
 export async function readForm(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
   if (bytes.length === 0) return []
   if (isUrlencoded(type))
     return rawPairs(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).map(pairOf)
   if (MULTIPART.test(type)) return partsOf(type, bytes)
-  throw new Refusal(
+  throw new RequestError(
     'unsupported_media_type',
     'the form must be application/x-www-form-urlencoded or multipart/form-data',
   )

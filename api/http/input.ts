@@ -4,7 +4,7 @@
  * Must not know any resource.
  */
 import type { AnyObject, ObjectSchema } from 'yup'
-import { orRefusal, Refusal } from '../../db/errors.ts'
+import { RequestError, resultOrError } from '../../db/errors.ts'
 import { type Described, isObject, parse, text } from '../../db/validation/fields.ts'
 import { percentDecoded, utf8Text } from '../../db/validation/strings.ts'
 import { readQuery } from './forms.ts'
@@ -21,17 +21,18 @@ const MIN_JSON_BYTES = 2
 
 /**
  * What the shape makes of a body. Its text is one that PostgreSQL can store whatever it says, since a NUL or a lone
- * surrogate is only there as an escape. @throws Refusal bad_request, payload_too_large, and what the shape refuses.
+ * surrogate is only there as an escape. @throws RequestError bad_request, payload_too_large, and what the shape
+ * refuses.
  */
 export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
   if (bytes.length === 0 && shape.optional) return shape.read({})
-  if (bytes.length === 0) throw new Refusal('bad_request', 'a body is required')
+  if (bytes.length === 0) throw new RequestError('bad_request', 'a body is required')
   return shape.read(parseJson(bytes))
 }
 
 const [QUOTE, BACKSLASH, OPEN_LIST, OPEN_OBJECT, COMMA] = Buffer.from('"\\[{,') as unknown as number[]
 
-/** Counts what begins in JSON that need not be valid. @throws Refusal payload_too_large */
+/** Counts what begins in JSON that need not be valid. @throws RequestError payload_too_large */
 function checkCounts(bytes: Uint8Array): void {
   if (bytes.length <= MAX_JSON_STRINGS * MIN_JSON_BYTES) return
   let [strings, values] = [0, 1]
@@ -49,7 +50,10 @@ function checkCounts(bytes: Uint8Array): void {
     }
   }
   const refuse = (most: number, what: string): never => {
-    throw new Refusal('payload_too_large', `the body must have at most ${most.toLocaleString('en')} ${what}`)
+    throw new RequestError(
+      'payload_too_large',
+      `the body must have at most ${most.toLocaleString('en')} ${what}`,
+    )
   }
   if (strings > MAX_JSON_STRINGS) refuse(MAX_JSON_STRINGS, 'strings, arrays and objects')
   if (values > MAX_JSON_VALUES) refuse(MAX_JSON_VALUES, 'values')
@@ -58,11 +62,11 @@ function checkCounts(bytes: Uint8Array): void {
 function parseJson(bytes: Uint8Array): unknown {
   checkCounts(bytes)
   const text = utf8Text(bytes)
-  if (text === null) throw new Refusal('bad_request', 'the body must be valid JSON in UTF-8')
+  if (text === null) throw new RequestError('bad_request', 'the body must be valid JSON in UTF-8')
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Refusal('bad_request', `the body must be valid JSON: ${jsonFault(error as Error)}`)
+    throw new RequestError('bad_request', `the body must be valid JSON: ${jsonFault(error as Error)}`)
   }
 }
 
@@ -87,7 +91,7 @@ export type BodyShape<B> = {
   batch: { field: string; most: number } | null
   /** Whether the call may come without a body: it is read as an empty object then. */
   optional?: true
-  /** @throws Refusal what is wrong with the whole call */
+  /** @throws RequestError what is wrong with the whole call */
   read(value: unknown): B
   /** For who needs the body as it came: it is valid, and has not travelled to the parser's thread and back. */
   withBytes?(body: B, bytes: Buffer): B
@@ -122,11 +126,13 @@ export const optionalJson = <T extends AnyObject>(schema: ObjectSchema<T>): Body
 export const batchOf = <T extends AnyObject, R>(
   { field, most, schema }: { field: string; most: number; schema: ObjectSchema<T> },
   make: (value: unknown, path: string) => R,
-): BodyShape<(R | Refusal)[]> => ({
+): BodyShape<(R | RequestError)[]> => ({
   schema,
   batch: { field, most },
   read: (value) =>
-    parseBatch(value, field, most).map((item, index) => orRefusal(() => make(item, `${field}[${index}]`))),
+    parseBatch(value, field, most).map((item, index) =>
+      resultOrError(() => make(item, `${field}[${index}]`)),
+    ),
 })
 
 export const queryOf = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShape<T> => ({
@@ -134,27 +140,30 @@ export const queryOf = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShap
   read: (url) => parseQuery(schema, url),
 })
 
-/** The items of a batch. @throws Refusal bad_request, batch_too_large */
+/** The items of a batch. @throws RequestError bad_request, batch_too_large */
 export function parseBatch(body: unknown, field: string, limit: number): unknown[] {
   const items = isObject(body) ? body[field] : undefined
-  if (!isObject(body)) throw new Refusal('bad_request', 'the body must be an object')
-  if (!Array.isArray(items)) throw new Refusal('bad_request', `${field} must be an array`)
-  if (items.length > limit) throw new Refusal('batch_too_large', `${field} must have at most ${limit} items`)
+  if (!isObject(body))
+    throw new RequestError('bad_request', { field: 'the body', problem: 'must be an object' })
+  if (!Array.isArray(items)) throw new RequestError('bad_request', { field, problem: 'must be an array' })
+  if (items.length > limit)
+    throw new RequestError('batch_too_large', { field, problem: `must have at most ${limit} items` })
   return items
 }
 
 /**
  * Query parameters as strings; one that is repeated, or is no percent-encoded UTF-8, counts as malformed.
- * @param url the request's own, with its query as it came. @throws Refusal bad_request
+ * @param url the request's own, with its query as it came. @throws RequestError bad_request
  */
 function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
   const search = url.slice(url.indexOf('?') + 1 || url.length)
   const query = readQuery(search, (name, raw) => {
     if (!Object.hasOwn(schema.fields, name) || percentDecoded(raw) !== null) return
-    throw new Refusal('bad_request', `${name} must be percent-encoded UTF-8`)
+    throw new RequestError('bad_request', { field: name, problem: 'must be percent-encoded UTF-8' })
   })
   const repeated = Object.keys(schema.fields).find((name) => query.getAll(name).length > 1)
-  if (repeated !== undefined) throw new Refusal('bad_request', `${repeated} must be given once`)
+  if (repeated !== undefined)
+    throw new RequestError('bad_request', { field: repeated, problem: 'must be given once' })
   return parse(schema, Object.fromEntries(query))
 }
 
@@ -162,7 +171,7 @@ function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): 
 export const wholeNumber = (from: number, to: number) =>
   text()
     .meta({ jsonSchema: { type: 'integer', minimum: from, maximum: to } } satisfies Described)
-    .test('whole number', `\${path} must be a whole number from ${from} to ${to}`, (value) => {
+    .test('whole number', `must be a whole number from ${from} to ${to}`, (value) => {
       if (value === undefined) return true
       return /^\d{1,16}$/.test(value) && Number(value) >= from && Number(value) <= to
     })

@@ -7,7 +7,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { deserialize } from 'node:v8'
-import { Refusal, type RefusalData, refusalFrom } from '../../db/errors.ts'
+import { type ErrorData, errorFrom, RequestError } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 
 /** What a body is: the JSON of a route, or a form of a Content-Type. */
@@ -17,7 +17,8 @@ export type Parser = {
   /**
    * @param bytes is moved to the thread, not copied: its caller has it no longer.
    * @param begun is called once the thread is its own.
-   * @throws Refusal as `parseBody` and `readForm` do; unavailable when the thread ended over it, or had no time for it.
+   * @throws RequestError as `parseBody` and `readForm` do; unavailable when the thread ended over it, or had no time
+   * for it.
    */
   parse(kind: Kind, bytes: Buffer, begun?: () => void): Promise<unknown>
   close(): Promise<void>
@@ -31,8 +32,8 @@ type Packed = Uint8Array<ArrayBuffer>
 /** What it answers: a whole body, a batch's items behind each other with their refusals, or the refusal of the call. */
 export type Reply =
   | { body: Packed }
-  | { items: ({ bytes: number } | { refused: RefusalData })[]; packed: Packed }
-  | { refused: RefusalData }
+  | { items: ({ bytes: number } | { refused: ErrorData })[]; packed: Packed }
+  | { refused: ErrorData }
 
 /** Of the thread's heap, in MiB: more than the most strings and values of a body (input.ts) take. */
 const THREAD_HEAP_MIB = 128
@@ -51,18 +52,18 @@ const PRELOAD = new URL('../../db/process/preload.js', import.meta.url).href
 
 /** Too much that is large is under way. */
 export const tooManyLarge = () =>
-  new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
-const unread = () => new Refusal('unavailable', 'the body could not be read', 1)
+  new RequestError('unavailable', 'too many large requests wait for each other; please retry', 1)
+const unread = () => new RequestError('unavailable', 'the body could not be read', 1)
 
-/** The body that an answer holds. @throws Refusal */
+/** The body that an answer holds. @throws RequestError */
 async function unpacked(reply: Reply): Promise<unknown> {
-  if ('refused' in reply) throw refusalFrom(reply.refused)
+  if ('refused' in reply) throw errorFrom(reply.refused)
   if ('body' in reply) return deserialize(reply.body)
   const items: unknown[] = []
   let since = performance.now()
   let at = 0
   for (const each of reply.items) {
-    if ('refused' in each) items.push(refusalFrom(each.refused))
+    if ('refused' in each) items.push(errorFrom(each.refused))
     else {
       items.push(deserialize(reply.packed.subarray(at, at + each.bytes)))
       at += each.bytes

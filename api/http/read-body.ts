@@ -3,7 +3,7 @@
  * Promises: no more is held than `expect` and `hold` have allowed. Must not know what is in them (input.ts).
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 
 const MIB = 1024 * 1024
 /** The most bytes of a body: of one whose route does not say, and of an upload. */
@@ -37,9 +37,9 @@ export const discard = (request: IncomingMessage): Promise<void> =>
     request.on('data', count).resume()
   })
 
-const tooLarge = (limit: number): Refusal => {
+const tooLarge = (limit: number): RequestError => {
   const most = limit < MIB ? `${limit / 1024} KiB` : `${limit / MIB} MiB`
-  return new Refusal('payload_too_large', `the body must be at most ${most}`)
+  return new RequestError('payload_too_large', `the body must be at most ${most}`)
 }
 
 /** The length that a body is said to have; 0 when it does not say. */
@@ -60,7 +60,7 @@ type ReadOptions = {
 
 /**
  * The body as it came, which may be nothing. What is refused is not read to its end: see `discard`.
- * @throws Refusal payload_too_large, bad_request when it breaks off, and what `expect` and `hold` throw.
+ * @throws RequestError payload_too_large, bad_request when it breaks off, and what `expect` and `hold` throw.
  */
 export async function readBytes(
   request: IncomingMessage,
@@ -88,7 +88,7 @@ export async function readBytes(
 
 /**
  * A body in pieces of a size, the last one shorter: handed over one at a time, and never held whole. Sizes are checked
- * as in `readBytes`. @throws Refusal as `readBytes` does, and what `take` throws
+ * as in `readBytes`. @throws RequestError as `readBytes` does, and what `take` throws
  */
 export async function readPieces(
   request: IncomingMessage,
@@ -123,29 +123,29 @@ export async function readPieces(
   if (bytes > 0) await take(Buffer.concat(gathered))
 }
 
-/** The body's chunks, to its very end. @throws Refusal bad_request when it breaks off */
+/** The body's chunks, to its very end. @throws RequestError bad_request when it breaks off */
 async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
   try {
     // Leaving the loop early leaves the connection open.
     yield* request.iterator({ destroyOnReturn: false })
   } catch {
     // Nobody is left to read this answer.
-    throw new Refusal('bad_request', 'the body ended early')
+    throw new RequestError('bad_request', 'the body ended early')
   }
 }
 
-/** @throws Refusal unsupported_media_type */
+/** @throws RequestError unsupported_media_type */
 export function assertUncompressed(headers: IncomingHttpHeaders): void {
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
-    throw new Refusal('unsupported_media_type', 'the body must not be compressed')
+    throw new RequestError('unsupported_media_type', 'the body must not be compressed')
 }
 
-/** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
+/** The bytes of a body that has to be JSON. @throws RequestError unsupported_media_type, and as `readBytes` does */
 export async function readJsonBytes(request: IncomingMessage, options: ReadOptions): Promise<Buffer> {
   if (!hasBody(request)) return readBytes(request, options)
   const { 'content-type': type = '' } = request.headers
   if (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))
-    throw new Refusal('unsupported_media_type', 'the body must be application/json in UTF-8')
+    throw new RequestError('unsupported_media_type', 'the body must be application/json in UTF-8')
   assertUncompressed(request.headers)
   return readBytes(request, options)
 }

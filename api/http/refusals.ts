@@ -5,7 +5,7 @@
  * query or a credential. A killed process loses what it has not written yet.
  */
 import { insertRefusedCalls } from '../../db/accounts/rejections/refusals.sql.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import { idAt } from '../../db/process/ids.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
@@ -21,7 +21,10 @@ type Caller = { team_id: string; key?: string }
 
 type Call = { method: string; route: string; http_request_id: string; now: Date }
 
-export type Refusals = { note(caller: Caller, call: Call, refusal: Refusal): void; flush(): Promise<void> }
+export type Refusals = {
+  note(caller: Caller, call: Call, refusal: RequestError): void
+  flush(): Promise<void>
+}
 
 export function createRefusals(database: Pick<Database, 'transaction'>): Refusals {
   const gathered = new Map<string, Parameters<typeof insertRefusedCalls>[1][number][]>()
@@ -56,6 +59,6 @@ export function createRefusals(database: Pick<Database, 'transaction'>): Refusal
 /** Counts the refusals among an answer's items, or the one that is the answer. */
 export function countRefusals(metrics: Metrics, outcomes: readonly unknown[]): void {
   for (const outcome of outcomes) {
-    if (outcome instanceof Refusal) metrics.count('heliograph_refused_total', { code: outcome.code })
+    if (outcome instanceof RequestError) metrics.count('heliograph_refused_total', { code: outcome.code })
   }
 }

@@ -40,7 +40,7 @@ export type Request<B = undefined, Q = undefined> = {
   /** X-Request-Id: the client's, or one of ours. */
   id: string
   params: Params
-  /** The query's parameters as they are, for who takes no shape. @throws Refusal bad_request */
+  /** The query's parameters as they are, for who takes no shape. @throws RequestError bad_request */
   search(): URLSearchParams
   /** The body as it came, for the hooks: they read one only once its headers may be genuine. */
   bytes: Body['bytes']

@@ -15,10 +15,10 @@ import {
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { portFault } from '../../db/process/config.ts'
 import { DRAIN_MS } from '../../db/process/shutdown.ts'
-import { refusalAnswer } from './errors.ts'
+import { errorResponse } from './errors.ts'
 import { type BodyPace, watchBodies } from './slow-bodies.ts'
 
 /**
@@ -60,7 +60,7 @@ export async function serve(
   const settings = { ...TIMEOUTS, ...timeouts, requireHostHeader: false }
   const bodies = watchBodies(pace ?? MIN_BODY_PACE, {
     interval: settings.connectionsCheckingInterval,
-    cut: ({ socket }) => refuse(socket, new Refusal('bad_request', TOO_SLOW), requests),
+    cut: ({ socket }) => refuse(socket, new RequestError('bad_request', TOO_SLOW), requests),
   })
   const requests = trackRequests(handler, bodies)
   const server = createServer(settings, requests.handle)
@@ -110,8 +110,8 @@ const listenOn = async (server: Server, port: number, host: string | undefined):
   })
 
 /** Answers, and lets go of the connection, whether the client closes its half or not. */
-function endWith(socket: Duplex, refusal: Refusal): void {
-  const { status, body } = refusalAnswer(refusal)
+function endWith(socket: Duplex, refusal: RequestError): void {
+  const { status, body } = errorResponse(refusal)
   const json = JSON.stringify(body)
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
@@ -125,7 +125,7 @@ function endWith(socket: Duplex, refusal: Refusal): void {
 }
 
 /** Ends a connection. What was asked properly before is answered first. */
-function refuse(socket: Duplex, refusal: Refusal, { answering }: Requests): void {
+function refuse(socket: Duplex, refusal: RequestError, { answering }: Requests): void {
   const response = answering(socket)
   const end = (): void => endWith(socket, refusal)
   // A request that broke in mid-body never will be.
@@ -144,10 +144,10 @@ function answerOutsiders(server: Server, requests: Requests): void {
       error.code === 'HPE_HEADER_OVERFLOW'
         ? `the request's headers must not be larger than ${maxHeaderSize / 1024} KiB together`
         : 'the request could not be read'
-    refuse(socket, new Refusal('bad_request', fault), requests)
+    refuse(socket, new RequestError('bad_request', fault), requests)
   })
   server.on('connect', (_request, socket) =>
-    endWith(socket, new Refusal('method_not_allowed', 'CONNECT is not supported')),
+    endWith(socket, new RequestError('method_not_allowed', 'CONNECT is not supported')),
   )
   // An expectation that we do not know is no reason to refuse.
   server.on('checkExpectation', requests.handle)

@@ -4,7 +4,7 @@
  * does not exist without it.
  */
 
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Replica } from '../../db/postgres/replica.ts'
 import { VERSION } from '../../db/process/version.ts'
@@ -31,9 +31,9 @@ export type OperationsDeps = {
 
 const publicRoute = publicRoutes<OperationsDeps>()
 
-const nothingHere = (): Refusal => new Refusal('not_found', 'there is nothing at this path')
+const nothingHere = (): RequestError => new RequestError('not_found', 'there is nothing at this path')
 
-/** The operator's own token, where it is set. @throws Refusal not_found, unauthorized */
+/** The operator's own token, where it is set. @throws RequestError not_found, unauthorized */
 function assertOperator(authorization: string | undefined, token: string | null): void {
   if (token === null) throw nothingHere()
   assertBearer(authorization, token)
@@ -55,9 +55,9 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     access: 'public',
     // A lost database is 503 `unavailable`, rendered like any other error; so is one that we cannot work with.
     handle: async (_request, { database, isDraining }) => {
-      if (isDraining()) throw new Refusal('unavailable', 'this process is draining', 1)
+      if (isDraining()) throw new RequestError('unavailable', 'this process is draining', 1)
       const fault = await databaseFault(database)
-      if (fault !== null) throw new Refusal('unavailable', fault, READY_RETRY_AFTER_S)
+      if (fault !== null) throw new RequestError('unavailable', fault, READY_RETRY_AFTER_S)
       return { status: 200, body: { status: 'ready' } }
     },
   }),

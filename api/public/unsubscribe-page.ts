@@ -11,7 +11,7 @@ import { type ContactRow, contactByIdentity } from '../../db/audience/contacts/c
 import { type TopicRow, topicsOfTeam } from '../../db/audience/contacts/topics.sql.ts'
 import { choose, topicsOffered } from '../../db/audience/subscription/preferences.ts'
 import { leaveByLink } from '../../db/audience/subscription/subscription.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { type BroadcastRow, broadcastById } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readBroadcastToken } from '../../db/messages/emails/broadcast-token.ts'
 import { readUnsubscribeToken } from '../../db/messages/emails/unsubscribe-token.ts'
@@ -86,10 +86,10 @@ function namedByEmail(token: string, { secrets }: RecipientDeps): Named | null {
   return ref && { team_id: ref.team_id, identity: ref.person || null, broadcast: null, isBulk: false }
 }
 
-/** Whose link this is. @throws Refusal not_found for a token that is not one of ours. */
+/** Whose link this is. @throws RequestError not_found for a token that is not one of ours. */
 async function recipientOf({ params: { token = '' } }: Request, deps: RecipientDeps): Promise<Recipient> {
   const named = (await namedByBroadcast(token, deps)) ?? namedByEmail(token, deps)
-  if (!named) throw new Refusal('not_found', 'this link is unknown')
+  if (!named) throw new RequestError('not_found', 'this link is unknown')
   const { team_id, identity } = named
   return { ...named, contact: identity ? await contactByIdentity(deps.database, team_id, identity) : null }
 }

@@ -6,7 +6,7 @@
  */
 
 import type { Versions } from '../../db/content/templates/versions.ts'
-import { storeReports, type TakenReport } from '../../db/delivery/reports/store.ts'
+import { type ReportOutcome, storeReports, type TakenReport } from '../../db/delivery/reports/store.ts'
 import { acceptEmailCalls, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailCall } from '../../db/messages/emails/call.ts'
 import type { UnsubscribeLinks } from '../../db/messages/emails/unsubscribe-token.ts'
@@ -24,8 +24,7 @@ import { type Batcher, createBatcher } from '../http/batcher.ts'
 export type Accepts = {
   email: Batcher<EmailCall, EmailOutcome[]>
   whatsapp: Batcher<WhatsappCall, WhatsappOutcome[]>
-  /** Whether it is new; false for a repeat. */
-  report: Batcher<TakenReport, boolean>
+  report: Batcher<TakenReport, ReportOutcome>
 }
 
 /** Errors that are not tried again: after a lost connection nobody knows whether the batch was stored. */
@@ -56,8 +55,9 @@ export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps)
   }),
   report: createBatcher({
     work: (reports) => database.transaction((tx) => storeReports({ tx, queue }, reports)),
-    // A repeat that comes while the first is being stored waits for it here, not in PostgreSQL.
-    keyOf: ({ provider, event_key }) => `${provider}/${event_key}`,
+    // A repeat that comes while the first is being stored waits for it here, not in PostgreSQL. A batch has each token
+    // once.
+    keyOf: ({ provider, event_key, token }) => token?.digest ?? `${provider}/${event_key}`,
     weightOf: ({ body }) => 1_000 + body.length,
     isSafe,
   }),

@@ -1,6 +1,7 @@
 /** What the API's description says of the calls of broadcasts in words; about.ts has the others. */
 import { MAX_JSON_BYTES } from '../../db/messages/broadcasts/fields.ts'
 import { describedAs } from '../docs/about.ts'
+import { DOMAIN } from '../docs/shown.ts'
 
 const ID = { id: 'The id of the broadcast.' }
 
@@ -26,11 +27,11 @@ const NOTES = {
 
 const EXAMPLE = {
   name: 'Spring news',
-  template_id: '01920000-0000-7000-8000-000000000002',
-  from: 'Acme <news@example.com>',
+  template_id: '$TEMPLATE_ID',
+  from: `Acme <news@${DOMAIN}>`,
   subject: 'News for {{name}}',
-  topic_ids: ['01920000-0000-7000-8000-000000000001'],
-  where: [{ property: 'country', op: 'eq', value: 'FR' }],
+  topic_ids: ['$TOPIC_ID'],
+  where: [{ property: 'name', op: 'exists' }],
   variables: { name: 'you' },
 }
 

@@ -16,7 +16,7 @@ const MESSAGE_REFUSALS = [
 ]
 
 const AMESSAGE = {
-  template_id: '01920000-0000-7000-8000-000000000000',
+  template_id: '$WHATSAPP_TEMPLATE_ID',
   to: ['+15555550101'],
   parameters: { 'body:1': 'Ana' },
 }

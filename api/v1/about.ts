@@ -1,6 +1,7 @@
 /** What the API's description says of endpoints in words. What they take is said by their schemas. */
 import type { Code } from '../../db/errors.ts'
 import { type About, describedAs, type Group } from '../docs/about.ts'
+import { DOMAIN, LATER } from '../docs/shown.ts'
 import { MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 
 const EMAIL = { email: 'ana@example.org' }
@@ -39,12 +40,16 @@ export const aboutScheduled = (
       id: `reschedule${name}`,
       group,
       summary: `Move ${article} ${noun} that waits for its time`,
-      description: ['What expires has as long as before from the new time on.'],
+      description: [
+        'What expires has as long as before from the new time on.',
+        'A call that is not rejected counts in the send rate, on both channels. The time that is stored already changes nothing.',
+      ],
       takes: 'NewTime',
       notes: { id: `The id of the ${noun}.`, scheduled_at: SEND_TIMES.scheduled_at },
-      example: { scheduled_at: '2026-01-31T09:00:00Z' },
+      example: { scheduled_at: LATER },
       answers: { 200: { when: 'Moved.', body: 'Moved' } },
-      refusals: [...refusals, 'invalid_state'],
+      refusals: [...refusals, 'invalid_state', 'rate_limited'],
+      rated: true,
     },
   }) satisfies Record<'cancel' | 'move', About>
 
@@ -71,7 +76,7 @@ const EMAIL_REFUSALS = [
 ]
 
 const ANEMAIL = {
-  from: 'Acme <hello@example.com>',
+  from: `Acme <hello@${DOMAIN}>`,
   to: ['Ana <ana@example.org>'],
   subject: 'Your order has shipped',
   html: '<p>It is on its way.</p>',
@@ -129,6 +134,7 @@ const EMAILS = describedAs('Emails', {
       `Takes the raw bytes of a file, at most ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB, with their \`Content-Type\`. Its name comes by \`?filename=\` or \`Content-Disposition\`. For 7 days emails can refer to it by \`attachment_id\`.`,
     ],
     notes: { filename: 'The name of the file; it wins over `Content-Disposition`.' },
+    file: { name: 'invoice.txt', type: 'text/plain', text: 'Invoice 1001' },
     answers: { 201: { when: 'Stored.', body: 'Upload' } },
     refusals: ['quota_exceeded'],
   },

@@ -4,7 +4,7 @@
  */
 import { type Upload, uploadsByIds } from '../../db/content/files/files.sql.ts'
 import { withLoaded } from '../../db/content/files/load.ts'
-import { orRefusal, Refusal } from '../../db/errors.ts'
+import { RequestError, resultOrError } from '../../db/errors.ts'
 import type { EmailFile, EmailItem, ItemFile } from '../../db/messages/emails/call.ts'
 import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
@@ -47,16 +47,16 @@ function fileOf(attached: Attached, uploads: Uploads): ItemFile {
   return { ...own, loaded: null }
 }
 
-/** Refuses a name that the operator blocks. @param at where it stands. @throws Refusal bad_request */
+/** Refuses a name that the operator blocks. @param at where it stands. @throws RequestError bad_request */
 export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename: string, at: string): void {
   const extension = endingsOf(filename).find((ending) => blocked_extensions.has(ending))
   if (extension === undefined) return
-  throw new Refusal('bad_request', `${at} must not end in .${extension}: mail servers refuse such files`)
+  throw new RequestError('bad_request', `${at} must not end in .${extension}: mail servers refuse such files`)
 }
 
 /**
- * The item of a draft, with its files. @throws Refusal bad_request, payload_too_large, then what the draft is refused
- * for
+ * The item of a draft, with its files. @throws RequestError bad_request, payload_too_large, then what the draft is
+ * refused for
  */
 function judged(draft: EmailDraft, uploads: Uploads, limits: AttachmentLimits): EmailItem {
   if (!draft.brought) return withOwnKey(draft)
@@ -72,7 +72,7 @@ function judged(draft: EmailDraft, uploads: Uploads, limits: AttachmentLimits): 
   if (size > limits.message_bytes) {
     const most = limits.message_bytes / 1024 / 1024
     const words = `${path}attachments make a message of ${size} bytes as encoded: at most ${most} MiB are taken`
-    throw new Refusal('payload_too_large', words)
+    throw new RequestError('payload_too_large', words)
   }
   return { ...withOwnKey(draft), attachments: files }
 }
@@ -101,9 +101,9 @@ async function storedKeys({ tx, teamId }: Attaching, items: readonly EmailItem[]
 export async function itemsWithAttachments(
   attaching: Attaching,
   drafts: readonly EmailDraft[],
-): Promise<(EmailItem | Refusal)[]> {
+): Promise<(EmailItem | RequestError)[]> {
   const uploads = await uploadsOf(attaching, drafts)
-  return drafts.map((draft) => orRefusal(() => judged(draft, uploads, attaching.limits)))
+  return drafts.map((draft) => resultOrError(() => judged(draft, uploads, attaching.limits)))
 }
 
 /** Does the work of accepting items while the contents that they bring are stored. */

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { mixed } from 'yup'
+import type { FieldError } from '../../db/errors.ts'
 import { type Described, isObject } from '../../db/validation/fields.ts'
 import {
   base64Bytes,
@@ -39,15 +40,15 @@ const textFaultOf = (value: unknown, fault: (text: string) => string | null): st
   value == null ? null : typeof value === 'string' ? fault(value) : 'must be a string'
 
 /** What is wrong with an attachment: the field, '' for the whole, and what it must be. */
-function faultOf(given: unknown): { field: string; words: string } | null {
-  if (!isObject(given)) return { field: '', words: 'must be an object with filename and content' }
+function faultOf(given: unknown): FieldError | null {
+  if (!isObject(given)) return { field: '', problem: 'must be an object with filename and content' }
   const fetched = NOT_FETCHED.find((name) => given[name] != null)
-  if (fetched) return { field: fetched, words: 'is not supported: give content, files are not fetched' }
+  if (fetched) return { field: fetched, problem: 'is not supported: give content, files are not fetched' }
   const { content = null, attachment_id: id = null, filename, content_type, content_id } = given
   if (content !== null && id !== null)
-    return { field: 'attachment_id', words: 'must not stand beside content' }
-  if (content === null && id === null) return { field: 'content', words: 'or attachment_id is required' }
-  if (content !== null && filename == null) return { field: 'filename', words: 'is required' }
+    return { field: 'attachment_id', problem: 'must not stand beside content' }
+  if (content === null && id === null) return { field: 'content', problem: 'or attachment_id is required' }
+  if (content !== null && filename == null) return { field: 'filename', problem: 'is required' }
   const cid = (text: string) =>
     CONTENT_ID.test(text) ? null : 'must have 1 to 128 characters of A-Z, a-z, 0-9 and ._+@-'
   const uuid = (text: string) => (isUuid(text) ? null : 'must be a UUID')
@@ -58,20 +59,22 @@ function faultOf(given: unknown): { field: string; words: string } | null {
     ['content_type', textFaultOf(content_type, contentTypeFault)],
     ['content_id', textFaultOf(content_id, cid)],
   ] as const
-  for (const [field, words] of found) if (words !== null) return { field, words }
+  for (const [field, problem] of found) if (problem !== null) return { field, problem }
   return null
 }
 
 /** The first fault of a list, with its path; null when there is none. */
-function listFault(value: unknown, path: string): string | null {
-  if (!Array.isArray(value)) return `${path} must be an array of attachments`
-  if (value.length > MAX_ATTACHMENTS) return `${path} must have at most ${MAX_ATTACHMENTS} attachments`
+function listFault(value: unknown, path: string): FieldError | null {
+  if (!Array.isArray(value)) return { field: path, problem: 'must be an array of attachments' }
+  if (value.length > MAX_ATTACHMENTS)
+    return { field: path, problem: `must have at most ${MAX_ATTACHMENTS} attachments` }
   const ids = new Set<unknown>()
   for (const [index, given] of value.entries()) {
     const fault = faultOf(given)
-    if (fault) return `${path}[${index}]${fault.field && `.${fault.field}`} ${fault.words}`
+    if (fault) return { ...fault, field: `${path}[${index}]${fault.field && `.${fault.field}`}` }
     const id = (given as Given).content_id ?? null
-    if (id !== null && ids.has(id)) return `${path}[${index}].content_id must be unique in the email`
+    if (id !== null && ids.has(id))
+      return { field: `${path}[${index}].content_id`, problem: 'must be unique in the email' }
     ids.add(id)
   }
   return null
@@ -114,7 +117,7 @@ export const attachments = () =>
     .meta({ jsonSchema: { type: 'array', maxItems: MAX_ATTACHMENTS, items: ATTACHMENT } } satisfies Described)
     .test('attachments', '', (value, { path, createError }) => {
       const fault = value === undefined ? null : listFault(value, path)
-      return fault === null || createError({ message: () => fault })
+      return fault === null || createError({ path: fault.field, message: () => fault.problem })
     })
 
 /** An attachment as it was given, its content decoded. */

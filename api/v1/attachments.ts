@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { parse as parseDisposition } from 'content-disposition'
 import { object } from 'yup'
 import { upload } from '../../db/content/files/upload.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { text } from '../../db/validation/fields.ts'
 import {
   CHUNK,
@@ -38,17 +38,20 @@ function dispositionName(header: string | undefined): string | undefined {
     // The form that says how it is encoded is decoded already.
     return filename === undefined || /;\s*filename\*\s*=/i.test(header) ? filename : utf8Of(filename)
   } catch {
-    throw new Refusal('bad_request', 'Content-Disposition must be such as attachment; filename="invoice.pdf"')
+    throw new RequestError(
+      'bad_request',
+      'Content-Disposition must be such as attachment; filename="invoice.pdf"',
+    )
   }
 }
 
-/** The name of what is uploaded. @throws Refusal bad_request */
+/** The name of what is uploaded. @throws RequestError bad_request */
 function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): string {
   const name = given ?? dispositionName(headers['content-disposition'])
   if (name === undefined)
-    throw new Refusal('bad_request', 'filename is required, by ?filename= or Content-Disposition')
+    throw new RequestError('bad_request', 'filename is required, by ?filename= or Content-Disposition')
   const fault = textFault(name)?.problem ?? filenameFault(name)
-  if (fault) throw new Refusal('bad_request', `filename ${fault}`)
+  if (fault) throw new RequestError('bad_request', `filename ${fault}`)
   return normalizedName(name)
 }
 
@@ -57,13 +60,16 @@ const CURL_DEFAULT_TYPE = /^application\/x-www-form-urlencoded\b/i
 
 function refuseForms(given: string | undefined): void {
   if (/^multipart\//i.test(given ?? ''))
-    throw new Refusal('bad_request', 'Content-Type must not be multipart: send the bytes of the file alone')
+    throw new RequestError(
+      'bad_request',
+      'Content-Type must not be multipart: send the bytes of the file alone',
+    )
 }
 
 function typeOf(given: string | undefined, filename: string): string {
   if (given === undefined || given === '' || CURL_DEFAULT_TYPE.test(given)) return typeOfName(filename)
   const fault = contentTypeFault(given)
-  if (fault) throw new Refusal('bad_request', `Content-Type ${fault}`)
+  if (fault) throw new RequestError('bad_request', `Content-Type ${fault}`)
   return given
 }
 

@@ -3,27 +3,27 @@
  * Promises: outcomes come in request order. A failing item leaves the others alone. An item that cannot be
  * stored never reaches the database. Must not know what an item is.
  */
-import { Refusal, refusalData } from '../../db/errors.ts'
+import { errorData, RequestError } from '../../db/errors.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import { type Answer, type Trace, tracing } from '../http/errors.ts'
 import { countRefusals } from '../http/refusals.ts'
 
 /** What became of one item: the id it was accepted under, or why it was not. */
-export type BatchItem = string | Refusal
+export type BatchItem = string | RequestError
 
 /** The answer. A per-item rate_limited has no Retry-After: there is no header to put it in. */
 export function batchAnswer(items: readonly BatchItem[], metrics: Metrics): Answer {
   countRefusals(metrics, items)
   const data = items.map((item, index) =>
-    item instanceof Refusal ? { index, error: refusalData(item) } : { index, id: item },
+    item instanceof RequestError ? { index, error: errorData(item) } : { index, id: item },
   )
   return { status: 200, body: { data }, trace: traceOf(items) }
 }
 
 /** What became of how many, and the most common reason. */
 function traceOf(items: readonly BatchItem[]): Trace {
-  const codes = items.flatMap((item) => (item instanceof Refusal ? [item.code] : []))
-  const ids = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
+  const codes = items.flatMap((item) => (item instanceof RequestError ? [item.code] : []))
+  const ids = items.flatMap((item) => (item instanceof RequestError ? [] : [item]))
   const times = (code: string): number => codes.filter((each) => each === code).length
   const [code] = [...new Set(codes)].toSorted((one, other) => times(other) - times(one))
   const counts = { accepted: ids.length, refused: codes.length }
@@ -32,14 +32,14 @@ function traceOf(items: readonly BatchItem[]): Trace {
 
 /** Each item's outcome, in request order. @param accept takes those together that are not refused already. */
 export async function acceptEach<T, O, R>(
-  items: readonly (T | Refusal)[],
+  items: readonly (T | RequestError)[],
   accept: (items: readonly T[]) => Promise<readonly O[]>,
   outcomeOf: (outcome: O) => R,
-): Promise<(R | Refusal)[]> {
-  const valid = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
+): Promise<(R | RequestError)[]> {
+  const valid = items.flatMap((item) => (item instanceof RequestError ? [] : [item]))
   const outcomes = valid.length === 0 ? [] : [...(await accept(valid))]
   return items.map((item) => {
-    if (item instanceof Refusal) return item
+    if (item instanceof RequestError) return item
     const outcome = outcomes.shift()
     if (outcome === undefined) throw new Error('every item must have an outcome')
     return outcomeOf(outcome)

@@ -4,14 +4,14 @@
  */
 import { array, object } from 'yup'
 import type { Caller } from '../../db/accounts/audit/record.ts'
-import { Refusal } from '../../db/errors.ts'
+import { REQUIRED, RequestError } from '../../db/errors.ts'
 import { type BroadcastRow, broadcastsOfTeam } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Acting,
-  broadcastOrRefusal,
   changeBroadcast,
   createBroadcast,
   removeBroadcast,
+  requireBroadcast,
 } from '../../db/messages/broadcasts/draft.ts'
 import {
   changeSchema,
@@ -41,11 +41,11 @@ import { paging, readPage } from './paging.ts'
 const testSchema = object({
   ...noCopies(),
   ...noFiles(),
-  to: array(mailbox().required('${path} must be an email address'))
-    .typeError('${path} must be an array of email addresses, such as ["name@example.com"]')
-    .required('${path} is required')
-    .min(1, '${path} must have at least 1 address')
-    .max(5, '${path} must have at most 5 addresses'),
+  to: array(mailbox().required('must be an email address'))
+    .typeError('must be an array of email addresses, such as ["name@example.com"]')
+    .required(REQUIRED)
+    .min(1, 'must have at least 1 address')
+    .max(5, 'must have at most 5 addresses'),
   contact: address(),
   send_at: unsupported(),
   scheduled_at: unsupported(),
@@ -56,10 +56,10 @@ const sendSchema = object({ ...noCopies(), ...noFiles(), ...ownTime() })
 
 const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
 
-/** @throws Refusal invalid_headers for what the operator reserves. */
+/** @throws RequestError invalid_headers for what the operator reserves. */
 function assertUnreserved({ reservedHeaders }: V1Deps, { headers }: GivenFields): void {
   const fault = headers && reservedFault(headers, reservedHeaders)
-  if (fault) throw new Refusal('invalid_headers', fault)
+  if (fault) throw new RequestError('invalid_headers', fault)
 }
 
 /** A change of state: POST behind the broadcast, answered with it as it is then. */
@@ -114,7 +114,7 @@ const draftRoutes: readonly V1Route[] = [
     about: ABOUT.getBroadcast,
     access: keyOnly('broadcasts:read'),
     async handle({ params, principal }, { database }) {
-      const row = await broadcastOrRefusal(database, principal.team_id, params.id ?? '')
+      const row = await requireBroadcast(database, principal.team_id, params.id ?? '')
       return { status: 200, body: await broadcastView(database, row) }
     },
   }),

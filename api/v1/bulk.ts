@@ -5,7 +5,7 @@
  */
 import { upsertSchema } from '../../db/audience/contacts/upsert.ts'
 import { insertUpsert, type UpsertResult, upsertResult } from '../../db/audience/contacts/upserts.sql.ts'
-import { Refusal, refusalFrom } from '../../db/errors.ts'
+import { errorFrom, RequestError } from '../../db/errors.ts'
 import { idAt } from '../../db/process/ids.ts'
 import { keyOnly } from '../http/auth.ts'
 import { type BodyShape, parseBatch, withoutByteOrderMark } from '../http/input.ts'
@@ -18,7 +18,7 @@ const RETRY_AFTER_S = 5
 
 type Call = { teamId: string; bytes: Buffer; letGo(): void; now: Date }
 
-/** Has a worker carry out the call. @throws Refusal unavailable when none did in time. */
+/** Has a worker carry out the call. @throws RequestError unavailable when none did in time. */
 async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
   const { teamId } = call
   const { database, queue, replies, upsertWait: timeout } = deps
@@ -39,7 +39,7 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
     timeout,
   })
   if (result) return result
-  throw new Refusal(
+  throw new RequestError(
     'unavailable',
     'the upsert is stored and will be carried out, but not in time for an answer; repeating it is harmless',
     RETRY_AFTER_S,
@@ -68,8 +68,8 @@ export const bulkRoutes: readonly V1Route[] = [
       const call = { teamId: principal.team_id, bytes: body.bytes, letGo, now }
       body.bytes = Buffer.alloc(0)
       const result = await carriedOut(deps, call)
-      if ('refusal' in result) throw refusalFrom(result.refusal)
-      const items = result.items.map((item) => (typeof item === 'string' ? item : refusalFrom(item)))
+      if ('refusal' in result) throw errorFrom(result.refusal)
+      const items = result.items.map((item) => (typeof item === 'string' ? item : errorFrom(item)))
       return batchAnswer(items, deps.metrics)
     },
   }),

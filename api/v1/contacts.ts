@@ -2,6 +2,7 @@
  * Contacts: create, read, list, change, delete. Bulk upsert is bulk.ts.
  * Owns the shape of bodies and queries; the rules for changing a contact are in db/audience/contacts/edit.ts.
  */
+
 import { object } from 'yup'
 import {
   CONTACT_STATUSES,
@@ -16,6 +17,7 @@ import {
   removeContact,
 } from '../../db/audience/contacts/edit.ts'
 import { contactProperties, statusClaims } from '../../db/audience/contacts/fields.ts'
+import { REQUIRED } from '../../db/errors.ts'
 import { address, text, unsupported, uuids } from '../../db/validation/fields.ts'
 import { keyOnly } from '../http/auth.ts'
 import { json, queryOf } from '../http/input.ts'
@@ -27,7 +29,7 @@ import { presentContact } from './present.ts'
 /** What PATCH takes, and POST besides the email. */
 const changeSchema = object({ properties: contactProperties(), topic_ids: uuids(), ...statusClaims() })
 
-const createSchema = changeSchema.shape({ email: address().required('${path} is required') })
+const createSchema = changeSchema.shape({ email: address().required(REQUIRED) })
 
 /** How other services page: ignored, it would answer the first page each time. */
 const otherPaging = () =>
@@ -36,7 +38,7 @@ const otherPaging = () =>
 const listSchema = object({
   ...paging(),
   email: text(),
-  status: text().oneOf(CONTACT_STATUSES, '${path} must be one of ${values}'),
+  status: text().oneOf(CONTACT_STATUSES, 'must be one of ${values}'),
   after: otherPaging(),
   page: otherPaging(),
   offset: otherPaging(),

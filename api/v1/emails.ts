@@ -5,7 +5,7 @@
  */
 import { array, type InferType, object } from 'yup'
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
-import { itemOrRefused, orRefusal, Refusal } from '../../db/errors.ts'
+import { itemOrRefused, REQUIRED, RequestError, resultOrError } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
@@ -43,38 +43,38 @@ import { scheduledRoutes } from './scheduled.ts'
 const BATCH_LIMIT = 100
 
 /** Clients of others send objects with a name and a value. */
-const A_TAG = '${path} must be a string, such as "receipt"'
+const A_TAG = 'must be a string, such as "receipt"'
 
 /** How many recipients an email may have, of to, cc and bcc as given. */
 const MAX_RECIPIENTS = 50
 
 const mailboxes = () =>
-  array(mailbox().required('${path} must be an email address'))
-    .typeError('${path} must be an array of email addresses, such as ["name@example.com"]')
-    .max(MAX_RECIPIENTS, `\${path} must have at most ${MAX_RECIPIENTS} recipients`)
+  array(mailbox().required('must be an email address'))
+    .typeError('must be an array of email addresses, such as ["name@example.com"]')
+    .max(MAX_RECIPIENTS, `must have at most ${MAX_RECIPIENTS} recipients`)
 
 /** The body of a send, and each item of a batch. */
 const sendSchema = object({
-  from: text().required('${path} is required'),
-  to: mailboxes().required('${path} is required').min(1, '${path} must have at least 1 recipient'),
+  from: text().required(REQUIRED),
+  to: mailboxes().required(REQUIRED).min(1, 'must have at least 1 recipient'),
   cc: mailboxes(),
   bcc: mailboxes(),
-  subject: subjectLine().required('${path} is required'),
+  subject: subjectLine().required(REQUIRED),
   html: bytes(LARGEST_PART),
   template_id: uuid(),
   variables: stringMap(MAX_VARIABLES),
   text: bytes(LARGEST_PART),
   headers: stringMap(),
-  reply_to: text().typeError('${path} must be a string with one address'),
+  reply_to: text().typeError('must be a string with one address'),
   tags: array(text({ max: 128 }).typeError(A_TAG).defined(A_TAG).nonNullable(A_TAG))
-    .typeError('${path} must be an array of strings')
-    .max(20, '${path} must have at most 20 tags'),
+    .typeError('must be an array of strings')
+    .max(20, 'must have at most 20 tags'),
   idempotency_key: idempotencyKey(),
   attachments: attachments(),
-  ...sendTimes(),
+  ...sendTimes(() => new Date()),
 }).meta({
   eitherOf: ['html', 'template_id'],
-  insufficient: { text: 'text alone is not enough: it is sent beside html' },
+  insufficient: { text: 'alone is not enough: it is sent beside html' },
 } satisfies EitherOf)
 
 type SendBody = InferType<typeof sendSchema>
@@ -85,12 +85,12 @@ const asStored = (recipients: readonly string[] = []): string[] =>
 
 /**
  * An item whose fields are valid by themselves. @param path where it lies in a batch, such as `emails[3].`.
- * @throws Refusal invalid_from, invalid_headers, invalid_reply_to, in this order
+ * @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order
  */
 function itemOf(send: SendBody, path = ''): EmailItem {
   const from = fromOf(send.from, path)
   const fault = send.headers === undefined ? null : headersFault(send.headers)
-  if (fault !== null) throw new Refusal('invalid_headers', `${path}${fault}`)
+  if (fault !== null) throw new RequestError('invalid_headers', { ...fault, field: path + fault.field })
   return {
     path,
     from,
@@ -112,11 +112,11 @@ function itemOf(send: SendBody, path = ''): EmailItem {
   }
 }
 
-/** A send before its attachments are seen to. @throws Refusal bad_request */
+/** A send before its attachments are seen to. @throws RequestError bad_request */
 function emailDraft(send: SendBody, path = ''): EmailDraft {
   if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
-    const words = `${path}to, cc and bcc must have at most ${MAX_RECIPIENTS} recipients in all`
-    throw new Refusal('bad_request', words)
+    const problem = `must have at most ${MAX_RECIPIENTS} recipients in all`
+    throw new RequestError('bad_request', { field: `${path}to, cc and bcc`, problem })
   }
   const draft = { idempotency_key: send.idempotency_key ?? null, ...itemOrRefused(() => itemOf(send, path)) }
   if (!send.attachments?.length) return draft
@@ -124,14 +124,14 @@ function emailDraft(send: SendBody, path = ''): EmailDraft {
   return { ...draft, brought: { path, attached: attachedOf(send.attachments), text_bytes } }
 }
 
-/** An item of a batch. @throws Refusal bad_request */
+/** An item of a batch. @throws RequestError bad_request */
 const toBatchItem = (value: unknown, at: string): EmailDraft =>
   emailDraft(parse(sendSchema, value, at), `${at}.`)
 
 /** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what is always reserved; null for none. */
-function reservedRefusal({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): Refusal | null {
+function reservedRefusal({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): RequestError | null {
   const fault = headers && reservedFault(headers, reservedHeaders)
-  return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null
+  return fault ? new RequestError('invalid_headers', { ...fault, field: path + fault.field }) : null
 }
 
 const senderOf = ({ team_id, domain }: Principal, http_request_id: string): EmailSender => {
@@ -149,11 +149,11 @@ async function draftedItems(
   deps: V1Deps,
   principal: Principal,
   drafts: readonly EmailDraft[],
-): Promise<(EmailItem | Refusal)[]> {
+): Promise<(EmailItem | RequestError)[]> {
   const items = drafts.some(({ brought }) => brought)
     ? await itemsWithAttachments(attaching(deps, principal), drafts)
-    : drafts.map((draft) => orRefusal(() => withOwnKey(draft)))
-  return items.map((item) => (item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item)))
+    : drafts.map((draft) => resultOrError(() => withOwnKey(draft)))
+  return items.map((item) => (item instanceof RequestError ? item : (reservedRefusal(deps, item) ?? item)))
 }
 
 /** Does the work of accepting items while the contents that they bring, if any, are stored. */
@@ -167,8 +167,8 @@ function withFiles<T>(
   return bare ? accept(sends.items) : withContents(attaching(deps, principal), sends, accept)
 }
 
-function orThrow<T>(value: T | Refusal): T {
-  if (value instanceof Refusal) throw value
+function orThrow<T>(value: T | RequestError): T {
+  if (value instanceof RequestError) throw value
   return value
 }
 
@@ -190,7 +190,7 @@ async function storedRow(
   if (outcome.kind === 'stored') return outcome.row
   const row = await emailById(database, principal.team_id, outcome.id)
   // Deleted between the replay and this read: as if the key had never been stored.
-  if (!row) throw new Refusal('unavailable', 'the email is just being deleted; please retry', 1)
+  if (!row) throw new RequestError('unavailable', 'the email is just being deleted; please retry', 1)
   return row
 }
 
@@ -243,7 +243,7 @@ export const emailRoutes: readonly V1Route[] = [
     heavy: true,
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal }, deps) {
-      const drafts = body.flatMap((each) => (each instanceof Refusal ? [] : [each]))
+      const drafts = body.flatMap((each) => (each instanceof RequestError ? [] : [each]))
       const draft = (given: readonly EmailDraft[]) => draftedItems(deps, principal, given)
       const checked = await acceptEach(body, draft, (item) => item)
       let headers = {}

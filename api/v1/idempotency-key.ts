@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { type AnyObject, type ObjectSchema, object } from 'yup'
-import { type ItemOrRefused, itemOf, itemOrRefused, Refusal } from '../../db/errors.ts'
+import { type ItemOrRefused, itemOf, itemOrRefused, RequestError } from '../../db/errors.ts'
 import { idempotencyKey, parse } from '../../db/validation/fields.ts'
 
 const headerSchema = object({ 'Idempotency-Key': idempotencyKey() })
@@ -24,19 +24,21 @@ export const parseSend =
     return { idempotency_key: send.idempotency_key ?? null, ...itemOrRefused(() => make(send)) }
   }
 
-/** The item, under the header's key when its own is absent. @throws Refusal bad_request when they differ; its own */
+/**
+ * The item, under the header's key when its own is absent. @throws RequestError bad_request when they differ; its own
+ */
 export function withIdempotencyKey<T extends { idempotency_key: string | null }>(
   send: ParsedSend<T>,
   headers: IncomingHttpHeaders,
 ): T {
   const { 'Idempotency-Key': key } = parse(headerSchema, { 'Idempotency-Key': headers['idempotency-key'] })
   if (key !== undefined && send.idempotency_key !== null && send.idempotency_key !== key) {
-    throw new Refusal('bad_request', 'idempotency_key and the Idempotency-Key header must be the same')
+    throw new RequestError('bad_request', 'idempotency_key and the Idempotency-Key header must be the same')
   }
   return { ...itemOf(send), idempotency_key: send.idempotency_key ?? key ?? null }
 }
 
-/** The item under its own key. @throws Refusal its own */
+/** The item under its own key. @throws RequestError its own */
 export const withOwnKey = <T extends object>(
   send: ParsedSend<T>,
 ): T & { idempotency_key: string | null } => ({ ...itemOf(send), idempotency_key: send.idempotency_key })

@@ -1,7 +1,7 @@
 /** The parser's thread (http/parser.ts): parses the bodies that it is sent: forms, and the JSON of a route. */
 import { serialize } from 'node:v8'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
-import { Refusal, refusalData } from '../../db/errors.ts'
+import { errorData, RequestError } from '../../db/errors.ts'
 import { readForm } from '../http/forms.ts'
 import { parseBody } from '../http/input.ts'
 import type { Question, Reply } from '../http/parser.ts'
@@ -20,7 +20,7 @@ const packed = (value: unknown): Reply => {
 function batch(body: readonly unknown[]): Reply {
   const parts: Uint8Array[] = []
   const items = body.map((item) => {
-    if (item instanceof Refusal) return { refused: refusalData(item) }
+    if (item instanceof RequestError) return { refused: errorData(item) }
     const part = serialize(item)
     parts.push(part)
     return { bytes: part.length }
@@ -44,7 +44,7 @@ export default async function answer(question: Question): Promise<Reply> {
     const body = parseBody(route.body, bytes)
     return Array.isArray(body) ? batch(body) : packed(body)
   } catch (error) {
-    if (error instanceof Refusal) return { refused: refusalData(error) }
+    if (error instanceof RequestError) return { refused: errorData(error) }
     throw error
   } finally {
     // Not once it is collected: a thread that counts and refuses collects nothing.

@@ -2,17 +2,20 @@
  * What waits for its time, cancelled or moved: POST …/:id/cancel and PATCH …/:id, alike for every channel that sends by
  * the API. Promises: an answer never says how a message stands.
  */
+
 import { object } from 'yup'
 import type { ChannelName } from '../../db/channels/list.ts'
-import { cancelScheduled, moveScheduled } from '../../db/messages/scheduled.ts'
+import { REQUIRED } from '../../db/errors.ts'
+import { cancelScheduled, moveScheduledAtRate } from '../../db/messages/scheduled.ts'
 import { time } from '../../db/validation/fields.ts'
 import type { About } from '../docs/about.ts'
 import type { PrivateAccess } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { json } from '../http/input.ts'
+import { rateHeaders } from '../http/rate.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 
-const moveSchema = object({ scheduled_at: time().required('${path} is required') })
+const moveSchema = object({ scheduled_at: time(() => new Date()).required(REQUIRED) })
 
 type Of = {
   channel: ChannelName
@@ -44,8 +47,10 @@ export const scheduledRoutes = ({ channel, path, access, about }: Of): readonly 
     async handle({ params, principal, now, body: { scheduled_at } }, { database }) {
       const { actor, team_id, domain } = principal
       const named = { channel, team_id, domain, id: params.id ?? '' }
-      const body = await database.transaction((tx) => moveScheduled({ tx, now, actor }, named, scheduled_at))
-      return { status: 200, body, trace: tracing([body.id]) }
+      const { moved, limit_state } = await database.transaction((tx) =>
+        moveScheduledAtRate({ tx, now, actor }, named, scheduled_at),
+      )
+      return { status: 200, body: moved, headers: rateHeaders(limit_state), trace: tracing([moved.id]) }
     },
   }),
 ]

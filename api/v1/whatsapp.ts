@@ -4,7 +4,7 @@
  * alike.
  */
 import { array, type InferType, object } from 'yup'
-import { orRefusal, Refusal } from '../../db/errors.ts'
+import { REQUIRED, RequestError, resultOrError } from '../../db/errors.ts'
 import {
   acceptWhatsapp,
   type WhatsappCall,
@@ -39,29 +39,27 @@ const BATCH_LIMIT = 100
 
 /** The body of a send, and each item of a batch. The 50 are counted as given, before repeats collapse. */
 const sendSchema = object({
-  template_id: uuid().required('${path} is required'),
-  to: array(text().defined('${path} must be a string').nonNullable('${path} must be a string'))
-    .typeError('${path} must be an array of phone numbers')
-    .required('${path} is required')
-    .min(1, '${path} must have at least 1 number')
-    .max(50, '${path} must have at most 50 numbers'),
+  template_id: uuid().required(REQUIRED),
+  to: array(text().defined('must be a string').nonNullable('must be a string'))
+    .typeError('must be an array of phone numbers')
+    .required(REQUIRED)
+    .min(1, 'must have at least 1 number')
+    .max(50, 'must have at most 50 numbers'),
   parameters: stringMap(),
   idempotency_key: idempotencyKey(),
   ...noCopies(),
-  ...sendTimes(),
+  ...sendTimes(() => new Date()),
 })
 
 type SendBody = InferType<typeof sendSchema>
 
-/** The numbers in E.164 form, each once, in order. @throws Refusal invalid_phone naming the first bad one. */
+/** The numbers in E.164 form, each once, in order. @throws RequestError invalid_phone naming the first bad one. */
 function phonesOf(numbers: readonly string[], path: string): Phone[] {
   const phones = numbers.map((number, index) => {
     const phone = normalisePhone(number)
     if (phone) return phone
-    throw new Refusal(
-      'invalid_phone',
-      `${path}to[${index}] must be a number in E.164 form, such as +15551234567`,
-    )
+    const problem = 'must be a number in E.164 form, such as +15551234567'
+    throw new RequestError('invalid_phone', { field: `${path}to[${index}]`, problem })
   })
   return [...new Map(phones.map((phone) => [phone.e164, phone])).values()]
 }
@@ -75,7 +73,7 @@ function enoughOf(parameters: Record<string, string>): Record<string, string> {
   return given.length <= MAX_PARAMETERS ? parameters : Object.fromEntries(given.slice(0, MAX_PARAMETERS + 1))
 }
 
-/** An item whose fields are valid by themselves. @throws Refusal invalid_phone */
+/** An item whose fields are valid by themselves. @throws RequestError invalid_phone */
 function itemOf(send: SendBody, path = ''): WhatsappItem {
   return {
     path,
@@ -87,18 +85,18 @@ function itemOf(send: SendBody, path = ''): WhatsappItem {
   }
 }
 
-/** In a batch, a refusal that is about one recipient has the form that clients parse: `to[<n>]: <code>: <detail>`. */
-function worded(refusal: Refusal, path: string): Refusal {
-  const { code, message } = refusal
-  const [, place, detail] = /^(to\[\d{1,9}\]) (.*)$/s.exec(message.slice(path.length)) ?? []
-  return place === undefined ? refusal : new Refusal(code, `${place}: ${code}: ${detail}`)
+/** In a batch, an error about one recipient has the form that clients parse: `to[<n>]: <code>: <detail>`. */
+function recipientError(error: RequestError, path: string): RequestError {
+  const [{ field, problem } = { field: '', problem: '' }] = error.fields
+  if (!field.startsWith(`${path}to[`)) return error
+  return new RequestError(error.code, `${field.slice(path.length)}: ${error.code}: ${problem}`)
 }
 
-/** An item of a batch. @throws Refusal bad_request, invalid_phone */
+/** An item of a batch. @throws RequestError bad_request, invalid_phone */
 function toBatchItem(value: unknown, at: string): WhatsappItem {
   const path = `${at}.`
-  const item = orRefusal(() => itemOf(parse(sendSchema, value, at), path))
-  if (item instanceof Refusal) throw worded(item, path)
+  const item = resultOrError(() => itemOf(parse(sendSchema, value, at), path))
+  if (item instanceof RequestError) throw recipientError(item, path)
   return item
 }
 

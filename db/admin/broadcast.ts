@@ -1,9 +1,9 @@
 /** Verbs of `broadcast`: one template to all contacts of some topics, as the API's calls do it. */
 import type { By } from '../accounts/audit/record.ts'
-import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { requireTeam } from '../accounts/teams/view.ts'
 import { createVersions } from '../content/templates/versions.ts'
 import { type BroadcastRow, broadcastsOfTeam } from '../messages/broadcasts/broadcasts.sql.ts'
-import { broadcastOrRefusal, changeBroadcast, createBroadcast } from '../messages/broadcasts/draft.ts'
+import { changeBroadcast, createBroadcast, requireBroadcast } from '../messages/broadcasts/draft.ts'
 import { readChange, readNew } from '../messages/broadcasts/fields.ts'
 import { skippedBy } from '../messages/broadcasts/recipients.sql.ts'
 import { sendTest } from '../messages/broadcasts/send-test.ts'
@@ -40,7 +40,7 @@ const steps: Verbs = ({ verb, change, admin }) => {
     .action(
       answer(async (team: string, { file }: { file: string }) => {
         const draft = readNew(await fileJson(file))
-        await teamOrRefusal(await admin.database(), team)
+        await requireTeam(await admin.database(), team)
         return drafted(async (by) => (await createBroadcast(by, acting(team), draft)).row)
       }),
     )
@@ -78,7 +78,7 @@ const looks: Verbs = ({ verb, look, ofTeam, change, admin }) => {
 
   verb('show TEAM ID', 'a broadcast with its figures').action(
     look(async (database, team: string, id: string) =>
-      broadcastView(database, await broadcastOrRefusal(database, team, id)),
+      broadcastView(database, await requireBroadcast(database, team, id)),
     ),
   )
 
@@ -99,7 +99,7 @@ const looks: Verbs = ({ verb, look, ofTeam, change, admin }) => {
 
   verb('skips TEAM ID', 'the contacts that it picked and that get nothing, and why').action(
     look(async (database, team: string, id: string) => {
-      const { id: known } = await broadcastOrRefusal(database, team, id)
+      const { id: known } = await requireBroadcast(database, team, id)
       return skippedBy(database, { team_id: team, broadcast_id: known }, { limit: null })
     }),
   )

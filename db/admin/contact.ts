@@ -1,5 +1,5 @@
 /** Verbs of `contact`: a team's contacts, and what suppresses them. */
-import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { requireTeam } from '../accounts/teams/view.ts'
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../audience/contacts/contacts.sql.ts'
 import { type ByHand, SUPPRESSIONS, suppressByHand } from '../audience/suppressions/by-hand.ts'
 import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
@@ -41,7 +41,7 @@ const personVerbs: Verbs = ({ verb, admin }) => {
   ).action(
     answer(async (team: string, identity: string) => {
       const secrets = await admin.secrets()
-      await teamOrRefusal(await admin.database(), team)
+      await requireTeam(await admin.database(), team)
       return admin.runBackgroundJob<Erasure>(erasureOf(secrets, team, identity), secrets)
     }),
   )
@@ -89,7 +89,7 @@ export const verbs: Verbs = (noun) => {
     .requiredOption('--reason <text>', 'why, for the audit trail')
     .action(
       change(async (by, team: string, email: string, how: Suppression) => {
-        await teamOrRefusal(by.tx, team)
+        await requireTeam(by.tx, team)
         return suppressByHand(by, team, { email, ...how })
       }, 'secrets'),
     )

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Actor, By } from '../accounts/audit/record.ts'
 import { keptPort, wasUsed } from '../dev/used.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import type { Wanted } from '../maintenance/background-jobs/background-jobs.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { commaList, readToolSettings, spfIncludes, type ToolSettings } from '../process/config.ts'
@@ -33,7 +33,10 @@ async function embeddedUrl(): Promise<string> {
     (error: NodeJS.ErrnoException) => (error.code === 'ERR_MODULE_NOT_FOUND' ? null : Promise.reject(error)),
   )
   if (url !== null) return url
-  throw new Refusal('unavailable', 'no database: DATABASE_URL is not set, and `npm start` is not running')
+  throw new RequestError(
+    'unavailable',
+    'no database: DATABASE_URL is not set, and `npm start` is not running',
+  )
 }
 
 /**
@@ -43,11 +46,11 @@ async function embeddedUrl(): Promise<string> {
 function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   if (SECRET_KEY !== undefined) return SECRET_KEY
   const missing = 'SECRET_KEY is missing: set the same one as the processes have'
-  if (!wasUsed(DATA, DATABASE_URL)) throw new Refusal('bad_request', missing)
+  if (!wasUsed(DATA, DATABASE_URL)) throw new RequestError('bad_request', missing)
   try {
     return readFileSync(join(DATA, 'secret-key'), 'utf8').trim()
   } catch {
-    throw new Refusal('bad_request', `${missing}, or run \`npm start\` once`)
+    throw new RequestError('bad_request', `${missing}, or run \`npm start\` once`)
   }
 }
 
@@ -66,15 +69,17 @@ function once<T>(make: () => Promise<T>) {
   return { get, made: () => made }
 }
 
-/** Opens a database whose schema this version can use. @throws Refusal unavailable */
+/** Opens a database whose schema this version can use. @throws RequestError unavailable */
 async function openUsable(url: string): Promise<Database> {
   const { openDatabase } = await import('../postgres/pool.ts')
+  const { nameConnections } = await import('../postgres/connect.ts')
+  nameConnections('admin')
   const opened = await openDatabase(url, { size: 2 })
   try {
     const { schemaFault } = await import('../schema.sql.ts')
     const fault = await schemaFault(opened)
     if (fault === null) return opened
-    throw new Refusal('unavailable', fault)
+    throw new RequestError('unavailable', fault)
   } catch (error) {
     await opened.end()
     throw error

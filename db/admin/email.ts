@@ -5,7 +5,7 @@ import { EMAIL } from '../channels/email.sql.ts'
 import { EMAIL_LADDER } from '../channels/email.ts'
 import { piecesOf } from '../content/files/read.ts'
 import { createVersions } from '../content/templates/versions.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { emailsToRequeue, requeueToStore } from '../messages/emails/bulk.ts'
 import { removeEmail } from '../messages/emails/remove.ts'
 import type { EmailFilter } from '../messages/emails/search.ts'
@@ -74,8 +74,8 @@ const depsOf = async (admin: Admin) => ({
   publicUrl: admin.publicUrl,
 })
 
-const unwritable = (file: string, { message }: Error): Refusal =>
-  new Refusal('bad_request', `cannot write ${file}: ${message}`)
+const unwritable = (file: string, { message }: Error): RequestError =>
+  new RequestError('bad_request', `cannot write ${file}: ${message}`)
 
 async function writeAttachment(
   admin: Admin,
@@ -83,7 +83,7 @@ async function writeAttachment(
 ) {
   const { attachments = [] } = await showEmail(await depsOf(admin), team, id)
   const file = attachments[n]
-  if (!file) throw new Refusal('not_found', `the email has no attachment ${n}`)
+  if (!file) throw new RequestError('not_found', `the email has no attachment ${n}`)
   const { filename, content_type, size, sha256 } = file
   const pieces = piecesOf(await admin.database(), { team_id: team, sha256 })
   // Before the file is made: it may be gone.

@@ -3,7 +3,7 @@
  * Promises: no stack trace, no line break, no password, nothing that a terminal obeys.
  */
 import { CommanderError } from 'commander'
-import { causes, Refusal } from '../errors.ts'
+import { causes, RequestError } from '../errors.ts'
 import { type DatabaseAddress, readDatabaseUrl } from '../postgres/address.ts'
 import { SettingsFault } from '../process/config.ts'
 import { escapeControls } from '../validation/strings.ts'
@@ -64,6 +64,6 @@ export async function faultLine(error: unknown, url: string | undefined): Promis
   if (error instanceof CommanderError) {
     return oneLine(error.code === 'commander.help' ? NO_VERB : error.message.replace(/^error: /, ''))
   }
-  if (error instanceof Refusal || error instanceof SettingsFault) return oneLine(error.message)
+  if (error instanceof RequestError || error instanceof SettingsFault) return oneLine(error.message)
   return oneLine((await databaseFault(error, url)) ?? `unexpected failure: ${reasonOf(error, url)}`)
 }

@@ -6,9 +6,9 @@ import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { LARGEST_FIGURE } from '../accounts/plans/limits.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { parseAddress, parseMailbox } from '../validation/address.ts'
-import { isMoment } from '../validation/moments.ts'
+import { exampleMoment, isMoment } from '../validation/moments.ts'
 import { isUuid, utf8Text } from '../validation/strings.ts'
 
 export function uuidArgument(text: string): string {
@@ -75,13 +75,13 @@ export const rate = numberReader(
 export function instant(text: string): Date {
   const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text
   if (isMoment(time)) return new Date(time)
-  throw new InvalidArgumentError('It must be a time such as 2026-01-31T00:00:00Z.')
+  throw new InvalidArgumentError(`It must be a time such as ${exampleMoment(new Date())}.`)
 }
 
 /** An RFC 3339 time with its zone. */
 export function moment(text: string): Date {
   if (isMoment(text)) return new Date(text)
-  throw new InvalidArgumentError('It must be a time with its zone, such as 2026-01-31T09:00:00Z.')
+  throw new InvalidArgumentError(`It must be a time with its zone, such as ${exampleMoment(new Date())}.`)
 }
 
 /** One of some words. */
@@ -108,26 +108,26 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const shownAs = (file: string): string => (file === '-' ? 'standard input' : file)
 
-/** A file's text; `-` reads standard input. @throws Refusal bad_request when it cannot be read or is no UTF-8. */
+/** A file's text; `-` reads standard input. @throws RequestError bad_request when it cannot be read or is no UTF-8. */
 export async function fileText(name: string): Promise<string> {
   const shown = shownAs(name)
   const bytes = await (name === '-' ? buffer(process.stdin) : readFile(name)).catch(
     (error: NodeJS.ErrnoException) => {
       const reason = REASONS[error.code ?? ''] ?? error.message
-      throw new Refusal('bad_request', `cannot read ${shown}: ${reason}`)
+      throw new RequestError('bad_request', `cannot read ${shown}: ${reason}`)
     },
   )
   const text = utf8Text(bytes)
-  if (text === null) throw new Refusal('bad_request', `${shown} is not text in UTF-8`)
+  if (text === null) throw new RequestError('bad_request', `${shown} is not text in UTF-8`)
   return text
 }
 
-/** A file's JSON value. @throws Refusal bad_request. */
+/** A file's JSON value. @throws RequestError bad_request. */
 export async function fileJson(name: string): Promise<unknown> {
   const text = await fileText(name)
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Refusal('bad_request', `${shownAs(name)} is not JSON: ${(error as SyntaxError).message}`)
+    throw new RequestError('bad_request', `${shownAs(name)} is not JSON: ${(error as SyntaxError).message}`)
   }
 }

@@ -1,5 +1,5 @@
 /** Verbs of `job`: how far background jobs have come. */
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import {
   backgroundJobById,
   latestBackgroundJobs,
@@ -21,7 +21,7 @@ export const verbs: Verbs = ({ verb, look }) => {
     look(async (database, id: string) => {
       const shown = await backgroundJobById(database, null, id)
       if (shown) return shown
-      throw new Refusal(
+      throw new RequestError(
         'not_found',
         'there is no such background job; finished ones are forgotten after a month',
       )

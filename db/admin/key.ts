@@ -3,6 +3,7 @@ import { keysOfTeam, SCOPES } from '../accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../accounts/credentials/issue.ts'
 import { endKey } from '../accounts/credentials/revoke.ts'
 import { commaList } from '../process/config.ts'
+import { exampleMoment } from '../validation/moments.ts'
 import { instant } from './input.ts'
 import type { Verbs } from './noun.ts'
 
@@ -13,7 +14,7 @@ export const verbs: Verbs = ({ verb, list, change }) => {
     .requiredOption('--name <name>', 'a name to recognise the key by')
     .requiredOption('--scopes <list>', `comma-separated: ${SCOPES.join(', ')}`, commaList)
     .option('--domain <name>', 'the only domain it may send from')
-    .option('--expires <time>', 'when it ends, such as 2027-01-31T00:00:00Z', instant)
+    .option('--expires <time>', `when it ends, such as ${exampleMoment(new Date())}`, instant)
     .action(
       change((by, team: string, { name, scopes, domain, expires }: KeyOptions) =>
         issueKey(by, team, { name, scopes, domain: domain ?? null, expires_at: expires ?? null }),

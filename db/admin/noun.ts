@@ -87,8 +87,8 @@ export function nounOf(noun: Command, admin: Admin) {
     read: (database: Database, team: string, ...args: A) => Promise<T>,
   ) =>
     look(async (database, team: string, ...args: A) => {
-      const { teamOrRefusal } = await import('../accounts/teams/view.ts')
-      await teamOrRefusal(database, team)
+      const { requireTeam } = await import('../accounts/teams/view.ts')
+      await requireTeam(database, team)
       return read(database, team, ...args)
     })
 

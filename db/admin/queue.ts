@@ -1,6 +1,6 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
 import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { resumeRestored } from '../maintenance/restore-guard/restored.ts'
 import { seenNow } from '../postgres/snapshot.sql.ts'
 import { deadReasons } from '../queue/dead-letters.sql.ts'
@@ -16,7 +16,7 @@ const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 /** Resumes one queue, or all that stands since the database was restored. */
 async function resume(admin: Admin, job: JobName | undefined, { restored }: { restored?: true }) {
   if ((job === undefined) !== (restored === true))
-    throw new Refusal('bad_request', 'name a queue, or give --restored')
+    throw new RequestError('bad_request', 'name a queue, or give --restored')
   if (job === undefined) {
     const queue = await admin.queue()
     return admin.transaction((by) => resumeRestored({ ...by, queue }))

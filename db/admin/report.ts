@@ -9,18 +9,18 @@ import {
   type ReportState,
   reportsByState,
 } from '../delivery/reports/reports.sql.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { atMost, instant, oneOf, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 
-/** The state that both flags ask for, if any. @throws Refusal bad_request when they contradict each other. */
+/** The state that both flags ask for, if any. @throws RequestError bad_request when they contradict each other. */
 function stateOf({ parked = false, state }: ListOptions): ReportState | undefined {
   if (!parked) return state
   if (state === undefined || state === 'parked') return 'parked'
-  throw new Refusal('bad_request', `--parked and --state ${state} contradict each other: leave one out`)
+  throw new RequestError('bad_request', `--parked and --state ${state} contradict each other: leave one out`)
 }
 
 type ManyOptions = Pick<ParkedFilter, 'provider' | 'reason' | 'before'> & { parked?: boolean }
@@ -38,15 +38,17 @@ const forMany = (verb: Command): Command =>
     .option('--reason <words>', 'only those parked for a reason with these words', words)
     .option('--before <time>', 'only those received before this time', instant)
 
-/** One report by its id, or the filter of those that are meant. @throws Refusal bad_request when nothing is named. */
+/**
+ * One report by its id, or the filter of those that are meant. @throws RequestError bad_request when nothing is named.
+ */
 function whichOf(
   ids: readonly string[] = [],
   { parked = false, ...filter }: ManyOptions,
 ): string | ParkedFilter {
   if (parked === ids.length > 0)
-    throw new Refusal('bad_request', 'name reports by their ids, or use --parked')
+    throw new RequestError('bad_request', 'name reports by their ids, or use --parked')
   if (!parked && Object.keys(filter).length > 0) {
-    throw new Refusal('bad_request', '--provider, --reason and --before go with --parked')
+    throw new RequestError('bad_request', '--provider, --reason and --before go with --parked')
   }
   const [only = '', ...others] = ids
   if (parked) return filter

@@ -4,11 +4,11 @@
  * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (DECISIONS: Requeue).
  */
 import type { Command } from 'commander'
-import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { requireTeam } from '../accounts/teams/view.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
-import { type PickedByPerson, pausesOf, requeueOne, requeueRefusal } from '../delivery/requeue.ts'
-import { Refusal } from '../errors.ts'
+import { type PickedByPerson, pausesOf, requeueError, requeueOne } from '../delivery/requeue.ts'
+import { RequestError } from '../errors.ts'
 import type { MatchingRequeue } from '../messages/emails/bulk.ts'
 import type { WebhookPick } from '../messages/webhooks/listing.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -40,7 +40,7 @@ export type RequeueFilter = {
   ids(tx: Tx, team: string, options: object): Promise<readonly string[]>
   /** The background job that requeues what was found: it stores the filter, not the ids. */
   job(options: object, found: Found): RequeueJob
-  /** @throws Refusal for one that would come to nothing. */
+  /** @throws RequestError for one that would come to nothing. */
   check?(tx: Tx, ref: DeliveryRef): Promise<void>
 }
 
@@ -67,7 +67,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
           const filters = command.options
             .map(({ long }) => long)
             .filter((long) => !NOT_FILTERS.includes(long ?? ''))
-          throw new Refusal('bad_request', `name one message, or a filter: ${filters.join(', ')}`)
+          throw new RequestError('bad_request', `name one message, or a filter: ${filters.join(', ')}`)
         }
         return id === undefined
           ? requeueAll(admin, { channel, filter }, { team, options })
@@ -91,8 +91,8 @@ const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): strin
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
 
-const inCli = ({ code, message }: Refusal): Refusal =>
-  new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
+const inCli = ({ code, message }: RequestError): RequestError =>
+  new RequestError(code, code === 'bad_request' ? `${message} (with --force)` : message)
 
 async function requeueById(
   admin: Admin,
@@ -104,14 +104,14 @@ async function requeueById(
   const ref = { team_id: team, id }
   const { now, paused } = await admin.transaction(async (by) => {
     const { tx, now } = by
-    await teamOrRefusal(tx, team)
+    await requireTeam(tx, team)
     await filter?.check?.(tx, ref)
     const found = await requeueableMessages(tx, channel, team, {
       ...chosenBy(options),
       ids: [id],
       named: true,
     })
-    if (found.length === 0) throw inCli(await requeueRefusal(tx, channel, ref))
+    if (found.length === 0) throw inCli(await requeueError(tx, channel, ref))
     const how = { force, words: wordsOf({ ...options, force: false }) }
     if (!dryRun) await requeueOne({ ...by, queue }, channel, ref, how)
     return { now, paused: await pausesOf(tx, channel, { team_id: team }) }
@@ -140,7 +140,7 @@ async function readByIds<T>(
 async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options }: Requeueing) {
   const { force = false, dryRun = false, status, since, ...others } = options
   const database = await admin.database()
-  await teamOrRefusal(database, team)
+  await requireTeam(database, team)
   const [now, seen] = [await admin.now(), await seenNow(database)]
   const ids = await filter?.ids(database, team, options)
   const chosen = chosenBy(options)

@@ -1,7 +1,8 @@
 /** The verbs `cancel` and `reschedule` of the channels whose messages may wait for their time. */
-import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { requireTeam } from '../accounts/teams/view.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { cancelScheduled, moveScheduled } from '../messages/scheduled.ts'
+import { exampleMoment } from '../validation/moments.ts'
 import { moment } from './input.ts'
 import type { Noun } from './noun.ts'
 
@@ -15,15 +16,15 @@ export function scheduledVerbs(
     `withdraw ${noun} that waits for its time; its place in the quota is free again`,
   ).action(
     change(async (by, team_id: string, id: string) => {
-      await teamOrRefusal(by.tx, team_id)
+      await requireTeam(by.tx, team_id)
       return { ...(await cancelScheduled(by, { channel, team_id, id })), cancelled: true }
     }),
   )
   verb('reschedule TEAM ID', `move ${noun} that waits for its time`)
-    .requiredOption('--at <time>', 'when it goes, such as 2026-01-31T09:00:00Z', moment)
+    .requiredOption('--at <time>', `when it goes, such as ${exampleMoment(new Date())}`, moment)
     .action(
       change(async (by, team_id: string, id: string, { at }: { at: Date }) => {
-        await teamOrRefusal(by.tx, team_id)
+        await requireTeam(by.tx, team_id)
         return moveScheduled(by, { channel, team_id, id }, at.toISOString())
       }),
     )

@@ -23,13 +23,18 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
   verb(
     'check',
     'whether email’s provider can be reached and lets us in, now; a worker asks it and sends nothing',
-  ).action(
-    answer(async () => {
-      const queue = await admin.queue()
-      const id = await admin.transaction((by) => requestCheck({ ...by, queue }))
-      return awaitCheck(await admin.database(), id)
-    }),
   )
+    .addHelpText('after', '\nExit code 1 if the provider can’t be reached or doesn’t let us in.')
+    .action(
+      answer(
+        async () => {
+          const queue = await admin.queue()
+          const id = await admin.transaction((by) => requestCheck({ ...by, queue }))
+          return awaitCheck(await admin.database(), id)
+        },
+        ({ fault }) => fault === null,
+      ),
+    )
 
   verb('resume KEY', 'end the pause of a sender now, whatever its provider said', {
     KEY: ['its key, as `sender list` shows it'],

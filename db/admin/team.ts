@@ -6,7 +6,7 @@ import { subscribeTeam } from '../accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../accounts/teams/suspend.ts'
 import { allTeams } from '../accounts/teams/teams.sql.ts'
 import { asTest, showTeam } from '../accounts/teams/view.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { amount, instant, limit, rate } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -29,13 +29,13 @@ const own = (figure: number | 'plan'): number | null => (figure === 'plan' ? nul
 function periodOf({ periodStart: start, periodEnd: end }: PlanOptions) {
   if (start && end) return { start, end }
   if (!start && !end) return undefined
-  throw new Refusal('bad_request', '--period-start and --period-end must be given together')
+  throw new RequestError('bad_request', '--period-start and --period-end must be given together')
 }
 
-/** The figures that were given: what is absent stays as it is. @throws Refusal bad_request when none was. */
+/** The figures that were given: what is absent stays as it is. @throws RequestError bad_request when none was. */
 function changeOf(options: PlanOptions) {
   if (Object.keys(options).length === 0) {
-    throw new Refusal('bad_request', 'say what to change: --plan, or a figure of the team’s own')
+    throw new RequestError('bad_request', 'say what to change: --plan, or a figure of the team’s own')
   }
   const { plan, rate: sends, storage } = options
   const period = periodOf(options)

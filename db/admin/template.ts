@@ -2,7 +2,7 @@
 import { removeTemplate, showTemplate } from '../content/templates/remove.ts'
 import { saveTemplate, updateTemplate } from '../content/templates/save.ts'
 import { templatesOfTeam } from '../content/templates/templates.sql.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { fileText } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -15,7 +15,7 @@ const LIST_UNSUBSCRIBE = 'its emails carry List-Unsubscribe headers, with the li
 
 async function readParts(options: PartOptions) {
   if (options.html === '-' && options.text === '-') {
-    throw new Refusal('bad_request', 'only one of --html and --text can read standard input')
+    throw new RequestError('bad_request', 'only one of --html and --text can read standard input')
   }
   const html = await fileText(options.html)
   return {

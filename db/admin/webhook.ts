@@ -11,9 +11,9 @@ import {
   checkEnabled,
   disableEndpoint,
   enableEndpoint,
-  endpointOrRefusal,
   listEndpoints,
   removeEndpoint,
+  requireEndpoint,
   rotateSecret,
   showEndpoint,
   testEndpoint,
@@ -102,7 +102,7 @@ export const verbs: Verbs = (noun) => {
 
 type Listed = { status?: WebhookStatus; type?: string; limit: number }
 
-/** What is sent again to an endpoint that is disabled would fail at once. @throws Refusal bad_request. */
+/** What is sent again to an endpoint that is disabled would fail at once. @throws RequestError bad_request. */
 async function refuseDisabled(tx: Tx, team: string, id: string | null | undefined): Promise<void> {
   const endpoint = id ? await endpointById(tx, team, id) : null
   if (endpoint) checkEnabled(endpoint)
@@ -117,7 +117,7 @@ const messageVerbs: Verbs = (noun) => {
     .option('--limit <n>', ...atMost(100))
     .action(
       look(async (database, team_id: string, id: string, { limit, ...filter }: Listed) => {
-        await endpointOrRefusal(database, team_id, id)
+        await requireEndpoint(database, team_id, id)
         return webhooksOf(database, { team_id, id }, filter, { limit })
       }),
     )

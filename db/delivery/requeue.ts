@@ -13,8 +13,8 @@ import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.
 import { deliveryFrom, sendsFor, servedBy } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/events/store-events.ts'
-import { goneOfEmails, goneRefusal } from '../content/files/reuse.ts'
-import { Refusal } from '../errors.ts'
+import { deletedFilesError, goneOfEmails } from '../content/files/reuse.ts'
+import { RequestError } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
@@ -144,7 +144,8 @@ export async function requeuePicked(
 /**
  * Requeues one message, with its line in the audit trail. @param words what that says of it besides. @param seen the
  * way that a page showed, where it showed one: what waits for its time goes without a question, what was refused does
- * not. @throws Refusal not_found; bad_request when it was handed over; invalid_state when it is another way by now.
+ * not. @throws RequestError not_found; bad_request when it was handed over; invalid_state when it is another way by
+ * now.
  */
 export async function requeueOne(
   { queue, ...by }: By & Requeueing,
@@ -157,7 +158,7 @@ export async function requeueOne(
   if (way !== null && way !== 'plain') assertSeen(seen, way, `the ${channel.noun} has changed meanwhile`)
   const how: How = { by: 'person', force, named: true }
   const requeued = await requeueMessages({ ...by, queue }, channel, [ref], how)
-  if (requeued.length === 0) throw await requeueRefusal(by.tx, channel, ref)
+  if (requeued.length === 0) throw await requeueError(by.tx, channel, ref)
   const { team_id, id: subject } = ref
   const detail = [words, was].filter((each) => each !== '').join(', ')
   await record(by, { team_id, action: `${channel.name}.requeue`, subject, detail })
@@ -211,29 +212,30 @@ export async function pausesOf(
   ]
 }
 
-export const emptiedRefusal = ({ noun }: Pick<Deliverable, 'noun'>): Refusal =>
-  new Refusal(
+export const purgedError = ({ noun }: Pick<Deliverable, 'noun'>): RequestError =>
+  new RequestError(
     'bad_request',
     `what the ${noun} said is gone: it was emptied for its age, or its person was erased`,
   )
 
-export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<Refusal> {
+export async function requeueError(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<RequestError> {
   const state = await deliveryState(tx, channel, ref)
-  if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
+  if (state === null)
+    return new RequestError('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
   if (state.newer)
-    return new Refusal('bad_request', `a newer version delivers the ${channel.noun}: requeue it there`)
+    return new RequestError('bad_request', `a newer version delivers the ${channel.noun}: requeue it there`)
   if (state.due_at !== null)
-    return new Refusal(
+    return new RequestError(
       'invalid_state',
       `the ${channel.noun} waits for its time, ${state.due_at}: move that with reschedule, or send it now with --force`,
     )
-  if (state.emptied && (state.refused || state.expired)) return emptiedRefusal(channel)
+  if (state.emptied && (state.refused || state.expired)) return purgedError(channel)
   if (state.expired)
-    return new Refusal('invalid_state', `the ${channel.noun} has expired; --force sends it all the same`)
+    return new RequestError('invalid_state', `the ${channel.noun} has expired; --force sends it all the same`)
   const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
-  if (gone.length > 0) return goneRefusal(gone)
+  if (gone.length > 0) return deletedFilesError(gone)
   const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`
-  return new Refusal(
+  return new RequestError(
     'bad_request',
     `the ${channel.noun} is ${reason}; only what was never handed over can be sent again: what waits, or was refused`,
   )

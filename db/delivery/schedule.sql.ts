@@ -61,12 +61,12 @@ export const releaseDue = (tx: Tx, { rows, job_of }: Channel, most: number) =>
     from picked where m.team_id = of_team and m.id = of_id
     returning m.team_id, m.id, ${job_of} as job`)
 
-const dueRow = row({ due_at: string().nullable() })
+const dueRow = row({ due_at: string().nullable(), scheduled_at: string().nullable() })
 
-/** Until when a message waits for its time, locked until the transaction ends; null without one of this id. */
+/** Reads a message's times, locked until the transaction ends; null without one of this id. `due_at`: it waits. */
 export const lockDue = (tx: Tx, { rows }: Channel, { team_id, id }: DeliveryRef) =>
   tx.maybeOne(sql.type(dueRow)`
-    select due_at from ${rows} where team_id = ${team_id} and id = ${id} for update`)
+    select due_at, scheduled_at from ${rows} where team_id = ${team_id} and id = ${id} for update`)
 
 /** Moves a locked message to another time; one that has passed means now. Its end moves along. */
 export async function moveDue(

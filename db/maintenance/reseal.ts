@@ -7,7 +7,7 @@ import { resealAll } from '../accounts/domains/rekey.ts'
 import { resealSecrets } from '../messages/webhooks/reseal.ts'
 import type { Secrets } from '../process/secrets.ts'
 
-/** @returns how many domains and webhooks there were. @throws Refusal bad_request naming what cannot be opened. */
+/** @returns how many domains and webhooks there were. @throws RequestError bad_request naming what cannot be opened. */
 export async function reseal({ secrets, ...by }: By & { secrets: Secrets }) {
   const { tx } = by
   const webhooks = await resealSecrets({ tx, secrets })

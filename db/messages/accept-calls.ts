@@ -6,7 +6,7 @@
 import { type Account, chargesOf } from '../accounts/teams/limits.ts'
 import { deliveryFrom } from '../channels/channels.sql.ts'
 import { queueOf } from '../channels/queues.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { placesAfter } from '../queue/fair-queue.ts'
 import type { SharedJob } from '../queue/jobs.ts'
@@ -20,7 +20,7 @@ type Made<M> = { team_id: string; line: keyof Account['places']; messages: reado
 type Message = { team_id: string; id: string; due_at: string | null }
 
 /** What came of a call: its items' outcomes in order; a refusal when it was not taken; null when it was passed over. */
-export type CallEnd<O> = O[] | Refusal | null
+export type CallEnd<O> = O[] | RequestError | null
 
 /** Takes calls, and stores what they have made, if anything. @param take the refusal is of the whole call. */
 export async function acceptCalls<C extends { team_id: string }, B extends { account: Account }, M, O>(
@@ -30,7 +30,7 @@ export async function acceptCalls<C extends { team_id: string }, B extends { acc
     take,
     commit,
   }: {
-    take: (call: C, batch: B) => { made: M[]; outcomes: O[] } | Refusal
+    take: (call: C, batch: B) => { made: M[]; outcomes: O[] } | RequestError
     commit: (made: readonly M[]) => Promise<void>
   },
 ): Promise<CallEnd<O>[]> {
@@ -38,15 +38,15 @@ export async function acceptCalls<C extends { team_id: string }, B extends { acc
     const batch = batches.get(call.team_id)
     return batch ? take(call, batch) : null
   })
-  const made = ends.flatMap((end) => (end === null || end instanceof Refusal ? [] : end.made))
+  const made = ends.flatMap((end) => (end === null || end instanceof RequestError ? [] : end.made))
   if (made.length > 0) await commit(made)
-  return ends.map((end) => (end === null || end instanceof Refusal ? end : end.outcomes))
+  return ends.map((end) => (end === null || end instanceof RequestError ? end : end.outcomes))
 }
 
-/** What came of the one call that waited for its account. @throws Refusal when it was not taken. */
+/** What came of the one call that waited for its account. @throws RequestError when it was not taken. */
 export function onlyEnd<O>([end]: readonly CallEnd<O>[]): O[] {
   if (!end) throw new Error('a call that waits is not passed over')
-  if (end instanceof Refusal) throw end
+  if (end instanceof RequestError) throw end
   return end
 }
 

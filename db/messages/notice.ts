@@ -8,7 +8,7 @@
 import { dkimRecord } from '../accounts/domains/dkim.ts'
 import { domainById, teamOfDomain } from '../accounts/domains/domains.sql.ts'
 import { membersOfTeam } from '../accounts/members/people.sql.ts'
-import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { requireTeam } from '../accounts/teams/view.ts'
 import { KEPT_DAYS } from '../channels/events/webhooks.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Payload } from '../queue/jobs.ts'
@@ -90,7 +90,7 @@ function noticeEmail(
 
 /**
  * Writes to the owners of a team that something of theirs has stopped, or fails.
- * @returns how many it wrote to, or why it could not. @throws Refusal
+ * @returns how many it wrote to, or why it could not. @throws RequestError
  */
 export async function mailOwnersOf(
   deps: AcceptDeps,
@@ -102,7 +102,7 @@ export async function mailOwnersOf(
   if (!from) return 'no address'
   const owner = await teamOfDomain(tx, from.domain)
   if (owner === null) return 'no domain'
-  const { name: team } = await teamOrRefusal(tx, team_id)
+  const { name: team } = await requireTeam(tx, team_id)
   const stopped = endpoint_id
     ? await disabledWebhook(tx, team_id, endpoint_id, team)
     : domain_id

@@ -4,13 +4,14 @@
  * never sent. Who did it is in the audit trail. The account is locked before the message. DECISIONS: When.
  */
 import { type Caller, record } from '../accounts/audit/record.ts'
-import { freePlaces, lockAccount } from '../accounts/teams/limits.ts'
+import { type Account, freePlaces, lockAccount, saveAccount } from '../accounts/teams/limits.ts'
+import { limitStateOf, rateReached } from '../accounts/teams/rate-limit.ts'
 import type { Channel, DeliveryRef } from '../channels/channel.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { lockDue, moveDue } from '../delivery/schedule.sql.ts'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { serviceTime } from '../postgres/time.sql.ts'
 import { parseMailbox } from '../validation/address.ts'
@@ -40,10 +41,10 @@ const MESSAGES: Readonly<Record<ChannelName, Messages>> = {
 }
 
 /** What is no id is not repeated: refusals are kept, and a client may have put an address there. */
-const noMessage = ({ channel: { noun } }: Messages, id = 'with such an id'): Refusal =>
-  new Refusal('not_found', `there is no ${noun} ${id}`)
+const noMessage = ({ channel: { noun } }: Messages, id = 'with such an id'): RequestError =>
+  new RequestError('not_found', `there is no ${noun} ${id}`)
 
-/** The message as it is stored, if it is there. @throws Refusal not_found, domain_not_allowed */
+/** The message as it is stored, if it is there. @throws RequestError not_found, domain_not_allowed */
 async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = null }: Named) {
   const id = given.toLowerCase()
   if (!isUuid(id)) throw noMessage(messages)
@@ -51,18 +52,19 @@ async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = 
   const sender = await messages.senderOf(tx, team_id, id)
   if (!sender) throw noMessage(messages, given)
   if (parseMailbox(sender.from_address)?.domain !== domain)
-    throw new Refusal('domain_not_allowed', `this key may send from ${domain} only`)
+    throw new RequestError('domain_not_allowed', `this key may send from ${domain} only`)
   return { team_id, id }
 }
 
-/** Locks a message that waits for its time. @throws Refusal not_found, invalid_state, which says no status. */
-async function lockWaiting(tx: Tx, messages: Messages, ref: DeliveryRef): Promise<void> {
+/** Locks a message that waits for its time. @throws RequestError not_found, invalid_state, which says no status. */
+async function lockWaiting(tx: Tx, messages: Messages, ref: DeliveryRef) {
   const found = await lockDue(tx, messages.channel, ref)
   if (!found) throw noMessage(messages, ref.id)
-  if (found.due_at === null) throw new Refusal('invalid_state', 'it does not wait for its time any more')
+  if (found.due_at === null) throw new RequestError('invalid_state', 'it does not wait for its time any more')
+  return found
 }
 
-/** Cancels a message. @throws Refusal not_found, domain_not_allowed, invalid_state */
+/** Cancels a message. @throws RequestError not_found, domain_not_allowed, invalid_state */
 export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: string }> {
   const { tx } = by
   const messages = MESSAGES[named.channel]
@@ -76,22 +78,49 @@ export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: s
   return { id }
 }
 
-/**
- * Moves a message to another time, and its end with it. @throws Refusal bad_request for a time that is too far ahead or
- * past, not_found, domain_not_allowed, invalid_state
- */
-export async function moveScheduled(by: Caller, named: Named, scheduled_at: string) {
+/** Takes a token of a locked account's bucket. @throws LimitReached */
+async function takeToken(tx: Tx, teamId: string, account: Account): Promise<void> {
+  if (account.bucket.tokens < 1) throw rateReached(account)
+  account.bucket.tokens -= 1
+  await saveAccount(tx, teamId, account)
+}
+
+type Moved = { id: string; scheduled_at: string }
+
+/** @param account locked, if the move takes a token of its bucket. */
+async function move(by: Caller, named: Named, scheduled_at: string, account?: Account): Promise<Moved> {
   const { tx } = by
   const now = await serviceTime(tx)
-  const fault = momentFault(scheduled_at, now)
-  if (fault !== null) throw new Refusal('bad_request', `scheduled_at ${fault}`)
+  const problem = momentFault(scheduled_at, now)
+  if (problem !== null) throw new RequestError('bad_request', { field: 'scheduled_at', problem })
   const messages = MESSAGES[named.channel]
   const ref = await refOf(tx, messages, named)
-  await lockWaiting(tx, messages, ref)
-  const to = new Date(scheduled_at)
-  await moveDue(tx, messages.channel, ref, { to, now })
+  const stored = await lockWaiting(tx, messages, ref)
   const { team_id, id } = ref
+  if (account) await takeToken(tx, team_id, account)
+  const to = new Date(scheduled_at)
   const detail = to.toISOString()
-  await record(by, { team_id, action: `${named.channel}.reschedule`, subject: id, detail })
+  if (stored.scheduled_at === null || new Date(stored.scheduled_at).getTime() !== to.getTime()) {
+    await moveDue(tx, messages.channel, ref, { to, now })
+    await record(by, { team_id, action: `${named.channel}.reschedule`, subject: id, detail })
+  }
   return { id, scheduled_at: detail }
+}
+
+/**
+ * Moves a message to another time, and its end with it. The time that is stored already changes and records nothing.
+ * @throws RequestError bad_request for a time that is too far ahead or past, not_found, domain_not_allowed,
+ * invalid_state
+ */
+export const moveScheduled = (by: Caller, named: Named, scheduled_at: string): Promise<Moved> =>
+  move(by, named, scheduled_at)
+
+/**
+ * Does the same for a call of the API, which takes a token of the team's bucket unless it is rejected.
+ * @throws RequestError as `moveScheduled` does; LimitReached
+ */
+export async function moveScheduledAtRate(by: Caller, named: Named, scheduled_at: string) {
+  const account = await lockAccount(by.tx, named.team_id)
+  const moved = await move(by, named, scheduled_at, account)
+  return { moved, limit_state: limitStateOf(account) }
 }

@@ -7,6 +7,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { ClientConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { errorWords } from '../errors.ts'
+import { PASSWORD_HINT } from '../validation/strings.ts'
 
 /** A database's servers and how to log in. `hosts` has one configuration for each server that the URL names. */
 export type DatabaseAddress = {
@@ -18,7 +19,7 @@ export type DatabaseAddress = {
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'no-verify', 'verify-ca', 'verify-full'] as const
 type SslMode = (typeof SSL_MODES)[number]
 
-const NO_URL = 'must be a postgres:// URL; in the password, characters such as @ / # ? % are percent-encoded'
+const NO_URL = `must be a postgres:// URL; ${PASSWORD_HINT}`
 /** Everything up to the servers, the servers, and what follows them. */
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s
 /** What the driver would read in its own way, and what it does not know. */

@@ -4,10 +4,19 @@
  * fall back to plain as libpq does; a connection pooler is recognised by the session state that it cannot keep.
  */
 import { randomInt } from 'node:crypto'
-import { Client, type ClientConfig } from 'pg'
+import { Client, type ClientConfig, defaults } from 'pg'
 import { type DatabaseAddress, readDatabaseUrl } from './address.ts'
 
 const CONNECT_TIMEOUT_MS = 3_000
+
+/** The default of every connection, pg-boss’s own too. */
+const named: { fallback_application_name?: string | undefined } = defaults
+
+/** Sets the application_name of this process's connections, unless a URL names one. */
+export function nameConnections(process: 'web' | 'worker' | 'admin' | 'release'): void {
+  named.fallback_application_name = `heliograph ${process}`
+}
+
 /** pg's words for it; it has no code. */
 export const NO_TLS = 'The server does not support SSL connections'
 
@@ -109,7 +118,9 @@ export async function poolConfig(
     const connectFor = (done: (error?: Error) => void) => void seekAndConnect().then(() => done(), done)
     return Object.assign(client, { connect: connectFor })
   }
-  return { ...way, Client: Seeking } as ClientConfig
+  // pg-boss has a name of its own otherwise.
+  const application_name = way.application_name ?? named.fallback_application_name
+  return { ...way, ...(application_name ? { application_name } : {}), Client: Seeking } as ClientConfig
 }
 
 /**

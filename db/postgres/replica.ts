@@ -3,7 +3,7 @@
  * Promises: while the standby is away, or far behind, or cannot answer, the primary does instead, and nobody waits for
  * the standby to come back. Nothing is ever written through it: a standby takes no writes.
  */
-import { errorWords, Refusal } from '../errors.ts'
+import { errorWords, RequestError } from '../errors.ts'
 import { type Database, isTooSlow, openDatabase } from './pool.ts'
 import { replayPlace } from './replica.sql.ts'
 
@@ -89,7 +89,7 @@ export async function createReplica(url: string, { primary, log, options }: Opti
         return await work(database)
       } catch (error) {
         // What is refused, or takes too long, would be so there, too.
-        if (error instanceof Refusal || isTooSlow(error)) throw error
+        if (error instanceof RequestError || isTooSlow(error)) throw error
         note(errorWords(error))
         return work(primaryPool)
       }

@@ -6,7 +6,7 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { string } from 'yup'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import type { Tx } from './pool.ts'
 import { row } from './rows.ts'
 
@@ -30,11 +30,12 @@ function transactionsOf(seen: string): { end: string; unended: string[] } | null
 /**
  * Whether a row has been as it is since then. Rows have the lower 32 bits of a transaction's number: the newest of
  * these numbers is meant. Where it was an older one, the row may be left out.
- * @param row its alias. @throws Refusal bad_request for what is no moment.
+ * @param row its alias. @throws RequestError bad_request for what is no moment.
  */
 export function wasSeen(row: FragmentSqlToken, seen: string): FragmentSqlToken {
   const known = transactionsOf(seen)
-  if (!known) throw new Refusal('bad_request', 'this form does not say what was counted: open the page again')
+  if (!known)
+    throw new RequestError('bad_request', 'this form does not say what was counted: open the page again')
   const { end, unended } = known
   return sql.fragment`(
     select id < ${end}::bigint and id <> all(${sql.array(unended, 'int8')})

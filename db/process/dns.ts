@@ -10,7 +10,7 @@
 import { lookup, NODATA, NOTFOUND, Resolver } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { createKeyedSemaphore } from './keyed-semaphore.ts'
 
 class Unanswered extends Error {
@@ -171,7 +171,7 @@ async function makeResolver(server: string | undefined): Promise<Resolver> {
 async function serverAddress(server: string): Promise<string> {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? []
   const host = bracketed ?? plain ?? server
-  const fault = () => new Refusal('bad_request', `DNS_SERVER must be host or host:port, not ${server}`)
+  const fault = () => new RequestError('bad_request', `DNS_SERVER must be host or host:port, not ${server}`)
   const address = isIP(host) ? host : (await lookup(host).catch(() => Promise.reject(fault()))).address
   if (Number(port ?? 53) > 65_535) throw fault()
   return `[${address}]:${port ?? 53}`

@@ -10,6 +10,18 @@ import ipaddr from 'ipaddr.js'
 /** A network that may be reached although it is private: an address and how many bits of it count. */
 export type Network = ReturnType<typeof ipaddr.parseCIDR>
 
+/** An address as proxies write it: in brackets, or with a port. */
+const WITH_PORT = /^(?:\[(?<v6>[^\]]+)\](?::\d+)?|(?<v4>[\d.]+):\d+)$/
+
+/** The network that limits count for an address: an IPv4 address itself, the /64 of an IPv6 one; else the text. */
+export function networkOf(address: string): string {
+  const { v4, v6 } = WITH_PORT.exec(address)?.groups ?? {}
+  const bare = v4 ?? v6 ?? address
+  if (isIP(bare) === 0) return bare
+  const one = parsed(bare)
+  return one.kind() === 'ipv4' ? one.toString() : `${ipaddr.IPv6.networkAddressFromCIDR(`${one}/64`)}/64`
+}
+
 /** All that is ever said of an address that is refused. */
 const NOT_PUBLIC = 'refused: not a public address'
 

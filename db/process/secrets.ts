@@ -22,7 +22,8 @@ type SecretPurpose =
   | 'unsubscribe-broadcast'
   | 'verp'
   | 'csrf'
-  | 'cookie'
+  | 'notice-cookie'
+  | 'openid-cookie'
   | 'canary'
   | 'webhook'
 

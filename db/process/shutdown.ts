@@ -5,7 +5,7 @@
  * at once.
  */
 import { flushCompileCache } from 'node:module'
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { databaseRefusal, isDatabaseUnavailable } from '../postgres/pool.ts'
 import { SettingsFault } from './config.ts'
 import type { Log } from './log.ts'
@@ -52,7 +52,7 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
 /** Why a start failed, in the words of one who can act on it, where we know the cause; else null. */
 export function startFault(error: unknown): string | null {
   if (error instanceof SettingsFault) return error.message
-  if (error instanceof Refusal) return `cannot start, ${error.message}`
+  if (error instanceof RequestError) return `cannot start, ${error.message}`
   const refused = databaseRefusal(error)
   if (refused !== null) return `cannot start, ${refused}`
   if (!isDatabaseUnavailable(error)) return null

@@ -5,9 +5,9 @@
  * Must not know any resource.
  */
 import { type AnyObject, mixed, number, type ObjectSchema, string, ValidationError } from 'yup'
-import { Refusal } from '../errors.ts'
+import { type FieldError, REQUIRED, RequestError } from '../errors.ts'
 import { LONGEST_NAME, parseAddress, parseMailbox } from './address.ts'
-import { EXPIRES_IN, isMoment, type When } from './moments.ts'
+import { EXPIRES_IN, exampleMoment, isMoment, type When } from './moments.ts'
 import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './strings.ts'
 import { isSurelyValid } from './valid.ts'
 
@@ -16,33 +16,25 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const under = (path: string, member: string): string => (path === '' ? member : `${path}.${member}`)
 
-/** `a is`, or `a, b and c are`. */
-const listed = (names: readonly string[]): string => {
-  const last = names.at(-1) ?? ''
-  return names.length === 1 ? `${last} is` : `${names.slice(0, -1).join(', ')} and ${last} are`
-}
-
 /**
  * Of a schema's `meta`: one of these fields has to be there, and not empty. `insufficient`: what to say to one who gave
- * another field for them.
+ * another field for them, without its name.
  */
 export type EitherOf = { eitherOf: readonly string[]; insufficient?: Readonly<Record<string, string>> }
 
-/** What another field that was given cannot do for those that are missing, as more words; '' for nothing. */
-function insufficiencyOf<T extends AnyObject>(schema: ObjectSchema<T>, fields: Record<string, unknown>) {
-  const { eitherOf = [], insufficient = {} } = (schema.spec.meta ?? {}) as Partial<EitherOf>
-  if (eitherOf.some((name) => fields[name])) return ''
-  const given = Object.keys(insufficient).find((name) => fields[name])
-  return given === undefined ? '' : `; ${insufficient[given]}`
-}
-
+/** The fields that must be there and are not, and the one that was given instead of them. */
 function missingFields<T extends AnyObject>(schema: ObjectSchema<T>, fields: Record<string, unknown>) {
-  const required = Object.entries(schema.fields).filter(
-    ([name, field]) => fields[name] === undefined && 'spec' in field && !field.spec.optional,
+  const names = Object.entries(schema.fields).flatMap(([name, field]) =>
+    fields[name] === undefined && 'spec' in field && !field.spec.optional ? [name] : [],
   )
-  const { eitherOf = [] } = (schema.spec.meta ?? {}) as Partial<EitherOf>
+  const { eitherOf = [], insufficient = {} } = (schema.spec.meta ?? {}) as Partial<EitherOf>
   const neither = eitherOf.length > 0 && eitherOf.every((name) => !fields[name])
-  return [...required.map(([name]) => name), ...(neither ? [eitherOf.join(' or ')] : [])]
+  const missing = [...names, ...(neither ? [eitherOf.join(' or ')] : [])]
+  const given = Object.entries(insufficient).find(([name]) => neither && fields[name])
+  return [
+    ...missing.map((field) => ({ field, problem: REQUIRED })),
+    ...(given ? [{ field: given[0], problem: given[1] }] : []),
+  ]
 }
 
 /** The schema of some fields of another one, made once: what is absent and optional needs no validation. */
@@ -63,28 +55,31 @@ function partOf<T extends AnyObject>(
 /**
  * The fields of `value` that the schema knows, validated.
  * @param path where the value lies in the body, '' for the body itself.
- * @throws Refusal bad_request
+ * @throws RequestError bad_request
  */
 export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unknown, path = ''): T {
-  if (!isObject(value)) throw new Refusal('bad_request', `${path || 'the body'} must be an object`)
+  if (!isObject(value))
+    throw new RequestError('bad_request', { field: path || 'the body', problem: 'must be an object' })
   const known = Object.keys(schema.fields).filter(
     (field) => Object.hasOwn(value, field) && value[field] !== null,
   )
   const fields = Object.fromEntries(known.map((field) => [field, value[field]]))
+  const reject = (errors: readonly FieldError[]) =>
+    new RequestError(
+      'bad_request',
+      errors.map(({ field, problem }) => ({ field: under(path, field), problem })),
+    )
   const fault = textFault(fields)
-  if (fault) throw new Refusal('bad_request', `${under(path, fault.path)} ${fault.problem}`)
-  const missing = missingFields(schema, fields).map((field) => under(path, field))
-  if (missing.length > 0) {
-    const words = `${listed(missing)} required${insufficiencyOf(schema, fields)}`
-    throw new Refusal('bad_request', words)
-  }
+  if (fault) throw reject([fault])
+  const missing = missingFields(schema, fields)
+  if (missing.length > 0) throw reject(missing)
   try {
     const part = partOf(schema, known)
     if (!isSurelyValid(part, fields)) part.validateSync(fields, { strict: true })
     return fields as T
   } catch (error) {
     if (!(error instanceof ValidationError)) throw error
-    throw new Refusal('bad_request', under(path, error.errors[0] ?? 'the body is malformed'))
+    throw reject([{ field: error.path ?? '', problem: error.message }])
   }
 }
 
@@ -93,7 +88,7 @@ export type Described = { jsonSchema: Readonly<Record<string, unknown>> }
 
 const described = (jsonSchema: Described['jsonSchema']): Described => ({ jsonSchema })
 
-// The building blocks of schemas, with messages that read after the field's path.
+// The building blocks of schemas. Their messages are problems, without the field.
 
 /** A string of `min` to `max` code points. */
 export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
@@ -105,8 +100,8 @@ export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
         ...(Number.isFinite(max) ? { maxLength: max } : {}),
       }),
     )
-    .typeError('${path} must be a string')
-    .test('length', `\${path} must have ${min} to ${max} characters`, (value) => {
+    .typeError('must be a string')
+    .test('length', `must have ${min} to ${max} characters`, (value) => {
       if (value === undefined) return true
       const length = codePoints(value)
       return length >= min && length <= max
@@ -117,37 +112,33 @@ export const LONGEST_SUBJECT = 998
 
 /** The subject of an email: one line. */
 export const subjectLine = () =>
-  text({ min: 1, max: LONGEST_SUBJECT }).matches(/^[^\r\n]*$/, '${path} must be a single line')
+  text({ min: 1, max: LONGEST_SUBJECT }).matches(/^[^\r\n]*$/, 'must be a single line')
 
 /** A string of at most `max` bytes in UTF-8. */
 export const bytes = (max: number) =>
   string()
     .meta(described({ type: 'string', description: `At most ${max / 1024 / 1024} MiB in UTF-8.` }))
-    .typeError('${path} must be a string')
-    .test(
-      'bytes',
-      `\${path} must be at most ${max} bytes`,
-      (value) => value === undefined || utf8Bytes(value) <= max,
-    )
+    .typeError('must be a string')
+    .test('bytes', `must be at most ${max} bytes`, (value) => value === undefined || utf8Bytes(value) <= max)
 
 /** A UUID of any version, in either case. */
 export const uuid = () =>
   string()
     .meta(described({ type: 'string', format: 'uuid' }))
-    .typeError('${path} must be a UUID')
-    .test('uuid', '${path} must be a UUID', (value) => value === undefined || isUuid(value))
+    .typeError('must be a UUID')
+    .test('uuid', 'must be a UUID', (value) => value === undefined || isUuid(value))
 
 /** A client's own key for a send (DECISIONS: Sizes). */
 export const idempotencyKey = () =>
   text({ min: 1, max: 255 })
     .meta(described({ type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]*$' }))
-    .matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII')
+    .matches(/^[\x20-\x7e]*$/, 'must be printable ASCII')
 
 /** What a peer takes and we do not: refused, for a send without it would be another one (DECISIONS: Unknown fields). */
 export const unsupported = (words = 'is not supported', isAbsent = (_value: unknown): boolean => false) =>
   mixed()
     .meta(described({ not: {} }))
-    .test('unsupported', `\${path} ${words}`, (value) => value === undefined || isAbsent(value))
+    .test('unsupported', words, (value) => value === undefined || isAbsent(value))
 
 /** As `unsupported`, for a list: an empty one asks for nothing. */
 const unsupportedList = () => unsupported(undefined, (value) => Array.isArray(value) && value.length === 0)
@@ -158,20 +149,22 @@ export const noCopies = () => ({ cc: unsupportedList(), bcc: unsupportedList() }
 /** Files that go with a message. */
 export const noFiles = () => ({ attachments: unsupportedList() })
 
-const A_TIME = '${path} must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z'
+/** @param clock for an example of a time that is to come. */
+const aTime = (clock: () => Date) => () =>
+  `must be an RFC 3339 time with its zone, such as ${exampleMoment(clock())}`
 
 /** A time with its zone (RFC 3339). */
-export const time = () =>
+export const time = (clock: () => Date) =>
   text()
     .meta(described({ type: 'string', format: 'date-time' }))
-    .typeError(A_TIME)
-    .test('time', A_TIME, (value) => value === undefined || isMoment(value))
+    .typeError(aTime(clock))
+    .test('time', aTime(clock), (value) => value === undefined || isMoment(value))
 
-const SECONDS = `\${path} must be a whole number of seconds from ${EXPIRES_IN.min} to ${EXPIRES_IN.max}`
+const SECONDS = `must be a whole number of seconds from ${EXPIRES_IN.min} to ${EXPIRES_IN.max}`
 
 /** When a send goes, and until when. Peers call the time by either name. */
-export const sendTimes = () => ({
-  scheduled_at: time(),
+export const sendTimes = (clock: () => Date) => ({
+  scheduled_at: time(clock),
   expires_in: number()
     .meta(described({ type: 'integer', minimum: EXPIRES_IN.min, maximum: EXPIRES_IN.max }))
     .typeError(SECONDS)
@@ -194,10 +187,10 @@ export const whenOf = (send: {
 export const address = () =>
   string()
     .meta(described({ type: 'string', maxLength: 254, examples: ['someone@example.org'] }))
-    .typeError('${path} must be a string')
+    .typeError('must be a string')
     .test(
       'address',
-      '${path} must be an email address',
+      'must be an email address',
       (value) => value === undefined || parseAddress(value) !== null,
     )
 
@@ -205,8 +198,8 @@ export const address = () =>
 export const mailbox = () =>
   string()
     .meta(described({ type: 'string', examples: ['Someone <someone@example.org>'] }))
-    .typeError('${path} must be a string')
-    .test('mailbox', '${path} must be an email address', (value) => {
+    .typeError('must be a string')
+    .test('mailbox', 'must be an email address', (value) => {
       if (value === undefined) return true
       const parsed = parseMailbox(value)
       return parsed !== null && codePoints(parsed.name ?? '') <= LONGEST_NAME
@@ -219,13 +212,12 @@ const MAX_IDS = 1_000
 export const uuids = () =>
   mixed<string[]>()
     .meta(described({ type: 'array', maxItems: MAX_IDS, items: { type: 'string', format: 'uuid' } }))
-    .test('uuids', '${path} must be an array of UUIDs', (value, { path, createError }) => {
+    .test('uuids', 'must be an array of UUIDs', (value, { path, createError }) => {
       if (value === undefined) return true
       if (!Array.isArray(value)) return false
-      if (value.length > MAX_IDS)
-        return createError({ message: `${path} must have at most ${MAX_IDS} items` })
+      if (value.length > MAX_IDS) return createError({ message: `must have at most ${MAX_IDS} items` })
       const odd = value.findIndex((id) => typeof id !== 'string' || !isUuid(id))
-      return odd < 0 || createError({ message: `${path}[${odd}] must be a UUID` })
+      return odd < 0 || createError({ path: `${path}[${odd}]`, message: 'must be a UUID' })
     })
 
 /** A map of string to string, with a limit on its keys; any key is an ordinary one, `__proto__` too. */
@@ -240,15 +232,15 @@ export const stringMap = (most = Number.POSITIVE_INFINITY) =>
     )
     .test(
       'most',
-      `\${path} must have at most ${most} keys`,
+      `must have at most ${most} keys`,
       (value) => !isObject(value) || Object.keys(value).length <= most,
     )
-    .test('map', '${path} must be an object whose values are strings', (value, { path, createError }) => {
+    .test('map', 'must be an object whose values are strings', (value, { path, createError }) => {
       if (value === undefined || isPlainMap(value)) return true
       const [key] = isObject(value)
         ? (Object.entries(value).find(([, text]) => typeof text !== 'string') ?? [])
         : []
       return key === undefined
         ? false
-        : createError({ message: () => `${memberPath(path, key)} must be a string` })
+        : createError({ path: memberPath(path, key), message: 'must be a string' })
     })

@@ -3,6 +3,7 @@
  * Promises: reports the first breach in request order and names the header. Headers that pass can go on the wire.
  * Must not change, reorder or fold anything: the map is stored and sent exactly as given.
  */
+import type { FieldError } from '../errors.ts'
 import { memberPath } from './strings.ts'
 
 const MAX_HEADERS = 10
@@ -28,20 +29,21 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
 const RESERVED_PREFIXES = ['x-ses', 'x-provider'] as const
 
 /**
- * The first breach, as a message that names the header (`headers.X-Foo must be ...`); null when all are
- * fine. List-Unsubscribe and List-Unsubscribe-Post are ordinary names here (RFC 8058).
+ * The first breach; null when all are fine. List-Unsubscribe and List-Unsubscribe-Post are ordinary names here (RFC
+ * 8058).
  */
-export function headersFault(headers: Readonly<Record<string, string>>): string | null {
-  if (Object.keys(headers).length > MAX_HEADERS) return `headers must have at most ${MAX_HEADERS} entries`
+export function headersFault(headers: Readonly<Record<string, string>>): FieldError | null {
+  if (Object.keys(headers).length > MAX_HEADERS)
+    return { field: 'headers', problem: `must have at most ${MAX_HEADERS} entries` }
   return wireFault(headers)
 }
 
 /** The same of headers that go on the wire, however many: a broadcast adds its own to those that were given. */
-export function wireFault(headers: Readonly<Record<string, string>>): string | null {
+export function wireFault(headers: Readonly<Record<string, string>>): FieldError | null {
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers)) {
     const problem = nameProblem(name, seen) ?? valueProblem(value)
-    if (problem !== null) return `${memberPath('headers', name)} ${problem}`
+    if (problem !== null) return { field: memberPath('headers', name), problem }
     seen.add(name.toLowerCase())
   }
   return null
@@ -54,19 +56,23 @@ export const HEADER_TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/
 export type Reserved = { prefixes: readonly string[]; names: readonly string[] }
 
 /**
- * The first header that is reserved here, as a message that names it; null for none. What an operator's relay obeys is
+ * The first header that is reserved here; null for none. What an operator's relay obeys is
  * the operator's to reserve: the API's own list is closed.
  */
-export function reservedFault(headers: Readonly<Record<string, string>>, { prefixes, names }: Reserved) {
+export function reservedFault(
+  headers: Readonly<Record<string, string>>,
+  { prefixes, names }: Reserved,
+): FieldError | null {
   for (const name of Object.keys(headers)) {
     if (names.some((reserved) => name.toLowerCase() === reserved.toLowerCase()))
-      return `${memberPath('headers', name)} must not be set: the name is reserved`
+      return { field: memberPath('headers', name), problem: RESERVED }
     const prefix = prefixes.find((reserved) => name.toLowerCase().startsWith(reserved.toLowerCase()))
-    if (prefix !== undefined) return `${memberPath('headers', name)} ${reservedBy(prefix)}`
+    if (prefix !== undefined) return { field: memberPath('headers', name), problem: reservedBy(prefix) }
   }
   return null
 }
 
+const RESERVED = 'must not be set: the name is reserved'
 const reservedBy = (prefix: string): string =>
   `must not be set: names beginning with ${prefix.toUpperCase()} are reserved`
 
@@ -75,7 +81,7 @@ function nameProblem(name: string, seen: ReadonlySet<string>): string | null {
   if (name.length > LONGEST_NAME) return `must have a name of at most ${LONGEST_NAME} characters`
   if (!HEADER_TOKEN.test(name)) return 'must have a name that is a valid header token'
   const lower = name.toLowerCase()
-  if (RESERVED_NAMES.has(lower)) return 'must not be set: the name is reserved'
+  if (RESERVED_NAMES.has(lower)) return RESERVED
   const prefix = RESERVED_PREFIXES.find((reserved) => lower.startsWith(reserved))
   if (prefix !== undefined) return reservedBy(prefix)
   if (seen.has(lower)) return 'must not be given twice (names differ only in case)'

@@ -3,7 +3,7 @@
  * Promises: a time has its zone, is a date of the calendar, and is kept to the millisecond; a client may be five
  * minutes late, and then means now.
  */
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 
 const A_TIME = /^(\d{4}-\d{2}-\d{2})T(?!24)\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i
 
@@ -25,6 +25,13 @@ export const utcOf = (time: string | null): string | null =>
 
 /** How far ahead a time may be, and how late a client. */
 const MAX_DAYS_AHEAD = 90
+const EXAMPLE_DAYS_AHEAD = 14
+
+/** A time to show as an example: one that a send may have. It is the same for a day. */
+export function exampleMoment(now: Date, daysAhead = EXAMPLE_DAYS_AHEAD): string {
+  const day = new Date(now.getTime() + daysAhead * 86_400_000).toISOString().slice(0, 10)
+  return `${day}T09:00:00Z`
+}
 const MAX_MINUTES_LATE = 5
 
 /** What is wrong with a time to send at, after its field's name; null when it may be. */
@@ -42,9 +49,9 @@ export type When = { scheduled_at: string | null; expires_in: number | null }
 export const EXPIRES_IN = { min: 60, max: 86_400 } as const
 
 /** Why a send cannot have the time that it asks for; null when it can. @param path where it lies in a call. */
-export function timeRefusal({ when, path }: { when?: When; path: string }, now: Date): Refusal | null {
-  const fault = when?.scheduled_at ? momentFault(when.scheduled_at, now) : null
-  return fault === null ? null : new Refusal('bad_request', `${path}scheduled_at ${fault}`)
+export function timeError({ when, path }: { when?: When; path: string }, now: Date): RequestError | null {
+  const problem = when?.scheduled_at ? momentFault(when.scheduled_at, now) : null
+  return problem === null ? null : new RequestError('bad_request', { field: `${path}scheduled_at`, problem })
 }
 
 /** What a message is stored with. `due_at`: null when it goes at once. */

@@ -2,15 +2,15 @@
  * The names that people give to teams, keys, templates and topics: one short printable line.
  * Must not know whose name it is.
  */
-import { Refusal } from '../errors.ts'
+import { RequestError } from '../errors.ts'
 import { codePoints, textFault } from './strings.ts'
 
 const LONGEST_NAME = 200
 
-/** @throws Refusal bad_request for a name that cannot be stored and printed. DECISIONS: Text. */
+/** @throws RequestError bad_request for a name that cannot be stored and printed. DECISIONS: Text. */
 export function checkName(name: string): void {
   const problem = nameProblem(name)
-  if (problem !== null) throw new Refusal('bad_request', `name ${problem}`)
+  if (problem !== null) throw new RequestError('bad_request', { field: 'name', problem })
 }
 
 function nameProblem(name: string): string | null {

@@ -13,8 +13,8 @@ export const LARGEST_PART = 1024 * 1024
  */
 export const MAX_VARIABLES = 10_000
 
-/** The first breach found: where (`contacts[3].email`, '' for the value itself) and what, after a "must". */
-type TextFault = { path: string; problem: string }
+/** The first breach found: where (`contacts[3].email`, '' for the value itself), and what is wrong. */
+type TextFault = { field: string; problem: string }
 
 const DEEPEST_NESTING = 32
 const LONGEST_KEY_SHOWN = 64
@@ -25,7 +25,7 @@ const LONGEST_KEY_SHOWN = 64
  */
 export function textFault(value: unknown): TextFault | null {
   const fault = faultWithin(value, 0)
-  return fault && { path: fault.keys.reduce<string>(pathTo, ''), problem: fault.problem }
+  return fault && { field: fault.keys.reduce<string>(pathTo, ''), problem: fault.problem }
 }
 
 const pathTo = (parent: string, key: string | number): string =>
@@ -94,6 +94,9 @@ export const isUuid = (text: string): boolean =>
 
 /** What finds this text anywhere, as SQL's `like` reads it. */
 export const likePattern = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`
+
+/** What the message about a URL with a password says of it. */
+export const PASSWORD_HINT = 'in the password, characters such as @ / # ? % are percent-encoded'
 
 /** Percent-decoded text; null for what is no percent-encoded UTF-8. */
 export function percentDecoded(text: string): string | null {

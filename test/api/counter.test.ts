@@ -8,7 +8,7 @@ import { usageIn } from '../../db/accounts/teams/usage.sql.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { requeueOne } from '../../db/delivery/requeue.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { removeEmail } from '../../db/messages/emails/remove.ts'
 import { emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { stopClock } from '../support/clock.ts'
@@ -95,7 +95,7 @@ async function take(team: Team, todo: Step, now: Date): Promise<number> {
     )
     const isDone = await act.then(
       () => true,
-      (error) => (error instanceof Refusal ? false : Promise.reject(error)),
+      (error) => (error instanceof RequestError ? false : Promise.reject(error)),
     )
     return isDone && todo.kind === 'delete' ? 1 : 0
   }

@@ -5,7 +5,8 @@
 import { parseBody } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { readItems } from '../../db/audience/contacts/upsert.ts'
-import { type ItemOrRefused, itemOf, orRefusal, Refusal } from '../../db/errors.ts'
+import { type ItemOrRefused, itemOf, RequestError, resultOrError } from '../../db/errors.ts'
+import { exampleMoment } from '../../db/validation/moments.ts'
 import t from '../support/tap.ts'
 
 const UUID = '0190a000-0000-7000-8000-000000000000'
@@ -66,7 +67,7 @@ const VALUES = {
 
 /** How a field is refused, where the words have to help. */
 const WORDS: Readonly<Record<string, string>> = {
-  time: 'must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z',
+  time: `must be an RFC 3339 time with its zone, such as ${exampleMoment(new Date())}`,
   seconds: 'must be a whole number of seconds from 60 to 86400',
   none: 'is not supported',
   send_time: 'is no field of a send: the time to send at is scheduled_at',
@@ -128,9 +129,9 @@ for (const { method, path, body } of V1_ROUTES) {
     const fields = (BODIES[route] ?? '').split(/\s+/).map(fieldOf)
     t.strictSame(Object.keys(body.schema.fields).sort(), fields.map(({ name }) => name).sort())
     /** What is refused of a body, or of the one item of a batch. */
-    const faultOf = (item: object): Refusal | null => {
+    const faultOf = (item: object): RequestError | null => {
       const sent = JSON.stringify(body.batch ? { [body.batch.field]: [item] } : item)
-      const judged = orRefusal(() => {
+      const judged = resultOrError(() => {
         // A worker judges the items of a bulk upsert.
         const [first] = route.endsWith('/bulk')
           ? readItems(sent)
@@ -139,7 +140,7 @@ for (const { method, path, body } of V1_ROUTES) {
           ? itemOf(first as ItemOrRefused<object>)
           : first
       })
-      return judged instanceof Refusal ? judged : null
+      return judged instanceof RequestError ? judged : null
     }
     const right = Object.fromEntries(fields.map((field) => [field.name, field.right]))
     const base = 'html' in right ? { ...right, html: '<p>Hello</p>' } : right

@@ -1,4 +1,5 @@
 /** Quotas and rates, by the test's own clock of the database. DECISIONS: Quota, Bucket, Limits of a team. */
+import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { removeEmail } from '../../db/messages/emails/remove.ts'
@@ -76,6 +77,46 @@ t.test('an empty bucket is 429 rate_limited with Retry-After, and takes no quota
   t.equal((await send(team)).status, 429)
   await wait(1)
   t.equal((await send(team, { idempotency_key: 'k' })).status, 201)
+})
+
+t.test('a PATCH takes a token of one bucket on both channels, a cancel none', async (t) => {
+  const team = await makeTeam(service, { rate: 1 })
+  const { key } = team
+  const template = await makeTemplate(service, team.id)
+  const after = (minutes: number) => new Date(now.getTime() + minutes * 60_000).toISOString()
+  const email: string = (await send(team, { scheduled_at: after(60) })).body.id
+  const body = aMessage(template.id, { scheduled_at: after(60) })
+  const message: string = (await service.call('POST', '/v1/whatsapp/messages', { key, body })).body.data[0].id
+  const paths = [`/v1/emails/${email}`, `/v1/whatsapp/messages/${message}`] as const
+  const move = (path: string, minutes: number) =>
+    service.call('PATCH', path, { key, body: { scheduled_at: after(minutes) } })
+  const tokens = async () => (await showTeam(service.database, team.id)).bucket.tokens
+  t.equal(await tokens(), 4)
+  for (const [at, path] of paths.entries()) {
+    const moved = await move(path, 61)
+    t.equal(moved.status, 200)
+    t.match(moved.headers.get('ratelimit'), `"sends";r=${3 - at};t=${2 + at}`)
+    t.match(moved.headers.get('ratelimit-policy'), '"sends";q=5;w=5')
+  }
+  t.equal((await move(paths[0].replace(/.$/, 'x'), 62)).status, 404)
+  t.equal((await move(paths[0], 62 * 60 * 24 * 30)).status, 400)
+  t.equal(await tokens(), 2, 'rejected calls take none')
+  for (const path of paths) t.equal((await move(path, 61)).status, 200, 'to the time that is stored')
+  t.equal(await tokens(), 0)
+  for (const path of paths) {
+    const rejected = await move(path, 63)
+    t.strictSame([rejected.status, rejected.body.error.code], [429, 'rate_limited'])
+    t.equal(rejected.headers.get('retry-after'), '1')
+    t.match(rejected.headers.get('ratelimit'), '"sends";r=0;t=5')
+    t.match(rejected.headers.get('ratelimit-policy'), '"sends";q=5;w=5')
+    t.equal((await move(path.replace(/.$/, 'x'), 63)).status, 404, 'comes first')
+  }
+  for (const path of paths) t.equal((await service.call('POST', `${path}/cancel`, { key })).status, 200)
+  const entries = await auditEntries(service.database, { team: team.id, limit: 20 })
+  t.strictSame(
+    entries.flatMap(({ action }) => (/reschedule|cancel/.test(action) ? [action] : [])).toSorted(),
+    ['email.cancel', 'email.reschedule', 'whatsapp.cancel', 'whatsapp.reschedule'],
+  )
 })
 
 t.test('Retry-After is the whole seconds, rounded up, until one token is there', async (t) => {

@@ -4,12 +4,13 @@ import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect as connectTo } from '../../db/postgres/connect.ts'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
 import { rowCounts } from '../support/rows.ts'
 import { anEmail, world } from '../support/service.ts'
 import t, { type Test } from '../support/tap.ts'
-import { until } from '../support/worker.ts'
+import { startProcess, until } from '../support/worker.ts'
 
 async function start(t: Test) {
   const api = await startApi(t, (await testDatabase(t)).url)
@@ -126,4 +127,31 @@ t.test('compiled code lies in the installation or where a setting says, else now
   await writeFile(join(directory, 'package.json'), '{"type": "module"}')
   await writeFile(join(directory, 'node_modules'), 'no directory')
   t.equal(cacheOf(join(directory, 'db/process/preload.js')), 'undefined')
+})
+
+t.test('connections say which process they are of, unless the URL names one', async (t) => {
+  const { url } = await testDatabase(t)
+  const client = await connectTo(url)
+  t.teardown(() => client.end())
+  const names = async (): Promise<string[]> => {
+    const { rows } = await client.query<{ name: string }>(
+      `select distinct application_name as name from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
+    )
+    return rows.map(({ name }) => name).filter((name) => name !== 'heliograph listen')
+  }
+  const own = await startApi(t, url)
+  await until('web has named its connections', async () => (await names()).join() === 'heliograph web')
+  own.kill()
+  await own.exited
+  const worker = await startProcess(t, 'workers/main.ts', {
+    DATABASE_URL: url,
+    SMTP_URL: 'smtp://127.0.0.1:9',
+  })
+  await until('the worker has named its', async () => (await names()).join() === 'heliograph worker')
+  worker.kill()
+  await worker.exited
+  await startApi(t, `${url}?application_name=mine`)
+  await until('the URL’s name wins', async () => (await names()).join() === 'mine')
+  t.pass()
 })

@@ -181,9 +181,24 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     isRefused(t, await move('no-uuid', 5, reading), 403, 'insufficient_scope')
   })
 
+  t.test(`${name}: a move to the time that is stored records nothing`, async (t) => {
+    const id = await scheduled()
+    const entries = async () =>
+      (await auditEntries(database, { team: team.id, limit: 50 })).filter(({ subject }) => subject === id)
+    for (const same of [IN_AN_HOUR, IN_AN_HOUR.replace('Z', '+00:00')]) {
+      const { status, body } = await move(id, same)
+      t.equal(status, 200)
+      t.strictSame(body, { id, scheduled_at: IN_AN_HOUR })
+    }
+    t.strictSame(await entries(), [])
+    t.equal((await move(id, ahead(2 * HOUR))).status, 200)
+    t.equal((await move(id, IN_AN_HOUR)).status, 200)
+    t.equal((await entries()).length, 2)
+  })
+
   t.test(`${name}: who cancelled and moved is in the audit trail`, async (t) => {
     const id = await scheduled()
-    await move(id, IN_AN_HOUR)
+    await move(id, ahead(3 * HOUR))
     await cancel(id)
     const entries = (await auditEntries(database, { team: team.id, limit: 10 })).filter(
       ({ subject }) => subject === id,

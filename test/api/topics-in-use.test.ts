@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { removeTopic } from '../../db/audience/contacts/topics.ts'
 import { removeTemplate } from '../../db/content/templates/remove.ts'
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { sendToUnreached } from '../../db/messages/broadcasts/resend.ts'
 import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
@@ -21,7 +21,7 @@ const remove = (id: string): Promise<string | null> =>
     .transaction((tx) => removeTopic({ tx, ...by }, team.id, id))
     .then(() => null)
     .catch((error: unknown) => {
-      if (error instanceof Refusal) return `${error.code}: ${error.message}`
+      if (error instanceof RequestError) return `${error.code}: ${error.message}`
       throw error
     })
 

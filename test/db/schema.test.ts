@@ -43,7 +43,7 @@ t.test('what emails hold is compressed with LZ4 by a server that has it, else wi
 // Read before the team is known, or belonging to none.
 const DIRECTORIES = [
   ...'plans users api_keys sessions schema_migrations secret_canary senders recipient_pauses'.split(' '),
-  ...'pause_history sender_events paused_queues database_home process_marks reports'.split(' '),
+  ...'pause_history sender_events paused_queues database_home process_marks reports relay_tokens'.split(' '),
   ...'login_links login_requests openid_identities dashboard_sessions dashboard_seats'.split(' '),
   ...'audit_entries processes counters upkeep background_jobs'.split(' '),
 ]

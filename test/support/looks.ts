@@ -16,6 +16,11 @@ const ONLY = new RegExp(process.env.DASHBOARD_LOOKS_ONLY ?? '')
 const NO_PAGES = /login|openid|\.csv|\/preview|\/files\//
 
 export const WIDE = { width: 1_280, height: 800 }
+/** A tablet, and a window of 1,280 px at 125 %. */
+const MIDDLE = [
+  { width: 1_024, height: 800 },
+  { width: 900, height: 800 },
+]
 const PHONE = { width: 390, height: 800 }
 const NARROW = { width: 320, height: 800 }
 
@@ -158,8 +163,9 @@ export async function ask(page: Page): Promise<boolean> {
 }
 
 /**
- * Looks at the page that is open: whether axe finds fault with it, whether it fits at 1,280 and 320 px, and, when a
- * team is given, whether it stands in that one's frame as isFramed has it.
+ * Looks at the page that is open: whether axe finds fault with it, whether it fits at 1,280, 1,024, 900 and 320 px,
+ * and, when a team is given, whether it stands in that one's frame as isFramed has it. Between, at 1,024 and 900 px, no
+ * table hides a column.
  * @param name what its pictures are called after.
  */
 export async function lookOver(t: Test, page: Page, name: string, team?: string): Promise<void> {
@@ -169,6 +175,16 @@ export async function lookOver(t: Test, page: Page, name: string, team?: string)
   if (team === undefined) await fits(t, page, `${name} at 1,280 px`)
   else await isFramed(t, page, name, team)
   if (FOLDER && team === undefined) await pictures(page, name, 1_280)
+  for (const size of MIDDLE) {
+    await page.setViewportSize(size)
+    await fits(t, page, `${name} at ${size.width} px`)
+    t.strictSame(
+      await page.evaluate<string[]>(BEYOND),
+      [],
+      `${name} at ${size.width} px: tables beyond their frame`,
+    )
+    if (FOLDER) await pictures(page, name, size.width)
+  }
   await page.setViewportSize(NARROW)
   await fits(t, page, `${name} at 320 px`)
   if (FOLDER && team === undefined) await pictures(page, name, PHONE.width)

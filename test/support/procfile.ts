@@ -9,6 +9,6 @@ const ROOT = join(import.meta.dirname, '../..')
 export function procfileOptions(file: string): string[] {
   const lines = readFileSync(join(ROOT, 'Procfile'), 'utf8').split('\n')
   const line = lines.find((each) => each.endsWith(` ${file}`)) ?? ''
-  const options = line.split(' ').slice(2, -1)
+  const options = line.split(' exec node ')[1]?.split(' ').slice(0, -1) ?? []
   return options.map((option) => (option.startsWith('./') ? pathToFileURL(join(ROOT, option)).href : option))
 }

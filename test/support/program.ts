@@ -11,6 +11,8 @@ import type { TestServer } from './database.ts'
 export const ROOT = join(import.meta.dirname, '../..')
 export const MODULES = join(ROOT, 'node_modules')
 const KILL_AFTER_MS = 10_000
+/** Where Debian has nginx and pgbouncer. A user without root doesn't have these folders in PATH. */
+const SYSTEM_PROGRAMS = ['/usr/local/sbin', '/usr/sbin']
 
 export type Printer = (text: string) => void
 
@@ -43,7 +45,7 @@ export async function program(
 ): Promise<number> {
   if (run.stop.aborted) return 1
   const [name = '', ...args] = argv
-  const path = [dirname(process.execPath), process.env.PATH].join(delimiter)
+  const path = [dirname(process.execPath), process.env.PATH, ...SYSTEM_PROGRAMS].join(delimiter)
   const child = spawn(join(MODULES, '.bin', name), args, {
     cwd: ROOT,
     env: { ...process.env, PATH: path, ...env },

@@ -165,7 +165,7 @@ export async function startService(
       searches: createKeyedSemaphore(1),
     },
     bodies: createBodies(parser),
-    docs: createDocs(V1_ROUTES, { publicUrl, port: 3000 }),
+    docs: createDocs(V1_ROUTES, { publicUrl, port: 3000, domain: 'example.com' }),
     queue,
     secrets,
     versions,

@@ -107,13 +107,25 @@ t.test('a worker that delivers email needs what its provider needs, and hears it
 })
 
 t.test('what is no URL of a relay stops a worker, and is not repeated: it may hold a password', async (t) => {
-  for (const url of ['smtp://', 'smtp://h:99999', 'smtp:h', 'http://h', 'smtps://:25', 'smtp://u:hunter2@']) {
-    const lines = faults({ ...BASE, SMTP_URL: url })
-    t.match(lines, [/^SMTP_URL must be the smtp:\/\/ or smtps:\/\/ URL of a relay$/], url)
-    t.notMatch(lines.join(), 'hunter2')
+  for (const url of [
+    ...['smtp://', 'smtp://h:99999', 'smtp:h', 'http://h', 'smtps://:25', 'smtp://u:hunter2@'],
+    ...['smtp://u:hunter2@ss/w@h:587', 'smtp://h/hunter2', 'smtp://u:1@h#hunter2@h', 'smtp://h#'],
+    ...['smtp://AKIA:abc/hunter2@h:587', 'smtp://u:2525/hunter2@h'],
+  ]) {
+    for (const name of ['SMTP_URL', 'BULK_SMTP_URL']) {
+      const lines = faults({ ...BASE, [name]: url })
+      t.match(lines, [new RegExp(`^${name} must be .* @ / # \\? % are percent-encoded$`)], url)
+      t.notMatch(lines.join(), 'hunter2')
+    }
     t.throws(() => createSmtpProvider({ url, max_connections: 1 }), /SMTP_URL must be/, url)
   }
-  for (const url of ['smtp://h', 'smtps://u:p%40@h:465?requireTLS=true', 'smtp://[::1]:25']) {
+  for (const url of [
+    'smtp://h',
+    'smtp://h/',
+    'smtp://u:p%2Fp%23@h',
+    'smtps://u:p%40@h:465?requireTLS=true',
+    'smtp://[::1]:25',
+  ]) {
     t.same(faults({ ...BASE, SMTP_URL: url }), [])
     await createSmtpProvider({ url, max_connections: 1 }).close()
   }

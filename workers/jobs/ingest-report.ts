@@ -186,7 +186,7 @@ function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): Rep
 /** An event that PostgreSQL refused would fail the whole batch. @throws Error naming what is wrong with it. */
 function assertStorable(event: ReportedEvent): void {
   const fault = textFault(event)
-  if (fault) throw new Error(`${fault.path} ${fault.problem}`)
+  if (fault) throw new Error(`${fault.field} ${fault.problem}`)
   if (Number.isNaN(event.occurred_at.getTime())) throw new Error('occurred_at must be a time')
   if (!('ref' in event) || 'provider_message_id' in event.ref) return
   if (!isUuid(event.ref.team_id) || !isUuid(event.ref.id)) throw new Error('ref must be two UUIDs')

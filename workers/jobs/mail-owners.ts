@@ -2,7 +2,7 @@
  * Notifies a team's owners by mail of what needs them (db/messages/notice.ts).
  * Promises: each is notified once; mail that cannot be accepted is a line in the log and holds nothing up.
  */
-import { Refusal } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { mailOwnersOf } from '../../db/messages/notice.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
@@ -30,7 +30,7 @@ export async function mailOwners(
       if (typeof written === 'string') log.warn({ team_id: job.data.team_id }, WHY[written])
       else if (written > 0) queue.wake('deliver-email')
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
+      if (!(error instanceof RequestError)) throw error
       log.error({ team_id: job.data.team_id, code: error.code }, 'owners could not be notified by mail')
       await database.transaction((tx) => settle(tx, new Map([[job, DONE]])))
     }

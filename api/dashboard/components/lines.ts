@@ -3,7 +3,7 @@
  * exactly (outer blanks, line breaks, nothing at all) stands there in quotes, as JSON writes it; what a whole field
  * cannot show exactly is left as it is. Pure.
  */
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { jsonOf } from '../../../db/validation/strings.ts'
 
 const isPlain = (text: string): boolean =>
@@ -18,10 +18,10 @@ export function textOf(line: string): string {
   return typeof text === 'string' ? text : typed
 }
 
-/** Lines that say something. @param most how many there may be, empty ones too. @throws Refusal bad_request. */
+/** Lines that say something. @param most how many there may be, empty ones too. @throws RequestError bad_request. */
 export function linesOf(typed: string, field: string, most: number): string[] {
   const lines = typed.split(/\r\n?|\n/, most + 1)
-  if (lines.length > most) throw new Refusal('bad_request', `${field} must have at most ${most} lines`)
+  if (lines.length > most) throw new RequestError('bad_request', `${field} must have at most ${most} lines`)
   return lines.filter((line) => line.trim() !== '')
 }
 
@@ -29,12 +29,12 @@ export function linesOf(typed: string, field: string, most: number): string[] {
 export const pairLine = ([name, text]: readonly [string, string]): string =>
   `${isPlain(name) && !name.includes(':') ? name : JSON.stringify(name)}: ${text === '' ? '' : lineOf(text)}`
 
-/** The name and the text of a line. @throws Refusal bad_request naming it. */
+/** The name and the text of a line. @throws RequestError bad_request naming it. */
 export function pairOf(line: string, field: string): [string, string] {
   const quoted = /^\s*("(?:[^"\\]|\\.)*")\s*:(.*)$/s.exec(line)
   const [, name = '', text = ''] = quoted ?? /^([^:]+):(.*)$/s.exec(line) ?? []
   if (name.trim() !== '') return [textOf(name), textOf(text)]
-  throw new Refusal(
+  throw new RequestError(
     'bad_request',
     `${field}: ${JSON.stringify(line.slice(0, 100))} is not of the form name: value`,
   )

@@ -5,7 +5,7 @@
  */
 import { object } from 'yup'
 import { contactProperties, MAX_KEYS } from '../../../db/audience/contacts/fields.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { REQUIRED, RequestError } from '../../../db/errors.ts'
 import { address, parse, uuids } from '../../../db/validation/fields.ts'
 import { markOf } from '../../../db/validation/mark.ts'
 import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
@@ -22,19 +22,19 @@ const checked = (pairs: readonly (readonly [string, string])[]): Record<string, 
 /** Lines at most, empty ones among them: a contact has 100 properties. */
 const MAX_PROPERTY_LINES = 1_000
 
-/** @throws Refusal bad_request naming the line, or what a property may not be. */
+/** @throws RequestError bad_request naming the line, or what a property may not be. */
 const propertiesOf = (typed: string): Record<string, string> =>
   checked(namedLines(typed, 'properties', MAX_PROPERTY_LINES))
 
-const fields = object({ email: address().required('${path} is required'), topic_ids: uuids() })
+const fields = object({ email: address().required(REQUIRED), topic_ids: uuids() })
 
-/** A new contact as a form has it. @throws Refusal bad_request. */
+/** A new contact as a form has it. @throws RequestError bad_request. */
 export const contactOf = (form: URLSearchParams) => ({
   ...parse(fields, { email: form.get('email') || null, topic_ids: form.getAll('topic_ids') }),
   properties: propertiesOf(form.get('properties') ?? ''),
 })
 
-/** The topics that a form has ticked. @throws Refusal bad_request. */
+/** The topics that a form has ticked. @throws RequestError bad_request. */
 export const topicsOf = (form: URLSearchParams): string[] =>
   parse(object({ topic_ids: uuids() }), { topic_ids: form.getAll('topic_ids') }).topic_ids ?? []
 
@@ -102,7 +102,7 @@ function shownIn(form: URLSearchParams): Shown | null {
 
 /**
  * Stored topics as a form has changed them: who has left one since, or got one, does not get or lose it again.
- * @throws Refusal bad_request.
+ * @throws RequestError bad_request.
  */
 export function changedTopics(form: URLSearchParams, stored: readonly string[]): string[] {
   const ticked = topicsOf(form)
@@ -121,7 +121,7 @@ function nameIn(sent = ''): string | null {
 const firstOf = (form: URLSearchParams): ReadonlyMap<string, string> =>
   new Map([...new Map([...form].reverse())].reverse())
 
-/** Stored properties as a form has changed them. @throws Refusal bad_request. */
+/** Stored properties as a form has changed them. @throws RequestError bad_request. */
 export function changedProperties(form: URLSearchParams, stored: Properties): Record<string, string> {
   const pairs: (readonly [string, string])[] = []
   const removed = new Set(form.getAll('remove'))
@@ -149,11 +149,11 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
     const name = form.get(`new_name.${at}`)?.trim() ?? ''
     const value = form.get(`new_value.${at}`) ?? ''
     if (name !== '') pairs.push([name, value])
-    else if (value.trim() !== '') throw new Refusal('bad_request', 'a new property needs a name')
+    else if (value.trim() !== '') throw new RequestError('bad_request', 'a new property needs a name')
   }
   const seen = new Set<string>()
   const twice = pairs.map(([name]) => name).find((name) => seen.size === seen.add(name).size)
   if (twice !== undefined)
-    throw new Refusal('bad_request', `there are two properties ${JSON.stringify(twice)}`)
+    throw new RequestError('bad_request', `there are two properties ${JSON.stringify(twice)}`)
   return checked(pairs)
 }

@@ -1,6 +1,6 @@
 /** Background jobs: what a team's people, or operators, have begun lately, and how far each has come. */
 
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import {
   type BackgroundJobRow,
   backgroundJobById,
@@ -99,7 +99,7 @@ function jobView(job: BackgroundJobRow, now: Date, back: string): View {
 
 const found = (job: BackgroundJobRow | null): BackgroundJobRow => {
   if (job) return job
-  throw new Refusal('not_found', 'there is no such job; finished jobs are forgotten after a month')
+  throw new RequestError('not_found', 'there is no such job; finished jobs are forgotten after a month')
 }
 
 const ofTeam = get('editor', '/teams/:team/background-jobs', async ({ team, now }, { database }) =>

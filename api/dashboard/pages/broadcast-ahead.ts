@@ -1,6 +1,6 @@
 /** What a draft, or a scheduled broadcast, is going to do: whom it goes to, how long it takes, what is in its way. */
 
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
@@ -22,10 +22,10 @@ export const seenFields = ({ updated_at, template_version_id, audience }: Seen):
   hidden('audience', audience?.toString() ?? '', true),
 ]
 
-/** What somebody has seen who presses. @throws Refusal bad_request for a press that no page has shown. */
+/** What somebody has seen who presses. @throws RequestError bad_request for a press that no page has shown. */
 export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
   const audience = form.get('audience') ?? (form.has('seen') ? 'unknown' : '')
-  if (!/^\d*$/.test(audience)) throw new Refusal('bad_request', 'audience must be what the page showed')
+  if (!/^\d*$/.test(audience)) throw new RequestError('bad_request', 'audience must be what the page showed')
   return {
     updated_at: form.get('seen') ?? '',
     template_version_id: form.get('version') || null,

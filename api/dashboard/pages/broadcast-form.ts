@@ -4,7 +4,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util'
-import { orRefusal, Refusal } from '../../../db/errors.ts'
+import { RequestError, resultOrError } from '../../../db/errors.ts'
 import { type GivenFields, MAX_CONDITIONS, readChange } from '../../../db/messages/broadcasts/fields.ts'
 import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../components/lines.ts'
 import { momentOf, zoneOf } from '../components/zone.ts'
@@ -30,30 +30,30 @@ const conditionsOf = (form: URLSearchParams): object[] =>
     return { property, op, value: linesOf(value, `value.${row}`, MAX_FIELD_LINES).map(textOf) }
   })
 
-/** Reads what may have conditions. @throws Refusal that calls their parts by the names of the form's fields. */
+/** Reads what may have conditions. @throws RequestError that calls their parts by the names of the form's fields. */
 function byFields<T>(form: URLSearchParams, read: () => T): T {
-  const found = orRefusal(read)
-  if (!(found instanceof Refusal)) return found
+  const found = resultOrError(read)
+  if (!(found instanceof RequestError)) return found
   const rows = rowsOf(form)
   const named = (_: string, at: string, part: string) => `${part}.${rows[Number(at)]}`
-  throw new Refusal(found.code, found.message.replace(/\bwhere\[(\d+)\]\.(\w+)/, named))
+  throw new RequestError(found.code, found.message.replace(/\bwhere\[(\d+)\]\.(\w+)/, named))
 }
 
 const variablesOf = (typed: string): Record<string, string> =>
   Object.fromEntries(linesOf(typed, 'variables', MAX_VARIABLE_LINES).map((line) => pairOf(line, 'variables')))
 
-/** Reads what a step says. @param faults what is known already. @throws Refusal naming all fields at fault. */
+/** Reads what a step says. @param faults what is known already. @throws RequestError naming all fields at fault. */
 function readAll(given: Readonly<Record<string, unknown>>, faults: readonly string[]): GivenFields {
-  const read = orRefusal(() => readChange(given))
-  if (!(read instanceof Refusal)) {
+  const read = resultOrError(() => readChange(given))
+  if (!(read instanceof RequestError)) {
     if (faults.length === 0) return read
-    throw new Refusal('bad_request', faults.join('; '))
+    throw new RequestError('bad_request', faults.join('; '))
   }
   const all = [...faults, read.message]
   const words = (read.message.split(/ (?:must|are|is) /)[0] ?? '').split(/[ ,.[]/)
   const others = Object.entries(given).filter(([name]) => !words.includes(name))
   if (others.length < Object.keys(given).length) return readAll(Object.fromEntries(others), all)
-  throw new Refusal('bad_request', all.join('; '))
+  throw new RequestError('bad_request', all.join('; '))
 }
 
 type Sent = (name: string) => string
@@ -100,7 +100,7 @@ function whenOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
 
 type Aimed = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
 
-/** Whom the form would go to, whatever else it says. @throws Refusal bad_request. */
+/** Whom the form would go to, whatever else it says. @throws RequestError bad_request. */
 export function aimOf(form: URLSearchParams): Aimed {
   const topic_ids = form.getAll('topic_ids')
   const where = conditionsOf(form)
@@ -112,7 +112,7 @@ export function aimOf(form: URLSearchParams): Aimed {
 }
 
 /**
- * What the form of a step has changed of a draft; of a new one all that it says. @throws Refusal as the API's.
+ * What the form of a step has changed of a draft; of a new one all that it says. @throws RequestError as the API's.
  * @param isAimed whether the step that says whom it goes to must name a topic.
  */
 export function draftChanges(

@@ -4,10 +4,10 @@ import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts
 import { contactIdentity, noContact } from '../../../db/audience/contacts/edit.ts'
 import { templateById, versionsByIds } from '../../../db/content/templates/templates.sql.ts'
 import { compileVersion } from '../../../db/content/templates/versions.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { memberAfter } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { broadcastOrRefusal } from '../../../db/messages/broadcasts/draft.ts'
+import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import { addressed, mailingOf } from '../../../db/messages/broadcasts/mailing.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
 import type { Section } from '../components/section.ts'
@@ -31,7 +31,7 @@ async function versionOf(
 ) {
   const id = template_version_id ?? (await templateById(database, team_id, template_id))?.version_id
   const [version] = id === undefined ? [] : await versionsByIds(database, [{ team_id, id }])
-  if (!version) throw new Refusal('not_found', 'its template was deleted')
+  if (!version) throw new RequestError('not_found', 'its template was deleted')
   return version
 }
 
@@ -51,7 +51,7 @@ async function shownTo(
   return contact
 }
 
-/** The subject and the parts as one contact gets them. @throws Refusal bad_request where it would get none. */
+/** The subject and the parts as one contact gets them. @throws RequestError bad_request where it would get none. */
 async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: PageDeps) {
   const version = await versionOf(row, deps)
   const mailing = mailingOf(row, version.slots)
@@ -63,9 +63,10 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
         { email: 'someone@example.com', properties: {} },
         LINK,
       )
-  if (typeof item === 'string') throw new Refusal('bad_request', `it would be skipped: ${item}`)
+  if (typeof item === 'string') throw new RequestError('bad_request', `it would be skipped: ${item}`)
   const parts = previewOf(compileVersion(version), item.variables ?? {})
-  if ('too_large' in parts) throw new Refusal('bad_request', `the ${parts.too_large} is larger than 1 MiB`)
+  if ('too_large' in parts)
+    throw new RequestError('bad_request', `the ${parts.too_large} is larger than 1 MiB`)
   return { subject: item.subject, ...parts }
 }
 
@@ -120,13 +121,13 @@ export async function previewSections(
       text !== '' && { kind: 'code', title: 'Plain text', code: text },
     ])
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof RequestError)) throw error
     return [chosen, ...alertsOf([{ tone: 'bad', title: `No preview: ${error.message}` }])]
   }
 }
 
 const frame = get('viewer', '/teams/:team/broadcasts/:id/preview', async (request, deps) => {
-  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
+  const row = await requireBroadcast(deps.database, request.team.id, request.params.id)
   const contact =
     queryParam(request.query, 'contact') === undefined ? null : await shownTo(row, request, deps)
   const { html } = await mailingFor(row, contact, deps)

@@ -1,7 +1,7 @@
 /** The people behind a broadcast's figures, as lists and as CSV: who got it and how it ended, who got none and why. */
 
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
-import { broadcastOrRefusal } from '../../../db/messages/broadcasts/draft.ts'
+import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import {
   type Reached,
   reachedBy,
@@ -37,7 +37,7 @@ const skippedFor =
     skippedBy(database, placeOf(request), { after, limit })
 
 const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
-  broadcastOrRefusal(database, team.id, params.id)
+  requireBroadcast(database, team.id, params.id)
 
 const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request

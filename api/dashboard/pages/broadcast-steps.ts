@@ -9,7 +9,7 @@ import { propertyNames } from '../../../db/audience/contacts/search.sql.ts'
 import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
-import { orRefusal, Refusal } from '../../../db/errors.ts'
+import { RequestError, resultOrError } from '../../../db/errors.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { countAudience, unfilledSlots } from '../../../db/messages/broadcasts/readiness.ts'
 import { number } from '../components/cell.ts'
@@ -53,19 +53,21 @@ type Aim = ReturnType<typeof aimOf>
 const NOBODY: Aim = { topic_ids: [], exclude_topic_ids: [], conditions: [] }
 
 /** Whom a form aims at; of what cannot be read the reason, in the words of its fields. */
-function aimSent(form: URLSearchParams, fields: readonly Field[]): Aim | Refusal {
-  const aim = orRefusal(() => aimOf(form))
-  return aim instanceof Refusal ? new Refusal(aim.code, wordsWith(fields, { form, words: aim.message })) : aim
+function aimSent(form: URLSearchParams, fields: readonly Field[]): Aim | RequestError {
+  const aim = resultOrError(() => aimOf(form))
+  return aim instanceof RequestError
+    ? new RequestError(aim.code, wordsWith(fields, { form, words: aim.message }))
+    : aim
 }
 
 /** How many contacts it goes to as it stands; of what cannot be read the reason. */
 async function audienceTiles(
-  aim: Aim | Refusal,
+  aim: Aim | RequestError,
   { team }: TeamRequest,
   { database }: PageDeps,
 ): Promise<Tile[]> {
   const not = (detail: string): Tile[] => [{ label: 'Contacts', value: '–', detail }]
-  if (aim instanceof Refusal) return not(`Not counted: ${aim.message}`)
+  if (aim instanceof RequestError) return not(`Not counted: ${aim.message}`)
   if (aim.topic_ids.length === 0) return not('Choose a topic.')
   const { size, as_text } = await countAudience(database, { team_id: team.id, ...aim })
   const value = size === null ? 'very many' : number(size).text

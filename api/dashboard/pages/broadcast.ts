@@ -3,14 +3,14 @@
 import type { By } from '../../../db/accounts/audit/record.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templateById } from '../../../db/content/templates/templates.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Acting,
-  broadcastOrRefusal,
   changeSeenBroadcast,
   duplicateBroadcast,
   removeBroadcast,
+  requireBroadcast,
 } from '../../../db/messages/broadcasts/draft.ts'
 import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { broadcastHistory } from '../../../db/messages/broadcasts/history.ts'
@@ -57,7 +57,7 @@ const actingOf = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
 const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) => {
   const { team, params } = request
-  const row = await broadcastOrRefusal(deps.database, team.id, params.id)
+  const row = await requireBroadcast(deps.database, team.id, params.id)
   const view = await broadcastView(deps.database, row)
   const topics = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
   const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
@@ -95,14 +95,14 @@ const writing = (request: TeamRequest, draft: BroadcastRow): Writing => ({
 })
 
 const edit = get('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
-  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
+  const row = await requireBroadcast(deps.database, request.team.id, request.params.id)
   return row.state === 'draft'
     ? stepShown(writing(request, row), request, deps)
     : redirect(broadcastPath(request))
 })
 
 const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
-  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
+  const row = await requireBroadcast(deps.database, request.team.id, request.params.id)
   const [step, next] = [stepSent(request), stepWanted(request)]
   if (next === step) return stepCounted(writing(request, row), request, deps)
   const fields = draftChanges(request.form, row, step, !isBack(step, next))
@@ -137,13 +137,14 @@ const stateButton = (
     )
   })
 
-/** The addresses that were typed. @throws Refusal bad_request. */
+/** The addresses that were typed. @throws RequestError bad_request. */
 function addressesOf(typed: string): string[] {
   const to = partsTyped(typed, { field: 'to', between: /[,;\s]/, most: 1_000 })
   const odd = to.find((each) => parseMailbox(each) === null)
-  if (odd !== undefined) throw new Refusal('bad_request', `${JSON.stringify(odd)} is not an email address`)
+  if (odd !== undefined)
+    throw new RequestError('bad_request', `${JSON.stringify(odd)} is not an email address`)
   if (to.length > 0 && to.length <= MAX_TESTS) return to
-  throw new Refusal('bad_request', `name 1 to ${MAX_TESTS} addresses`)
+  throw new RequestError('bad_request', `name 1 to ${MAX_TESTS} addresses`)
 }
 
 const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {
@@ -155,7 +156,7 @@ const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, reques
 
 /** The people whom an ended broadcast has not reached yet: counted on this page alone, as it may take seconds. */
 const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {
-  const row = await broadcastOrRefusal(database, request.team.id, request.params.id)
+  const row = await requireBroadcast(database, request.team.id, request.params.id)
   const audience = await unreachedSize(database, row)
   const rest = plural(audience, 'contact')
   return show({

@@ -1,10 +1,10 @@
 /** Sending domains: the DNS records to publish, what DNS has in their place, and whether mail may be sent from them. */
 
-import { addDomain, domainOrRefusal, domainView, removeDomain } from '../../../db/accounts/domains/add.ts'
+import { addDomain, domainView, removeDomain, requireDomain } from '../../../db/accounts/domains/add.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { headed, status, text, time } from '../components/cell.ts'
 import { differenceWords, hostIn } from '../components/dns.ts'
@@ -147,14 +147,14 @@ async function recordsOf(
   try {
     return (await checkDomain({ database, lookupTxt, spfIncludes }, team.id, name)).records
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'unavailable') throw error
-    return domainView(await domainOrRefusal(database, team.id, name), spfIncludes).dns_records
+    if (!(error instanceof RequestError) || error.code !== 'unavailable') throw error
+    return domainView(await requireDomain(database, team.id, name), spfIncludes).dns_records
   }
 }
 
 const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) => {
   const { team, params, now } = request
-  const domain = await domainOrRefusal(deps.database, team.id, params.name)
+  const domain = await requireDomain(deps.database, team.id, params.name)
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
   const [records, zone] = await Promise.all([recordsOf(request, deps, domain.name), deps.zoneOf(domain.name)])
   const others = records.filter(({ state }) => state === 'different')

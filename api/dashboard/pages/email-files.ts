@@ -7,7 +7,7 @@
 import { Readable } from 'node:stream'
 import disposition from 'content-disposition'
 import { piecesOf } from '../../../db/content/files/read.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import type { EmailFile } from '../../../db/messages/emails/call.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { percentDecoded } from '../../../db/validation/strings.ts'
@@ -31,14 +31,14 @@ export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamReques
     { title: 'Attachments', note: 'Press a name to save its file.', empty: '' },
   )
 
-/** The attachment at a place in the list. @throws Refusal not_found */
+/** The attachment at a place in the list. @throws RequestError not_found */
 export function fileAt({ attachments = [] }: ShownEmail, place: string): EmailFile {
   const file = /^\d{1,2}$/.test(place) ? attachments[Number(place)] : undefined
-  if (!file) throw new Refusal('not_found', `this email has no attachment ${place}`)
+  if (!file) throw new RequestError('not_found', `this email has no attachment ${place}`)
   return file
 }
 
-/** The bytes of a file, to be saved. @throws Refusal not_found when they have been deleted */
+/** The bytes of a file, to be saved. @throws RequestError not_found when they have been deleted */
 export async function fileAnswer(
   { team }: TeamRequest,
   { database }: PageDeps,
@@ -91,7 +91,7 @@ export async function withPictures(
     read += size
     if (read > MAX_PREVIEW_LENGTH) break
     const url = await dataUrl(file, request, deps).catch((error: unknown) => {
-      if (error instanceof Refusal) return null
+      if (error instanceof RequestError) return null
       throw error
     })
     if (url !== null) urls.set(content_id, url)

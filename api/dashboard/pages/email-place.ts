@@ -3,7 +3,7 @@
  * one of a list went to.
  */
 
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
@@ -13,7 +13,7 @@ import { auditRead } from '../server/action.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 
-/** An email to look at; internal mail is an operator's to look at. @throws Refusal not_found. */
+/** An email to look at; internal mail is an operator's to look at. @throws RequestError not_found. */
 export async function emailOf(
   { team, params, person, now }: TeamRequest<'id'>,
   deps: PageDeps,
@@ -21,7 +21,7 @@ export async function emailOf(
   const publicUrl = deps.publicUrl ?? undefined
   const email = await showEmail({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id)
   if (person.operator || !email.internal) return email
-  throw new Refusal('not_found', `there is no email ${email.id} in this team`)
+  throw new RequestError('not_found', `there is no email ${email.id} in this team`)
 }
 
 export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>

@@ -5,7 +5,7 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { templateName } from '../../../db/content/templates/templates.sql.ts'
 import { deliveryState } from '../../../db/delivery/requeue.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { linkedEmails } from '../../../db/messages/emails/links.ts'
 import { everyone, recipientIdentity } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
@@ -237,7 +237,7 @@ const preview = (pictures: boolean): TeamPage =>
     `/teams/:team/emails/:id/preview${pictures ? '-with-pictures' : ''}`,
     async (request, deps) => {
       const email = await emailOf(request, deps)
-      if (email.internal) throw new Refusal('not_found', 'this email is not shown')
+      if (email.internal) throw new RequestError('not_found', 'this email is not shown')
       await noteOpened(request, deps, email.id)
       return raw(frameHeaders(pictures), framed(await withPictures(email, request, deps)))
     },
@@ -245,7 +245,7 @@ const preview = (pictures: boolean): TeamPage =>
 
 const download = get('viewer', '/teams/:team/emails/:id/files/:place', async (request, deps) => {
   const email = await emailOf(request, deps)
-  if (email.internal) throw new Refusal('not_found', 'this email is not shown')
+  if (email.internal) throw new RequestError('not_found', 'this email is not shown')
   const file = fileAt(email, request.params.place)
   await auditRead(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
   return fileAnswer(request, deps, file)

@@ -1,7 +1,7 @@
 /** What is done with all emails that match a filter: counted first, asked about, then requeued or deleted. */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
 import { type Between, type Counted as CountedEmails, countEmails } from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
@@ -113,12 +113,15 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   })
 })
 
-/** Between which emails those lie that the page counted. @throws Refusal bad_request without. */
+/** Between which emails those lie that the page counted. @throws RequestError bad_request without. */
 function betweenOf(form: URLSearchParams): Between {
   const newest = idParam(form, 'newest')
   const oldest = idParam(form, 'oldest')
   if (newest !== undefined && oldest !== undefined) return { newest, oldest }
-  throw new Refusal('bad_request', 'this form does not say which emails were counted: open the page again')
+  throw new RequestError(
+    'bad_request',
+    'this form does not say which emails were counted: open the page again',
+  )
 }
 
 const bulk = (verb: 'requeue' | 'delete'): TeamPage =>

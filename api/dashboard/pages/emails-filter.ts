@@ -1,8 +1,8 @@
 /** The filter of a team's emails: how the address, or a form, holds it. */
 
-import { teamOrRefusal } from '../../../db/accounts/teams/view.ts'
+import { requireTeam } from '../../../db/accounts/teams/view.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineFilter, idOf, search } from '../server/filter.ts'
@@ -27,18 +27,18 @@ export const filter = defineFilter(
   },
 )
 
-/** The emails that the address, or a form, means. @throws Refusal bad_request. */
+/** The emails that the address, or a form, means. @throws RequestError bad_request. */
 export function parseEmailFilter(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
   const { q, status, template, broadcast, ...asked } = filter.read(query)
   const parsed = q === undefined ? {} : parseSearch(q)
   const twice = (['recipient', 'id', 'subject'] as const).find((name) => name in parsed && asked[name])
   if (twice !== undefined)
-    throw new Refusal('bad_request', `q names another ${twice} than the field for it: clear one of them`)
+    throw new RequestError('bad_request', `q names another ${twice} than the field for it: clear one of them`)
   return { ...asked, ...parsed, ...statusFilter(status), template_id: template, broadcast_id: broadcast }
 }
 
 /** The same, with what a search of a team's emails goes by: no email of the team is older than it. */
 export async function searchOf({ team, query, now }: TeamRequest, { database }: PageDeps) {
-  const since = new Date((await teamOrRefusal(database, team.id)).created_at)
+  const since = new Date((await requireTeam(database, team.id)).created_at)
   return { ...parseEmailFilter(query), team_id: team.id, since, now }
 }

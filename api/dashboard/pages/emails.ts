@@ -39,7 +39,7 @@ const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: 
   Accepted: time(email.created_at, request.now),
 })
 
-/** @throws Refusal bad_request for a filter that does not parse. */
+/** @throws RequestError bad_request for a filter that does not parse. */
 async function readerOf(request: TeamRequest, deps: PageDeps): Promise<RowReader<ListedEmail>> {
   const search = await searchOf(request, deps)
   return async (place) => {

@@ -5,7 +5,7 @@ import type { Draft } from '../../../db/audience/import/draft.ts'
 import type { Becomes, Mapping } from '../../../db/audience/import/mapping.ts'
 import { SUPPRESSIONS } from '../../../db/audience/suppressions/by-hand.ts'
 import { reasonOf } from '../../../db/audience/suppressions/lift.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { text } from '../components/cell.ts'
 import { topicsOf } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
@@ -136,17 +136,17 @@ export function samples({ table: { header, records } }: Draft): Section {
   }
 }
 
-/** What a form says of one column. @throws Refusal bad_request. */
+/** What a form says of one column. @throws RequestError bad_request. */
 function columnOf(form: URLSearchParams, at: number): Becomes {
   const choice = form.get(`column.${at}`) ?? 'ignore'
   if (choice.startsWith('topic:')) return { to: 'topic', id: choice.slice('topic:'.length) }
   if (choice === 'property') return { to: 'property', name: (form.get(`name.${at}`) ?? '').trim() }
   const simple = (['ignore', 'email', 'properties', 'status', 'reason'] as const).find((to) => to === choice)
-  if (simple === undefined) throw new Refusal('bad_request', `column ${at + 1} cannot become that`)
+  if (simple === undefined) throw new RequestError('bad_request', `column ${at + 1} cannot become that`)
   return { to: simple }
 }
 
-/** The mapping that a form sent. @throws Refusal bad_request. */
+/** The mapping that a form sent. @throws RequestError bad_request. */
 export const mappingSent = (form: URLSearchParams, { table, mapping }: Draft): Mapping => ({
   names: table.header,
   columns: table.header.map((_, at) => columnOf(form, at)),

@@ -63,7 +63,7 @@ const discarding = (request: TeamRequest, { file_name }: Draft): Actions => ({
   ],
 })
 
-/** A draft's page: its columns, and what each becomes. @throws Refusal not_found. */
+/** A draft's page: its columns, and what each becomes. @throws RequestError not_found. */
 export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Promise<View> {
   const { database } = deps
   const { team, params, now } = request

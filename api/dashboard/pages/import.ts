@@ -7,7 +7,7 @@ import { storeDraft } from '../../../db/audience/import/draft.ts'
 import { refusedRecords, showImport } from '../../../db/audience/import/import.ts'
 import { type ImportRow, importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
 import type { Purpose } from '../../../db/audience/import/mapping.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { backgroundJobById } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { headed, number, plural, status, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
@@ -78,7 +78,7 @@ const form = (purpose: Purpose): TeamPage =>
 const upload = (purpose: Purpose): TeamPage =>
   act(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
     const source = sent.get('file') ?? ''
-    if (source.trim() === '') throw new Refusal('bad_request', 'choose a CSV file first')
+    if (source.trim() === '') throw new RequestError('bad_request', 'choose a CSV file first')
     const name = sent.get('file_name') || 'contacts.csv'
     const file = { name, source, encoding: sent.get('file_encoding') ?? 'UTF-8', purpose }
     const id = await storeDraft(by, team.id, file, by.actor)

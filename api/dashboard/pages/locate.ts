@@ -16,7 +16,7 @@ import { type SearchedContacts, searchContacts } from '../../../db/audience/cont
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { type Searched, searchEmails } from '../../../db/messages/emails/search.ts'
 import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
@@ -58,7 +58,9 @@ async function choice(found: readonly MessagePlace[], { database }: PageDeps): P
   )
 }
 
-/** The team to search in: the one that the page stands in. @throws Refusal not_found for one that is not theirs. */
+/**
+ * The team to search in: the one that the page stands in. @throws RequestError not_found for one that is not theirs.
+ */
 async function teamOf(
   { query, person, now, around }: OwnRequest,
   { database }: PageDeps,
@@ -66,7 +68,7 @@ async function teamOf(
   const id = idParam(query, 'team') ?? around?.id
   if (id === undefined) return null
   const team = id === around?.id ? await teamById(database, id) : null
-  if (!team) throw new Refusal('not_found', 'there is no such team, or it is not yours to see')
+  if (!team) throw new RequestError('not_found', 'there is no such team, or it is not yours to see')
   const read = { action: 'search', subject: queryParam(query, 'q') ?? '' }
   await auditRead({ tx: database, now, actor: person.email }, { id, member: around?.member === true }, read)
   return team

@@ -12,14 +12,14 @@ import {
   signInByLink,
   signOut,
 } from '../../../db/accounts/members/sign-in.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
 import type { Form, Section, View } from '../components/section.ts'
 import { compact, field, get, hidden, post, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { localPath, seal, unseal } from '../server/guard.ts'
 import type { Flow } from '../server/openid.ts'
-import { type Cookie, type PageRequest, redirect, show } from '../server/page.ts'
+import { type Cookie, type PageRequest, redirect, redirectAway, show } from '../server/page.ts'
 import { linkPath, mailLink, placeWords } from './mail-link.ts'
 
 const FLOW_SECONDS = 600
@@ -106,7 +106,7 @@ const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, sec
   })
   if (!begun) return show(refusedView('Your provider is not answering right now.'), 503)
   const { url, flow } = begun
-  return redirect(url, null, [{ name: 'openid', value: seal(secrets, flow), seconds: FLOW_SECONDS }])
+  return redirectAway(url, [{ name: 'openid', value: seal(secrets, 'openid', flow), seconds: FLOW_SECONDS }])
 })
 
 /** The provider's answer could not be used: what to do about it. */
@@ -131,7 +131,7 @@ const finishOpenId = get(
   'open',
   '/openid/callback',
   async ({ site, query, cookies, now, userAgent }, { openid, secrets, database, log }) => {
-    const flow = unseal<Flow>(secrets, cookies('openid'))
+    const flow = unseal<Flow>(secrets, 'openid', cookies('openid'))
     if (!openid || !flow)
       return show(refusedView('That took too long, or was started in another browser.'), 400)
     const came = new URL(`${BASE}/openid/callback?${query}`, site)
@@ -143,7 +143,7 @@ const finishOpenId = get(
     const secret = await database
       .transaction((tx) => signInByClaims({ tx, now }, claims, userAgent))
       .catch((error: unknown) => {
-        if (error instanceof Refusal) return null
+        if (error instanceof RequestError) return null
         throw error
       })
     if (secret === null) return show(refusedView(notHere(claims)), 403)

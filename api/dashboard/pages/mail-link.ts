@@ -8,8 +8,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { teamOfDomain } from '../../../db/accounts/domains/domains.sql.ts'
 import type { Place } from '../../../db/accounts/members/sessions.sql.ts'
-import { LINK_LENGTH_MS, requestLink } from '../../../db/accounts/members/sign-in.ts'
-import { parseMailbox } from '../../../db/validation/address.ts'
+import { LINK_LENGTH_MS, requestLink, withdrawLinkRequest } from '../../../db/accounts/members/sign-in.ts'
+import { type Mailbox, parseMailbox } from '../../../db/validation/address.ts'
 import { escapeHtml } from '../../../db/validation/slots.ts'
 import { BASE } from '../components/base.ts'
 import { plural } from '../components/cell.ts'
@@ -49,26 +49,39 @@ function linkWords({ to, places }: { to: string; places: readonly Place[] }, url
   }
 }
 
-async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, email: string): Promise<void> {
-  const { database, log } = deps
-  const from = parseMailbox(deps.from ?? '')
-  if (!from) return
-  const request = await database.transaction((tx) => requestLink({ tx, now }, { email, origin }))
-  if (!request) return
-  const team = await teamOfDomain(database, from.domain)
+type LinkMail = { from: Mailbox; to: string; places: readonly Place[]; url: string }
+
+/** Sends a link in the name of the team that has verified the sender's domain. @returns false if there is none. */
+async function sendLink(deps: PageDeps, { from, to, places, url }: LinkMail): Promise<boolean> {
+  const team = await teamOfDomain(deps.database, from.domain)
   if (team === null) {
-    log.error(
+    deps.log.error(
       { domain: from.domain },
       'no team has verified the domain of DASHBOARD_FROM: no sign-in link was sent',
     )
-    return
+    return false
   }
-  const url = new URL(BASE + linkPath(request.secret, localPath(BASE + form.get('return_to'))), site).href
-  const { email: to, places } = request
   // A link that is over by the time it arrives helps nobody.
   const when = { scheduled_at: null, expires_in: LINK_LENGTH_MS / 1_000 }
   const mail = { from, to: [to], when, ...linkWords({ to, places }, url) }
   await sendOwn(deps, { team_id: team, domain: null, internal: true }, mail)
+  return true
+}
+
+async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, email: string): Promise<void> {
+  const { database } = deps
+  const from = parseMailbox(deps.from ?? '')
+  if (!from) return
+  const request = await database.transaction((tx) => requestLink({ tx, now }, { email, origin }))
+  if (!request) return
+  const { id, email: to, places, secret } = request
+  const url = new URL(BASE + linkPath(secret, localPath(BASE + form.get('return_to'))), site).href
+  let isSent = false
+  try {
+    isSent = await sendLink(deps, { from, to, places, url })
+  } finally {
+    if (!isSent) await withdrawLinkRequest(database, id)
+  }
 }
 
 /** Sends a link if somebody may sign in with this address; never reveals whether it did. */

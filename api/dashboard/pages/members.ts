@@ -12,7 +12,7 @@ import {
 } from '../../../db/accounts/members/members.ts'
 import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
 import { ROLES, type Role } from '../../../db/accounts/members/roles.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
 import { status, text, time } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
@@ -64,11 +64,11 @@ const list = get('viewer', '/teams/:team/people', async ({ team, now }, { databa
   })
 })
 
-/** @throws Refusal bad_request. */
+/** @throws RequestError bad_request. */
 function roleOf(form: URLSearchParams): Role {
   const role = ROLES.find((word) => word === form.get('role'))
   if (role) return role
-  throw new Refusal('bad_request', `role must be one of ${ROLES.join(', ')}`)
+  throw new RequestError('bad_request', `role must be one of ${ROLES.join(', ')}`)
 }
 
 /** What to hand on to a member: the same words for all, so that they do not reveal anybody's other teams. */
@@ -89,11 +89,11 @@ const add = act('owner', '/teams/:team/people', async (by, request) => {
   return redirect(here(team), linkNotice(request, invited, 'invitation: it works once, within 7 days'))
 })
 
-/** @throws Refusal not_found. */
+/** @throws RequestError not_found. */
 async function memberOf({ team, params }: TeamRequest, tx: Parameters<typeof membersOfTeam>[0]) {
   const member = (await membersOfTeam(tx, team.id)).find(({ user_id }) => user_id === params.id)
   if (member) return member
-  throw new Refusal('not_found', 'there is no such member')
+  throw new RequestError('not_found', 'there is no such member')
 }
 
 const page = get('owner', '/teams/:team/people/:id', async (request, { database }) => {

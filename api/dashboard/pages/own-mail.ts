@@ -8,7 +8,7 @@ import { emailItem, type SaidOfEmail } from '../../../db/messages/emails/item.ts
 import { countSends } from '../../sends/count.ts'
 import type { PageDeps } from '../server/deps.ts'
 
-/** Counts an email of ours that was to be accepted. @returns its id. @throws Refusal */
+/** Counts an email of ours that was to be accepted. @returns its id. @throws RequestError */
 export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[]): string {
   const [outcome] = countSends(metrics, 'email', outcomes)
   if (outcome?.kind === 'refused') throw outcome.refusal
@@ -16,7 +16,7 @@ export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[
   return outcome.row.id
 }
 
-/** Sends an email in a team's name. @returns its id. @throws Refusal */
+/** Sends an email in a team's name. @returns its id. @throws RequestError */
 export async function sendOwn(deps: PageDeps, sender: EmailSender, said: SaidOfEmail): Promise<string> {
   const items = [emailItem(said)]
   return countOwn(deps, await deps.database.transaction((tx) => acceptEmails({ ...deps, tx }, sender, items)))

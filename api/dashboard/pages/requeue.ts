@@ -47,7 +47,7 @@ export async function pauseWords(
 /** What is said of a message that was requeued. @param paused what stands in its way: see `pauseWords`. */
 export const requeuedWords = (paused: string): string => `Queued to be sent again.${paused}`
 
-/** Does what the button says. @returns what to say of it. @throws Refusal. */
+/** Does what the button says. @returns what to say of it. @throws RequestError. */
 export async function requeueAsAsked<J extends DeliveryJob>(
   request: TeamRequest<'id'>,
   deps: PageDeps,

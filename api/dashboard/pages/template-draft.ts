@@ -3,7 +3,7 @@
 import { discardTemplateDraft, publishDraft, saveDraft } from '../../../db/content/templates/draft.ts'
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { ageOf } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import type { Form, Section } from '../components/section.ts'
@@ -83,7 +83,7 @@ export const draftSections = (
 const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
   const template = await templateOf(request, deps.database)
   const draft = await draftOf(deps.database, request.team.id, template.id)
-  if (!draft) throw new Refusal('not_found', 'this template has no draft')
+  if (!draft) throw new RequestError('not_found', 'this template has no draft')
   const forms = request.team.role === 'viewer' ? [] : [publishForm(template, draft, request)]
   return show({
     title: 'What publishing changes',

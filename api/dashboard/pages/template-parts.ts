@@ -1,6 +1,6 @@
 /** What the pages of email templates share: a template by its address, the fields of its parts, words for variables. */
 import { type ShownTemplate, templateById } from '../../../db/content/templates/templates.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { keptLinesOr } from '../components/lines.ts'
 import type { Field } from '../components/section.ts'
@@ -16,10 +16,10 @@ export const EDITOR = 'editor'
 export const templatePath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'templates', params.id, ...rest)
 
-/** The template that a request is about. @throws Refusal not_found. */
+/** The template that a request is about. @throws RequestError not_found. */
 export async function templateOf({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> {
   const template = await templateById(tx, team.id, params.id)
-  if (!template) throw new Refusal('not_found', 'there is no such template')
+  if (!template) throw new RequestError('not_found', 'there is no such template')
   return template
 }
 

@@ -8,7 +8,7 @@ import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql
 import { slotsOfParts } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { compileVersion } from '../../../db/content/templates/versions.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
 import { escapeHtml, UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import type { Field, Section } from '../components/section.ts'
@@ -26,7 +26,7 @@ export type Previewed = Pick<ShownTemplate, 'name' | 'html' | 'text' | 'slots' |
   isDraft: boolean
 }
 
-/** The published version where it is asked for by `of`. @throws Refusal not_found. */
+/** The published version where it is asked for by `of`. @throws RequestError not_found. */
 export async function previewedOf(
   request: TeamRequest,
   { database }: PageDeps,
@@ -53,11 +53,11 @@ export const valueFields = (values: Record<string, string>): Field[] =>
     .slice(0, MAX_FIELDS)
     .map(([slot, value]) => field(`v.${slot}`, slot, { value }))
 
-/** What the template makes of the values. @throws Refusal bad_request, as a send of them is refused. */
+/** What the template makes of the values. @throws RequestError bad_request, as a send of them is refused. */
 export function filledOf(previewed: Previewed, values: Record<string, string>) {
   const filled = previewOf(compileVersion({ ...previewed, body_text: previewed.text }), values)
   if (!('too_large' in filled)) return filled
-  throw new Refusal(
+  throw new RequestError(
     'bad_request',
     `with these values the ${filled.too_large} is larger than 1 MiB: it cannot be sent`,
   )
@@ -69,7 +69,7 @@ function parts(previewed: Previewed, values: Record<string, string>, frame: Sect
     const { text: plain } = filledOf(previewed, values)
     return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof RequestError)) throw error
     return alertsOf([{ tone: 'bad', title: `No preview: ${error.message}` }])
   }
 }
@@ -130,7 +130,7 @@ function writtenIn({ form }: TeamRequest, { name, list_unsubscribe }: ShownTempl
     const { html, text } = filledOf(previewed, valuesOf(previewed, form))
     return text === '' ? html : `${html}\n<hr><pre>${escapeHtml(text)}</pre>`
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof RequestError)) throw error
     return `<p>No preview: ${escapeHtml(error.message)}.</p>`
   }
 }

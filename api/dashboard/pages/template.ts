@@ -8,7 +8,7 @@ import {
   versionsByIds,
   versionsOfTemplate,
 } from '../../../db/content/templates/templates.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { type Cell, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
@@ -133,7 +133,7 @@ const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, r
   const version = idParam(form, 'version')
   const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
   const [row] = await versionsByIds(by.tx, refs)
-  if (!row || row.template_id !== params.id) throw new Refusal('not_found', 'there is no such version')
+  if (!row || row.template_id !== params.id) throw new RequestError('not_found', 'there is no such version')
   const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
   await updateTemplate(by, team.id, params.id, parts)
   return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
@@ -143,7 +143,7 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   const { team, form, person } = request
   const { template, previewed } = await previewedOf(request, deps, form)
   const from = parseMailbox(form.get('from') ?? '')
-  if (!from) throw new Refusal('bad_request', 'from must be an email address')
+  if (!from) throw new RequestError('bad_request', 'from must be an email address')
   const variables = valuesOf(previewed, form)
   // A draft is no version that an email could keep: the test holds what it makes of the values.
   const content = previewed.isDraft

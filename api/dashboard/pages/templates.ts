@@ -3,7 +3,7 @@
 import { templatesWithDraft } from '../../../db/content/templates/drafts.sql.ts'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/templates.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { text, time } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import { act, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
@@ -64,7 +64,7 @@ const versions = get(
       ids.map((id) => ({ team_id: team.id, id })),
     )
     const [older, newer] = ids.map((id) => rows.find((row) => row.id === id && row.template_id === params.id))
-    if (!older || !newer) throw new Refusal('not_found', 'there are no such versions')
+    if (!older || !newer) throw new RequestError('not_found', 'there are no such versions')
     return show({
       title: 'What changed',
       back: { href: teamPath(team, 'templates', params.id), label: 'The template' },

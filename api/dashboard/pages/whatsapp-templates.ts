@@ -1,6 +1,6 @@
 /** WhatsApp templates as the provider keeps them: their states and slots, and bringing them up to date. */
 
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { createWhatsappTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
@@ -78,7 +78,7 @@ function readable({ components }: Readonly<Record<string, unknown>>): Section[] 
 
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
   const found = (await whatsappTemplatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
-  if (!found) throw new Refusal('not_found', 'there is no such template')
+  if (!found) throw new RequestError('not_found', 'there is no such template')
   return show({
     title: found.name,
     state: status(found.status),

@@ -2,7 +2,7 @@
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../../db/channels/whatsapp.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp/search.sql.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
@@ -29,16 +29,16 @@ const filter = defineFilter(
   },
 )
 
-/** The messages that the address means. @throws Refusal bad_request. */
+/** The messages that the address means. @throws RequestError bad_request. */
 function parseMessageFilter(query: URLSearchParams): MessageFilter {
   const { q, status, recipient, id, template, ...asked } = filter.read(query)
   const sought = q === undefined ? null : numberIn(q)
   if (q !== undefined && (sought === null ? id : recipient) !== undefined)
-    throw new Refusal('bad_request', 'q names another message than the field for it: clear one of them')
+    throw new RequestError('bad_request', 'q names another message than the field for it: clear one of them')
   const number = sought ?? recipient
   const phone = number === undefined ? null : normalisePhone(number)
   if (number !== undefined && phone === null)
-    throw new Refusal(
+    throw new RequestError(
       'bad_request',
       `${sought ? 'q' : 'number'} must be a phone number, such as +15551234567`,
     )

@@ -4,7 +4,7 @@
  * carried out is what was asked about; a form that is longer than any of ours is refused, not drawn. Must not know any
  * page.
  */
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import type { Field, View } from '../components/section.ts'
 import { formOf, hidden } from './builders.ts'
 import { addressWith } from './list.ts'
@@ -19,12 +19,12 @@ const OWN = ['csrf', 'question', 'answer', 'answer_tone', 'warning', 'keep', 'co
 /** What a page carries on of a form, in fields and in characters: the columns of an import are the most fields. */
 const MAX_KEPT = { fields: 500, characters: 32 * 1024 }
 
-/** What a form sent, to be sent once more. @throws Refusal bad_request when that is too much for a page. */
+/** What a form sent, to be sent once more. @throws RequestError bad_request when that is too much for a page. */
 function carried(form: URLSearchParams): Field[] {
   const pairs = [...form].filter(([name]) => !OWN.includes(name))
   const characters = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
   if (pairs.length > MAX_KEPT.fields || characters > MAX_KEPT.characters)
-    throw new Refusal(
+    throw new RequestError(
       'bad_request',
       'this form is too large to be sent on: go back, open the page again and send it from there',
     )
@@ -64,9 +64,9 @@ export function asking(
 export const isWorthKeeping = ({ form }: PageRequest): boolean => carried(form).length > 0
 
 /** Why a form whose session is over cannot be kept, when it cannot even be read. */
-export const endedRefusal = (error: unknown): unknown =>
-  error instanceof Refusal && error.code === 'payload_too_large'
-    ? new Refusal(
+export const endedError = (error: unknown): unknown =>
+  error instanceof RequestError && error.code === 'payload_too_large'
+    ? new RequestError(
         'payload_too_large',
         'your session has ended, and this form is too large to be kept here: sign in in another tab, go back, and send it again',
       )

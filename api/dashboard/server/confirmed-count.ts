@@ -2,7 +2,7 @@
  * What was counted before a press: the form carries how many, and the moment (db/postgres/snapshot.sql.ts), so that the
  * press does no more than it says, and nothing to what has come to match since.
  */
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import type { Field } from '../components/section.ts'
 import { hidden } from './builders.ts'
 
@@ -13,10 +13,10 @@ export const countedWords = ({ most, seen }: Counted) => ({ total: String(most),
 export const countedFields = (counted: Counted): Field[] =>
   Object.entries(countedWords(counted)).map(([name, value]) => hidden(name, value))
 
-/** What a form was counted to change. @throws Refusal bad_request where it does not say. */
+/** What a form was counted to change. @throws RequestError bad_request where it does not say. */
 export function countedOf(form: URLSearchParams): Counted {
   const most = Number(form.get('total') ?? Number.NaN)
   const seen = form.get('seen') ?? ''
   if (Number.isInteger(most) && most > 0 && most < 2 ** 31 && seen !== '') return { most, seen }
-  throw new Refusal('bad_request', 'this form does not say what was counted: open the page again')
+  throw new RequestError('bad_request', 'this form does not say what was counted: open the page again')
 }

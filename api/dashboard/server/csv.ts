@@ -1,14 +1,15 @@
 /**
  * Lists as CSV (RFC 4180), streamed row by row.
- * Promises: a cell that a spreadsheet would read as a formula gets a quote before it, and so does one that has such
- * quotes already: imports take one off (db/audience/import/csv.ts). The file begins with a byte order
+ * Promises: no piece of a line is a formula, however a spreadsheet splits it (db/validation/formulas.ts); imports undo
+ * that. The file begins with a byte order
  * mark: Excel reads UTF-8 as such only then. The first rows are read before anything is answered, so that what cannot
  * be listed is a page that says so, not a file that breaks off. It does break off once its reader's session is over, or
  * they have left the team.
  */
 import { Readable } from 'node:stream'
 import { sessionOpens } from '../../../db/accounts/members/sessions.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
+import { guardFormulas } from '../../../db/validation/formulas.ts'
 import { typedOf, zoneOf } from '../components/zone.ts'
 import { auditRead } from './action.ts'
 import { fromReplica, get } from './builders.ts'
@@ -21,8 +22,8 @@ type Value = string | null | undefined
 type Filter = Pick<ReturnType<typeof defineFilter>, 'only' | 'set'>
 
 function csvCell(value: string): string {
-  const tame = /^'*[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(tame) ? `"${tame.replaceAll('"', '""')}"` : tame
+  const guarded = guardFormulas(value)
+  return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
 }
 
 const csvLine = (cells: readonly Value[]): string =>
@@ -75,13 +76,15 @@ type Lines<R> = {
   subject?: string
 }
 
-/** Holds before each further batch that the team is open to its reader still. @throws Refusal insufficient_scope. */
+/**
+ * Holds before each further batch that the team is open to its reader still. @throws RequestError insufficient_scope.
+ */
 const whileOpen =
   <R>(read: RowReader<R>, { team, person }: TeamRequest, { primary, clock }: PageDeps): RowReader<R> =>
   async (place) => {
     const seat = { session_id: person.session_id, team_id: team.id }
     if (place.before === undefined || (await sessionOpens(primary, seat, clock()))) return read(place)
-    throw new Refusal('insufficient_scope', 'who reads this file has left the team, or signed out')
+    throw new RequestError('insufficient_scope', 'who reads this file has left the team, or signed out')
   }
 
 /**

@@ -13,13 +13,13 @@
 import type { Context, Middleware } from 'koa'
 import { type Role, reaches } from '../../../db/accounts/members/roles.ts'
 import { noteUse, type Person, personOfSession } from '../../../db/accounts/members/sign-in.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import type { Body, Owner } from '../../http/bodies.ts'
 import { readQuery } from '../../http/forms.ts'
 import { type Assets, readAssets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
 import { compileViews } from '../components/views.ts'
-import { endedRefusal, endedView, isWorthKeeping, KEPT, questionView } from './confirmation.ts'
+import { endedError, endedView, isWorthKeeping, KEPT, questionView } from './confirmation.ts'
 import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
 import { type Fault, faultOf, faultView } from './errors.ts'
 import { createFinder, type Finder, type Found, type OtherMethod } from './find.ts'
@@ -61,10 +61,10 @@ type Visit = {
   team: PageTeam | null
 }
 
-const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
+const nothingHere = () => new RequestError('not_found', 'there is no such page, or it is not yours to see')
 
-const roleRefusal = ({ sees }: PageTeam, needed: Role): Refusal =>
-  new Refusal(
+const roleError = ({ sees }: PageTeam, needed: Role): RequestError =>
+  new RequestError(
     'insufficient_scope',
     reaches(sees, needed)
       ? 'this team is suspended: until an operator resumes it, its people can look at everything and change nothing'
@@ -82,7 +82,7 @@ const reading = (
     ? deps.replica.read(deps.database, (database) => read({ ...deps, database }))
     : read(deps)
 
-/** Runs a page's handler if the caller may open it. @throws Refusal. */
+/** Runs a page's handler if the caller may open it. @throws RequestError. */
 async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
   const { request, person, team } = visit
   if (page.access === 'open') return page.handle({ ...request, person }, deps)
@@ -101,7 +101,7 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   if (membership) await noteUse({ tx: deps.database, now: request.now }, person, membership)
   const role = page.method === 'GET' ? team.sees : team.role
   const frozen = page.method !== 'GET' && isFrozen(team, person)
-  if (frozen || !reaches(role, page.access)) throw roleRefusal(team, page.access)
+  if (frozen || !reaches(role, page.access)) throw roleError(team, page.access)
   return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }
 
@@ -109,7 +109,7 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
 const limitOf = (page: Page, { person }: Visit): number =>
   page.access === 'open' || !person ? MAX_OPEN_FORM_BYTES : (page.takes ?? MAX_FORM_BYTES)
 
-/** What a form sent, once it is proved to come from a page of ours and of this session. @throws Refusal. */
+/** What a form sent, once it is proved to come from a page of ours and of this session. @throws RequestError. */
 async function readForm(
   page: Page,
   visit: Visit,
@@ -118,10 +118,10 @@ async function readForm(
 ): Promise<URLSearchParams> {
   const { ctx, request, person } = visit
   const foreign = () =>
-    new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
+    new RequestError('insufficient_scope', 'this form did not come from this page: open the page again')
   if (!isOurs(ctx, request.home)) throw foreign()
   const form = await body.form(limitOf(page, visit)).catch((error) => {
-    throw page.access !== 'open' && !person ? endedRefusal(error) : error
+    throw page.access !== 'open' && !person ? endedError(error) : error
   })
   if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) {
     // A form that outlived its session is asked about, with a token of this one.
@@ -130,7 +130,7 @@ async function readForm(
     form.set('question', 'Send this form now?')
   }
   for (const value of form.values()) {
-    if (value.includes('\0')) throw new Refusal('bad_request', 'text must not contain NUL characters')
+    if (value.includes('\0')) throw new RequestError('bad_request', 'text must not contain NUL characters')
   }
   return form
 }
@@ -141,18 +141,15 @@ function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
   if (answer.kind === 'redirect') {
     for (const cookie of answer.cookies) writeCookie(ctx, home, cookie)
     if (answer.notice) {
-      const value = seal(dashboard.deps.secrets, answer.notice)
+      const value = seal(dashboard.deps.secrets, 'notice', answer.notice)
       writeCookie(ctx, home, { name: 'notice', value, seconds: NOTICE_SECONDS })
     }
     // A page that was opened from a list still knows it once something was done there.
     const list = request.query.get(LIST)
-    const isPath = answer.to.startsWith('/') || answer.to === ''
-    const keeps = list !== null && request.path.startsWith(`${answer.to}/`) && !answer.to.includes('?')
+    const isAbove = `${BASE}${request.path}`.startsWith(`${answer.to}/`) && !answer.to.includes('?')
+    const kept = list !== null && isAbove ? `?${new URLSearchParams({ [LIST]: list })}` : ''
     ctx.status = 303
-    ctx.set(
-      'Location',
-      isPath ? BASE + answer.to + (keeps ? `?${new URLSearchParams({ [LIST]: list })}` : '') : answer.to,
-    )
+    ctx.set('Location', answer.to + kept)
     ctx.body = ''
   } else if (answer.kind === 'raw') {
     ctx.status = 200
@@ -171,8 +168,10 @@ function sendPage(
   { view, status }: Shown,
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
-  const left = readCookie(ctx, request.home, 'notice')
-  const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, left)
+  // A live page that asks for itself leaves the notice to the page that the reader is on the way to.
+  const isLookedAt = ctx.get('Sec-Fetch-Dest') !== 'empty'
+  const left = isLookedAt ? readCookie(ctx, request.home, 'notice') : undefined
+  const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, 'notice', left)
   if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
   const csrf = person ? formToken(deps.secrets, person.session_id) : ''
   const { refused } = notices
@@ -242,10 +241,10 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
     if (found === null) throw nothingHere()
     if (!('page' in found)) {
       ctx.set('Allow', found.allowed.join(', '))
-      throw new Refusal('method_not_allowed', `this page takes ${found.allowed.join(', ')} only`)
+      throw new RequestError('method_not_allowed', `this page takes ${found.allowed.join(', ')} only`)
     }
     if ([...request.query].flat().some((text) => text.includes('\0')))
-      throw new Refusal('bad_request', 'the address must not contain NUL characters')
+      throw new RequestError('bad_request', 'the address must not contain NUL characters')
     await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
       if (ctx.method === 'POST') request.form = await readForm(found.page, visit, deps, body)
       const { form } = request

@@ -1,8 +1,8 @@
 /** What went wrong, as a page: in the words of a refusal, or with the request's id alone. */
-import { type Code, Refusal } from '../../../db/errors.ts'
+import { type Code, RequestError } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import type { Log } from '../../../db/process/log.ts'
-import { refusalForError, STATUS } from '../../http/errors.ts'
+import { STATUS, toRequestError } from '../../http/errors.ts'
 import type { View } from '../components/section.ts'
 
 export type Fault = { status: number; title: string; words: string; retry_after?: number | undefined }
@@ -36,9 +36,9 @@ export function faultOf(error: unknown, requestId: string, log: Log): Fault {
     const words = 'This took too long and was stopped. Narrow the filter, or choose a shorter time.'
     return { status: 503, title: 'Too much to look through', words }
   }
-  const { code, message, retry_after } = refusalForError(error, requestId, log)
+  const { code, message, retry_after } = toRequestError(error, requestId, log)
   const status = STATUS[code]
-  const own = error instanceof Refusal ? undefined : WORDS[code]
+  const own = error instanceof RequestError ? undefined : WORDS[code]
   if (own) return { status, title: own.title, words: own.words(requestId) }
   const words = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
   return { status, title: TITLES[status] ?? 'Request refused', words, retry_after }

@@ -113,10 +113,10 @@ export function defineFilter<P extends Parts, F extends Parts = Record<never, ne
     names,
     /** What is set, as the address has it. */
     set,
-    /** @throws Refusal bad_request. */
+    /** @throws RequestError bad_request. */
     read: (query: URLSearchParams) =>
       Object.fromEntries(names.map((name) => [name, parts[name]?.read(query, name)])) as ReadOf<P & F>,
-    /** Refuses whatever else an address says. @throws Refusal bad_request. */
+    /** Refuses whatever else an address says. @throws RequestError bad_request. */
     only: (query: URLSearchParams, ...others: string[]): void =>
       refuseUnknownParams(query, [...names, ...others]),
     /** Its form, unless presses are all there is to it, and its chips. */

@@ -89,8 +89,8 @@ function faultsOf(fields: readonly Field[], refused: Refused): Map<string, strin
   return faults
 }
 
-const fieldReady = (field: Field, form: number, fault: string | undefined, first: boolean) => {
-  const id = `f${form}-${field.name}`
+const fieldReady = (field: Field, form: string, fault: string | undefined, first: boolean) => {
+  const id = `${form}.${field.name}`
   const isChoice = field.type === 'checks' || field.type === 'radios'
   const described = [fault === undefined ? '' : `${id}-fault`, field.hint === undefined ? '' : `${id}-hint`]
   return {
@@ -111,10 +111,10 @@ const fieldReady = (field: Field, form: number, fault: string | undefined, first
 const withList = (action: string, list: string): string =>
   `${action}${action.includes('?') ? '&' : '?'}${new URLSearchParams({ [LIST]: list })}`
 
-/** A form with what its view needs. @param index makes its ids unlike those of the page's other forms. */
+/** Adds what a form's view needs. @param id begins the ids of its fields. */
 export function formReady<F extends Form & { further?: readonly Field[] | undefined }>(
   form: F,
-  index: number,
+  id: string,
   { refused, list = null }: { refused: Refused | null; list?: string | null },
 ) {
   const again = refused !== null && refused.action === form.action ? refused : null
@@ -123,7 +123,7 @@ export function formReady<F extends Form & { further?: readonly Field[] | undefi
   const first = all.find(({ name }) => faults.has(name))?.name
   const ready = (fields: readonly Field[]) =>
     (again ? filled(fields, again.form, true) : fields).map((field) => ({
-      ...fieldReady(field, index, faults.get(field.name), field.name === first),
+      ...fieldReady(field, id, faults.get(field.name), field.name === first),
       form: form.joins?.form,
     }))
   const isSet = form.further?.some(({ value, options }) =>

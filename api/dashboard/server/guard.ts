@@ -74,15 +74,18 @@ export const isFormToken = (secrets: Secrets, sessionId: string, token: string |
   secrets.verify('csrf', Buffer.from(sessionId), Buffer.from(token ?? '', 'base64url').subarray(0, 32)) &&
   (token ?? '').length === 43
 
-/** Something for this browser alone to bring back unread and unchanged. */
-export const seal = (secrets: Secrets, value: unknown): string =>
-  secrets.encrypt('cookie', Buffer.from(JSON.stringify(value))).toString('base64url')
+/** Cookies whose value is sealed, each for a purpose of its own: none can be passed off as the other. */
+type SealedCookie = Extract<CookieName, 'notice' | 'openid'>
 
-/** What `seal` made; null for anything else. */
-export function unseal<T>(secrets: Secrets, sealed: string | undefined): T | null {
+/** Seals a cookie's value, for this browser alone to bring back unread and unchanged. */
+export const seal = (secrets: Secrets, name: SealedCookie, value: unknown): string =>
+  secrets.encrypt(`${name}-cookie`, Buffer.from(JSON.stringify(value))).toString('base64url')
+
+/** Opens what `seal` made for this cookie. @returns null for anything else. */
+export function unseal<T>(secrets: Secrets, name: SealedCookie, sealed: string | undefined): T | null {
   if (!sealed) return null
   try {
-    return JSON.parse(secrets.decrypt('cookie', Buffer.from(sealed, 'base64url')).toString()) as T
+    return JSON.parse(secrets.decrypt(`${name}-cookie`, Buffer.from(sealed, 'base64url')).toString()) as T
   } catch {
     return null
   }

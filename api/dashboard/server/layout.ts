@@ -45,12 +45,34 @@ const isFilled = (section: Section): section is Extract<Section, { kind: 'form' 
 /** Whether a button beside the title opens it. */
 const isOpened = (section: Section): section is FormSection => isForm(section) && section.folded === true
 
+const slug = (words: string): string =>
+  words
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+
+/** Names each section, so that the script finds the same one in a later version of the page. */
+function idsOf(sections: readonly Section[]): Map<Section, string> {
+  const used = new Set<string>()
+  return new Map(
+    sections.map((section) => {
+      const opener = isOpened(section) ? (section.title ?? section.submit) : (section.title ?? '')
+      const base = section.id ?? slug(`${isOpened(section) ? 'act' : section.kind} ${opener}`)
+      let id = base
+      for (let count = 2; used.has(id); count += 1) id = `${base}-${count}`
+      used.add(id)
+      return [section, id]
+    }),
+  )
+}
+
 /** A section with what its partial cannot work out for itself. */
-function prepared(section: Section, index: number, frame: Frame): object {
-  if (section.kind === 'form') return formReady(section, index * 100, frame)
-  if (section.kind === 'filter') return formReady({ ...section, tone: 'quiet' }, index * 100, frame)
+function prepared(given: Section, id: string, frame: Frame): object {
+  const section = { ...given, id }
+  if (section.kind === 'form') return formReady(section, id, frame)
+  if (section.kind === 'filter') return formReady({ ...section, tone: 'quiet' }, id, frame)
   if (section.kind === 'actions') {
-    const forms = section.forms?.map((form, at) => formReady(form, index * 100 + at, frame))
+    const forms = section.forms?.map((form, at) => formReady(form, `${id}-${at}`, frame))
     return { ...section, forms }
   }
   if (section.kind === 'tiles') {
@@ -86,10 +108,10 @@ export const createLayout =
     const inside = person !== null && !view.narrow
     const { sections, aside = [], below = [] } = view
     const all = [...sections, ...aside, ...below]
-    const ready = new Map(all.map((section, index) => [section, prepared(section, index, frame)]))
+    const ids = idsOf(all)
     const drawn = (some: readonly Section[]) =>
-      some.flatMap((section) => (isOpened(section) ? [] : [ready.get(section)]))
-    const acts = all.flatMap((section, index) => (isOpened(section) ? [{ section, index }] : []))
+      some.flatMap((section) => (isOpened(section) ? [] : [prepared(section, ids.get(section) ?? '', frame)]))
+    const acts = all.filter(isOpened)
     return render({
       ...view,
       heading: withBreaks(view.title),
@@ -110,10 +132,14 @@ export const createLayout =
       alarming: notice?.tone === 'bad',
       suspended: team?.suspended,
       test: team?.test,
-      live: all.some(isLive),
-      actions: view.actions && prepared({ kind: 'actions', ...view.actions }, all.length, frame),
-      acts: acts.map(({ section, index }, place) => ({
-        ...formReady(section, index * 100, frame),
+      // A page with a rejected form has the address of that form, which can't be asked for again.
+      live: refused === null && all.some(isLive),
+      actions: view.actions && {
+        ...prepared({ kind: 'actions', ...view.actions }, 'buttons', frame),
+        top: true,
+      },
+      acts: acts.map((section, place) => ({
+        ...formReady({ ...section, id: ids.get(section) }, ids.get(section) ?? '', frame),
         opener: section.title ?? section.submit,
         look: place === 0 && !(view.actions && hasMain(view.actions)) ? '' : 'quiet',
       })),

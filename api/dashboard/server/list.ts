@@ -3,7 +3,7 @@
  * the readers of what a filter says. Promises: a value that does not parse is refused, never ignored: a bulk act on
  * "all that match" must not widen because of a typo.
  */
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { readQuery } from '../../http/forms.ts'
 import type { Field, Link, PageLink, Section } from '../components/section.ts'
@@ -183,9 +183,9 @@ export const optionsWithAny = (words: readonly string[], any = 'any'): { value: 
 /** The longest value that a filter takes: a subject has at most 998 characters. */
 const MAX_FILTER_CHARACTERS = 1_000
 
-const refused = (name: string, must: string) => new Refusal('bad_request', `${name} must be ${must}`)
+const refused = (name: string, must: string) => new RequestError('bad_request', `${name} must be ${must}`)
 
-/** A parameter of the address, trimmed; undefined when it is absent or empty. @throws Refusal bad_request. */
+/** A parameter of the address, trimmed; undefined when it is absent or empty. @throws RequestError bad_request. */
 export function queryParam(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)?.trim() || undefined
   if (value !== undefined && value.length > MAX_FILTER_CHARACTERS)
@@ -193,14 +193,14 @@ export function queryParam(query: URLSearchParams, name: string): string | undef
   return value
 }
 
-/** An id of the address. @throws Refusal bad_request for what is no UUID. */
+/** An id of the address. @throws RequestError bad_request for what is no UUID. */
 export function idParam(query: URLSearchParams, name: string): string | undefined {
   const value = queryParam(query, name)
   if (value === undefined || isUuid(value)) return value?.toLowerCase()
   throw refused(name, 'an id, such as 019a0000-0000-7000-8000-000000000000')
 }
 
-/** One of some words of the address. @throws Refusal bad_request for any other. */
+/** One of some words of the address. @throws RequestError bad_request for any other. */
 export function wordParam<W extends string>(
   query: URLSearchParams,
   name: string,
@@ -212,12 +212,13 @@ export function wordParam<W extends string>(
   throw refused(name, `one of ${words.join(', ')}`)
 }
 
-/** Refuses an address that names anything else than these, or one of them twice. @throws Refusal bad_request. */
+/** Refuses an address that names anything else than these, or one of them twice. @throws RequestError bad_request. */
 export function refuseUnknownParams(query: URLSearchParams, names: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of query.keys()) {
-    if (!names.includes(name)) throw new Refusal('bad_request', `there is no filter ${JSON.stringify(name)}`)
-    if (seen.has(name)) throw new Refusal('bad_request', `${name} is given twice`)
+    if (!names.includes(name))
+      throw new RequestError('bad_request', `there is no filter ${JSON.stringify(name)}`)
+    if (seen.has(name)) throw new RequestError('bad_request', `${name} is given twice`)
     seen.add(name)
   }
 }
@@ -226,7 +227,7 @@ const DAY = 86_400_000
 /** Years that both a browser and PostgreSQL write with four digits, a day later too; UUIDv7 begins in 1970. */
 const YEARS = { first: 1970, last: 9998 }
 
-/** A day of the address, in UTC, plus a number of days. @throws Refusal bad_request. */
+/** A day of the address, in UTC, plus a number of days. @throws RequestError bad_request. */
 export function dayOf(query: URLSearchParams, name: string, later = 0): Date | undefined {
   const value = queryParam(query, name)
   if (value === undefined) return undefined

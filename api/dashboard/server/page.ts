@@ -15,7 +15,7 @@
  *    as the person. `post` is for background jobs, and for what no transaction must be open around. Token and origin
  *    are checked before the handler runs. It answers `redirect(path, notice)`: the notice is shown once on the page
  *    that follows. A secret to show once is a notice's `secret`.
- * 4. Throw a Refusal when it cannot be done: the nearest GET page above the POST's path is shown again with the
+ * 4. Throw a RequestError when it cannot be done: the nearest GET page above the POST's path is shown again with the
  *    refusal's words, and with what was typed in the form that was sent.
  * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. What changes
  *    something is given the person as `by`, and writes its own line in the audit trail.
@@ -30,6 +30,7 @@
 import type { Readable } from 'node:stream'
 import type { Role } from '../../../db/accounts/members/roles.ts'
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
+import { BASE } from '../components/base.ts'
 import type { View } from '../components/section.ts'
 import type { PageDeps } from './deps.ts'
 
@@ -97,15 +98,23 @@ export const MAX_LARGE_FORM_BYTES = 8 * 1024 * 1024
 
 export const show = (view: View, status = 200): PageAnswer => ({ kind: 'show', view, status })
 
-/** Goes on to another page, with a few words of what was done. @param to a path after /dashboard, or a whole URL. */
+/** Redirects to another page, with a few words of what was done. @param path after /dashboard. */
 export const redirect = (
-  to: string,
+  path: string,
   notice: string | Notice | null = null,
   cookies: readonly Cookie[] = [],
 ): PageAnswer => ({
   kind: 'redirect',
-  to,
+  to: BASE + path,
   notice: typeof notice === 'string' ? { tone: 'good', text: notice } : notice,
+  cookies,
+})
+
+/** Redirects to a page of another site. */
+export const redirectAway = (url: string, cookies: readonly Cookie[]): PageAnswer => ({
+  kind: 'redirect',
+  to: url,
+  notice: null,
   cookies,
 })
 

@@ -3,14 +3,14 @@
  * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format), with
  * a line in the audit trail.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { domainToAscii, parseAddress } from '../../validation/address.ts'
 import { checkName } from '../../validation/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainByName } from '../domains/domains.sql.ts'
-import { teamOrRefusal } from '../teams/view.ts'
+import { requireTeam } from '../teams/view.ts'
 import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 
@@ -31,33 +31,36 @@ function checkScopes(given: readonly string[]): Scope[] {
   const known = SCOPES.join(', ')
   const unknown = given.find((scope) => !isScope(scope))
   if (unknown !== undefined)
-    throw new Refusal('bad_request', `there is no scope ${unknown || '""'}; there are: ${known}`)
+    throw new RequestError('bad_request', `there is no scope ${unknown || '""'}; there are: ${known}`)
   const scopes = [...new Set(given.filter(isScope))]
-  if (scopes.length === 0) throw new Refusal('bad_request', `a key needs at least one of: ${known}`)
+  if (scopes.length === 0) throw new RequestError('bad_request', `a key needs at least one of: ${known}`)
   return scopes
 }
 
 /**
  * The ASCII form of the domain that a key is bound to: one of the team's, since a key for a mistyped one could never
- * send. @throws Refusal bad_request.
+ * send. @throws RequestError bad_request.
  */
 async function boundDomain(tx: Tx, teamId: string, given: string): Promise<string> {
   const name = domainToAscii(given)
-  if (name === null) throw new Refusal('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  if (name === null) throw new RequestError('bad_request', `${JSON.stringify(given)} is not a domain name`)
   if (await domainByName(tx, teamId, name)) return name
-  throw new Refusal('bad_request', `the team has no domain ${name}: add it first`)
+  throw new RequestError('bad_request', `the team has no domain ${name}: add it first`)
 }
 
-/** @throws Refusal not_found, or bad_request for a field that cannot be. */
+/** @throws RequestError not_found, or bad_request for a field that cannot be. */
 export async function issueKey(by: By, teamId: string, request: KeyRequest) {
   const { tx, now } = by
   checkName(request.name)
   const scopes = checkScopes(request.scopes)
   const { name, expires_at } = request
   if (expires_at !== null && expires_at <= now) {
-    throw new Refusal('bad_request', `the key would have expired already, at ${expires_at.toISOString()}`)
+    throw new RequestError(
+      'bad_request',
+      `the key would have expired already, at ${expires_at.toISOString()}`,
+    )
   }
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const domain = request.domain === null ? null : await boundDomain(tx, teamId, request.domain)
   const id = idNow()
   const key = makeCredential('key')
@@ -78,15 +81,15 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest) {
 
 /**
  * A session token for the team, of 30 days; with `user`, of that member, who is made one if need be.
- * @throws Refusal not_found, or bad_request when `user` is no email address.
+ * @throws RequestError not_found, or bad_request when `user` is no email address.
  */
 export async function issueSession(by: By, teamId: string, user: string | null) {
   const { tx, now } = by
   const parsed = user === null ? null : parseAddress(user)
   if (parsed === null && user !== null) {
-    throw new Refusal('bad_request', `${JSON.stringify(user)} is not an email address`)
+    throw new RequestError('bad_request', `${JSON.stringify(user)} is not an email address`)
   }
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const member = parsed && { id: idNow(), email: parsed.address, identity: parsed.identity }
   const userId = member && (await upsertMember(tx, teamId, member, now))
   const token = makeCredential('session')

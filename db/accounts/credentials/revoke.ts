@@ -4,17 +4,17 @@
  * trail says who ended them.
  */
 
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
-import { teamOrRefusal } from '../teams/view.ts'
+import { requireTeam } from '../teams/view.ts'
 import { type KeyRow, revokeKey, revokeSessions, type SessionRow } from './credentials.sql.ts'
 
-/** Ends an API key at once. @throws Refusal not_found. */
+/** Ends an API key at once. @throws RequestError not_found. */
 export async function endKey(by: By, teamId: string, id: string): Promise<KeyRow> {
-  await teamOrRefusal(by.tx, teamId)
+  await requireTeam(by.tx, teamId)
   const key = await revokeKey(by.tx, teamId, id, by.now)
-  if (!key) throw new Refusal('not_found', `there is no key ${id} in this team`)
+  if (!key) throw new RequestError('not_found', `there is no key ${id} in this team`)
   const { prefix: subject, name: detail } = key
   await record(by, { team_id: teamId, action: 'key.revoke', subject, detail })
   return key
@@ -26,29 +26,30 @@ type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: bo
 function identityOf(user: string): string {
   const parsed = parseAddress(user)
   if (parsed) return parsed.identity
-  throw new Refusal('bad_request', `${JSON.stringify(user)} is not an email address`)
+  throw new RequestError('bad_request', `${JSON.stringify(user)} is not an email address`)
 }
 
-/** Which sessions a wish means. @throws Refusal bad_request unless exactly one part of it is set. */
+/** Which sessions a wish means. @throws RequestError bad_request unless exactly one part of it is set. */
 function choiceOf({ id, user, all = false }: RevokeWish): Parameters<typeof revokeSessions>[2] {
   const given = [id !== undefined, user !== undefined, all].filter((set) => set).length
-  if (given !== 1) throw new Refusal('bad_request', 'say which: the id of a session, --user EMAIL or --all')
+  if (given !== 1)
+    throw new RequestError('bad_request', 'say which: the id of a session, --user EMAIL or --all')
   if (id !== undefined) return { id }
   return user === undefined ? 'all' : { identity: identityOf(user) }
 }
 
 /**
  * Ends the sessions that are meant. @returns those that were still good.
- * @throws Refusal bad_request unless exactly one part of the wish is set; not_found for the team, or for an id that is
- * no session still good.
+ * @throws RequestError bad_request unless exactly one part of the wish is set; not_found for the team, or for an id
+ * that is no session still good.
  */
 export async function endSessions(by: By, teamId: string, wish: RevokeWish): Promise<readonly SessionRow[]> {
   const choice = choiceOf(wish)
-  await teamOrRefusal(by.tx, teamId)
+  await requireTeam(by.tx, teamId)
   const { id, user } = wish
   const ended = await revokeSessions(by.tx, teamId, choice, by.now)
   if (id !== undefined && ended.length === 0)
-    throw new Refusal('not_found', `there is no session ${id} of this team to revoke`)
+    throw new RequestError('not_found', `there is no session ${id} of this team to revoke`)
   const entry = { action: 'session.revoke', subject: id ?? user ?? 'all', detail: `${ended.length} ended` }
   await record(by, { team_id: teamId, ...entry })
   return ended

@@ -4,7 +4,7 @@
  * days; it ends when they leave the team, or somebody revokes it (credentials.sql.ts); the audit trail says who made it
  * and who ended it.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import { idNow } from '../../process/ids.ts'
 import { type By, record } from '../audit/record.ts'
 import { membersOfTeam } from '../members/people.sql.ts'
@@ -16,7 +16,7 @@ import { credentialHash, makeCredential } from './token.ts'
 /** How many of one person's in one team are good at once. */
 const MAX_TOKENS = 20
 
-/** @param role what the person may do where they ask for it. @throws Refusal bad_request for who is no member. */
+/** @param role what the person may do where they ask for it. @throws RequestError bad_request for who is no member. */
 export async function makeToken(
   by: By,
   teamId: string,
@@ -24,12 +24,16 @@ export async function makeToken(
 ): Promise<{ token: string; expires_at: string }> {
   const { tx, now } = by
   const member = (await membersOfTeam(tx, teamId)).find((one) => one.user_id === user_id)
-  if (!member) throw new Refusal('bad_request', 'only members of the team make session tokens for themselves')
+  if (!member)
+    throw new RequestError('bad_request', 'only members of the team make session tokens for themselves')
   const good = (await sessionsOfTeam(tx, teamId, now, user_id)).filter(
     ({ revoked_at }) => revoked_at === null,
   )
   if (good.length >= MAX_TOKENS)
-    throw new Refusal('bad_request', `you have ${good.length} session tokens in this team: revoke one first`)
+    throw new RequestError(
+      'bad_request',
+      `you have ${good.length} session tokens in this team: revoke one first`,
+    )
   const role = lesser(member.role, given)
   const token = makeCredential('session')
   const expires_at = new Date(now.getTime() + SESSION_LENGTH_MS)
@@ -48,7 +52,7 @@ export const tokensFor = async (
 ): Promise<readonly SessionRow[]> =>
   (await sessionsOfTeam(tx, teamId, now, role === 'owner' ? undefined : user_id)).toReversed()
 
-/** Ends a token: an owner any of the team's, others one of their own. @throws Refusal not_found. */
+/** Ends a token: an owner any of the team's, others one of their own. @throws RequestError not_found. */
 export async function endToken(
   by: By,
   teamId: string,
@@ -56,6 +60,6 @@ export async function endToken(
   { user_id, role }: { user_id: string; role: Role },
 ): Promise<void> {
   const [ended] = await revokeSessions(by.tx, teamId, role === 'owner' ? { id } : { id, user_id }, by.now)
-  if (!ended) throw new Refusal('not_found', `there is no session ${id} of this team to revoke`)
+  if (!ended) throw new RequestError('not_found', `there is no session ${id} of this team to revoke`)
   await record(by, { team_id: teamId, action: 'session.revoke', subject: id, detail: ended.user ?? '' })
 }

@@ -4,14 +4,14 @@
  * plan's domains_limit, under any concurrency; emails of a removed domain stay; the audit trail says who did it. Must
  * not look anything up in DNS (verify.ts does).
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { lockAccountRow } from '../teams/teams.sql.ts'
-import { teamOrRefusal } from '../teams/view.ts'
+import { requireTeam } from '../teams/view.ts'
 import { dnsRecords, makeDkimKey } from './dkim.ts'
 import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
 
@@ -26,34 +26,37 @@ export const domainView = (row: DomainRow, includes: readonly string[]) => ({
   dns_records: dnsRecords(row, includes),
 })
 
-/** The name in the form that is stored and compared. @throws Refusal bad_request. */
+/** The name in the form that is stored and compared. @throws RequestError bad_request. */
 function domainName(given: string): string {
   const name = domainToAscii(given)
-  if (name === null) throw new Refusal('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  if (name === null) throw new RequestError('bad_request', `${JSON.stringify(given)} is not a domain name`)
   return name
 }
 
-/** The team's domain of this name. @throws Refusal not_found. */
-export async function domainOrRefusal(tx: Tx, teamId: string, given: string): Promise<DomainRow> {
+/** The team's domain of this name. @throws RequestError not_found. */
+export async function requireDomain(tx: Tx, teamId: string, given: string): Promise<DomainRow> {
   const name = domainName(given)
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const row = await domainByName(tx, teamId, name)
-  if (!row) throw new Refusal('not_found', `the team has no domain ${name}`)
+  if (!row) throw new RequestError('not_found', `the team has no domain ${name}`)
   return row
 }
 
-/** @throws Refusal quota_exceeded when the plan allows no more domains. */
+/** @throws RequestError quota_exceeded when the plan allows no more domains. */
 async function checkRoom(tx: Tx, teamId: string): Promise<void> {
   const { plan, domains_limit: limit, domains } = await domainRoom(tx, teamId)
   if (limit === null || domains < limit) return
   const reason = `the plan ${plan} allows ${limit} domains, and the team has ${domains}`
-  throw new Refusal('quota_exceeded', `${reason}: remove one, or move the team to a plan that allows more`)
+  throw new RequestError(
+    'quota_exceeded',
+    `${reason}: remove one, or move the team to a plan that allows more`,
+  )
 }
 
 /**
  * Adds a domain, waiting for its records, or taken as verified: at the operator's word, and in a test team at once.
- * @throws Refusal bad_request for what is no domain name, or one that the team has; quota_exceeded for one more than
- * the team's plan allows.
+ * @throws RequestError bad_request for what is no domain name, or one that the team has; quota_exceeded for one more
+ * than the team's plan allows.
  */
 export async function addDomain(
   { secrets, ...by }: By & { secrets: Secrets },
@@ -61,14 +64,14 @@ export async function addDomain(
   { name: given, verified }: { name: string; verified: boolean },
 ): Promise<DomainRow> {
   const name = domainName(given)
-  const { test } = await teamOrRefusal(by.tx, teamId)
+  const { test } = await requireTeam(by.tx, teamId)
   const key = await makeDkimKey(secrets, { team_id: teamId, name })
   const status = verified || test ? ('verified' as const) : ('pending' as const)
   return by.tx.transaction(async (tx) => {
     // Other additions and changes of plan queue up here; the count is read after that.
     await lockAccountRow(tx, teamId)
     if (await domainByName(tx, teamId, name))
-      throw new Refusal('bad_request', `the team has the domain ${name} already`)
+      throw new RequestError('bad_request', `the team has the domain ${name} already`)
     await checkRoom(tx, teamId)
     const row = await insertDomain(tx, teamId, { id: idNow(), name, status, ...key }, by.now)
     await record({ ...by, tx }, { team_id: teamId, action: 'domain.add', subject: name, detail: status })
@@ -76,11 +79,11 @@ export async function addDomain(
   })
 }
 
-/** Removes a domain with its key. @throws Refusal not_found. */
+/** Removes a domain with its key. @throws RequestError not_found. */
 export async function removeDomain(by: By, teamId: string, given: string): Promise<DomainRow> {
-  const { name } = await domainOrRefusal(by.tx, teamId, given)
+  const { name } = await requireDomain(by.tx, teamId, given)
   const row = await deleteDomain(by.tx, teamId, name)
-  if (!row) throw new Refusal('not_found', `the team has no domain ${name}`)
+  if (!row) throw new RequestError('not_found', `the team has no domain ${name}`)
   await record(by, { team_id: teamId, action: 'domain.remove', subject: name })
   return row
 }

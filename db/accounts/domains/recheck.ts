@@ -5,7 +5,7 @@
  * by one that found it. Mail goes on whatever is seen. DECISIONS: Domains checked again.
  */
 import { publish } from '../../channels/events/publish.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
@@ -26,7 +26,7 @@ async function keyOf(domain: VerifiedDomain, lookupTxt: TxtLookup): Promise<Reco
   try {
     return await checkKey(dkimRecord(domain), domain.dkim_public_key, lookupTxt)
   } catch (error) {
-    if (error instanceof Refusal) return null
+    if (error instanceof RequestError) return null
     throw error
   }
 }

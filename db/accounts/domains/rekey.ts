@@ -3,13 +3,13 @@
  * Promises: mail is signed with the old key until the new one's record is found (verify.ts), so recipients can always
  * check it.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { resealCanary } from '../../process/canary.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { changedMeanwhile } from '../../validation/mark.ts'
 import { type By, record } from '../audit/record.ts'
-import { domainOrRefusal } from './add.ts'
+import { requireDomain } from './add.ts'
 import { makeDkimKey, openKey, sealKey } from './dkim.ts'
 import {
   type DomainRow,
@@ -23,7 +23,7 @@ import {
 /**
  * Makes a key that will follow the domain's; its record has to be published beside the old one. @param seen the newest
  * selector that a page has shown: rotated twice, the record that somebody publishes would be of neither key.
- * @throws Refusal; invalid_state when there is a newer key than was seen.
+ * @throws RequestError; invalid_state when there is a newer key than was seen.
  */
 export async function rekeyDomain(
   { secrets, ...by }: By & { secrets: Secrets },
@@ -31,13 +31,13 @@ export async function rekeyDomain(
   given: string,
   { seen = null }: { seen?: string | null } = {},
 ): Promise<DomainRow> {
-  const { id, name } = await domainOrRefusal(by.tx, teamId, given)
+  const { id, name } = await requireDomain(by.tx, teamId, given)
   const key = await makeDkimKey(secrets, { team_id: teamId, name })
   return by.tx.transaction(async (tx) => {
     const row = await putNextKey(tx, teamId, id, { ...key, seen })
     if (!row && (await domainByName(tx, teamId, name)))
       throw changedMeanwhile('somebody has rotated the key meanwhile')
-    if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
+    if (!row) throw new RequestError('not_found', `the domain ${name} was removed meanwhile`)
     const entry = { team_id: teamId, action: 'domain.rekey', subject: name }
     await record({ ...by, tx }, { ...entry, detail: key.dkim_selector })
     return row
@@ -53,7 +53,8 @@ function resealed(secrets: Secrets, row: SealedKeysRow): SealedKeysRow {
 
 /**
  * Seals everything that is stored with SECRET_KEY, in one transaction, so that nothing stored needs the key before it
- * any more. @returns how many domains there were. @throws Refusal bad_request naming a domain that cannot be opened.
+ * any more. @returns how many domains there were. @throws RequestError bad_request naming a domain that cannot be
+ * opened.
  */
 export async function resealAll({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
   const rows = await lockSealedKeys(tx)
@@ -61,7 +62,7 @@ export async function resealAll({ tx, secrets }: { tx: Tx; secrets: Secrets }): 
     try {
       return resealed(secrets, row)
     } catch {
-      throw new Refusal(
+      throw new RequestError(
         'bad_request',
         `the DKIM key of ${row.name} (team ${row.team_id}) opens with neither key`,
       )

@@ -5,11 +5,11 @@
  * for a while (recheck.ts notifies its owners).
  * The audit trail notes when that changes something. DECISIONS: From domain.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { createNames } from '../../process/dns.ts'
 import { type Actor, record } from '../audit/record.ts'
-import { domainOrRefusal } from './add.ts'
+import { requireDomain } from './add.ts'
 import { type DnsRecord, dkimRecord, dmarcRecord, nextDkimRecord, spfRecord } from './dkim.ts'
 import { type DomainRow, markDomainVerified, promoteNextKey } from './domains.sql.ts'
 import { allowsRelay } from './spf.ts'
@@ -36,7 +36,7 @@ const DNS_TIMEOUT_MS = 10_000
 
 /**
  * Asks the system's resolver, or the server named `host` or `host:port`. An answer is 64 KiB at most, by DNS itself.
- * @throws Refusal unavailable (when looking up) if no server gives an answer in time.
+ * @throws RequestError unavailable (when looking up) if no server gives an answer in time.
  */
 export function createTxtLookup(server?: string, patience = DNS_TIMEOUT_MS): TxtLookup {
   const names = createNames(server, patience)
@@ -45,10 +45,10 @@ export function createTxtLookup(server?: string, patience = DNS_TIMEOUT_MS): Txt
       const records = await names.texts(name)
       return records.slice(0, MAX_RECORDS).map((strings) => strings.join(''))
     } catch (error) {
-      if (error instanceof Refusal) throw error
+      if (error instanceof RequestError) throw error
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== undefined && ABSENT.has(code)) return []
-      throw new Refusal('unavailable', `cannot look up ${name}: ${message}`)
+      throw new RequestError('unavailable', `cannot look up ${name}: ${message}`)
     }
   }
 }
@@ -86,7 +86,9 @@ const compared = (record: DnsRecord, published: string[], fits: (text: string) =
   return { ...record, state, published } as const
 }
 
-/** What DNS has in the place of the key that a domain signs with. @throws Refusal unavailable without an answer. */
+/**
+ * What DNS has in the place of the key that a domain signs with. @throws RequestError unavailable without an answer.
+ */
 export async function checkKey(
   record: DnsRecord,
   publicKey: string | null,
@@ -130,21 +132,21 @@ export async function checkDomain(
   teamId: string,
   name: string,
 ): Promise<{ records: RecordCheck[] }> {
-  const domain = await domainOrRefusal(database, teamId, name)
+  const domain = await requireDomain(database, teamId, name)
   const { current, next, hints } = await checkRecords(domain, looks)
   return { records: [current, ...(next ? [next] : []), ...hints] }
 }
 
 /**
  * Looks the domain's records up: marks it verified when our key is published, and lets a key that is to follow take
- * over when that one is. @throws Refusal not_found; unavailable when DNS gives no answer.
+ * over when that one is. @throws RequestError not_found; unavailable when DNS gives no answer.
  */
 export async function verifyDomain(
   { database, now, actor, ...looks }: Looks & { database: Database; now: Date; actor: Actor },
   teamId: string,
   name: string,
 ) {
-  const domain = await domainOrRefusal(database, teamId, name)
+  const domain = await requireDomain(database, teamId, name)
   const { current, next, hints } = await checkRecords(domain, looks)
   const selector = next?.state === 'found' ? domain.next_dkim_selector : null
   const isProved = current.state === 'found'
@@ -157,7 +159,7 @@ export async function verifyDomain(
     }
     return { promoted, row }
   })
-  if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
+  if (!row) throw new RequestError('not_found', `the domain ${name} was removed meanwhile`)
   const { id, status, verified_at } = row
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
   // Its record may go once the mail that it signed has arrived.

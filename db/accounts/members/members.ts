@@ -4,12 +4,12 @@
  * elsewhere; a link that somebody else sees opens one team alone; no answer reveals whether a person is known
  * elsewhere; every change leaves an audit line.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
-import { teamOrRefusal } from '../teams/view.ts'
+import { requireTeam } from '../teams/view.ts'
 import {
   belongs,
   deleteMembership,
@@ -26,25 +26,28 @@ import type { Role } from './roles.ts'
 import { deleteSessionMemberships } from './sessions.sql.ts'
 import { INVITATION_LENGTH_MS, makeLink } from './sign-in.ts'
 
-/** @throws Refusal bad_request. */
+/** @throws RequestError bad_request. */
 function addressOf(email: string) {
   const parsed = parseAddress(email)
   if (parsed) return parsed
-  throw new Refusal('bad_request', `${JSON.stringify(email)} is not an email address`)
+  throw new RequestError('bad_request', `${JSON.stringify(email)} is not an email address`)
 }
 
-/** @throws Refusal bad_request when that would leave the team without an owner. */
+/** @throws RequestError bad_request when that would leave the team without an owner. */
 async function keepAnOwner({ tx }: At, teamId: string, member: MemberRow): Promise<void> {
   if (member.role !== 'owner') return
   const owners = (await membersOfTeam(tx, teamId)).filter(({ role }) => role === 'owner')
   if (owners.length > 1) return
-  throw new Refusal('bad_request', `${member.email} is the team's last owner: make somebody else one first`)
+  throw new RequestError(
+    'bad_request',
+    `${member.email} is the team's last owner: make somebody else one first`,
+  )
 }
 
 type Wish = { email: string; role: Role }
 type Member = { user_id: string; email: string; role: Role }
 
-/** Gives a member another role. @throws Refusal bad_request for the last owner. */
+/** Gives a member another role. @throws RequestError bad_request for the last owner. */
 async function changeRole(by: By, teamId: string, member: MemberRow, role: Role): Promise<Member> {
   if (role !== 'owner') await keepAnOwner(by, teamId, member)
   const { user_id, email } = member
@@ -54,42 +57,48 @@ async function changeRole(by: By, teamId: string, member: MemberRow, role: Role)
   return { user_id, email, role }
 }
 
-/** Makes somebody a member. @throws Refusal bad_request for one who is a member already, not_found for the team. */
+/**
+ * Makes somebody a member. @throws RequestError bad_request for one who is a member already, not_found for the team.
+ */
 async function makeMember(by: By, teamId: string, { email, role }: Wish): Promise<Member> {
   const { tx, now } = by
   const { address, identity } = addressOf(email)
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const person = await upsertPerson(tx, { id: idNow(), email: address, identity, operator: false }, now)
   const member = { user_id: person.id, email: address, role }
   if (!(await insertMembership(tx, teamId, member))) {
-    throw new Refusal('bad_request', `${address} is a member already: change the role on their own page`)
+    throw new RequestError('bad_request', `${address} is a member already: change the role on their own page`)
   }
   await record(by, { team_id: teamId, action: 'member.add', subject: address, detail: role })
   return member
 }
 
-/** Makes somebody a member, or gives a member another role. @throws Refusal bad_request, not_found for the team. */
+/**
+ * Makes somebody a member, or gives a member another role. @throws RequestError bad_request, not_found for the team.
+ */
 export async function addMember(by: By, teamId: string, wish: Wish): Promise<Member> {
   const member = await lockMember(by.tx, teamId, addressOf(wish.email).identity)
   return member ? changeRole(by, teamId, member, wish.role) : makeMember(by, teamId, wish)
 }
 
-/** The member with this address, locked. @throws Refusal not_found. */
-async function memberOrRefusal({ tx }: At, teamId: string, email: string): Promise<MemberRow> {
+/** The member with this address, locked. @throws RequestError not_found. */
+async function requireMember({ tx }: At, teamId: string, email: string): Promise<MemberRow> {
   const { identity } = addressOf(email)
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const member = await lockMember(tx, teamId, identity)
   if (member) return member
-  throw new Refusal('not_found', `the team has no member ${email}`)
+  throw new RequestError('not_found', `the team has no member ${email}`)
 }
 
-/** Gives a member another role, and makes nobody one. @throws Refusal not_found, or bad_request for the last owner. */
+/**
+ * Gives a member another role, and makes nobody one. @throws RequestError not_found, or bad_request for the last owner.
+ */
 export const setRole = async (by: By, teamId: string, { email, role }: Wish): Promise<Member> =>
-  changeRole(by, teamId, await memberOrRefusal(by, teamId, email), role)
+  changeRole(by, teamId, await requireMember(by, teamId, email), role)
 
-/** Ends a membership. @throws Refusal not_found, or bad_request for the last owner. */
+/** Ends a membership. @throws RequestError not_found, or bad_request for the last owner. */
 export async function removeMember(by: By, teamId: string, email: string): Promise<MemberRow> {
-  const member = await memberOrRefusal(by, teamId, email)
+  const member = await requireMember(by, teamId, email)
   await keepAnOwner(by, teamId, member)
   await deleteSessionMemberships(by.tx, teamId, member.user_id)
   await deleteMembership(by.tx, teamId, member.user_id, by.now)
@@ -105,13 +114,13 @@ type Login = {
   operator: boolean
 }
 
-/** The person who may sign in, after the call's changes. @throws Refusal when nobody here has this address. */
+/** The person who may sign in, after the call's changes. @throws RequestError when nobody here has this address. */
 async function personToLogIn(by: By, { email, team, role, operator }: Login): Promise<PersonRow> {
   const { address, identity } = addressOf(email)
-  if (role !== null && team === null) throw new Refusal('bad_request', 'a role needs a team')
+  if (role !== null && team === null) throw new RequestError('bad_request', 'a role needs a team')
   const known = await personByIdentity(by.tx, identity)
   if (team === null && !operator && !(known && (await belongs(by.tx, known)))) {
-    throw new Refusal('not_found', `nobody here is ${email}: name a team, or make them an operator`)
+    throw new RequestError('not_found', `nobody here is ${email}: name a team, or make them an operator`)
   }
   const person = await upsertPerson(
     by.tx,
@@ -129,7 +138,7 @@ async function personToLogIn(by: By, { email, team, role, operator }: Login): Pr
 
 /**
  * A one-time link for somebody, who is made a member or an operator on the way. One that is made for a team opens that
- * team alone, unless it is an operator's. @throws Refusal.
+ * team alone, unless it is an operator's. @throws RequestError.
  */
 export async function linkFor(by: By, login: Login): Promise<{ secret: string; expires_at: string }> {
   const person = await personToLogIn(by, login)
@@ -145,7 +154,9 @@ export async function memberLink(by: By, teamId: string, { user_id, email }: Mem
   return secret
 }
 
-/** Makes somebody a member for an owner, with an invitation to hand on. @throws Refusal bad_request for a member. */
+/**
+ * Makes somebody a member for an owner, with an invitation to hand on. @throws RequestError bad_request for a member.
+ */
 export async function invite(by: By, teamId: string, wish: Wish): Promise<{ email: string; secret: string }> {
   const member = await makeMember(by, teamId, wish)
   return { email: member.email, secret: await memberLink(by, teamId, member, INVITATION_LENGTH_MS) }

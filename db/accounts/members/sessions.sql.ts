@@ -55,26 +55,33 @@ export const takeLink = (tx: Tx, hash: Buffer, now: Date) =>
     where l.hash = ${sql.binary(hash)} and l.expires_at > ${sql.timestamp(now)} and u.id = l.user_id
     returning ${ofLink}`)
 
-const requestsRow = row({ by_identity: number(), by_origin: number() })
+const requestsRow = row({ of_both: number(), of_identity: number(), of_network: number() })
 
-/** Notes that somebody asked for a link. @returns how many asked since `since`, this one too. Needs a transaction. */
-export async function noteLinkRequest(
-  tx: Tx,
-  request: { id: string; identity: string; origin: string },
-  { now, since }: { now: Date; since: Date },
-) {
-  // One after the other, so that each of several at once counts those before it.
+type LinkRequest = { identity: string; network: string }
+
+/** Counts the links that were sent by mail after `since`. Others wait until the transaction ends. */
+export async function countLinkRequests(tx: Tx, { identity, network }: LinkRequest, since: Date) {
   await tx.query(sql.unsafe`lock table login_requests in share row exclusive mode`)
-  await tx.query(sql.unsafe`
-    insert into login_requests (id, identity, origin, created_at)
-    values (${request.id}, ${request.identity}, ${request.origin}, ${sql.timestamp(now)})`)
   return tx.one(sql.type(requestsRow)`
-    select
-      (select count(*) from login_requests
-        where identity = ${request.identity} and created_at > ${sql.timestamp(since)}) as by_identity,
-      (select count(*) from login_requests
-        where origin = ${request.origin} and created_at > ${sql.timestamp(since)}) as by_origin`)
+    select count(*) filter (where identity = ${identity} and origin = ${network}) as of_both,
+      count(*) filter (where identity = ${identity}) as of_identity,
+      count(*) filter (where origin = ${network}) as of_network
+    from login_requests
+    where (identity = ${identity} or origin = ${network}) and created_at > ${sql.timestamp(since)}`)
 }
+
+export const insertLinkRequest = (
+  tx: Tx,
+  { id, identity, network }: LinkRequest & { id: string },
+  now: Date,
+) =>
+  tx.query(sql.unsafe`
+    insert into login_requests (id, identity, origin, created_at)
+    values (${id}, ${identity}, ${network}, ${sql.timestamp(now)})`)
+
+/** Deletes a request that sent nothing. */
+export const deleteLinkRequest = (tx: Tx, id: string) =>
+  tx.query(sql.unsafe`delete from login_requests where id = ${id}`)
 
 const begunRow = row({ holds: boolean() })
 

@@ -5,9 +5,10 @@
  * and still has: a stolen session never gains any.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
+import { networkOf } from '../../process/public-address.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { storableWords } from '../../validation/words.ts'
 import {
@@ -20,12 +21,14 @@ import {
 } from './people.sql.ts'
 import { lesser, type Role } from './roles.ts'
 import {
+  countLinkRequests,
+  deleteLinkRequest,
   deleteOver,
   deleteSession,
   insertDashboardSession,
   insertLink,
+  insertLinkRequest,
   membershipsOfSession,
-  noteLinkRequest,
   noteMembershipSeen,
   type Place,
   personOfLink,
@@ -45,8 +48,8 @@ const IDLE_SESSION_MS = 12 * HOUR
 /** A session's age at its end, in milliseconds; its cookie's, too. */
 export const LONGEST_SESSION_MS = 7 * 24 * HOUR
 
-/** Requests for a link by mail: the most an hour for an address, and from an address of origin. */
-const LIMITS = { by_identity: 5, by_origin: 20 }
+/** Links by mail in an hour, at most: for an address from one network, for an address in all, from a network in all. */
+const LIMITS = { of_both: 5, of_identity: 20, of_network: 20 }
 
 const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 const makeSecret = (): string => randomBytes(32).toString('base64url')
@@ -90,9 +93,9 @@ export async function makeLink(
   return { secret, expires_at: expires_at.toISOString() }
 }
 
-const noLink = (): Refusal => new Refusal('not_found', 'this link was used already, or is too old')
+const noLink = (): RequestError => new RequestError('not_found', 'this link was used already, or is too old')
 
-/** Whose link this is, and what it opens. Changes nothing. @throws Refusal not_found. */
+/** Whose link this is, and what it opens. Changes nothing. @throws RequestError not_found. */
 export async function ownerOfLink(
   { tx, now }: At,
   secret: string,
@@ -107,7 +110,7 @@ export async function ownerOfLink(
 /** @param role what a link holds at most; null: what its person has. */
 type Owner = { user_id: string; team_id: string | null; role: Role | null }
 
-/** Starts a session. @returns its secret, for the cookie. @throws Refusal not_found when it would hold nothing. */
+/** Starts a session. @returns its secret, for the cookie. @throws RequestError not_found when it would hold nothing. */
 async function startSession({ tx, now }: At, owner: Owner, userAgent: string): Promise<string> {
   const secret = makeSecret()
   const expires_at = new Date(now.getTime() + LONGEST_SESSION_MS)
@@ -116,10 +119,10 @@ async function startSession({ tx, now }: At, owner: Owner, userAgent: string): P
   const { user_id, team_id, role } = owner
   const session = { id: idNow(), hash: digest(secret), user_id, team_id, role, user_agent, expires_at }
   if (await insertDashboardSession(tx, session, now)) return secret
-  throw new Refusal('not_found', 'this account is not a member of any team here')
+  throw new RequestError('not_found', 'this account is not a member of any team here')
 }
 
-/** Uses a link up for a session. @returns the session's secret. @throws Refusal not_found. */
+/** Uses a link up for a session. @returns the session's secret. @throws RequestError not_found. */
 export async function signInByLink(at: At, secret: string, userAgent: string) {
   const owner = await takeLink(at.tx, digest(secret), at.now)
   if (!owner) throw noLink()
@@ -148,31 +151,42 @@ async function personOfClaims({ tx, now }: At, claims: IdentityClaims): Promise<
   return named
 }
 
-/** @returns the session's secret. @throws Refusal not_found when the person has no place here. */
+/** @returns the session's secret. @throws RequestError not_found when the person has no place here. */
 export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: string): Promise<string> {
   const person = await personOfClaims(at, claims)
-  if (!person) throw new Refusal('not_found', 'this account is not a member of any team here')
+  if (!person) throw new RequestError('not_found', 'this account is not a member of any team here')
   return startSession(at, { user_id: person.id, team_id: null, role: null }, userAgent)
 }
 
 /**
- * Notes a request for a link by mail and makes the link. Null when the limits of an hour are reached, or when nobody
- * here has this address: the caller answers alike.
+ * Makes a link to be sent by mail, and counts it. Null if a limit of an hour is reached, or if nobody here has this
+ * address: the caller's response is the same. @param origin the IP address that the request came from. @returns with
+ * `id` to withdraw the request if the mail could not be sent.
  */
 export async function requestLink(
   at: At,
   { email, origin }: { email: string; origin: string },
-): Promise<{ email: string; secret: string; places: readonly Place[] } | null> {
-  const address = parseAddress(email)
-  if (!address) return null
-  const request = { id: idNow(), identity: address.identity, origin }
-  const asked = await noteLinkRequest(at.tx, request, { now: at.now, since: before(at.now, HOUR) })
-  if (asked.by_identity > LIMITS.by_identity || asked.by_origin > LIMITS.by_origin) return null
-  const person = await personByIdentity(at.tx, address.identity)
-  if (!person || !(await belongs(at.tx, person))) return null
-  const places = await placesOfPerson(at.tx, person.id, null)
-  return { email: person.email, places, secret: (await makeLink(at, person.id, null)).secret }
+): Promise<{ id: string; email: string; secret: string; places: readonly Place[] } | null> {
+  const { tx, now } = at
+  const identity = parseAddress(email)?.identity
+  const person = identity === undefined ? null : await personByIdentity(tx, identity)
+  if (identity === undefined || !person || !(await belongs(tx, person))) return null
+  const request = { id: idNow(), identity, network: networkOf(origin) }
+  const sent = await countLinkRequests(tx, request, before(now, HOUR))
+  if (
+    sent.of_both >= LIMITS.of_both ||
+    sent.of_identity >= LIMITS.of_identity ||
+    sent.of_network >= LIMITS.of_network
+  )
+    return null
+  await insertLinkRequest(tx, request, now)
+  const places = await placesOfPerson(tx, person.id, null)
+  const { secret } = await makeLink(at, person.id, null)
+  return { id: request.id, email: person.email, places, secret }
 }
+
+/** Withdraws a request whose mail was not sent: it counts in no limit. */
+export const withdrawLinkRequest = (tx: Tx, id: string) => deleteLinkRequest(tx, id)
 
 /** Who carries this secret in a cookie, with what of it counts at this moment; null when the session is over. */
 export async function personOfSession(tx: Tx, secret: string, now: Date): Promise<Person | null> {

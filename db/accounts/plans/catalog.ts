@@ -13,7 +13,7 @@ import {
   string,
   ValidationError,
 } from 'yup'
-import { Refusal } from '../../errors.ts'
+import { REQUIRED, RequestError } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { isObject } from '../../validation/fields.ts'
@@ -28,46 +28,46 @@ import { byLimit } from './quotas.ts'
 // Messages name the field and never quote its value: that may be the whole file.
 
 const wholeNumber = (from: number, to: number) => {
-  const message = `\${path} must be a whole number from ${from} to ${to}`
+  const message = `must be a whole number from ${from} to ${to}`
   const holds = (value: number | undefined) =>
     value === undefined || (Number.isInteger(value) && value >= from && value <= to)
   return number().typeError(message).test('whole number', message, holds)
 }
 const figure = () => wholeNumber(0, LARGEST_FIGURE)
 const words = () => {
-  const message = '${path} must have words in en and fr'
-  const text = string().typeError('${path} must be a string').required()
+  const message = 'must have words in en and fr'
+  const text = string().typeError('must be a string').required(REQUIRED)
   return object({ en: text, fr: text }).typeError(message).required(message)
 }
 const lines = () => {
-  const line = string().typeError('${path} must be a string').defined()
-  return array(line).typeError('${path} must be an array of strings').required()
+  const line = string().typeError('must be a string').defined()
+  return array(line).typeError('must be an array of strings').required(REQUIRED)
 }
 const tiersOf = <T extends AnyObject>(tier: ObjectSchema<T>) => {
   const strict = tier
-    .typeError('${path} must be an object')
-    .noUnknown('${path} has a field that tiers do not know: ${unknown}')
-  return array(strict.required()).typeError('${path} must be an array')
+    .typeError('must be an object')
+    .noUnknown('has a field that tiers do not know: ${unknown}')
+  return array(strict.required(REQUIRED)).typeError('must be an array')
 }
 
 const planSchema = object({
   key: string()
-    .typeError('${path} must be a string')
-    .matches(/^[a-z0-9][a-z0-9_-]{0,62}$/, '${path} must be lower-case letters, digits, - and _')
-    .required(),
+    .typeError('must be a string')
+    .matches(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, - and _')
+    .required(REQUIRED),
   product: mixed<PlanRow['product']>()
-    .oneOf(['transactional', 'marketing'], '${path} must be transactional or marketing')
+    .oneOf(['transactional', 'marketing'], 'must be transactional or marketing')
     .optional(),
   kind: mixed<PlanRow['kind']>()
-    .oneOf(['free', 'paid', 'custom'], '${path} must be free, paid or custom')
-    .required(),
+    .oneOf(['free', 'paid', 'custom'], 'must be free, paid or custom')
+    .required(REQUIRED),
   name: words(),
   blurb: words(),
   cta: words(),
   benefits: object({ en: lines(), fr: lines() })
-    .typeError('${path} must have arrays in en and fr')
-    .required(),
-  featured: boolean().typeError('${path} must be true or false').optional(),
+    .typeError('must have arrays in en and fr')
+    .required(REQUIRED),
+  featured: boolean().typeError('must be true or false').optional(),
   ...byLimit(() => figure().optional()),
   domains_limit: figure().optional(),
   storage_gb: figure().optional(),
@@ -75,34 +75,35 @@ const planSchema = object({
   overage_per_1000_cents: figure().optional(),
   tiers: tiersOf(
     object({
-      emails: figure().required(),
-      monthly_cents: figure().required(),
+      emails: figure().required(REQUIRED),
+      monthly_cents: figure().required(REQUIRED),
       annual_cents: figure().optional(),
     }),
   ).optional(),
   contacts_tiers: tiersOf(
-    object({ contacts: figure().required(), monthly_cents: figure().required() }),
+    object({ contacts: figure().required(REQUIRED), monthly_cents: figure().required(REQUIRED) }),
   ).optional(),
 })
-  .typeError('${path} must be an object')
-  .noUnknown('${path} has a field that plans do not know: ${unknown}')
+  .typeError('must be an object')
+  .noUnknown('has a field that plans do not know: ${unknown}')
 
 const catalogSchema = object({
-  plans: array(planSchema.required()).typeError('${path} must be an array').required(),
-}).noUnknown('the catalog has a field that it does not know: ${unknown}')
+  plans: array(planSchema.required(REQUIRED)).typeError('must be an array').required(REQUIRED),
+}).noUnknown('has a field that it does not know: ${unknown}')
 
-/** Checks a catalog file's content. @throws Refusal bad_request naming every fault. */
+/** Checks a catalog file's content. @throws RequestError bad_request naming every fault. */
 function parseCatalog(content: unknown): PlanRow[] {
-  if (!isObject(content)) throw new Refusal('bad_request', 'the catalog must be an object with plans')
+  if (!isObject(content))
+    throw new RequestError('bad_request', { field: 'the catalog', problem: 'must be an object with plans' })
   const fault = textFault(content)
-  if (fault) throw new Refusal('bad_request', `${fault.path || 'the catalog'} ${fault.problem}`)
+  if (fault) throw new RequestError('bad_request', { ...fault, field: fault.field || 'the catalog' })
   try {
     // Strict, since nothing is to be coerced, and yup trips over a field named __proto__ when it casts.
     const { plans } = catalogSchema.validateSync(content, { abortEarly: false, strict: true })
     const keys = plans.map((plan) => plan.key)
     const repeated = keys.find((key, index) => keys.indexOf(key) !== index)
     if (repeated !== undefined)
-      throw new Refusal('bad_request', `the catalog has two plans with the key ${repeated}`)
+      throw new RequestError('bad_request', `the catalog has two plans with the key ${repeated}`)
     return plans.map((plan) => ({
       ...plan,
       product: plan.product ?? 'transactional',
@@ -116,15 +117,21 @@ function parseCatalog(content: unknown): PlanRow[] {
       contacts_tiers: (plan.contacts_tiers as PlanRow['contacts_tiers']) ?? null,
     }))
   } catch (error) {
-    if (error instanceof ValidationError) throw new Refusal('bad_request', error.errors.join('; '))
+    if (error instanceof ValidationError) {
+      const faults = error.inner.map(({ path, message }) => ({
+        field: path || 'the catalog',
+        problem: message,
+      }))
+      throw new RequestError('bad_request', faults)
+    }
     throw error
   }
 }
 
 /**
  * Replaces the catalog in the caller's transaction, with its line in the audit trail. @param seen the mark of the one
- * that it was written from, where a page showed it. @throws Refusal bad_request when it is malformed, or lacks a plan
- * that teams are subscribed to; invalid_state when the catalog is another one than was seen.
+ * that it was written from, where a page showed it. @throws RequestError bad_request when it is malformed, or lacks a
+ * plan that teams are subscribed to; invalid_state when the catalog is another one than was seen.
  */
 export async function loadCatalog(by: Caller, content: unknown, seen: string | null = null): Promise<void> {
   const { tx } = by
@@ -134,7 +141,7 @@ export async function loadCatalog(by: Caller, content: unknown, seen: string | n
   const keys = new Set(plans.map((plan) => plan.key))
   for (const [key, teams] of await plansInUse(tx)) {
     if (!keys.has(key))
-      throw new Refusal('bad_request', `the catalog lacks the plan ${key}, which ${teams} teams have`)
+      throw new RequestError('bad_request', `the catalog lacks the plan ${key}, which ${teams} teams have`)
   }
   await replacePlans(tx, plans)
   await record(by, { team_id: null, action: 'plan.load', subject: 'catalog', detail: [...keys].join(', ') })

@@ -2,7 +2,7 @@
  * Makes a team: its row, its subscription and its allowance, in the caller's transaction.
  * Promises that a stored team has all three, and its line in the audit trail.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
@@ -15,16 +15,16 @@ import { asTest } from './view.ts'
 
 type NewTeam = { id: string; name: string; plan: string; test?: true }
 
-/** The plan of this key that teams can be on. @throws Refusal bad_request naming those that exist. */
+/** The plan of this key that teams can be on. @throws RequestError bad_request naming those that exist. */
 export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
   const plans = (await allPlans(tx)).filter((plan) => plan.product === 'transactional')
   const plan = plans.find((candidate) => candidate.key === key)
   if (plan) return plan
   const known = plans.map((candidate) => candidate.key).join(', ')
-  throw new Refusal('bad_request', `there is no plan ${key} for teams; there are: ${known || 'none'}`)
+  throw new RequestError('bad_request', `there is no plan ${key} for teams; there are: ${known || 'none'}`)
 }
 
-/** @throws Refusal bad_request when the name cannot be stored or the plan is unknown. */
+/** @throws RequestError bad_request when the name cannot be stored or the plan is unknown. */
 export async function createTeam(
   by: Caller,
   {

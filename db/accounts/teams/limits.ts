@@ -6,7 +6,7 @@
  */
 
 import type { ChannelFacts } from '../../channels/list.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type Bucket, refill } from '../../process/bucket.ts'
 import { burstOf, planFigures } from '../plans/defaults.ts'
@@ -159,9 +159,9 @@ export const left = (limit: number | null, used: number): number =>
   limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - used)
 
 /** For bytes that would not fit the team's storage; null when they do, and for none at all. */
-export function storageRefusal({ limits, used }: Account, added: number): Refusal | null {
+export function storageError({ limits, used }: Account, added: number): RequestError | null {
   if (added === 0 || limits.storage === null || used.storage + added <= limits.storage) return null
-  return new Refusal(
+  return new RequestError(
     'quota_exceeded',
     `the storage of ${limits.storage} bytes is reached: ${used.storage} are used, and this would add ${added}`,
   )

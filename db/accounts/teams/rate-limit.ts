@@ -2,7 +2,7 @@
  * A team's send rate: how an account stands with it, and what is refused for it. The bucket is the account's
  * (limits.ts), so that all processes share it. Pure. DECISIONS: Bucket.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import { untilToken } from '../../process/bucket.ts'
 import { burstOf } from '../plans/defaults.ts'
 import { type Account, left } from './limits.ts'
@@ -36,10 +36,10 @@ export const limitStateOf = ({ bucket, limits, used, period, now }: Account): Li
 })
 
 /** A send that is refused for what the team has left, with how it stands. */
-export class LimitReached extends Refusal {
+export class LimitReached extends RequestError {
   readonly limit_state: LimitState
 
-  constructor(account: Account, ...refusal: ConstructorParameters<typeof Refusal>) {
+  constructor(account: Account, ...refusal: ConstructorParameters<typeof RequestError>) {
     super(...refusal)
     this.limit_state = limitStateOf(account)
   }

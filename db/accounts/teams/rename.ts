@@ -5,12 +5,12 @@
 import { checkName } from '../../validation/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { setTeamName, type TeamRow } from './teams.sql.ts'
-import { teamOrRefusal } from './view.ts'
+import { requireTeam } from './view.ts'
 
-/** @throws Refusal not_found; bad_request for a name that cannot be. */
+/** @throws RequestError not_found; bad_request for a name that cannot be. */
 export async function renameTeam(by: By, teamId: string, name: string): Promise<TeamRow> {
   checkName(name)
-  const before = await teamOrRefusal(by.tx, teamId)
+  const before = await requireTeam(by.tx, teamId)
   if (before.name === name) return before
   await setTeamName(by.tx, teamId, name)
   await record(by, { team_id: teamId, action: 'team.rename', subject: name, detail: `was ${before.name}` })

@@ -6,7 +6,7 @@
  * DECISIONS: Limits of a team, Periods.
  */
 
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import { type Caller, record } from '../audit/record.ts'
 import { burstOf } from '../plans/defaults.ts'
 import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/limits.ts'
@@ -16,7 +16,7 @@ import { planForTeams } from './create.ts'
 import { accountOf, currentPeriod, saveAccount } from './limits.ts'
 import { lockAccountRow, type OverridesRow, overridesOf, updateSubscription } from './teams.sql.ts'
 import { usageIn } from './usage.sql.ts'
-import { teamOrRefusal, teamView } from './view.ts'
+import { requireTeam, teamView } from './view.ts'
 
 /** In gigabytes. */
 const LARGEST_STORAGE = 1_000_000
@@ -71,15 +71,15 @@ const figuresOf = ({ period, ...change }: SubscriptionChange): string =>
 const samePeriod = (one: Period, other: Period): boolean =>
   one.start.getTime() === other.start.getTime() && one.end.getTime() === other.end.getTime()
 
-/** Subscribes the team. @throws Refusal not_found, or bad_request for an unknown plan or impossible figures. */
+/** Subscribes the team. @throws RequestError not_found, or bad_request for an unknown plan or impossible figures. */
 export async function subscribeTeam(by: Caller, teamId: string, change: SubscriptionChange) {
   const { tx } = by
-  const team = await teamOrRefusal(tx, teamId)
+  const team = await requireTeam(tx, teamId)
   const before = accountOf(await lockAccountRow(tx, teamId))
   const plan = change.plan ?? before.plan
   if (change.plan !== undefined) await planForTeams(tx, plan)
   const problem = subscriptionProblem(change, before.now)
-  if (problem) throw new Refusal('bad_request', problem)
+  if (problem) throw new RequestError('bad_request', problem)
   const overrides = overridesAfter(await overridesOf(tx, teamId), change, plan === before.plan)
   await updateSubscription(tx, teamId, { plan, overrides, period: change.period })
   const row = await lockAccountRow(tx, teamId)

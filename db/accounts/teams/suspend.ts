@@ -8,21 +8,21 @@ import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { type By, record } from '../audit/record.ts'
 import { insertResumedTeam } from './resumed.sql.ts'
 import { setResumed, setSuspended, type TeamRow } from './teams.sql.ts'
-import { teamOrRefusal } from './view.ts'
+import { requireTeam } from './view.ts'
 
-/** Suspends the team; suspending it again changes nothing. @throws Refusal not_found. */
+/** Suspends the team; suspending it again changes nothing. @throws RequestError not_found. */
 export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
   const { tx, now } = by
-  const { name } = await teamOrRefusal(tx, teamId)
+  const { name } = await requireTeam(tx, teamId)
   await setSuspended(tx, teamId, now)
   await record(by, { team_id: teamId, action: 'team.suspend', subject: name })
-  return teamOrRefusal(tx, teamId)
+  return requireTeam(tx, teamId)
 }
 
-/** Ends a suspension; a team in good standing stays so. @throws Refusal not_found. */
+/** Ends a suspension; a team in good standing stays so. @throws RequestError not_found. */
 export async function resumeTeam(by: By, teamId: string): Promise<TeamRow> {
   const { tx } = by
-  const { name, test } = await teamOrRefusal(tx, teamId)
+  const { name, test } = await requireTeam(tx, teamId)
   const queues = DELIVERIES.filter((each) => each.test === test || each.name === WEBHOOK.name)
   if (await setResumed(tx, teamId))
     await insertResumedTeam(
@@ -31,5 +31,5 @@ export async function resumeTeam(by: By, teamId: string): Promise<TeamRow> {
       queues.map(({ job }) => job),
     )
   await record(by, { team_id: teamId, action: 'team.resume', subject: name })
-  return teamOrRefusal(tx, teamId)
+  return requireTeam(tx, teamId)
 }

@@ -2,7 +2,7 @@
  * A team as `team show` prints it: limits, what is used and left of them, its bucket and its period.
  * Promises figures as they stand now, by the database's clock, whether or not anything was sent since the period began.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { burstOf } from '../plans/defaults.ts'
 import { byQuota } from '../plans/quotas.ts'
@@ -14,11 +14,11 @@ export type TeamView = ReturnType<typeof teamView>
 /** What is said of a test team, and of no other. */
 export const asTest = ({ test }: { test: boolean }): { test?: true } => (test ? { test } : {})
 
-/** @throws Refusal not_found. */
-export async function teamOrRefusal(tx: Tx, id: string): Promise<TeamRow> {
+/** @throws RequestError not_found. */
+export async function requireTeam(tx: Tx, id: string): Promise<TeamRow> {
   const team = await teamById(tx, id)
   if (team) return team
-  throw new Refusal('not_found', `there is no team ${id}`)
+  throw new RequestError('not_found', `there is no team ${id}`)
 }
 
 const leftOf = (limit: number | null, used: number): number | null =>
@@ -57,9 +57,9 @@ export function teamView(
   }
 }
 
-/** The team as it stands now. @throws Refusal not_found. */
+/** The team as it stands now. @throws RequestError not_found. */
 export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
-  const team = await teamOrRefusal(tx, teamId)
+  const team = await requireTeam(tx, teamId)
   const account = await accountRowOf(tx, teamId)
   if (!account) throw new Error(`team ${teamId} has no allowance`)
   return teamView(team, accountOf(account), await overridesOf(tx, teamId))

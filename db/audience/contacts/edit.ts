@@ -6,7 +6,7 @@
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { chargeOf, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -25,11 +25,11 @@ import { initialStates, NEW_CONTACT } from './erased.ts'
 import { claimFault, claimsStatus, type StatusClaims } from './fields.ts'
 import { holdTopics } from './topics.sql.ts'
 
-export const noContact = (): Refusal =>
-  new Refusal('contact_not_found', 'there is no contact with that email')
+export const noContact = (): RequestError =>
+  new RequestError('contact_not_found', 'there is no contact with that email')
 
-export const contactsReached = (limit: number | null): Refusal =>
-  new Refusal('quota_exceeded', `the allowance of ${limit} contacts is reached`)
+export const contactsReached = (limit: number | null): RequestError =>
+  new RequestError('quota_exceeded', `the allowance of ${limit} contacts is reached`)
 
 /** The identity of an email in a path. Anything that is not an email address answers contact_not_found. */
 export function contactIdentity(email: string): string {
@@ -43,23 +43,29 @@ export const distinctTopics = (ids: readonly string[]): string[] => [
   ...new Set(ids.map((id) => id.toLowerCase())),
 ]
 
-/** @throws Refusal bad_request naming the first topic that the team does not have. */
+/** @throws RequestError bad_request naming the first topic that the team does not have. */
 async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<string[]> {
   const wanted = distinctTopics(ids)
   if (wanted.length === 0) return wanted
   const known = await holdTopics(tx, teamId, wanted)
   const unknown = wanted.find((id) => !known.has(id))
   if (unknown === undefined) return wanted
-  throw new Refusal('bad_request', `topic_ids: there is no topic ${unknown}`)
+  throw new RequestError('bad_request', {
+    field: 'topic_ids',
+    problem: `must name topics of this team: there is no topic ${unknown}`,
+  })
 }
 
-/** @throws Refusal bad_request for what would be lost. */
+/** @throws RequestError bad_request for what would be lost. */
 function checkClaims(claims: StatusClaims, status: ContactRow['status']): void {
   const fault = claimFault(claims, status)
-  if (fault) throw new Refusal('bad_request', fault)
+  if (fault) throw new RequestError('bad_request', fault)
 }
 
-/** @throws Refusal bad_request for unknown topics, contact_exists, bad_request for claims, quota_exceeded; in order. */
+/**
+ * @throws RequestError bad_request for unknown topics, contact_exists, bad_request for claims, quota_exceeded; in
+ * order.
+ */
 export async function createContact(
   { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
@@ -74,7 +80,7 @@ export async function createContact(
   const account = await lockAccount(tx, teamId)
   const topic_ids = await existingTopics(tx, teamId, given.topic_ids ?? [])
   if (await contactExists(tx, teamId, identity)) {
-    throw new Refusal('contact_exists', 'there is a contact with that email already')
+    throw new RequestError('contact_exists', 'there is a contact with that email already')
   }
   const begun = await initialStates(tx, secrets, teamId, [identity])
   const beginning = begun.get(identity) ?? NEW_CONTACT
@@ -98,7 +104,7 @@ export async function createContact(
 /**
  * A contact that is to be changed by what it holds: nobody else changes it before that. @param ids topics that it may
  * get. They and those that it has are held first: who deletes a topic locks it before the contacts.
- * @throws Refusal contact_not_found.
+ * @throws RequestError contact_not_found.
  */
 export async function contactToChange(
   tx: Tx,
@@ -114,8 +120,8 @@ export async function contactToChange(
 }
 
 /**
- * Replaces the fields that are given. @throws Refusal bad_request for unknown topics and for claims on the status that
- * are not so, contact_not_found.
+ * Replaces the fields that are given. @throws RequestError bad_request for unknown topics and for claims on the status
+ * that are not so, contact_not_found.
  */
 export async function changeContact(
   by: Caller,
@@ -136,7 +142,7 @@ export async function changeContact(
   return contact
 }
 
-/** Forgets a contact wholly and frees its place. @throws Refusal contact_not_found. */
+/** Forgets a contact wholly and frees its place. @throws RequestError contact_not_found. */
 export async function removeContact(by: Caller, teamId: string, identity: string): Promise<void> {
   const { tx } = by
   const account = await lockAccount(tx, teamId)

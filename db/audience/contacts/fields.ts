@@ -1,5 +1,6 @@
 /** What a contact's fields may hold, for one contact and for the items of a bulk call alike. DECISIONS: Sizes. */
-import { type AnyObject, mixed, type TestContext, ValidationError } from 'yup'
+import { mixed } from 'yup'
+import type { FieldError } from '../../errors.ts'
 import { type Described, stringMap } from '../../validation/fields.ts'
 import { codePoints, memberPath } from '../../validation/strings.ts'
 import type { ContactStatus } from './contacts.sql.ts'
@@ -10,15 +11,15 @@ export const LONGEST_KEY = 128
 const LONGEST_VALUE = 2_048
 
 /** The first breach of the limits: where it is under `path`, and what, after a "must". */
-export function breach(map: Readonly<Record<string, string>>, path: string): string | null {
+export function breach(map: Readonly<Record<string, string>>, path: string): FieldError | null {
   const entries = Object.entries(map)
-  if (entries.length > MAX_KEYS) return `${path} must have at most ${MAX_KEYS} keys`
+  if (entries.length > MAX_KEYS) return { field: path, problem: `must have at most ${MAX_KEYS} keys` }
   for (const [key, value] of entries) {
     if (codePoints(key) > LONGEST_KEY) {
-      return `${memberPath(path, key)} must have a key of at most ${LONGEST_KEY} characters`
+      return { field: memberPath(path, key), problem: `must have a key of at most ${LONGEST_KEY} characters` }
     }
     if (codePoints(value) > LONGEST_VALUE) {
-      return `${memberPath(path, key)} must have at most ${LONGEST_VALUE} characters`
+      return { field: memberPath(path, key), problem: `must have at most ${LONGEST_VALUE} characters` }
     }
   }
   return null
@@ -34,10 +35,9 @@ export const contactProperties = () =>
         additionalProperties: { type: 'string', maxLength: LONGEST_VALUE },
       },
     } satisfies Described)
-    .test('limits', (value, { path }: TestContext<AnyObject>) => {
+    .test('limits', '', (value, { path, createError }) => {
       const fault = value === undefined ? null : breach(value, path)
-      // Made by hand: a message of yup's would read the key's `${…}` as its own.
-      return fault === null || new ValidationError(fault, undefined, path)
+      return fault === null || createError({ path: fault.field, message: () => fault.problem })
     })
 
 const claim = () => mixed().meta({ jsonSchema: { not: {} } } satisfies Described)
@@ -53,8 +53,10 @@ const CALLS = 'POST /v1/contacts/:email/unsubscribe and /resubscribe do it'
 
 /** What is wrong with the claims on a contact of this status; null: nothing. @param path where they lie, '' or `x.` */
 export function claimFault({ status, unsubscribed }: StatusClaims, actual: ContactStatus, path = '') {
-  const cannot = (field: string) =>
-    `${path}${field} cannot be changed here: the contact is ${actual}; ${CALLS}`
+  const cannot = (field: string): FieldError => ({
+    field: `${path}${field}`,
+    problem: `cannot be changed here: the contact is ${actual}; ${CALLS}`,
+  })
   if (status !== undefined && status !== actual) return cannot('status')
   if (unsubscribed !== undefined && unsubscribed !== (actual === 'unsubscribed'))
     return cannot('unsubscribed')

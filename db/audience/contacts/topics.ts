@@ -5,8 +5,8 @@
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { Refusal } from '../../errors.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
@@ -19,18 +19,18 @@ import {
   type TopicRow,
 } from './topics.sql.ts'
 
-/** @throws Refusal not_found for the team, bad_request for a name that cannot be or is taken. */
+/** @throws RequestError not_found for the team, bad_request for a name that cannot be or is taken. */
 export async function createTopic(by: By, teamId: string, { name }: { name: string }): Promise<TopicRow> {
   const { tx, now } = by
   checkName(name)
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const topic = await insertTopic(tx, teamId, { id: idNow(), name }, now)
-  if (!topic) throw new Refusal('bad_request', `the team has a topic ${JSON.stringify(name)} already`)
+  if (!topic) throw new RequestError('bad_request', `the team has a topic ${JSON.stringify(name)} already`)
   await record(by, { team_id: teamId, action: 'topic.create', subject: name, detail: topic.id })
   return topic
 }
 
-/** @throws Refusal bad_request for a name that cannot be or is taken, or when there is no such topic. */
+/** @throws RequestError bad_request for a name that cannot be or is taken, or when there is no such topic. */
 export async function renameTopic(
   by: By,
   teamId: string,
@@ -39,7 +39,7 @@ export async function renameTopic(
   checkName(name)
   const topic = await renameTopicRow(by.tx, teamId, { id, name })
   if (!topic)
-    throw new Refusal('bad_request', `the topic is gone, or another is called ${JSON.stringify(name)}`)
+    throw new RequestError('bad_request', `the topic is gone, or another is called ${JSON.stringify(name)}`)
   await record(by, { team_id: teamId, action: 'topic.rename', subject: id, detail: name })
   return topic
 }
@@ -47,22 +47,22 @@ export async function renameTopic(
 /** How many broadcasts are named where a topic is in use. */
 const MAX_NAMED = 5
 
-/** Without a topic that it excludes, a broadcast would go to everybody in it. @throws Refusal invalid_state. */
+/** Without a topic that it excludes, a broadcast would go to everybody in it. @throws RequestError invalid_state. */
 async function assertUnused(tx: Tx, teamId: string, id: string): Promise<void> {
   const users = await broadcastsNaming(tx, teamId, id)
   if (users.length === 0) return
   const names = users.slice(0, MAX_NAMED).map(({ name, state }) => `${JSON.stringify(name)} (${state})`)
   const more = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} more` : ''
-  throw new Refusal(
+  throw new RequestError(
     'invalid_state',
     `the topic is in use by the ${users.length === 1 ? 'broadcast' : 'broadcasts'} ${names.join(', ')}${more}`,
   )
 }
 
-/** @throws Refusal not_found, invalid_state while a broadcast that has not ended names it. */
+/** @throws RequestError not_found, invalid_state while a broadcast that has not ended names it. */
 export async function removeTopic(by: By, teamId: string, id: string): Promise<TopicRow> {
   const { tx, now } = by
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   // The account's lock keeps bulk upserts out, which lock many contacts too, and broadcasts that begin once more. The
   // topic's lock waits for calls that are putting it on a contact or into a draft, so that the statements after it see
   // that contact, or that draft.
@@ -70,7 +70,7 @@ export async function removeTopic(by: By, teamId: string, id: string): Promise<T
   await lockTopic(tx, teamId, id)
   await assertUnused(tx, teamId, id)
   const topic = await deleteTopic(tx, teamId, id, now)
-  if (!topic) throw new Refusal('not_found', `there is no topic ${id} in this team`)
+  if (!topic) throw new RequestError('not_found', `there is no topic ${id} in this team`)
   await record(by, { team_id: teamId, action: 'topic.delete', subject: id, detail: topic.name })
   return topic
 }

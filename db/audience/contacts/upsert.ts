@@ -10,7 +10,7 @@
 import { type InferType, object } from 'yup'
 import { accountOf, chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
-import { orRefusal, Refusal } from '../../errors.ts'
+import { REQUIRED, RequestError, resultOrError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -30,7 +30,7 @@ import {
 
 /** What an item of a bulk call may hold. */
 export const upsertSchema = object({
-  email: address().required('${path} is required'),
+  email: address().required(REQUIRED),
   properties: contactProperties(),
   ...statusClaims(),
 })
@@ -57,20 +57,20 @@ function toItem(value: unknown, place: string): ContactItem {
   }
 }
 
-export const readItem = (value: object): ContactItem | Refusal => orRefusal(() => toItem(value, ''))
+export const readItem = (value: object): ContactItem | RequestError => resultOrError(() => toItem(value, ''))
 
 /** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */
-export function readItems(body: string): (ContactItem | Refusal)[] {
+export function readItems(body: string): (ContactItem | RequestError)[] {
   const call: unknown = JSON.parse(body)
   const items = isObject(call) && Array.isArray(call.contacts) ? call.contacts : []
-  return items.map((item, index) => orRefusal(() => toItem(item, `contacts[${index}]`)))
+  return items.map((item, index) => resultOrError(() => toItem(item, `contacts[${index}]`)))
 }
 
 /** The map that each contact of a call gets: the last one given for it; null when none is. */
-function mapsOf(items: readonly (ContactItem | Refusal)[]): Map<string, NonNullable<Properties> | null> {
+function mapsOf(items: readonly (ContactItem | RequestError)[]): Map<string, NonNullable<Properties> | null> {
   const maps = new Map<string, NonNullable<Properties> | null>()
   for (const item of items) {
-    if (item instanceof Refusal) continue
+    if (item instanceof RequestError) continue
     maps.set(item.identity, item.properties ?? maps.get(item.identity) ?? null)
   }
   return maps
@@ -78,14 +78,14 @@ function mapsOf(items: readonly (ContactItem | Refusal)[]): Map<string, NonNulla
 
 /** Admits items in order while there is room. @returns an outcome for each, and the contacts to create. Pure. */
 function decide(
-  items: readonly (ContactItem | Refusal)[],
+  items: readonly (ContactItem | RequestError)[],
   existing: ReadonlyMap<string, string>,
   maps: ReadonlyMap<string, NonNullable<Properties> | null>,
-  { room, full }: { room: number; full: Refusal },
+  { room, full }: { room: number; full: RequestError },
 ) {
   const fresh = new Map<string, { id: string; email: string }>()
   const outcomes = items.map((item) => {
-    if (item instanceof Refusal) return item
+    if (item instanceof RequestError) return item
     const { email, identity } = item
     const known = existing.get(identity) ?? fresh.get(identity)?.id
     if (known !== undefined) return known
@@ -110,19 +110,21 @@ type Upserting = At & { secrets: Pick<Secrets, 'signatures'> }
 async function withoutLosses(
   { tx, secrets }: Upserting,
   teamId: string,
-  items: readonly (ContactItem | Refusal)[],
-): Promise<readonly (ContactItem | Refusal)[]> {
-  const claiming = items.flatMap((item) => (item instanceof Refusal || !item.claims ? [] : [item.identity]))
+  items: readonly (ContactItem | RequestError)[],
+): Promise<readonly (ContactItem | RequestError)[]> {
+  const claiming = items.flatMap((item) =>
+    item instanceof RequestError || !item.claims ? [] : [item.identity],
+  )
   if (claiming.length === 0) return items
   const identities = [...new Set(claiming)]
   const statuses = await statusesOf(tx, teamId, identities)
   const fresh = identities.filter((identity) => !statuses.has(identity))
   const begun = await initialStates(tx, secrets, teamId, fresh)
   return items.map((item) => {
-    if (item instanceof Refusal || !item.claims) return item
+    if (item instanceof RequestError || !item.claims) return item
     const { status } = begun.get(item.identity) ?? NEW_CONTACT
     const fault = claimFault(item.claims, statuses.get(item.identity) ?? status, item.path)
-    return fault ? new Refusal('bad_request', fault) : item
+    return fault ? new RequestError('bad_request', fault) : item
   })
 }
 
@@ -133,18 +135,18 @@ async function withoutLosses(
 async function merged(
   { tx }: { tx: Tx },
   teamId: string,
-  items: readonly (ContactItem | Refusal)[],
+  items: readonly (ContactItem | RequestError)[],
   hold: boolean,
-): Promise<readonly (ContactItem | Refusal)[]> {
+): Promise<readonly (ContactItem | RequestError)[]> {
   const identities = items.flatMap((item) =>
-    item instanceof Refusal || !item.properties ? [] : [item.identity],
+    item instanceof RequestError || !item.properties ? [] : [item.identity],
   )
   const known = await propertiesOf(tx, teamId, [...new Set(identities)], hold)
   return items.map((item) => {
-    if (item instanceof Refusal || !item.properties) return item
+    if (item instanceof RequestError || !item.properties) return item
     const properties = { ...known.get(item.identity), ...item.properties }
     const fault = breach(properties, `${item.path}properties`)
-    if (fault) return new Refusal('bad_request', fault)
+    if (fault) return new RequestError('bad_request', fault)
     known.set(item.identity, properties)
     return { ...item, properties }
   })
@@ -161,11 +163,16 @@ const REPLACE: Writing = { merge: false }
 export async function tryUpsert(
   at: Upserting,
   teamId: string,
-  given: readonly (ContactItem | Refusal)[],
+  given: readonly (ContactItem | RequestError)[],
   { merge }: Writing,
-): Promise<{ created: number; updated: number; repeated: number; outcomes: readonly (string | Refusal)[] }> {
+): Promise<{
+  created: number
+  updated: number
+  repeated: number
+  outcomes: readonly (string | RequestError)[]
+}> {
   const row = await accountRowOf(at.tx, teamId)
-  if (!row) throw new Refusal('not_found', 'there is no such team')
+  if (!row) throw new RequestError('not_found', 'there is no such team')
   const { limits, used } = accountOf(row)
   const judged = await withoutLosses(at, teamId, given)
   const items = merge ? await merged(at, teamId, judged, false) : judged
@@ -174,20 +181,22 @@ export async function tryUpsert(
   const room = { room: left(limits.contacts, used.contacts), full: contactsReached(limits.contacts) }
   const { outcomes, fresh } = decide(items, existing, maps, room)
   const taken = items.flatMap((item, at) =>
-    item instanceof Refusal || outcomes[at] instanceof Refusal ? [] : [item.identity],
+    item instanceof RequestError || outcomes[at] instanceof RequestError ? [] : [item.identity],
   )
   const [created, contacts] = [fresh.length, new Set(taken).size]
   return { created, updated: contacts - created, repeated: taken.length - contacts, outcomes }
 }
 
 /** What came of each item: its contact's id, or its refusal; or of the whole call. `created`: contacts that are new. */
-export type Upserted = { items: (string | Refusal)[]; created: readonly string[] } | { refusal: Refusal }
+export type Upserted =
+  | { items: (string | RequestError)[]; created: readonly string[] }
+  | { refusal: RequestError }
 
 /** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
 export async function upsertContacts(
   { tx, now, secrets }: Upserting,
   teamId: string,
-  given: readonly (ContactItem | Refusal)[],
+  given: readonly (ContactItem | RequestError)[],
   { merge }: Writing = REPLACE,
 ): Promise<Upserted> {
   const account = await lockAccount(tx, teamId)

@@ -1,13 +1,13 @@
 /** Rows of contact_upserts: a bulk call as it came, and what a worker made of it. */
 import { sql } from 'slonik'
 import { mixed, object, string } from 'yup'
-import { Refusal, type RefusalData, refusalData } from '../../errors.ts'
+import { type ErrorData, errorData, RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row } from '../../postgres/rows.ts'
 import type { Upserted } from './upsert.ts'
 
 /** What became of each item in request order: its contact's id, or a refusal; or of the whole call. */
-export type UpsertResult = { items: (string | RefusalData)[] } | { refusal: RefusalData }
+export type UpsertResult = { items: (string | ErrorData)[] } | { refusal: ErrorData }
 
 /** Stores a call. `body` is valid JSON in UTF-8: text that can be stored whatever it says. */
 export const insertUpsert = (tx: Tx, teamId: string, { id, body }: { id: string; body: Buffer }, now: Date) =>
@@ -27,8 +27,8 @@ export const lockUpsert = (tx: Tx, teamId: string, id: string) =>
 export async function finishUpsert(tx: Tx, teamId: string, id: string, upserted: Upserted, now: Date) {
   const result: UpsertResult =
     'refusal' in upserted
-      ? { refusal: refusalData(upserted.refusal) }
-      : { items: upserted.items.map((item) => (item instanceof Refusal ? refusalData(item) : item)) }
+      ? { refusal: errorData(upserted.refusal) }
+      : { items: upserted.items.map((item) => (item instanceof RequestError ? errorData(item) : item)) }
   await tx.query(sql.prepared('finish_contact_upsert', object())`
     update contact_upserts set body = null, result = ${JSON.stringify(result)}, finished_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and id = ${id}`)

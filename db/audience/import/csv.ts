@@ -6,7 +6,8 @@
  * refused before it costs anything.
  */
 import { type Parser, parse } from 'csv-parse'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
+import { unguardFormulas } from '../../validation/formulas.ts'
 
 /** `row`: where a record stands in the file, as spreadsheets count: empty lines count, line breaks in cells do not. */
 export type CsvRecord = { row: number; cells: string[] }
@@ -67,7 +68,7 @@ const recordAfter = (line: number): string =>
 /**
  * Walks through bytes without parsing them. @param line of the last one before these bytes. @returns how many records
  * end in them, lines that are not empty, outside of quotes; and whether one is begun behind these.
- * @throws Refusal bad_request for a record of too many cells, where it is known what parts them.
+ * @throws RequestError bad_request for a record of too many cells, where it is known what parts them.
  */
 function scan(bytes: Buffer, separator = '', line = 0) {
   const between = separator.charCodeAt(0)
@@ -89,7 +90,7 @@ function scan(bytes: Buffer, separator = '', line = 0) {
     else if (byte === between && !isQuoted) {
       cells += 1
       if (cells > MAX_CELLS)
-        throw new Refusal(
+        throw new RequestError(
           'bad_request',
           `${recordAfter(begun)} has more than ${MAX_CELLS.toLocaleString('en-US')} cells`,
         )
@@ -128,10 +129,6 @@ async function rowsOf(bytes: Buffer, { separator, isFirst, isLast, most }: Parsi
   return read
 }
 
-/** What an exported cell has before it where a spreadsheet would read a formula (the dashboard's csv.ts). */
-const TAMED = /^'+[=+\-@\t\r]/
-const untamed = (cell: string): string => (TAMED.test(cell) ? cell.slice(1) : cell)
-
 /** Columns that we put behind those of a file whose records were refused. */
 export const REFUSED_COLUMNS = ['row', 'reason'] as const
 /** The columns of our export; properties are JSON in the last one. */
@@ -151,12 +148,12 @@ function asItWas({ header, records }: CsvTable): CsvTable {
   if (!refused && !isExport(header) && !hasAll(header, SUPPRESSION_COLUMNS)) return { header, records }
   const width = refused ? header.length - REFUSED_COLUMNS.length : header.length
   return {
-    header: header.slice(0, width).map(untamed),
+    header: header.slice(0, width).map(unguardFormulas),
     records: records.map(({ row, cells }) => ({
       row,
       cells: refused
-        ? [...cells.slice(0, width), ...cells.slice(header.length)].map(untamed)
-        : cells.map(untamed),
+        ? [...cells.slice(0, width), ...cells.slice(header.length)].map(unguardFormulas)
+        : cells.map(unguardFormulas),
     })),
   }
 }
@@ -184,34 +181,37 @@ function lineIn(bytes: Buffer, number: number): number {
   return lines
 }
 
-const notCsv = (error: unknown, bytes: Buffer, line: number): Refusal => {
+const notCsv = (error: unknown, bytes: Buffer, line: number): RequestError => {
   const { message, lines = 0 } = error as Error & { lines?: number }
   // The parser counts from the slice's own beginning.
   const placed = message.replace(/at line \d+/, `at line ${line + lineIn(bytes, lines)}`)
-  return new Refusal('bad_request', `the file is not CSV: ${placed}`)
+  return new RequestError('bad_request', `the file is not CSV: ${placed}`)
 }
 
 const headerOf = (row: CsvRecord | undefined): string[] => {
   const header = [...(row?.cells ?? [])]
   while (header.at(-1) === '') header.pop()
   if (header.length > MAX_COLUMNS)
-    throw new Refusal(
+    throw new RequestError(
       'bad_request',
       `the first line names ${header.length} columns, more than the ${MAX_COLUMNS} that can be imported: separators are commas, semicolons or tabs`,
     )
   return header
 }
 
-/** @throws Refusal bad_request for a record that does not end. @param line of the one before it. */
+/** @throws RequestError bad_request for a record that does not end. @param line of the one before it. */
 function checkLength(length: number, line: number): void {
   if (length < LONGEST_RECORD) return
-  throw new Refusal('bad_request', `${recordAfter(line)} is longer than 1 MB: perhaps a quote is not closed`)
+  throw new RequestError(
+    'bad_request',
+    `${recordAfter(line)} is longer than 1 MB: perhaps a quote is not closed`,
+  )
 }
 
 /**
  * Reads the next records of a CSV file, at most `most`. @param place null: from the beginning.
  * @returns them under the file's header, and what separates its cells; `place` null at the end of the file.
- * @throws Refusal bad_request saying where it breaks.
+ * @throws RequestError bad_request saying where it breaks.
  */
 export async function readSlice(
   readBytes: ReadBytes,

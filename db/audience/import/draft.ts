@@ -6,7 +6,7 @@
  * beginning of the file alone, so that no page reads all of it, and trying changes nothing; what is started is the
  * mapping that was shown.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -47,20 +47,23 @@ async function firstPartOf(read: ReadBytes): Promise<FirstPart> {
 }
 
 const noDraft = () =>
-  new Refusal('not_found', 'there is no such upload: it was started, discarded, or forgotten after a day')
+  new RequestError(
+    'not_found',
+    'there is no such upload: it was started, discarded, or forgotten after a day',
+  )
 
 const topicsIn = ({ topic_ids, columns }: Mapping): string[] => [
   ...topic_ids,
   ...columns.flatMap((one) => (one.to === 'topic' ? [one.id] : [])),
 ]
 
-/** @throws Refusal bad_request for a mapping that cannot be, or with a topic that is gone. */
+/** @throws RequestError bad_request for a mapping that cannot be, or with a topic that is gone. */
 async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<void> {
   checkMapping(mapping)
   const topics = topicsIn(mapping)
   const known = await holdTopics(tx, teamId, topics.filter(isUuid))
   if (topics.some((topic) => !known.has(topic)))
-    throw new Refusal('bad_request', 'a topic that was chosen is gone: choose again')
+    throw new RequestError('bad_request', 'a topic that was chosen is gone: choose again')
 }
 
 /** What was chosen for the last file of the same columns, without topics that are gone; null without one. */
@@ -77,7 +80,7 @@ async function chosenBefore(tx: Tx, teamId: string, guess: Mapping): Promise<Map
 
 /**
  * Keeps an uploaded file, with what was chosen for the last one of the same columns: refused records come back so.
- * @returns its id. @throws Refusal bad_request when it cannot be imported at all.
+ * @returns its id. @throws RequestError bad_request when it cannot be imported at all.
  */
 export async function storeDraft(
   { tx, now }: At,
@@ -86,7 +89,7 @@ export async function storeDraft(
   actor: string,
 ): Promise<string> {
   const fault = textFault([name, source])
-  if (fault) throw new Refusal('bad_request', `the file ${fault.problem}`)
+  if (fault) throw new RequestError('bad_request', `the file ${fault.problem}`)
   const bytes = Buffer.from(source)
   const read: ReadBytes = async (at, length) => bytes.subarray(at, at + length)
   const { table } = await firstPartOf(read)
@@ -94,7 +97,10 @@ export async function storeDraft(
   const records = Math.max(countRecords(bytes) - 1, table.records.length)
   checkTotal(records, true)
   if ((await countDrafts(tx, teamId)) >= MAX_DRAFTS)
-    throw new Refusal('bad_request', `${MAX_DRAFTS} uploads wait to be started: start or discard one first`)
+    throw new RequestError(
+      'bad_request',
+      `${MAX_DRAFTS} uploads wait to be started: start or discard one first`,
+    )
   const id = idNow()
   const guess = mappingFor(table.header, purpose)
   const mapping = (await chosenBefore(tx, teamId, guess)) ?? guess
@@ -105,7 +111,7 @@ export async function storeDraft(
 
 export type Draft = ImportRow & FirstPart & { bytes: number }
 
-/** A draft with its first records. @throws Refusal not_found. */
+/** A draft with its first records. @throws RequestError not_found. */
 export async function showDraft(tx: Tx, teamId: string, id: string): Promise<Draft> {
   const row = await importById(tx, teamId, id)
   if (!row?.draft) throw noDraft()
@@ -113,7 +119,7 @@ export async function showDraft(tx: Tx, teamId: string, id: string): Promise<Dra
   return { ...row, ...(await firstPartOf(importBytes(tx, teamId, id))), bytes }
 }
 
-/** Says what a draft's columns become. @throws Refusal bad_request for what cannot be, not_found. */
+/** Says what a draft's columns become. @throws RequestError bad_request for what cannot be, not_found. */
 export async function setMapping(tx: Tx, teamId: string, id: string, mapping: Mapping): Promise<void> {
   await holdMapping(tx, teamId, mapping)
   if (!(await mapDraft(tx, teamId, id, mapping))) throw noDraft()
@@ -122,7 +128,7 @@ export async function setMapping(tx: Tx, teamId: string, id: string, mapping: Ma
 /** What would become of the first records. `refused`: those that would not be taken, by their rows. */
 export type Trial = Made & { tried: number; refusals: RefusedRecord[] }
 
-/** Tries a draft on its first records. @throws Refusal bad_request for a mapping that cannot be. */
+/** Tries a draft on its first records. @throws RequestError bad_request for a mapping that cannot be. */
 export async function tryDraft(
   at: At & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
@@ -137,7 +143,7 @@ export async function tryDraft(
 
 /**
  * Makes a draft an import: to be called where its work is begun. @param seen the mark of the mapping that somebody has
- * seen; null: of none. @throws Refusal bad_request for a mapping that cannot be, or cannot be any more; not_found;
+ * seen; null: of none. @throws RequestError bad_request for a mapping that cannot be, or cannot be any more; not_found;
  * invalid_state when it is another one by now.
  */
 export async function startDraft(tx: Tx, teamId: string, id: string, seen: string | null): Promise<void> {
@@ -152,7 +158,7 @@ export async function startDraft(tx: Tx, teamId: string, id: string, seen: strin
     assertSeen(each, mark, 'somebody has changed what the columns become meanwhile')
 }
 
-/** Forgets a draft. @throws Refusal not_found. */
+/** Forgets a draft. @throws RequestError not_found. */
 export async function discardImport(tx: Tx, teamId: string, id: string): Promise<void> {
   if (!(await deleteImportDraft(tx, teamId, id))) throw noDraft()
 }

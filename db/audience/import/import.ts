@@ -6,7 +6,7 @@
  * can be had as a file again, with the reason beside each record.
  */
 import { lockAccount } from '../../accounts/teams/limits.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addTopics, holdTopics } from '../contacts/topics.sql.ts'
@@ -29,32 +29,33 @@ import { checkMapping, type Extra, faultOf, type GivenItem, type Mapping, record
 export const SLICE_RECORDS = 1_000
 const MAX_RECORDS = 100_000
 
-/** @throws Refusal bad_request for a file that cannot be imported at all. @param total its records so far. */
+/** @throws RequestError bad_request for a file that cannot be imported at all. @param total its records so far. */
 export function checkTotal(total: number, isLast: boolean): void {
-  if (total === 0 && isLast) throw new Refusal('bad_request', 'the file has no records after its first line')
+  if (total === 0 && isLast)
+    throw new RequestError('bad_request', 'the file has no records after its first line')
   if (total > MAX_RECORDS)
-    throw new Refusal('bad_request', `the file must have at most ${MAX_RECORDS} records`)
+    throw new RequestError('bad_request', `the file must have at most ${MAX_RECORDS} records`)
 }
 
 /** A record as it is upserted, or why it is not, and what it says beyond its contact. */
-type ReadRecord = { row: number; given: GivenItem; item: ContactItem | Refusal; extra: Extra | null }
+type ReadRecord = { row: number; given: GivenItem; item: ContactItem | RequestError; extra: Extra | null }
 
 export const readRecords = (records: readonly CsvRecord[], mapping: Mapping): ReadRecord[] =>
   records.map((record) => {
     const { item: given, extra } = recordOf(mapping, record)
-    const item = extra?.fault ? new Refusal('bad_request', extra.fault.words) : readItem(given)
+    const item = extra?.fault ? new RequestError('bad_request', extra.fault.words) : readItem(given)
     return { row: record.row, given, item, extra }
   })
 
 /** The records that were refused, with what their refusal is to the person whose file it is. */
 export const refusedAmong = (
   records: readonly ReadRecord[],
-  outcomes: readonly (string | Refusal)[],
+  outcomes: readonly (string | RequestError)[],
   mapping: Mapping,
 ): RefusedRecord[] =>
   records.flatMap(({ row, given, extra }, at) => {
     const outcome = outcomes[at]
-    if (!(outcome instanceof Refusal)) return []
+    if (!(outcome instanceof RequestError)) return []
     const { words, ...where } = extra?.fault ?? faultOf(mapping, given, outcome.message)
     return [{ at, row, message: words, ...where }]
   })
@@ -118,16 +119,19 @@ async function upsertRecords(
   teamId: string,
   records: readonly ReadRecord[],
   { merge, topic_ids }: Mapping,
-): Promise<{ outcomes: (string | Refusal)[]; created: readonly string[] }> {
+): Promise<{ outcomes: (string | RequestError)[]; created: readonly string[] }> {
   const items = records.map(({ item }) => item)
   const wanted = [...topic_ids, ...records.flatMap(({ extra }) => extra?.topic_ids ?? [])]
   const topics = await heldTopics(tx, teamId, wanted)
   const result = await upsertContacts({ tx, now, secrets }, teamId, items, { merge })
   if ('refusal' in result)
-    return { outcomes: items.map((item) => (item instanceof Refusal ? item : result.refusal)), created: [] }
+    return {
+      outcomes: items.map((item) => (item instanceof RequestError ? item : result.refusal)),
+      created: [],
+    }
   const stored = records.flatMap(({ item, extra }, at) => {
     const contact_id = result.items[at]
-    if (typeof contact_id !== 'string' || item instanceof Refusal) return []
+    if (typeof contact_id !== 'string' || item instanceof RequestError) return []
     return [{ contact_id, identity: item.identity, extra }]
   })
   await storeExtras({ tx, now, since }, teamId, stored, ({ extra }) =>
@@ -155,13 +159,15 @@ async function storeSlice(
   return { cursor, total: null, done, refused: refused.length }
 }
 
-/** Does the next slice of an import. @throws Refusal bad_request for a file or a mapping that cannot be imported. */
+/**
+ * Does the next slice of an import. @throws RequestError bad_request for a file or a mapping that cannot be imported.
+ */
 export async function importSlice(at: Upserting, teamId: string, id: string, cursor: ImportCursor | null) {
   const { pass, ...where } = cursor ?? { pass: 'check', place: null, records: 0 }
   return pass === 'check' ? checkSlice(at.tx, teamId, id, where) : storeSlice(at, teamId, id, where)
 }
 
-/** How an import stands, and the first records that it has refused so far. @throws Refusal not_found. */
+/** How an import stands, and the first records that it has refused so far. @throws RequestError not_found. */
 export async function showImport(
   tx: Tx,
   teamId: string,
@@ -174,11 +180,12 @@ export async function showImport(
   return { ...row, refusals: slices.flatMap(({ refused }) => refused).slice(0, most) }
 }
 
-const noImport = () => new Refusal('not_found', 'there is no such import; imports are forgotten after a week')
+const noImport = () =>
+  new RequestError('not_found', 'there is no such import; imports are forgotten after a week')
 
 /**
  * The refused records as they came, each with its row and the reason, and with what stood beyond its columns: to be
- * corrected and imported again. @throws Refusal not_found.
+ * corrected and imported again. @throws RequestError not_found.
  */
 export async function refusedRecords(tx: Tx, teamId: string, id: string) {
   if (!(await importById(tx, teamId, id))) throw noImport()

@@ -3,7 +3,7 @@
  * Promises: until somebody chooses otherwise a file is read as its header says, our own exports as they were written;
  * nothing of a mapped column is dropped: what cannot be read is a fault of its record.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints, jsonOf, memberPath } from '../../validation/strings.ts'
 import { LONGEST_KEY } from '../contacts/fields.ts'
@@ -66,10 +66,10 @@ export function mappingFor(header: readonly string[], purpose: Purpose): Mapping
 const twice = (words: readonly string[]): string | undefined =>
   words.find((word, at) => words.indexOf(word) !== at)
 
-/** @throws Refusal bad_request for a mapping that no contact could be made by. */
+/** @throws RequestError bad_request for a mapping that no contact could be made by. */
 export function checkMapping({ columns, suppress }: Mapping): void {
   const refuse = (words: string) => {
-    throw new Refusal('bad_request', words)
+    throw new RequestError('bad_request', words)
   }
   if (suppress?.detail === '') refuse('say why they are suppressed')
   if (!columns.some(({ to }) => to === 'email')) refuse('choose the column that is the email address')

@@ -22,7 +22,7 @@ export async function topicsOffered(tx: Tx, teamId: string, identity: string): P
   return (await topicsOfTeam(tx, teamId)).filter(({ id }) => offered.has(id))
 }
 
-/** Sets the topics of a contact; those that were not offered are left out. @throws Refusal contact_not_found. */
+/** Sets the topics of a contact; those that were not offered are left out. @throws RequestError contact_not_found. */
 export async function choose(
   { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,

@@ -7,7 +7,7 @@
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { publishContacts } from '../contacts/changes.ts'
@@ -43,13 +43,13 @@ async function become(
   return contact
 }
 
-/** @throws Refusal contact_not_found. */
+/** @throws RequestError contact_not_found. */
 export async function unsubscribe(by: Caller, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await locked(by.tx, teamId, identity)
   return contact.status === 'unsubscribed' ? contact : become(by, teamId, contact, 'unsubscribed')
 }
 
-/** @param chosen topics that its person has just chosen. @throws Refusal contact_not_found, contact_suppressed. */
+/** @param chosen topics that its person has just chosen. @throws RequestError contact_not_found, contact_suppressed. */
 export async function resubscribe(
   { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,
@@ -59,7 +59,7 @@ export async function resubscribe(
   const contact = await locked(by.tx, teamId, identity)
   const { suppression } = contact
   if (suppression !== null) {
-    throw new Refusal('contact_suppressed', `the contact has ${suppression}: it cannot be resubscribed`)
+    throw new RequestError('contact_suppressed', `the contact has ${suppression}: it cannot be resubscribed`)
   }
   await endWishes({ ...by, secrets }, teamId, identity, { chosen })
   return contact.status === 'subscribed' ? contact : become(by, teamId, contact, 'subscribed')
@@ -87,7 +87,9 @@ export async function keepTopics(
   await record({ tx, now, actor: by }, entry)
 }
 
-/** Takes topics off a contact and leaves its status; unknown ones are ignored. @throws Refusal contact_not_found. */
+/**
+ * Takes topics off a contact and leaves its status; unknown ones are ignored. @throws RequestError contact_not_found.
+ */
 export async function leaveTopics(
   at: At,
   teamId: string,

@@ -5,7 +5,7 @@
  * DECISIONS: Suppression.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parseAddress } from '../../validation/address.ts'
@@ -50,7 +50,7 @@ export async function suppressContacts({ tx, now }: At, teamId: string, marks: R
 
 /**
  * Suppresses one address, which becomes a contact if it is none.
- * @throws Refusal bad_request without an address or a reason, or when it is suppressed for as much already;
+ * @throws RequestError bad_request without an address or a reason, or when it is suppressed for as much already;
  * quota_exceeded.
  */
 export async function suppressByHand(
@@ -59,14 +59,14 @@ export async function suppressByHand(
   { email, as, reason }: { email: string; as: ByHand['as']; reason: string },
 ): Promise<ContactDetail> {
   const parsed = parseAddress(email)
-  if (!parsed) throw new Refusal('bad_request', 'email must be an email address')
+  if (!parsed) throw new RequestError('bad_request', 'email must be an email address')
   const detail = reasonOf(reason)
   const result = await upsertContacts({ ...by, secrets }, teamId, [readItem({ email })])
   const [outcome] = 'refusal' in result ? [result.refusal] : result.items
-  if (outcome instanceof Refusal) throw outcome
+  if (outcome instanceof RequestError) throw outcome
   const { address, identity } = parsed
   if ((await suppressContacts(by, teamId, new Map([[identity, { as, detail }]]))) === 0)
-    throw new Refusal('bad_request', `${JSON.stringify(address)} is suppressed already`)
+    throw new RequestError('bad_request', `${JSON.stringify(address)} is suppressed already`)
   await record(by, {
     team_id: teamId,
     action: 'contact.suppress',

@@ -4,7 +4,7 @@
  * anything. It is noted in the audit trail, with the reason. DECISIONS: Suppression.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { assertSeen } from '../../validation/mark.ts'
@@ -23,15 +23,15 @@ export type ContactDetail = ContactRow & {
 
 const LONGEST_REASON = 500
 
-/** Why a person does it, trimmed. @throws Refusal bad_request. */
+/** Why a person does it, trimmed. @throws RequestError bad_request. */
 export function reasonOf(text: string): string {
   const words = text.trim()
   if (words === '' || words.length > LONGEST_REASON)
-    throw new Refusal('bad_request', `the reason must have 1 to ${LONGEST_REASON} characters`)
+    throw new RequestError('bad_request', `the reason must have 1 to ${LONGEST_REASON} characters`)
   return words
 }
 
-/** A contact with the cause of its suppression. @throws Refusal contact_not_found. */
+/** A contact with the cause of its suppression. @throws RequestError contact_not_found. */
 export async function showContact(tx: Tx, teamId: string, identity: string): Promise<ContactDetail> {
   const contact = await contactByIdentity(tx, teamId, identity)
   const found = contact && (await suppressionOf(tx, teamId, contact.id))
@@ -48,8 +48,8 @@ export const markOfSuppression = ({
 /**
  * Ends a contact's suppression: it becomes `unsubscribed` if it had unsubscribed, else `subscribed`.
  * @param seen the mark of the suppression that the person has seen, where a page showed one.
- * @throws Refusal contact_not_found; bad_request without a suppression or a reason; invalid_state when it is not the
- * one that was seen: a complaint is not lifted with the bounce before it.
+ * @throws RequestError contact_not_found; bad_request without a suppression or a reason; invalid_state when it is not
+ * the one that was seen: a complaint is not lifted with the bounce before it.
  */
 export async function liftSuppression(
   { secrets, ...by }: By & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
@@ -60,7 +60,7 @@ export async function liftSuppression(
   const words = reasonOf(reason)
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) throw noContact()
-  if (contact.suppression === null) throw new Refusal('bad_request', 'the contact is not suppressed')
+  if (contact.suppression === null) throw new RequestError('bad_request', 'the contact is not suppressed')
   const mark = markOfSuppression(await showContact(tx, teamId, identity))
   assertSeen(seen, mark, 'the contact was suppressed for another cause meanwhile')
   const has_listeners = await liftContact(tx, teamId, contact.id, now)

@@ -2,19 +2,19 @@
  * Reads a stored content, piece by piece.
  * Promises: it holds one small statement's worth at a time; what has gone is not_found, before the first byte.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type FileRef, piecesOfChunks } from './files.sql.ts'
 
 /** Chunks of one statement: about a mebibyte. */
 const AT_ONCE = 4
 
-/** The pieces of a content, in order. @throws Refusal not_found */
+/** The pieces of a content, in order. @throws RequestError not_found */
 export async function* piecesOf(tx: Tx, ref: FileRef): AsyncGenerator<Buffer> {
   for (let from = 0; ; from += AT_ONCE) {
     const pieces = await piecesOfChunks(tx, ref, { from, count: AT_ONCE })
     if (from === 0 && pieces.length === 0)
-      throw new Refusal('not_found', 'the bytes of this attachment have been deleted')
+      throw new RequestError('not_found', 'the bytes of this attachment have been deleted')
     if (pieces.length === 0) return
     yield* pieces
   }

@@ -3,24 +3,24 @@
  * Promises: what is used is kept for a day from then on, since its time of use is written, which a collector looks at
  * again; what is gone is named, so that nothing goes out without a file that it should carry.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { filesOfEmails, usedFiles } from './files.sql.ts'
 
 /** For files whose bytes have been deleted. */
-export const goneRefusal = (files: readonly { filename: string }[]): Refusal => {
+export const deletedFilesError = (files: readonly { filename: string }[]): RequestError => {
   const names = [...new Set(files.map(({ filename }) => filename))].join(', ')
-  return new Refusal('bad_request', `the bytes of its attachments have been deleted: ${names}`)
+  return new RequestError('bad_request', `the bytes of its attachments have been deleted: ${names}`)
 }
 
 type Named = { filename: string; sha256: string }
 
-/** The files of an email for another one. @throws Refusal bad_request naming those that are gone */
+/** The files of an email for another one. @throws RequestError bad_request naming those that are gone */
 export async function reusedFiles<T extends Named>(tx: Tx, teamId: string, files: readonly T[]) {
   const refs = files.map(({ sha256 }) => ({ team_id: teamId, sha256 }))
   const ready = new Set((await usedFiles(tx, refs)).map(({ sha256 }) => sha256))
   const gone = files.filter(({ sha256 }) => !ready.has(sha256))
-  if (gone.length > 0) throw goneRefusal(gone)
+  if (gone.length > 0) throw deletedFilesError(gone)
   return files.map((file) => ({ ...file, loaded: null }))
 }
 

@@ -4,8 +4,8 @@
  * what is refused or breaks off leaves nothing.
  */
 import { createHash } from 'node:crypto'
-import { lockAccount, saveAccount, storageRefusal } from '../../accounts/teams/limits.ts'
-import { Refusal } from '../../errors.ts'
+import { lockAccount, saveAccount, storageError } from '../../accounts/teams/limits.ts'
+import { RequestError } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import {
@@ -28,19 +28,19 @@ type Uploading = {
   read(take: (chunk: Buffer) => Promise<void>): Promise<void>
 }
 
-/** Publishes what was loaded, unless the team has the same bytes already. @throws Refusal quota_exceeded */
+/** Publishes what was loaded, unless the team has the same bytes already. @throws RequestError quota_exceeded */
 async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile): Promise<void> {
   const account = await lockAccount(tx, teamId)
   if ((await usedFiles(tx, [{ team_id: teamId, sha256 }])).length > 0) return
-  const refusal = storageRefusal(account, size)
+  const refusal = storageError(account, size)
   if (refusal) throw refusal
   if ((await publishFiles(tx, [{ team_id: teamId, id }])) !== 1)
-    throw new Refusal('unavailable', 'the upload took too long; please retry', 1)
+    throw new RequestError('unavailable', 'the upload took too long; please retry', 1)
   account.used.storage += size
   await saveAccount(tx, teamId, account)
 }
 
-/** @throws Refusal bad_request for no bytes, quota_exceeded, and what reading throws */
+/** @throws RequestError bad_request for no bytes, quota_exceeded, and what reading throws */
 export async function upload(
   database: Database,
   teamId: string,
@@ -58,7 +58,7 @@ export async function upload(
       await insertChunks(database, teamId, [{ file_id, part, bytes }])
       part += 1
     })
-    if (size === 0) throw new Refusal('bad_request', 'the body must have at least 1 byte')
+    if (size === 0) throw new RequestError('bad_request', 'the body must have at least 1 byte')
     const file = { id: file_id, sha256: hash.digest('hex'), size }
     await completeLoading(database, teamId, file)
     const row = { id: idNow(), filename, content_type, size, sha256: file.sha256 }

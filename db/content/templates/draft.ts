@@ -4,10 +4,10 @@
  * place of the version that was seen in use; of two who save at once nobody overwrites what they have not seen.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import { idNow } from '../../process/ids.ts'
 import { type DraftRow, deleteTemplateDraft, draftOf, putDraft } from './drafts.sql.ts'
-import { currentOrRefusal, slotsOfParts, storeVersion } from './save.ts'
+import { requireCurrentVersion, slotsOfParts, storeVersion } from './save.ts'
 
 /** `seen`: the draft that the text was written over, else the version in use. */
 type DraftChange = { html: string; text: string; seen: string }
@@ -18,7 +18,7 @@ type SeenDraft = { draft: string; version: string }
 /**
  * Saves what was written; a text that is the published one leaves no draft.
  * @returns the current draft; null without one.
- * @throws Refusal not_found; bad_request for parts that cannot be, or when another one than `seen` is there.
+ * @throws RequestError not_found; bad_request for parts that cannot be, or when another one than `seen` is there.
  */
 export async function saveDraft(
   by: By,
@@ -26,14 +26,14 @@ export async function saveDraft(
   templateId: string,
   { html, text, seen }: DraftChange,
 ): Promise<{ id: string } | null> {
-  const current = await currentOrRefusal(by, teamId, templateId)
+  const current = await requireCurrentVersion(by, teamId, templateId)
   const before = await draftOf(by.tx, teamId, templateId)
   const { list_unsubscribe } = current
   const slots = slotsOfParts({ html, text, list_unsubscribe })
   const there = before ?? { html: current.html, text: current.body_text }
   if (html === there.html && text === there.text) return before
   if (seen !== (before?.id ?? current.id))
-    throw new Refusal(
+    throw new RequestError(
       'bad_request',
       'somebody saved another text meanwhile; yours is kept below: compare the two, then save again',
     )
@@ -54,14 +54,14 @@ async function discard(by: By, teamId: string, templateId: string): Promise<void
 }
 
 const noDraft = () =>
-  new Refusal('bad_request', 'there is no draft any more: somebody published or discarded it')
+  new RequestError('bad_request', 'there is no draft any more: somebody published or discarded it')
 
-/** The draft, its template locked. @throws Refusal bad_request when it is not the one that was seen. */
-async function seenOrRefusal(by: By, teamId: string, templateId: string, seen: string): Promise<DraftRow> {
+/** The draft, its template locked. @throws RequestError bad_request when it is not the one that was seen. */
+async function requireSeenDraft(by: By, teamId: string, templateId: string, seen: string): Promise<DraftRow> {
   const draft = await draftOf(by.tx, teamId, templateId)
   if (!draft) throw noDraft()
   if (draft.id === seen) return draft
-  throw new Refusal(
+  throw new RequestError(
     'bad_request',
     `${draft.saved_by} changed the draft meanwhile: look at it, then decide again`,
   )
@@ -69,13 +69,13 @@ async function seenOrRefusal(by: By, teamId: string, templateId: string, seen: s
 
 /**
  * Makes the draft the version in use.
- * @throws Refusal not_found; bad_request when the draft, or the version in use, is not the one that was seen.
+ * @throws RequestError not_found; bad_request when the draft, or the version in use, is not the one that was seen.
  */
 export async function publishDraft(by: By, teamId: string, templateId: string, seen: SeenDraft) {
-  const current = await currentOrRefusal(by, teamId, templateId)
-  const { html, text } = await seenOrRefusal(by, teamId, templateId, seen.draft)
+  const current = await requireCurrentVersion(by, teamId, templateId)
+  const { html, text } = await requireSeenDraft(by, teamId, templateId, seen.draft)
   if (current.id !== seen.version)
-    throw new Refusal(
+    throw new RequestError(
       'bad_request',
       'another version was published meanwhile: look at what the draft changes, then decide again',
     )
@@ -85,9 +85,9 @@ export async function publishDraft(by: By, teamId: string, templateId: string, s
   return saved
 }
 
-/** Throws the draft away. @throws Refusal not_found; bad_request when it is not the one that was seen. */
+/** Throws the draft away. @throws RequestError not_found; bad_request when it is not the one that was seen. */
 export async function discardTemplateDraft(by: By, teamId: string, templateId: string, seen: string) {
-  await currentOrRefusal(by, teamId, templateId)
-  await seenOrRefusal(by, teamId, templateId, seen)
+  await requireCurrentVersion(by, teamId, templateId)
+  await requireSeenDraft(by, teamId, templateId, seen)
   await discard(by, teamId, templateId)
 }

@@ -4,26 +4,26 @@
  * out, since their versions stay.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { Refusal } from '../../errors.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { deleteTemplate, templateById, versionsOfTemplate } from './templates.sql.ts'
 
 const MAX_VERSIONS = 1_000
 
-const unknown = (id: string) => new Refusal('not_found', `there is no template ${id} in this team`)
+const unknown = (id: string) => new RequestError('not_found', `there is no template ${id} in this team`)
 
-/** The template with its parts and its versions, newest first. @throws Refusal not_found. */
+/** The template with its parts and its versions, newest first. @throws RequestError not_found. */
 export async function showTemplate(tx: Tx, teamId: string, id: string) {
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const template = await templateById(tx, teamId, id)
   if (!template) throw unknown(id)
   return { ...template, versions: await versionsOfTemplate(tx, teamId, id, MAX_VERSIONS) }
 }
 
-/** Deletes a template. @throws Refusal not_found. */
+/** Deletes a template. @throws RequestError not_found. */
 export async function removeTemplate(by: By, teamId: string, id: string) {
-  await teamOrRefusal(by.tx, teamId)
+  await requireTeam(by.tx, teamId)
   const deleted = await deleteTemplate(by.tx, teamId, id)
   if (!deleted) throw unknown(id)
   await record(by, { team_id: teamId, action: 'template.delete', subject: id, detail: deleted.name })

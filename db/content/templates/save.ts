@@ -4,8 +4,8 @@
  * appearance. Drafts are draft.ts's.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { Refusal } from '../../errors.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
+import { RequestError } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
@@ -31,35 +31,37 @@ type SavedTemplate = {
 /** What a version is made of. `text` is '' when it has no plain-text part. */
 type Parts = { html: string; text: string; list_unsubscribe: boolean }
 
-/** A part's slots. @throws Refusal bad_request saying what is wrong, and where. */
+/** A part's slots. @throws RequestError bad_request saying what is wrong, and where. */
 function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
   const problem =
     textFault(source)?.problem ?? (utf8Bytes(source) > LARGEST_PART ? 'must be at most 1 MiB' : undefined)
-  if (problem) throw new Refusal('bad_request', `${part} ${problem}`)
+  if (problem) throw new RequestError('bad_request', `${part} ${problem}`)
   try {
     return compileTemplate(source).slots
   } catch (error) {
-    if (error instanceof TemplateFault) throw new Refusal('bad_request', `${part}: ${error.message}`)
+    if (error instanceof TemplateFault) throw new RequestError('bad_request', `${part}: ${error.message}`)
     throw error
   }
 }
 
 /**
  * The slots of a template's parts. Headers that unsubscribe need the link as much as a slot in the text does.
- * @throws Refusal bad_request for parts that cannot be.
+ * @throws RequestError bad_request for parts that cannot be.
  */
 export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] {
-  if (html === '') throw new Refusal('bad_request', 'html must not be empty')
+  if (html === '') throw new RequestError('bad_request', 'html must not be empty')
   const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
   const slots = [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
   if (slots.length <= MAX_VARIABLES) return slots
-  throw new Refusal(
+  throw new RequestError(
     'bad_request',
     `a template must have at most ${MAX_VARIABLES} slots: a send gives no more variables`,
   )
 }
 
-/** Saves a new template. @throws Refusal not_found; bad_request for parts or a name that cannot be, or is taken. */
+/**
+ * Saves a new template. @throws RequestError not_found; bad_request for parts or a name that cannot be, or is taken.
+ */
 export async function saveTemplate(
   by: By,
   teamId: string,
@@ -73,11 +75,11 @@ export async function saveTemplate(
   checkName(name)
   const { html, text: body_text } = parts
   const slots = slotsOfParts({ html, text: body_text, list_unsubscribe })
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const id = idNow()
   const versionId = idNow()
   if (!(await insertTemplate(tx, teamId, { id, name, version_id: versionId }, now))) {
-    throw new Refusal('bad_request', `the team has a template ${JSON.stringify(name)} already`)
+    throw new RequestError('bad_request', `the team has a template ${JSON.stringify(name)} already`)
   }
   const version = {
     team_id: teamId,
@@ -94,23 +96,29 @@ export async function saveTemplate(
   return { id, name, version_id: versionId, slots, list_unsubscribe }
 }
 
-/** @throws Refusal bad_request for a name that cannot be or is taken, or when there is no such template. */
+/** @throws RequestError bad_request for a name that cannot be or is taken, or when there is no such template. */
 export async function renameTemplate(by: By, teamId: string, id: string, name: string): Promise<void> {
   checkName(name)
   if (!(await renameTemplateRow(by.tx, teamId, { id, name })))
-    throw new Refusal('bad_request', `the template is gone, or another is called ${JSON.stringify(name)}`)
+    throw new RequestError(
+      'bad_request',
+      `the template is gone, or another is called ${JSON.stringify(name)}`,
+    )
   await record(by, { team_id: teamId, action: 'template.rename', subject: id, detail: name })
 }
 
-/** The version in use, its template locked for a change. @throws Refusal not_found. */
-export async function currentOrRefusal({ tx }: At, teamId: string, id: string): Promise<CurrentVersion> {
-  await teamOrRefusal(tx, teamId)
+/** The version in use, its template locked for a change. @throws RequestError not_found. */
+export async function requireCurrentVersion({ tx }: At, teamId: string, id: string): Promise<CurrentVersion> {
+  await requireTeam(tx, teamId)
   const current = await lockCurrentVersion(tx, teamId, id)
   if (current) return current
-  throw new Refusal('not_found', `there is no template ${id} in this team`)
+  throw new RequestError('not_found', `there is no template ${id} in this team`)
 }
 
-/** A version with these parts, in the place of the one in use. @throws Refusal bad_request for parts that cannot be. */
+/**
+ * A version with these parts, in the place of the one in use. @throws RequestError bad_request for parts that cannot
+ * be.
+ */
 export async function storeVersion(
   { tx, now, actor }: By,
   teamId: string,
@@ -129,10 +137,10 @@ type TemplateChange = { html?: string; text?: string | undefined; list_unsubscri
 
 /**
  * A new version, in use at once; none when nothing differs. A draft stays.
- * @throws Refusal not_found; bad_request for parts that cannot be.
+ * @throws RequestError not_found; bad_request for parts that cannot be.
  */
 export async function updateTemplate(by: By, teamId: string, id: string, change: TemplateChange) {
-  const before = await currentOrRefusal(by, teamId, id)
+  const before = await requireCurrentVersion(by, teamId, id)
   const { name, slots } = before
   const { html = before.html, text: body_text = before.body_text } = change
   const { list_unsubscribe = before.list_unsubscribe } = change

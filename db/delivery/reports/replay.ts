@@ -4,7 +4,7 @@
  * trail. Must not need a reader.
  */
 import { type AuditEntry, type By, record } from '../../accounts/audit/record.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
 import {
@@ -19,9 +19,9 @@ import {
 } from './reports.sql.ts'
 import { UNMATCHED_TRIES_MS } from './store.ts'
 
-const refused = (id: string) => new Refusal('not_found', `there is no report ${id}`)
+const refused = (id: string) => new RequestError('not_found', `there is no report ${id}`)
 
-/** A report with its bytes, as text where they are text. @throws Refusal not_found. */
+/** A report with its bytes, as text where they are text. @throws RequestError not_found. */
 export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body: string }> {
   const row = await reportById(tx, id)
   const body = (await reportBodies(tx, [id])).get(id)
@@ -45,7 +45,7 @@ function entryOf(action: string, { ids, provider, reason, before }: ParkedFilter
   return { team_id: null, action, subject: ids ? ids.join(' ') : 'parked', detail: detail.join(', ') }
 }
 
-/** Makes a report pending again, with a job that tries for an hour. @throws Refusal not_found. */
+/** Makes a report pending again, with a job that tries for an hour. @throws RequestError not_found. */
 export async function replayReport(
   by: By,
   queue: Pick<Producer, 'reenqueue'>,
@@ -59,7 +59,7 @@ export async function replayReport(
   return row
 }
 
-/** Removes a parked report that someone has looked at. @returns it. @throws Refusal not_found, bad_request */
+/** Removes a parked report that someone has looked at. @returns it. @throws RequestError not_found, bad_request */
 export async function dropReport(by: By, id: string): Promise<ReportRow> {
   const { tx } = by
   const dropped = await deleteParkedReport(tx, id)
@@ -69,7 +69,7 @@ export async function dropReport(by: By, id: string): Promise<ReportRow> {
   }
   const row = await reportById(tx, id)
   if (!row) throw refused(id)
-  throw new Refusal('bad_request', `report ${id} is ${row.state}: only parked ones are dropped`)
+  throw new RequestError('bad_request', `report ${id} is ${row.state}: only parked ones are dropped`)
 }
 
 /** As `replayReport`, for all parked ones that fit. */

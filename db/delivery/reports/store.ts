@@ -7,30 +7,45 @@ import { createHash } from 'node:crypto'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { claimTokens, type OneTimeToken } from './relay-tokens.sql.ts'
 import { insertReports, type Provider } from './reports.sql.ts'
 
 /** How long a report is tried again while its message is not found, in milliseconds. */
 export const UNMATCHED_TRIES_MS = 3_600_000
 
-/** A report as its hook took it, proved genuine. */
-export type TakenReport = { provider: Provider; event_key: string; body: Buffer; received_at: Date }
+/** A report as its hook took it, proved genuine. `token`: what proved it, if that is good for one body only. */
+export type TakenReport = {
+  provider: Provider
+  event_key: string
+  body: Buffer
+  received_at: Date
+  token?: OneTimeToken | null
+}
 
-/** The event key of a report that brings no id of its own. */
-export const contentKey = (body: Buffer): string => createHash('sha256').update(body).digest('base64url')
+/** What became of a report. `token_used`: its token came with another body before, so nothing is stored. */
+export type ReportOutcome = 'stored' | 'repeated' | 'token_used'
 
-/** Stores reports and their jobs. @returns for each whether it is new; false for a repeat. */
+/** The SHA-256 of a body in base64url: also the event key of a report that brings no id of its own. */
+export const contentKey = (body: Buffer | string): string =>
+  createHash('sha256').update(body).digest('base64url')
+
+/** Stores reports and their jobs. No two reports may have the same token. */
 export async function storeReports(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
   reports: readonly TakenReport[],
-): Promise<boolean[]> {
-  const rows = reports.map((report) => ({
+): Promise<ReportOutcome[]> {
+  const tokens = reports.flatMap(({ token }) => token ?? [])
+  const used = await claimTokens(tx, tokens)
+  const rows = reports.map(({ token, ...report }) => ({
     ...report,
     id: idNow(),
     retry_until: new Date(report.received_at.getTime() + UNMATCHED_TRIES_MS),
+    is_used: token ? used.has(token.digest) : false,
   }))
-  const stored = await insertReports(tx, rows)
-  const fresh = rows.flatMap(({ id }) => (stored.has(id) ? [{ report_id: id }] : []))
+  const genuine = rows.flatMap(({ is_used, ...report }) => (is_used ? [] : [report]))
+  const stored = await insertReports(tx, genuine)
+  const fresh = genuine.flatMap(({ id }) => (stored.has(id) ? [{ report_id: id }] : []))
   const jobs = await queue.enqueue(tx, 'ingest-report', fresh)
   if (jobs !== fresh.length) throw new Error(`stored ${fresh.length} reports but ${jobs} jobs`)
-  return rows.map(({ id }) => stored.has(id))
+  return rows.map(({ id, is_used }) => (is_used ? 'token_used' : stored.has(id) ? 'stored' : 'repeated'))
 }

@@ -3,7 +3,7 @@
  * Promises: no message is sent, and no sender is paused or resumed by what is found.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
@@ -33,11 +33,11 @@ export async function checkFound(tx: Tx, id: string): Promise<Check | null> {
   return { sender: end.output.sender, fault: end.output.fault ?? null }
 }
 
-/** Waits for a check that was asked for. @throws Refusal unavailable */
+/** Waits for a check that was asked for. @throws RequestError unavailable */
 export async function awaitCheck(database: Database, id: string): Promise<Check> {
   const found = await awaitOutcome(() => checkFound(database, id), CHECK_TIMEOUT_MS)
   if (found) return found
-  throw new Refusal(
+  throw new RequestError(
     'unavailable',
     `no worker has checked within ${CHECK_TIMEOUT_MS / 1_000} s: is one running?`,
   )

@@ -26,7 +26,7 @@ import { sendersByKeys, sendersInTrouble } from './senders.sql.ts'
 /** A sender that cannot be reached is asked again soon, one whose set-up is refused less and less often. In seconds. */
 const PAUSES = { connection: [1, 2, 4, 6], setup: [2, 4, 8, 16, 30] } as const
 
-type Refusal = {
+type RequestError = {
   /** The provider's words. */
   words: string
   /** How long the provider says that it will refuse everything, in seconds. */
@@ -46,9 +46,9 @@ type Refusal = {
 export type SenderSignal =
   | { kind: 'accepted'; began_at: Date }
   | { kind: 'answered'; began_at: Date }
-  | ({ kind: 'slow' } & Refusal)
-  | ({ kind: 'setup' } & Refusal)
-  | ({ kind: 'connection' } & Refusal)
+  | ({ kind: 'slow' } & RequestError)
+  | ({ kind: 'setup' } & RequestError)
+  | ({ kind: 'connection' } & RequestError)
 
 type Trouble = keyof typeof PAUSES
 
@@ -116,7 +116,7 @@ function afterSignals(pace: Pace, now: Date, signals: readonly SenderSignal[]): 
   return accepted ? recover(state, now, accepted.began_at) : state
 }
 
-function slowDown(state: Changed, now: Date, { words, wait_seconds, began_at }: Refusal): Changed {
+function slowDown(state: Changed, now: Date, { words, wait_seconds, began_at }: RequestError): Changed {
   const { pace, isNews } =
     wait_seconds === undefined
       ? slowed(state.pace, now, began_at)
@@ -136,7 +136,7 @@ function slowDown(state: Changed, now: Date, { words, wait_seconds, began_at }: 
 function trip(
   state: Changed,
   now: Date,
-  { kind, words, wait_seconds, began_at }: Refusal & { kind: Trouble },
+  { kind, words, wait_seconds, began_at }: RequestError & { kind: Trouble },
 ): Changed {
   const { pace } = state
   const known = Math.max(pace.troubled_at?.getTime() ?? 0, pace.accepted_at?.getTime() ?? 0)

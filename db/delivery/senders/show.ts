@@ -5,7 +5,7 @@
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { DELIVERIES, sendsFor } from '../../channels/channels.sql.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { insertSenderEvents, senderEvents } from './events.sql.ts'
@@ -51,12 +51,12 @@ export async function listSenders(tx: Tx): Promise<ShownSender[]> {
   }))
 }
 
-/** Ends whatever pause a sender has; what waits for it goes on at once. @throws Refusal not_found. */
+/** Ends whatever pause a sender has; what waits for it goes on at once. @throws RequestError not_found. */
 export async function resumeSender(by: By, key: string): Promise<Omit<ShownSender, 'events'>> {
   const { tx } = by
   const row = await endPause(tx, key)
   if (row === null) {
-    throw new Refusal('not_found', `there is no sender ${key}; \`sender list\` names those there are`)
+    throw new RequestError('not_found', `there is no sender ${key}; \`sender list\` names those there are`)
   }
   const detail = 'at an operator’s wish'
   const occurred_at = new Date(row.now)

@@ -6,7 +6,7 @@
  * job of a kind that only a newer version knows stays as it is. Must not know what a kind of job does (kinds.ts).
  */
 import { type Actor, record } from '../../accounts/audit/record.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import { type Database, isTooSlow, type Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
@@ -57,7 +57,7 @@ async function slice(tx: Tx, tools: BackgroundJobTools, id: string): Promise<Bac
 
 /**
  * Begins a job and does its first slice; the rest is for the workers.
- * @returns it as it stands, finished when it was small. @throws Refusal when it cannot be begun.
+ * @returns it as it stands, finished when it was small. @throws RequestError when it cannot be begun.
  */
 export async function beginBackgroundJob(
   { database, ...tools }: BackgroundJobDeps,
@@ -112,7 +112,7 @@ export async function continueBackgroundJob(
   try {
     await database.transaction(async (tx) => after(tx, remainingAfter(await slice(tx, tools, id))))
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof RequestError)) throw error
     await database.transaction(async (tx) => {
       await failBackgroundJob(tx, id, error.message, await serviceTime(tx))
       await after(tx, 'nothing')
@@ -122,7 +122,7 @@ export async function continueBackgroundJob(
 
 /**
  * Begins a job and does all of it here; if this process dies, the sweep hands the rest to the workers.
- * @returns what came of it. @throws Refusal when it cannot be done.
+ * @returns what came of it. @throws RequestError when it cannot be done.
  */
 export async function runBackgroundJob<R extends object>(
   deps: BackgroundJobDeps,
@@ -134,7 +134,7 @@ export async function runBackgroundJob<R extends object>(
     const job = await database
       .transaction((tx) => slice(tx, tools, id))
       .catch(async (error: unknown) => {
-        if (error instanceof Refusal)
+        if (error instanceof RequestError)
           await failBackgroundJob(database, id, error.message, await serviceTime(database))
         throw error
       })

@@ -10,7 +10,7 @@
  */
 import { NIL } from 'uuid'
 import { lockAccount } from '../../accounts/teams/limits.ts'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
 import { lockContact } from '../../audience/contacts/contacts.sql.ts'
 import { removeContact } from '../../audience/contacts/edit.ts'
 import { keepErased, statusToKeep } from '../../audience/contacts/erased.sql.ts'
@@ -116,7 +116,7 @@ type Slice = { cursor: ErasureCursor | null; checked: number } & Partial<Erasure
 type Erasing = At & { secrets: Pick<Secrets, 'sign'> }
 
 async function beginning({ tx, now, secrets }: Erasing, person: ErasedPerson): Promise<Slice> {
-  await teamOrRefusal(tx, person.teamId)
+  await requireTeam(tx, person.teamId)
   const contact = await eraseContact({ tx, now }, person, secrets)
   return { cursor: { through: 'emails', after: NIL }, checked: 1, contact }
 }
@@ -170,7 +170,7 @@ async function reportsSlice(tx: Tx, { teamId, bytesPattern }: ErasedPerson, afte
 
 /**
  * Erases the next of what names the person with this identity: a batch of rows at most.
- * @param cursor null at first, then what the slice before has returned. @throws Refusal not_found for the team.
+ * @param cursor null at first, then what the slice before has returned. @throws RequestError not_found for the team.
  */
 export async function eraseSlice(
   at: Erasing,

@@ -8,7 +8,7 @@
  */
 import { NIL } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
 import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
 import { noContact } from '../../audience/contacts/edit.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
@@ -198,10 +198,10 @@ async function noteExport({ database, now, actor, secrets }: Exporting, { teamId
   await record({ tx: database, now, actor }, { team_id: teamId, action: 'contact.export', subject })
 }
 
-/** All of it at once. @throws Refusal not_found for the team; contact_not_found when nothing is stored. */
+/** All of it at once. @throws RequestError not_found for the team; contact_not_found when nothing is stored. */
 export async function exportPerson(at: Exporting, teamId: string, identity: string) {
   const finding = { tx: at.database, person: personOf(teamId, identity) }
-  await teamOrRefusal(at.database, teamId)
+  await requireTeam(at.database, teamId)
   const contact = await contactOf(finding)
   const lists: [string, object[]][] = []
   for (const [name, list] of LISTS) lists.push([name, await Array.fromAsync(list(finding))])
@@ -210,7 +210,7 @@ export async function exportPerson(at: Exporting, teamId: string, identity: stri
   return { email: identity, exported_at: at.now.toISOString(), contact, ...Object.fromEntries(lists) }
 }
 
-/** The same as text, piece by piece, for a contact that there is. @throws Refusal contact_not_found. */
+/** The same as text, piece by piece, for a contact that there is. @throws RequestError contact_not_found. */
 export async function exportContact(
   at: Exporting,
   teamId: string,

@@ -7,7 +7,7 @@ import { accountOf, left } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
 import { topicsOfTeam } from '../../audience/contacts/topics.sql.ts'
 import { templateById, versionsByIds } from '../../content/templates/templates.sql.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
 import { audienceSize } from './audience.sql.ts'
@@ -132,8 +132,8 @@ export const blocked = (
   { state }: BroadcastRow,
   blockers: readonly { words: string }[],
   what: 'sent' | 'tested' = 'sent',
-): Refusal =>
-  new Refusal(
+): RequestError =>
+  new RequestError(
     'invalid_state',
     `the broadcast is ${state} and cannot be ${what}: ${blockers.map(({ words }) => words).join('; ')}`,
   )

@@ -8,19 +8,19 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 /** `updated_at`: of the broadcast. `template_version_id`: of what it would send. `audience` null: none was counted. */
 export type Seen = { updated_at: string; template_version_id: string | null; audience: number | null }
 
-/** @throws Refusal invalid_state when the broadcast is another than was seen. */
+/** @throws RequestError invalid_state when the broadcast is another than was seen. */
 export function assertSameDraft({ updated_at }: BroadcastRow, seen: Pick<Seen, 'updated_at'> | undefined) {
   if (seen && seen.updated_at !== updated_at)
     throw changedMeanwhile('somebody changed the broadcast meanwhile')
 }
 
-/** @throws Refusal invalid_state when something else would be sent than was seen. */
+/** @throws RequestError invalid_state when something else would be sent than was seen. */
 export function assertSameTemplate(versionId: string | null, seen: Seen | undefined): void {
   if (seen && seen.template_version_id !== versionId)
     throw changedMeanwhile('its template was changed meanwhile')
 }
 
-/** @throws Refusal invalid_state when it would go to more or fewer people than was seen. */
+/** @throws RequestError invalid_state when it would go to more or fewer people than was seen. */
 export function assertSameAudience(audience: number, seen: Pick<Seen, 'audience'> | undefined): void {
   if (!seen || seen.audience === null || seen.audience === audience) return
   const contacts = audience === 1 ? '1 contact' : `${audience} contacts`

@@ -6,7 +6,7 @@
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { holdTopics } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
 import { parseMailbox } from '../../validation/address.ts'
@@ -30,17 +30,19 @@ export type Acting = { team_id: string; domain: string | null }
 export const noteBroadcast = (by: Caller, verb: string, { team_id, id, name }: BroadcastRow): Promise<void> =>
   record(by, { team_id, action: `broadcast.${verb}`, subject: name, detail: id })
 
-const noBroadcast = (id: string): Refusal => new Refusal('not_found', `there is no broadcast ${id}`)
+const noBroadcast = (id: string): RequestError => new RequestError('not_found', `there is no broadcast ${id}`)
 
-/** The broadcast of this id. @throws Refusal not_found. */
-export async function broadcastOrRefusal(tx: Tx, teamId: string, id: string): Promise<BroadcastRow> {
+/** The broadcast of this id. @throws RequestError not_found. */
+export async function requireBroadcast(tx: Tx, teamId: string, id: string): Promise<BroadcastRow> {
   const row = isUuid(id) ? await broadcastById(tx, teamId, id) : null
   if (!row) throw noBroadcast(id)
   return row
 }
 
-/** The one that somebody acts on, locked until the transaction ends. @throws Refusal not_found, domain_not_allowed. */
-export async function lockOrRefusal(tx: Tx, acting: Acting, id: string): Promise<BroadcastRow> {
+/**
+ * The one that somebody acts on, locked until the transaction ends. @throws RequestError not_found, domain_not_allowed.
+ */
+export async function requireLocked(tx: Tx, acting: Acting, id: string): Promise<BroadcastRow> {
   const row = isUuid(id) ? await lockBroadcast(tx, acting.team_id, id) : null
   if (!row) throw noBroadcast(id)
   assertDomain(acting, row.from_address)
@@ -49,28 +51,37 @@ export async function lockOrRefusal(tx: Tx, acting: Acting, id: string): Promise
 
 export const domainOf = (from: string): string => parseMailbox(from)?.domain ?? ''
 
-/** @throws Refusal domain_not_allowed for a key of another domain than that of `from`. */
+/** @throws RequestError domain_not_allowed for a key of another domain than that of `from`. */
 export function assertDomain({ domain }: Acting, from: string): void {
   if (domain === null || domain === domainOf(from)) return
-  throw new Refusal('domain_not_allowed', `from: this key may send from ${domain} only`)
+  throw new RequestError('domain_not_allowed', {
+    field: 'from',
+    problem: `must be at ${domain}: this key may send from that domain only`,
+  })
 }
 
-/** @throws Refusal bad_request for a time that is too far ahead, or past. */
+/** @throws RequestError bad_request for a time that is too far ahead, or past. */
 export function assertSendAt(send_at: string | null | undefined, now: Date): void {
-  const fault = send_at ? momentFault(send_at, now) : null
-  if (fault !== null) throw new Refusal('bad_request', `send_at ${fault}`)
+  const problem = send_at ? momentFault(send_at, now) : null
+  if (problem !== null) throw new RequestError('bad_request', { field: 'send_at', problem })
 }
 
 async function assertReferences(tx: Tx, teamId: string, fields: GivenFields): Promise<void> {
   const { template_id } = fields
   if (template_id !== undefined && !(await templateById(tx, teamId, template_id)))
-    throw new Refusal('not_found', `template_id: there is no template ${template_id}`)
+    throw new RequestError('not_found', {
+      field: 'template_id',
+      problem: `must name a template of this team: there is no template ${template_id}`,
+    })
   for (const field of ['topic_ids', 'exclude_topic_ids'] as const) {
     const ids = fields[field] ?? []
     const known = ids.length === 0 ? new Set<string>() : await holdTopics(tx, teamId, ids)
     const unknown = ids.findIndex((id) => !known.has(id))
     if (unknown >= 0)
-      throw new Refusal('not_found', `${field}[${unknown}]: there is no topic ${ids[unknown]}`)
+      throw new RequestError('not_found', {
+        field: `${field}[${unknown}]`,
+        problem: `must name a topic of this team: there is no topic ${ids[unknown]}`,
+      })
   }
 }
 
@@ -95,7 +106,7 @@ async function storeDraft(by: Caller, team_id: string, { fields, idempotency_key
   return row
 }
 
-/** Stores a draft, or answers the one of this key. @throws Refusal bad_request, domain_not_allowed, not_found. */
+/** Stores a draft, or answers the one of this key. @throws RequestError bad_request, domain_not_allowed, not_found. */
 export async function createBroadcast(
   by: Caller,
   acting: Acting,
@@ -119,10 +130,10 @@ export async function createBroadcast(
   return { row: other, isNew: false }
 }
 
-const notADraft = ({ state }: BroadcastRow, act: string): Refusal =>
-  new Refusal('invalid_state', `the broadcast is ${state}: only a draft can be ${act}`)
+const notADraft = ({ state }: BroadcastRow, act: string): RequestError =>
+  new RequestError('invalid_state', `the broadcast is ${state}: only a draft can be ${act}`)
 
-/** @throws Refusal bad_request, not_found, invalid_state, domain_not_allowed. */
+/** @throws RequestError bad_request, not_found, invalid_state, domain_not_allowed. */
 export async function changeBroadcast(
   by: Caller,
   acting: Acting,
@@ -131,7 +142,7 @@ export async function changeBroadcast(
 ): Promise<BroadcastRow> {
   const { tx, now } = by
   assertSendAt(fields.send_at, now)
-  const row = await lockOrRefusal(tx, acting, id)
+  const row = await requireLocked(tx, acting, id)
   assertDomain(acting, fields.from_address ?? row.from_address)
   if (row.state !== 'draft') throw notADraft(row, 'changed')
   await assertReferences(tx, acting.team_id, fields)
@@ -143,7 +154,7 @@ export async function changeBroadcast(
 
 /**
  * As `changeBroadcast`, of what a person has seen: of two who save at once the second learns of it. @param seen when
- * the draft was changed last, as it was seen. @throws Refusal as `changeBroadcast`.
+ * the draft was changed last, as it was seen. @throws RequestError as `changeBroadcast`.
  */
 export async function changeSeenBroadcast(
   by: Caller,
@@ -151,9 +162,9 @@ export async function changeSeenBroadcast(
   id: string,
   { fields, seen }: { fields: GivenFields; seen: string },
 ): Promise<BroadcastRow> {
-  const row = await lockOrRefusal(by.tx, acting, id)
+  const row = await requireLocked(by.tx, acting, id)
   if (row.updated_at !== seen)
-    throw new Refusal(
+    throw new RequestError(
       'bad_request',
       'somebody saved another draft meanwhile; yours is kept below: compare the two, then save again',
     )
@@ -162,10 +173,10 @@ export async function changeSeenBroadcast(
 
 /**
  * A draft that says what another broadcast says, whatever became of that one; it has no time to begin at. A template or
- * a topic that is gone meanwhile hinders its start, as any draft's. @throws Refusal not_found, domain_not_allowed.
+ * a topic that is gone meanwhile hinders its start, as any draft's. @throws RequestError not_found, domain_not_allowed.
  */
 export async function duplicateBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
-  const { name, ...said } = await broadcastOrRefusal(by.tx, acting.team_id, id)
+  const { name, ...said } = await requireBroadcast(by.tx, acting.team_id, id)
   assertDomain(acting, said.from_address)
   const fields = {
     ...said,
@@ -178,10 +189,10 @@ export async function duplicateBroadcast(by: Caller, acting: Acting, id: string)
   return row
 }
 
-/** @throws Refusal not_found, invalid_state, domain_not_allowed. */
+/** @throws RequestError not_found, invalid_state, domain_not_allowed. */
 export async function removeBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const { tx } = by
-  const row = await lockOrRefusal(tx, acting, id)
+  const row = await requireLocked(tx, acting, id)
   if (row.state !== 'draft' || !(await deleteBroadcastDraft(tx, acting.team_id, row.id)))
     throw notADraft(row, 'deleted')
   await noteBroadcast(by, 'delete', row)

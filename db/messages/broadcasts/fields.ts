@@ -4,7 +4,7 @@
  * anything is stored. Must not look anything up.
  */
 import { array, type InferType, mixed, number, object } from 'yup'
-import { Refusal } from '../../errors.ts'
+import { type FieldError, REQUIRED, RequestError } from '../../errors.ts'
 import { formatMailbox } from '../../validation/address.ts'
 import {
   type Described,
@@ -34,7 +34,7 @@ const MAX_VALUES = 100
 /** Of a name, in code points. */
 export const LONGEST_BROADCAST_NAME = 255
 const MAX_RATE = 1_000_000
-const NO_RATE = `\${path} must be a whole number from 1 to ${MAX_RATE}`
+const NO_RATE = `must be a whole number from 1 to ${MAX_RATE}`
 /** What properties are at most, of a name and of a value. */
 const MAX_CONDITION_LENGTH = { property: 128, value: 2_048 }
 
@@ -44,20 +44,21 @@ export const MAX_JSON_BYTES = 256 * 1024
 /** Whether a map or a list is small enough to be kept in each row of a page. */
 const isSmall = (value: unknown): boolean =>
   value === undefined || utf8Bytes(JSON.stringify(value)) <= MAX_JSON_BYTES
-const TOO_LARGE = `\${path} must be at most ${MAX_JSON_BYTES} bytes of JSON`
+const TOO_LARGE = `must be at most ${MAX_JSON_BYTES} bytes of JSON`
 
 const isText = (value: unknown, max: number): value is string =>
   typeof value === 'string' && codePoints(value) <= max
 
-/** What is wrong with a condition, after its path; null when it is one. */
-function conditionFault(given: unknown): string | null {
-  if (!isObject(given)) return ' must be an object with property, op and value'
+/** What is wrong with a condition; null when it is one. @param path where it is */
+function conditionFault(given: unknown, path: string): FieldError | null {
+  const fault = (part: string, problem: string) => ({ field: `${path}.${part}`, problem })
+  if (!isObject(given)) return { field: path, problem: 'must be an object with property, op and value' }
   const { property, op, value } = given
   if (!isText(property, MAX_CONDITION_LENGTH.property) || property === '')
-    return `.property must be a string of 1 to ${MAX_CONDITION_LENGTH.property} characters`
-  if (!OPERATORS.some((each) => each === op)) return `.op must be one of ${OPERATORS.join(', ')}`
+    return fault('property', `must be a string of 1 to ${MAX_CONDITION_LENGTH.property} characters`)
+  if (!OPERATORS.some((each) => each === op)) return fault('op', `must be one of ${OPERATORS.join(', ')}`)
   if (op === 'exists' || op === 'missing')
-    return value === undefined || value === null ? null : `.value must be left out: ${op} takes none`
+    return value === undefined || value === null ? null : fault('value', `must be left out: ${op} takes none`)
   if (op === 'in') {
     const fits =
       Array.isArray(value) &&
@@ -66,11 +67,14 @@ function conditionFault(given: unknown): string | null {
       value.every((each) => isText(each, MAX_CONDITION_LENGTH.value))
     return fits
       ? null
-      : `.value must be an array of 1 to ${MAX_VALUES} strings of at most ${MAX_CONDITION_LENGTH.value} characters`
+      : fault(
+          'value',
+          `must be an array of 1 to ${MAX_VALUES} strings of at most ${MAX_CONDITION_LENGTH.value} characters`,
+        )
   }
   return isText(value, MAX_CONDITION_LENGTH.value)
     ? null
-    : `.value must be a string of at most ${MAX_CONDITION_LENGTH.value} characters`
+    : fault('value', `must be a string of at most ${MAX_CONDITION_LENGTH.value} characters`)
 }
 
 const conditions = () =>
@@ -90,14 +94,13 @@ const conditions = () =>
         },
       },
     } satisfies Described)
-    .test('conditions', '${path} must be an array of conditions', (value, { path, createError }) => {
+    .test('conditions', 'must be an array of conditions', (value, { path, createError }) => {
       if (value === undefined) return true
       if (!Array.isArray(value)) return false
       if (value.length > MAX_CONDITIONS)
-        return createError({ message: `${path} must have at most ${MAX_CONDITIONS} conditions` })
-      const faults = value.map((each) => conditionFault(each))
-      const index = faults.findIndex((fault) => fault !== null)
-      return index < 0 || createError({ message: `${path}[${index}]${faults[index]}` })
+        return createError({ message: `must have at most ${MAX_CONDITIONS} conditions` })
+      const [fault] = value.flatMap((each, index) => conditionFault(each, `${path}[${index}]`) ?? [])
+      return !fault || createError({ path: fault.field, message: () => fault.problem })
     })
 
 const topics = (min: number) =>
@@ -110,23 +113,15 @@ const topics = (min: number) =>
         items: { type: 'string', format: 'uuid' },
       },
     } satisfies Described)
-    .test(
-      'most',
-      `\${path} must have at most ${MAX_TOPICS} topics`,
-      (value) => (value?.length ?? 0) <= MAX_TOPICS,
-    )
-    .test(
-      'least',
-      '${path} must have at least 1 topic',
-      (value) => value === undefined || value.length >= min,
-    )
+    .test('most', `must have at most ${MAX_TOPICS} topics`, (value) => (value?.length ?? 0) <= MAX_TOPICS)
+    .test('least', 'must have at least 1 topic', (value) => value === undefined || value.length >= min)
 
 const name = () => text({ min: 1, max: LONGEST_BROADCAST_NAME })
 
 const subject = () =>
-  subjectLine().test('slots', '${path} has a slot that cannot be read', (value, { path, createError }) => {
+  subjectLine().test('slots', 'has a slot that cannot be read', (value, { createError }) => {
     const fault = value === undefined ? null : slotsFault(value)
-    return fault === null || createError({ message: () => `${path} ${fault}` })
+    return fault === null || createError({ message: () => fault })
   })
 
 function slotsFault(value: string): string | null {
@@ -141,7 +136,7 @@ function slotsFault(value: string): string | null {
 
 /** When a broadcast begins: `send_at`, and by no other name. */
 export const ownTime = () => ({
-  send_at: time(),
+  send_at: time(() => new Date()),
   scheduled_at: unsupported('is no field of a broadcast: the time that it begins at is send_at'),
   expires_in: unsupported(),
 })
@@ -153,16 +148,16 @@ export const changeSchema = object({
   name: name(),
   template_id: uuid(),
   from: text(),
-  reply_to: text().typeError('${path} must be a string with one address'),
+  reply_to: text().typeError('must be a string with one address'),
   subject: subject(),
   topic_ids: topics(1),
   exclude_topic_ids: topics(0),
   where: conditions().test('bytes', TOO_LARGE, isSmall),
   variables: stringMap(MAX_VARIABLES).test('bytes', TOO_LARGE, isSmall),
   headers: stringMap(),
-  tags: array(text({ max: 128 }).defined('${path} must be a string'))
-    .typeError('${path} must be an array of strings')
-    .max(20, '${path} must have at most 20 tags'),
+  tags: array(text({ max: 128 }).defined('must be a string'))
+    .typeError('must be an array of strings')
+    .max(20, 'must have at most 20 tags'),
   rate_per_minute: number()
     .meta({ jsonSchema: { type: 'integer', minimum: 1, maximum: MAX_RATE } } satisfies Described)
     .typeError(NO_RATE)
@@ -173,11 +168,11 @@ export const changeSchema = object({
 })
 
 export const newSchema = changeSchema.shape({
-  name: name().required('${path} is required'),
-  template_id: uuid().required('${path} is required'),
-  from: text().required('${path} is required'),
-  subject: subject().required('${path} is required'),
-  topic_ids: topics(1).required('${path} is required'),
+  name: name().required(REQUIRED),
+  template_id: uuid().required(REQUIRED),
+  from: text().required(REQUIRED),
+  subject: subject().required(REQUIRED),
+  topic_ids: topics(1).required(REQUIRED),
   idempotency_key: idempotencyKey(),
 })
 
@@ -192,8 +187,10 @@ function ownHeaders(headers: Record<string, string>): Record<string, string> {
   const own = Object.keys(headers).find((name) => OWN_HEADER.test(name))
   const fault =
     headersFault(headers) ??
-    (own === undefined ? null : `headers.${own} must not be set: a broadcast sets it itself`)
-  if (fault !== null) throw new Refusal('invalid_headers', fault)
+    (own === undefined
+      ? null
+      : { field: `headers.${own}`, problem: 'must not be set: a broadcast sets it itself' })
+  if (fault !== null) throw new RequestError('invalid_headers', fault)
   return headers
 }
 
@@ -202,7 +199,7 @@ export type GivenFields = Partial<BroadcastFields>
 const present = (fields: Record<string, unknown>): GivenFields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** @throws Refusal invalid_from, invalid_headers, invalid_reply_to, in this order. */
+/** @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order. */
 function fieldsOf(body: Change): GivenFields {
   const from_address = body.from === undefined ? undefined : formatMailbox(fromOf(body.from))
   const headers = body.headers === undefined ? undefined : ownHeaders(body.headers)
@@ -225,13 +222,13 @@ function fieldsOf(body: Change): GivenFields {
   })
 }
 
-/** A change of a draft. @throws Refusal bad_request, invalid_from, invalid_headers, invalid_reply_to. */
+/** A change of a draft. @throws RequestError bad_request, invalid_from, invalid_headers, invalid_reply_to. */
 export const readChange = (value: unknown): GivenFields => fieldsOf(parse(changeSchema, value))
 
 /** A new broadcast's fields, and what a replay is known by. */
 export type NewBroadcast = { fields: GivenFields; idempotency_key: string | null }
 
-/** @throws Refusal bad_request, invalid_from, invalid_headers, invalid_reply_to. */
+/** @throws RequestError bad_request, invalid_from, invalid_headers, invalid_reply_to. */
 export function readNew(value: unknown): NewBroadcast {
   const body = parse(newSchema, value)
   return { fields: fieldsOf(body), idempotency_key: body.idempotency_key ?? null }

@@ -4,22 +4,22 @@
  * refused once some of its emails are forgotten for their age, since nobody could tell then whom it went to.
  */
 import type { Caller } from '../../accounts/audit/record.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { figuresOf } from '../../stats/daily/broadcasts.sql.ts'
 import { blocked, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { type Acting, lockOrRefusal, noteBroadcast } from './draft.ts'
+import { type Acting, noteBroadcast, requireLocked } from './draft.ts'
 import { assertSameAudience, assertSameDraft, type Seen } from './draft-version.ts'
 import { emailsOf, forgetSkips, rewind, unreachedSize } from './resend.sql.ts'
 import { beginningTime, walkOn } from './start.ts'
 
 const ENDED = ['sent', 'cancelled'] as const
 
-const refused = (words: string) => new Refusal('invalid_state', words)
+const refused = (words: string) => new RequestError('invalid_state', words)
 
-/** @throws Refusal not_found, domain_not_allowed, invalid_state. */
+/** @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function sendToUnreached(
   deps: Caller & { queue: Pick<Producer, 'reenqueue'> },
   acting: Acting,
@@ -27,7 +27,7 @@ export async function sendToUnreached(
   seen?: Omit<Seen, 'template_version_id'>,
 ): Promise<BroadcastRow> {
   const { tx } = deps
-  const row = await lockOrRefusal(tx, acting, id)
+  const row = await requireLocked(tx, acting, id)
   if (!ENDED.some((state) => state === row.state) || row.template_version_id === null)
     throw refused(
       `the broadcast is ${row.state}: only one that has ended goes to those it has not gone to yet`,

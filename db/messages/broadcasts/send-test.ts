@@ -6,7 +6,7 @@
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
 import { contactIdentity, noContact } from '../../audience/contacts/edit.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parseMailbox } from '../../validation/address.ts'
@@ -14,12 +14,12 @@ import { type AcceptDeps, acceptEmails, idsOf } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
 import { blocked, versionToSend } from './blockers.ts'
-import { type Acting, assertDomain, broadcastOrRefusal } from './draft.ts'
+import { type Acting, assertDomain, requireBroadcast } from './draft.ts'
 import { addressed, mailingOf } from './mailing.ts'
 
 type Deps = Caller & Omit<AcceptDeps, 'links'> & { secrets: Secrets; publicUrl: string | null }
 
-/** Whose properties a test shows. @throws Refusal contact_not_found. */
+/** Whose properties a test shows. @throws RequestError contact_not_found. */
 async function personOf(tx: Tx, teamId: string, email: string) {
   const contact = await contactByIdentity(tx, teamId, contactIdentity(email))
   if (!contact) throw noContact()
@@ -29,7 +29,7 @@ async function personOf(tx: Tx, teamId: string, email: string) {
 /**
  * @param to the addresses. @param contact whose properties fill the slots; without one they show their names where the
  * broadcast has no default. @returns the ids of the emails.
- * @throws Refusal not_found, domain_not_allowed, contact_not_found, invalid_state, and what a send is refused for.
+ * @throws RequestError not_found, domain_not_allowed, contact_not_found, invalid_state, and what a send is refused for.
  */
 export async function sendTest(
   deps: Deps,
@@ -38,7 +38,7 @@ export async function sendTest(
   { to, contact }: { to: readonly string[]; contact: string | undefined },
 ): Promise<string[]> {
   const { tx, secrets, publicUrl } = deps
-  const row = await broadcastOrRefusal(tx, acting.team_id, id)
+  const row = await requireBroadcast(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
   const { version_id, slots, blockers } = await versionToSend(tx, row, publicUrl)
   const base = row.link_base ?? publicUrl
@@ -54,7 +54,7 @@ export async function sendTest(
   const items = to.map((address) => {
     const someone = person ?? { email: parseMailbox(address)?.address ?? address, properties: {} }
     const item = addressed(mailing, someone, link)
-    if (typeof item === 'string') throw new Refusal('bad_request', `the test cannot be made: ${item}`)
+    if (typeof item === 'string') throw new RequestError('bad_request', `the test cannot be made: ${item}`)
     const headers = {
       ...item.headers,
       'List-Unsubscribe': `<${link}>`,

@@ -8,7 +8,7 @@
 import type { Caller } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
@@ -16,7 +16,7 @@ import { wakeOnCommit } from '../../queue/wake.ts'
 import { blocked, blockersOf, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { type Acting, assertSendAt, lockOrRefusal, noteBroadcast } from './draft.ts'
+import { type Acting, assertSendAt, noteBroadcast, requireLocked } from './draft.ts'
 import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './draft-version.ts'
 import type { BroadcastState } from './state.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
@@ -33,8 +33,8 @@ const DONE = {
 } as const
 type Act = keyof typeof DONE
 
-const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastState[]): Refusal =>
-  new Refusal(
+const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastState[]): RequestError =>
+  new RequestError(
     'invalid_state',
     `the broadcast is ${state}: it can be ${DONE[act]} while it is ${from.join(' or ')}`,
   )
@@ -74,7 +74,7 @@ type Start = { send_at?: string | undefined; seen?: Seen | undefined }
 
 /**
  * Starts a draft, or schedules it when it has a time.
- * @throws Refusal not_found, domain_not_allowed, bad_request, invalid_state with everything that hinders it.
+ * @throws RequestError not_found, domain_not_allowed, bad_request, invalid_state with everything that hinders it.
  */
 export async function sendBroadcast(
   deps: Deps,
@@ -83,7 +83,7 @@ export async function sendBroadcast(
   { send_at: sendAt, seen }: Start = {},
 ): Promise<BroadcastRow> {
   const { tx, publicUrl } = deps
-  const row = await lockOrRefusal(tx, acting, id)
+  const row = await requireLocked(tx, acting, id)
   const now = await serviceTime(tx)
   const send_at = sendAt ?? row.send_at
   if (row.state !== 'draft') throw wrongState(row, 'start', ['draft'])
@@ -113,21 +113,21 @@ export async function beginningTime(tx: Tx, teamId: string): Promise<Date> {
   return new Date(now.getTime() + 1)
 }
 
-/** Makes a scheduled one a draft again. @throws Refusal not_found, domain_not_allowed, invalid_state. */
+/** Makes a scheduled one a draft again. @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function unscheduleBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
-  const row = await lockOrRefusal(by.tx, acting, id)
+  const row = await requireLocked(by.tx, acting, id)
   const fixed = { template_version_id: null, link_base: null, send_at: row.send_at }
   return act(by, 'unschedule', row, { from: ['scheduled'], to: 'draft', fixed })
 }
 
-/** @throws Refusal not_found, domain_not_allowed, invalid_state. */
+/** @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function pauseBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
-  const row = await lockOrRefusal(by.tx, acting, id)
+  const row = await requireLocked(by.tx, acting, id)
   return act(by, 'pause', row, { from: ['sending'], to: 'paused' })
 }
 
 /**
- * Goes on with a paused one; one that had not begun begins now. @throws Refusal not_found, domain_not_allowed,
+ * Goes on with a paused one; one that had not begun begins now. @throws RequestError not_found, domain_not_allowed,
  * invalid_state.
  */
 export async function resumeBroadcast(
@@ -136,7 +136,7 @@ export async function resumeBroadcast(
   id: string,
 ): Promise<BroadcastRow> {
   const { tx } = deps
-  const row = await lockOrRefusal(tx, acting, id)
+  const row = await requireLocked(tx, acting, id)
   if (row.state !== 'paused') throw wrongState(row, 'resume', ['paused'])
   const hasBegun = row.audience_until !== null
   const { blockers, audience } = hasBegun
@@ -150,9 +150,9 @@ export async function resumeBroadcast(
   return resumed
 }
 
-/** @throws Refusal not_found, domain_not_allowed, invalid_state. */
+/** @throws RequestError not_found, domain_not_allowed, invalid_state. */
 export async function cancelBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
-  const row = await lockOrRefusal(by.tx, acting, id)
+  const row = await requireLocked(by.tx, acting, id)
   const from = ['draft', 'scheduled', 'sending', 'paused'] as const
   const cancelled = await act(by, 'cancel', row, { from, to: 'cancelled' })
   // What waits is withdrawn when it is claimed.

@@ -6,12 +6,12 @@
  * are stored), whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row.
  * Never talks to a provider. DECISIONS: Order of refusals, Quota.
  */
-import { type Account, left, lockAccounts, storageRefusal } from '../../accounts/teams/limits.ts'
+import { type Account, left, lockAccounts, storageError } from '../../accounts/teams/limits.ts'
 import { LimitReached, type LimitState, limitStateOf, rateReached } from '../../accounts/teams/rate-limit.ts'
 import type { EMAIL_FACTS } from '../../channels/email.ts'
 import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import type { SharedJob } from '../../queue/jobs.ts'
@@ -19,7 +19,7 @@ import type { Producer } from '../../queue/producer.ts'
 import { formatMailbox, parseMailbox } from '../../validation/address.ts'
 import { inOneList } from '../../validation/addressees.ts'
 import { isLarge } from '../../validation/files.ts'
-import { timeRefusal, timesOf } from '../../validation/moments.ts'
+import { timeError, timesOf } from '../../validation/moments.ts'
 import { acceptCalls, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
@@ -29,7 +29,7 @@ import {
   domainNotAllowed,
   findReferences,
   type References,
-  refusalOf,
+  referenceError,
   soleRecipient,
   variablesOf,
 } from './references.ts'
@@ -39,7 +39,7 @@ import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 export type EmailOutcome =
   | { kind: 'stored'; row: NewEmail; limit_state: LimitState }
   | { kind: 'replayed'; id: string }
-  | { kind: 'refused'; refusal: Refusal }
+  | { kind: 'refused'; refusal: RequestError }
 
 export type AcceptDeps = {
   tx: Tx
@@ -63,7 +63,7 @@ type TeamBatch = {
 
 type StoredKey = { id: string; domain: string | null }
 
-const refused = (refusal: Refusal): EmailOutcome => ({ kind: 'refused', refusal })
+const refused = (refusal: RequestError): EmailOutcome => ({ kind: 'refused', refusal })
 
 function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: TeamBatch): NewEmail {
   const template = item.template_id === null ? undefined : references.templates.get(item.template_id)
@@ -155,7 +155,7 @@ function replayOf(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): 
 }
 
 /** The items that would make rows, each new key once. @param refusals what each item would meet by itself. */
-function wantedOf(items: readonly EmailItem[], refusals: readonly (Refusal | null)[], batch: TeamBatch) {
+function wantedOf(items: readonly EmailItem[], refusals: readonly (RequestError | null)[], batch: TeamBatch) {
   const taken = new Set<string>()
   return items.filter(({ idempotency_key: key }, index) => {
     if (refusals[index] || (key !== null && (taken.has(key) || batch.stored.has(key)))) return false
@@ -175,7 +175,7 @@ function takeFiles(item: EmailItem, team_id: string, { account, ready, newFiles 
     if (ready.has(sha256)) continue
     // It was there a moment ago: only a row that was deleted meanwhile can explain that.
     if (loaded === null)
-      throw new Refusal('unavailable', 'the attachments are just changing; please retry', 1)
+      throw new RequestError('unavailable', 'the attachments are just changing; please retry', 1)
     newFiles.push({ team_id, id: loaded })
     ready.add(sha256)
     account.used.storage += size
@@ -202,11 +202,11 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
  * Takes a call's items in order, as if each came alone: a key met again is a replay once its first item is stored,
  * whatever the later one would be refused for. The refusal is of the whole call.
  */
-function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | Refusal {
+function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | RequestError {
   const refusals = items.map((item) =>
     replayOf(item, sender, batch)
       ? null
-      : (timeRefusal(item, batch.account.now) ?? refusalOf(item, sender, batch.references)),
+      : (timeError(item, batch.account.now) ?? referenceError(item, sender, batch.references)),
   )
   const { limits, used } = batch.account
   const wanted = wantedOf(items, refusals, batch)
@@ -217,7 +217,7 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
       `the allowance of ${limits.emails} emails for this period is reached`,
     )
   }
-  const storageFull = storageRefusal(batch.account, bytesAdded(wanted, batch))
+  const storageFull = storageError(batch.account, bytesAdded(wanted, batch))
   if (storageFull) return new LimitReached(batch.account, storageFull.code, storageFull.message)
   return items.map((item, index) => {
     const refusal = refusals[index]
@@ -263,7 +263,7 @@ export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCa
   return acceptCalls(named, batches, {
     take: (call, batch) => {
       const outcomes = take(call, batch)
-      if (outcomes instanceof Refusal) return outcomes
+      if (outcomes instanceof RequestError) return outcomes
       const { team_id, sender } = call
       const rows = outcomes.flatMap((one) => (one.kind === 'stored' ? [one.row] : []))
       return { outcomes, made: rows.map((row) => ({ team_id, line: lineOf(sender), messages: [row] })) }
@@ -277,14 +277,14 @@ export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCa
   })
 }
 
-/** The ids of the emails that a call was stored or replayed as. @throws Refusal the first of its items'. */
+/** The ids of the emails that a call was stored or replayed as. @throws RequestError the first of its items'. */
 export const idsOf = (outcomes: readonly EmailOutcome[]): string[] =>
   outcomes.map((outcome) => {
     if (outcome.kind === 'refused') throw outcome.refusal
     return outcome.kind === 'stored' ? outcome.row.id : outcome.id
   })
 
-/** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
+/** Accepts one call. @throws RequestError quota_exceeded when the new rows would not all fit the allowance. */
 export async function acceptEmails(deps: AcceptDeps, sender: EmailSender, items: readonly EmailItem[]) {
   return onlyEnd(await acceptEmailCalls(deps, [{ sender, items }], 'wait'))
 }

@@ -40,7 +40,7 @@ export type Counted = {
 
 /**
  * The newest emails that match, counted up to `most`, in stretches while the time lasts.
- * @param since no email of the team is older. @throws Refusal bad_request as `searchEmails`.
+ * @param since no email of the team is older. @throws RequestError bad_request as `searchEmails`.
  */
 export async function countEmails(
   { tx, now, since }: At & { since: Date },

@@ -1,5 +1,5 @@
 /** What a send says of itself, as its fields become an email's: sender, reply address, what it leaves out. Pure. */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import { LONGEST_NAME, type Mailbox, parseMailbox } from '../../validation/address.ts'
 import { codePoints } from '../../validation/strings.ts'
 import type { EmailItem } from './call.ts'
@@ -16,18 +16,25 @@ export const emailItem = (said: SaidOfEmail): EmailItem => ({
 
 /**
  * The bare reply address, '' without one. @param path where the send lies in a batch.
- * @throws Refusal invalid_reply_to
+ * @throws RequestError invalid_reply_to
  */
 export function replyToOf(given: string | undefined, path = ''): string {
   if (given === undefined || given === '') return ''
   const mailbox = parseMailbox(given)
-  if (!mailbox) throw new Refusal('invalid_reply_to', `${path}reply_to must be an email address`)
+  if (!mailbox)
+    throw new RequestError('invalid_reply_to', {
+      field: `${path}reply_to`,
+      problem: 'must be an email address',
+    })
   return mailbox.address
 }
 
-/** Who sends. @throws Refusal invalid_from */
+/** Who sends. @throws RequestError invalid_from */
 export function fromOf(given: string, path = ''): Mailbox {
   const mailbox = parseMailbox(given)
   if (mailbox && codePoints(mailbox.name ?? '') <= LONGEST_NAME) return mailbox
-  throw new Refusal('invalid_from', `${path}from must be an address such as a@b.c or Name <a@b.c>`)
+  throw new RequestError('invalid_from', {
+    field: `${path}from`,
+    problem: 'must be an address such as a@b.c or Name <a@b.c>',
+  })
 }

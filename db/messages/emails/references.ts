@@ -4,7 +4,7 @@
  */
 
 import type { CompiledVersion, Versions } from '../../content/templates/versions.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { inOneList } from '../../validation/addressees.ts'
 import { missingSlots, UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
@@ -95,8 +95,11 @@ export async function findReferences(
   return byTeam
 }
 
-export const domainNotAllowed = (item: EmailItem, sender: EmailSender): Refusal =>
-  new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`)
+export const domainNotAllowed = (item: EmailItem, sender: EmailSender): RequestError =>
+  new RequestError('domain_not_allowed', {
+    field: `${item.path}from`,
+    problem: `must be at ${sender.domain}: this key may send from that domain only`,
+  })
 
 /** An id of the right length: links of all emails to one person are equally long. */
 const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
@@ -138,34 +141,43 @@ function variablesFault(
 }
 
 /** For the first of an item's uploads that does not exist; null when all do. */
-function missingUpload({ path, attachments = [] }: EmailItem): Refusal | null {
+function missingUpload({ path, attachments = [] }: EmailItem): RequestError | null {
   for (const [index, file] of attachments.entries()) {
     if (!('missing' in file)) continue
-    const at = `${path}attachments[${index}].attachment_id`
-    return new Refusal('not_found', `${at}: there is no attachment ${file.missing}, or it has expired`)
+    return new RequestError('not_found', {
+      field: `${path}attachments[${index}].attachment_id`,
+      problem: `must name an upload of this team: there is no attachment ${file.missing}, or it has expired`,
+    })
   }
   return null
 }
 
 /** Why the item can't be sent (DECISIONS: Order of refusals); null when it can. */
-export function refusalOf(item: EmailItem, sender: EmailSender, references: References): Refusal | null {
+export function referenceError(
+  item: EmailItem,
+  sender: EmailSender,
+  references: References,
+): RequestError | null {
   const { domains, pending, templates } = references
   const { path } = item
   const { domain } = item.from
   if (!domains.has(domain)) {
-    const why = pending.has(domain)
-      ? `${domain} is not verified yet: publish its DNS records, then have it verified`
-      : `${domain} is not a verified domain of this team: add it first`
-    return new Refusal('from_domain_not_verified', `${path}from: ${why}`)
+    const problem = pending.has(domain)
+      ? `must be at a verified domain: publish the DNS records of ${domain}, then have it verified`
+      : `must be at a verified domain of this team: add ${domain} first`
+    return new RequestError('from_domain_not_verified', { field: `${path}from`, problem })
   }
   if (sender.domain !== null && sender.domain !== domain) return domainNotAllowed(item, sender)
   const template = item.template_id === null ? undefined : templates.get(item.template_id)
   if (item.template_id !== null && !template)
-    return new Refusal('not_found', `${path}template_id: there is no template ${item.template_id}`)
+    return new RequestError('not_found', {
+      field: `${path}template_id`,
+      problem: `must name a template of this team: there is no template ${item.template_id}`,
+    })
   const missing = missingUpload(item)
   if (missing !== null) return missing
   if (!template) return null
   const variables = variablesOf(item, template.slots, references, sender)
-  const fault = variablesFault(template, variables, item.text)
-  return fault === null ? null : new Refusal('bad_request', `${path}variables ${fault}`)
+  const problem = variablesFault(template, variables, item.text)
+  return problem === null ? null : new RequestError('bad_request', { field: `${path}variables`, problem })
 }

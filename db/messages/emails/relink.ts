@@ -2,7 +2,7 @@
  * The unsubscribe links in an email that is sent again: those of its own recipients become somebody else's. Pure.
  * Promises: a link of another team's, or of another person's, stays as it is: typing an address makes nobody a link.
  */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { LINK_PURPOSES, namesTeam, personToken, readPersonToken } from './person-token.ts'
 import { everyone, recipientIdentity } from './recipients.ts'
@@ -15,14 +15,14 @@ const MAX_LINKS = 100
 
 /**
  * Gives a part of the email the links of a person, '' for nobody.
- * @throws Refusal bad_request when the email has too many.
+ * @throws RequestError bad_request when the email has too many.
  */
 export function relinker(secrets: Secrets, email: ShownEmail, person: string): (part: string) => string {
   const recipients = new Set(everyone(email).map(recipientIdentity))
   const links = new Map<string, string>()
   function linkOf(token: string): string {
     if (links.size === MAX_LINKS)
-      throw new Refusal(
+      throw new RequestError(
         'bad_request',
         `an email with more than ${MAX_LINKS} unsubscribe links is not sent again`,
       )

@@ -6,10 +6,10 @@
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
 import { queuesOf } from '../../channels/channels.sql.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { deleteLeftOf } from '../../queue/dead-letters.sql.ts'
 import { deleteEmailsById } from './delete.sql.ts'
@@ -26,12 +26,12 @@ async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
 export const removeEmails = async ({ tx }: { tx: Tx }, teamId: string, ids: readonly string[]) =>
   (await removed(tx, teamId, ids)).length
 
-/** Deletes one email, with its line in the audit trail. @throws Refusal not_found. */
+/** Deletes one email, with its line in the audit trail. @throws RequestError not_found. */
 export async function removeEmail(by: Caller, teamId: string, id: string): Promise<{ created_at: string }> {
   const { tx } = by
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const [deleted] = await removed(tx, teamId, [id])
-  if (!deleted) throw new Refusal('not_found', `there is no email ${id} in this team`)
+  if (!deleted) throw new RequestError('not_found', `there is no email ${id} in this team`)
   await record(by, { team_id: teamId, action: 'email.delete', subject: id })
   return deleted
 }

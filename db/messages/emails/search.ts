@@ -6,10 +6,10 @@
  * twice; nothing is changed. Must not count.
  */
 import { domainToUnicode } from 'node:url'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { messagesWithId } from '../../delivery/locate.sql.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii, parseMailbox } from '../../validation/address.ts'
@@ -40,31 +40,33 @@ const MAX_WORDS = 20
 // How many rows are read at a time: those whose size is not known yet come with their html.
 const READ_BATCH = 100
 
-/** A domain name as an address may spell it. @throws Refusal bad_request. */
+/** A domain name as an address may spell it. @throws RequestError bad_request. */
 function domainSpellings(given: string): string[] {
   const ascii = domainToAscii(given)
-  if (ascii === null) throw new Refusal('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  if (ascii === null) throw new RequestError('bad_request', `${JSON.stringify(given)} is not a domain name`)
   return [...new Set([ascii, domainToUnicode(ascii)])]
 }
 
-/** The identities that a stored address may have: its domain is kept as it was given. @throws Refusal bad_request. */
+/**
+ * The identities that a stored address may have: its domain is kept as it was given. @throws RequestError bad_request.
+ */
 function recipientSpellings(given: string): string[] {
   const mailbox = parseMailbox(given)
   if (mailbox === null) {
-    throw new Refusal('bad_request', `${JSON.stringify(given)} is not an email address`)
+    throw new RequestError('bad_request', `${JSON.stringify(given)} is not an email address`)
   }
   const local = mailbox.address.slice(0, mailbox.address.lastIndexOf('@')).toLowerCase()
   return domainSpellings(mailbox.domain).map((domain) => `${local}@${domain}`)
 }
 
-/** The words of a part of the filter. @throws Refusal bad_request for too many. */
+/** The words of a part of the filter. @throws RequestError bad_request for too many. */
 function wordsOf(what: 'subject' | 'a search', given: string | undefined): string[] | undefined {
   const words = given?.split(/\s+/).filter((word) => word !== '')
   if (words === undefined || words.length <= MAX_WORDS) return words
-  throw new Refusal('bad_request', `${what} must have at most ${MAX_WORDS} words`)
+  throw new RequestError('bad_request', `${what} must have at most ${MAX_WORDS} words`)
 }
 
-/** The filter as the query takes it. @throws Refusal bad_request for what is no address or no domain. */
+/** The filter as the query takes it. @throws RequestError bad_request for what is no address or no domain. */
 export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailFilter): EmailCriteria {
   return {
     ...rest,
@@ -91,7 +93,7 @@ async function rowsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage): Prom
 
 async function pageOf(deps: Deps, filter: EmailFilter, { before, limit }: EmailPage): Promise<ListedEmail[]> {
   const criteria = criteriaOf(filter)
-  if (filter.team_id !== undefined) await teamOrRefusal(deps.tx, filter.team_id)
+  if (filter.team_id !== undefined) await requireTeam(deps.tx, filter.team_id)
   const found: ListedEmail[] = []
   while (found.length < limit) {
     const wanted = Math.min(READ_BATCH, limit - found.length)
@@ -134,7 +136,7 @@ export const timeToLook = (
 
 /**
  * A page of the emails that fit, newest first, without their bodies. @param since no email of the team is older.
- * @throws Refusal not_found for an unknown team; bad_request for what is no address or no domain.
+ * @throws RequestError not_found for an unknown team; bad_request for what is no address or no domain.
  */
 export async function searchEmails(
   deps: Deps,

@@ -9,8 +9,8 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
-import { emptiedRefusal } from '../../delivery/requeue.ts'
-import { Refusal } from '../../errors.ts'
+import { purgedError } from '../../delivery/requeue.ts'
+import { RequestError } from '../../errors.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../validation/address.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
@@ -33,9 +33,9 @@ async function sendAgain(
   changes: Pick<EmailItem, 'to' | 'tags' | 'reply_to' | 'headers'> & { person: string },
 ): Promise<Outcomes> {
   const ref = { team_id: email.team_id, id: email.id }
-  if ((await deliveryState(deps.tx, EMAIL, ref))?.emptied) throw emptiedRefusal(EMAIL)
+  if ((await deliveryState(deps.tx, EMAIL, ref))?.emptied) throw purgedError(EMAIL)
   const from = parseMailbox(email.from_address)
-  if (!from || email.internal) throw new Refusal('bad_request', 'this email cannot be copied')
+  if (!from || email.internal) throw new RequestError('bad_request', 'this email cannot be copied')
   const { team_id, subject, attachments } = email
   const { person, ...said } = changes
   const relinked = relinker(deps.secrets, email, person)
@@ -52,18 +52,23 @@ async function sendAgain(
   return outcomes
 }
 
-/** Sends a copy to an address. @throws Refusal. */
+/** Sends a copy to an address. @throws RequestError. */
 export const copyEmail = (deps: AgainDeps, email: ShownEmail, address: string): Promise<Outcomes> =>
   sendAgain(deps, email, 'copied', { to: [address], tags: ['copy'], reply_to: '', headers: null, person: '' })
 
-/** Sends it as it was to another address: the recipient's name stays, where it had one recipient. @throws Refusal. */
+/**
+ * Sends it as it was to another address: the recipient's name stays, where it had one recipient. @throws RequestError.
+ */
 export async function resendEmail(
   deps: AgainDeps,
   email: ShownEmail,
   { name, address, domain }: Mailbox,
 ): Promise<Outcomes> {
   if (email.broadcast_id !== null)
-    throw new Refusal('bad_request', 'a broadcast goes to contacts: correct the contact’s address instead')
+    throw new RequestError(
+      'bad_request',
+      'a broadcast goes to contacts: correct the contact’s address instead',
+    )
   const { team_id, id: subject, tags, reply_to, headers } = email
   const all = everyone(email)
   const [former = ''] = all.length === 1 ? all : []

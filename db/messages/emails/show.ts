@@ -3,11 +3,11 @@
  * Must not change anything, nor need the queue itself.
  */
 
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { waitingOf } from '../../delivery/waiting.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { type EmailRow, emailById } from './emails.sql.ts'
@@ -29,20 +29,20 @@ export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow
   return (row: EmailRow) => compiled.get(row.template_version_id ?? '')
 }
 
-/** The email of this id. @throws Refusal not_found. */
-async function emailOrRefusal(tx: Tx, teamId: string, id: string): Promise<EmailRow> {
-  await teamOrRefusal(tx, teamId)
+/** The email of this id. @throws RequestError not_found. */
+async function requireEmail(tx: Tx, teamId: string, id: string): Promise<EmailRow> {
+  await requireTeam(tx, teamId)
   const row = await emailById(tx, teamId, id)
-  if (!row) throw new Refusal('not_found', `there is no email ${id} in this team`)
+  if (!row) throw new RequestError('not_found', `there is no email ${id} in this team`)
   return row
 }
 
 const urlOf = (publicUrl: string | undefined, token: string | null): string | null =>
   publicUrl === undefined || token === null ? null : unsubscribeUrl(publicUrl, token)
 
-/** @throws Refusal not_found. */
+/** @throws RequestError not_found. */
 export async function showEmail(deps: ShowDeps, teamId: string, id: string) {
-  const row = await emailOrRefusal(deps.tx, teamId, id)
+  const row = await requireEmail(deps.tx, teamId, id)
   const versionOf = await versionsOf(deps, [row])
   const view = emailView(row, versionOf(row), deps.secrets)
   const events = await eventsOfEmail(deps.tx, teamId, id)

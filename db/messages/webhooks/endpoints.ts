@@ -5,10 +5,10 @@
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../channels/events/webhook-types.ts'
 import { storeTestWebhook } from '../../channels/events/webhooks.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { type Network, urlFault } from '../../process/public-address.ts'
@@ -47,25 +47,34 @@ export type ShownEndpoint = EndpointRow & { attempts: readonly AttemptRow[] }
 
 type Choosing = By & { allowed: readonly Network[] }
 
-/** Types as they are stored, each once. @throws Refusal bad_request naming what is wrong. */
+/** Types as they are stored, each once. @throws RequestError bad_request naming what is wrong. */
 export function checkTypes(given: readonly string[]): string[] {
   const types = [...new Set(given)]
   const all: readonly string[] = [ALL_TYPES, TEST_TYPE, ...WEBHOOK_TYPES]
   const unknown = types.find((type) => !all.includes(type))
   if (unknown !== undefined) {
     const known = WEBHOOK_TYPES.join(', ')
-    throw new Refusal('bad_request', `types: there is no type ${JSON.stringify(unknown)}, only ${known}`)
+    throw new RequestError('bad_request', {
+      field: 'types',
+      problem: `must be types of events: there is no type ${JSON.stringify(unknown)}, only ${known}`,
+    })
   }
-  if (types.length === 0) throw new Refusal('bad_request', `types must name at least one, or ${ALL_TYPES}`)
+  if (types.length === 0)
+    throw new RequestError('bad_request', {
+      field: 'types',
+      problem: `must name at least one, or ${ALL_TYPES}`,
+    })
   if (types.length > 1 && types.includes(ALL_TYPES))
-    throw new Refusal(
-      'bad_request',
-      `types: everything (${ALL_TYPES}) goes with no single type: choose one or the other`,
-    )
+    throw new RequestError('bad_request', {
+      field: 'types',
+      problem: `must be everything (${ALL_TYPES}) or single types: choose one or the other`,
+    })
   return types
 }
 
-/** @param bound the domain that it has: it may keep one that was removed. @throws Refusal bad_request, not_found. */
+/**
+ * @param bound the domain that it has: it may keep one that was removed. @throws RequestError bad_request, not_found.
+ */
 async function checked(
   { tx, allowed }: Pick<Choosing, 'tx' | 'allowed'>,
   teamId: string,
@@ -73,11 +82,14 @@ async function checked(
   bound: string | null = null,
 ): Promise<EndpointFields> {
   const problem = url === undefined ? null : urlFault(url, allowed)
-  if (problem !== null) throw new Refusal('bad_request', `url ${problem}`)
+  if (problem !== null) throw new RequestError('bad_request', { field: 'url', problem })
   if (name !== undefined) checkName(name)
   const domain = asked && (domainToAscii(asked) ?? asked)
   if (domain && domain !== bound && !(await domainByName(tx, teamId, domain)))
-    throw new Refusal('not_found', `there is no domain ${asked} in this team`)
+    throw new RequestError('not_found', {
+      field: 'domain',
+      problem: `must be a domain of this team: there is no domain ${asked}`,
+    })
   return {
     url: url === undefined ? undefined : withoutFragment(url),
     name,
@@ -92,37 +104,37 @@ function withoutFragment(text: string): string {
   return url.href
 }
 
-/** An endpoint of a team. @throws Refusal not_found for the team or the endpoint. */
-export async function endpointOrRefusal(tx: Tx, teamId: string, id: string): Promise<EndpointRow> {
+/** An endpoint of a team. @throws RequestError not_found for the team or the endpoint. */
+export async function requireEndpoint(tx: Tx, teamId: string, id: string): Promise<EndpointRow> {
   const endpoint = isUuid(id) ? await endpointById(tx, teamId, id) : null
   if (endpoint) return endpoint
-  await teamOrRefusal(tx, teamId)
-  throw new Refusal('not_found', `there is no webhook ${id} in this team`)
+  await requireTeam(tx, teamId)
+  throw new RequestError('not_found', `there is no webhook ${id} in this team`)
 }
 
-/** A team's endpoints. @throws Refusal not_found. */
+/** A team's endpoints. @throws RequestError not_found. */
 export async function listEndpoints(tx: Tx, teamId: string): Promise<readonly EndpointRow[]> {
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   return endpointsOfTeam(tx, teamId)
 }
 
-/** An endpoint with the latest tries. @throws Refusal not_found. */
+/** An endpoint with the latest tries. @throws RequestError not_found. */
 export async function showEndpoint(tx: Tx, teamId: string, id: string): Promise<ShownEndpoint> {
-  const endpoint = await endpointOrRefusal(tx, teamId, id)
+  const endpoint = await requireEndpoint(tx, teamId, id)
   return { ...endpoint, attempts: await attemptsOf(tx, teamId, id, SHOWN_TRIES) }
 }
 
-/** Makes an endpoint. @throws Refusal not_found for team or domain, bad_request. */
+/** Makes an endpoint. @throws RequestError not_found for team or domain, bad_request. */
 export async function addEndpoint(
   { secrets, ...at }: Choosing & { secrets: Pick<Secrets, 'encrypt'> },
   teamId: string,
   fields: EndpointFields & { url: string },
 ): Promise<EndpointRow & { secret: string }> {
   const { tx, now } = at
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const { url = fields.url, name, types, domain } = await checked(at, teamId, fields)
   if ((await countEndpoints(tx, teamId)) >= MAX_ENDPOINTS)
-    throw new Refusal('bad_request', `a team has at most ${MAX_ENDPOINTS} webhooks`)
+    throw new RequestError('bad_request', `a team has at most ${MAX_ENDPOINTS} webhooks`)
   const id = idNow()
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const endpoint = {
@@ -132,10 +144,10 @@ export async function addEndpoint(
   }
   await insertEndpoint(tx, teamId, endpoint, now)
   await record(at, { team_id: teamId, action: 'webhook.add', subject: id, detail: url })
-  return { ...(await endpointOrRefusal(tx, teamId, id)), secret: secret.shown }
+  return { ...(await requireEndpoint(tx, teamId, id)), secret: secret.shown }
 }
 
-/** Changes an endpoint; a new URL waits for nothing that the old one asked for. @throws Refusal. */
+/** Changes an endpoint; a new URL waits for nothing that the old one asked for. @throws RequestError. */
 export async function changeEndpoint(
   at: Choosing,
   teamId: string,
@@ -143,14 +155,14 @@ export async function changeEndpoint(
   fields: EndpointFields,
 ): Promise<EndpointRow> {
   const { tx } = at
-  const before = await endpointOrRefusal(tx, teamId, id)
+  const before = await requireEndpoint(tx, teamId, id)
   const change = await checked(at, teamId, fields, before.domain)
   await updateEndpoint(tx, teamId, id, change)
   if (change.url !== undefined && change.url !== before.url) {
     await forgetPause(tx, id)
     await wakeOnCommit(tx, 'deliver-webhook')
   }
-  const changed = await endpointOrRefusal(tx, teamId, id)
+  const changed = await requireEndpoint(tx, teamId, id)
   await record(at, { team_id: teamId, action: 'webhook.set', subject: id, detail: changed.url })
   return changed
 }
@@ -158,7 +170,7 @@ export async function changeEndpoint(
 /**
  * Gives an endpoint a new secret; the old one signs too for a day, unless `at_once`. @param seen the mark of the secret
  * that a page has asked about: rotated twice, the one that servers know would sign no more.
- * @throws Refusal not_found; invalid_state when it has another secret than was seen.
+ * @throws RequestError not_found; invalid_state when it has another secret than was seen.
  */
 export async function rotateSecret(
   { secrets, ...at }: By & { secrets: Pick<Secrets, 'encrypt'> },
@@ -167,7 +179,7 @@ export async function rotateSecret(
   { at_once = false, seen = null }: { at_once?: boolean; seen?: string | null },
 ): Promise<EndpointRow & { secret: string }> {
   const { tx, now } = at
-  const endpoint = await endpointOrRefusal(tx, teamId, id)
+  const endpoint = await requireEndpoint(tx, teamId, id)
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const until = at_once ? null : new Date(now.getTime() + SECRET_ROTATION_MS)
   if (!(await replaceSecret(tx, teamId, { id, secret: secret.sealed, until, seen })))
@@ -176,20 +188,22 @@ export async function rotateSecret(
   return { ...endpoint, secret: secret.shown }
 }
 
-/** Lets an endpoint get events from now on. @throws Refusal not_found. */
+/** Lets an endpoint get events from now on. @throws RequestError not_found. */
 export async function enableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
-  await endpointOrRefusal(at.tx, teamId, id)
+  await requireEndpoint(at.tx, teamId, id)
   await setEndpointState(at.tx, teamId, { id, reason: null })
   await record(at, { team_id: teamId, action: 'webhook.enable', subject: id })
-  return endpointOrRefusal(at.tx, teamId, id)
+  return requireEndpoint(at.tx, teamId, id)
 }
 
-/** Disables an endpoint: it gets nothing more, and what happens is kept for some days. @throws Refusal not_found. */
+/**
+ * Disables an endpoint: it gets nothing more, and what happens is kept for some days. @throws RequestError not_found.
+ */
 export async function disableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
-  await endpointOrRefusal(at.tx, teamId, id)
+  await requireEndpoint(at.tx, teamId, id)
   await stopNotifying(at.tx, teamId, { id, reason: BY_HAND })
   await record(at, { team_id: teamId, action: 'webhook.disable', subject: id })
-  return endpointOrRefusal(at.tx, teamId, id)
+  return requireEndpoint(at.tx, teamId, id)
 }
 
 /** Disables an endpoint for a reason; what waits for it has failed. @returns how much did. */
@@ -198,22 +212,24 @@ export async function stopNotifying(tx: Tx, teamId: string, endpoint: { id: stri
   return (await failWaiting(tx, teamId, endpoint.id)).length
 }
 
-/** Forgets an endpoint and all messages to it. @throws Refusal not_found. */
+/** Forgets an endpoint and all messages to it. @throws RequestError not_found. */
 export async function removeEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
-  const endpoint = await endpointOrRefusal(at.tx, teamId, id)
+  const endpoint = await requireEndpoint(at.tx, teamId, id)
   await deleteEndpoint(at.tx, teamId, id)
   await record(at, { team_id: teamId, action: 'webhook.remove', subject: id, detail: endpoint.url })
   return endpoint
 }
 
-/** For what only an enabled endpoint can get. @throws Refusal bad_request. */
+/** For what only an enabled endpoint can get. @throws RequestError bad_request. */
 export function checkEnabled({ state }: EndpointRow): void {
-  if (state === 'disabled') throw new Refusal('bad_request', 'the webhook is disabled: enable it first')
+  if (state === 'disabled') throw new RequestError('bad_request', 'the webhook is disabled: enable it first')
 }
 
-/** Sends an endpoint a message of type webhook.test. @throws Refusal not_found, bad_request while it is disabled. */
+/**
+ * Sends an endpoint a message of type webhook.test. @throws RequestError not_found, bad_request while it is disabled.
+ */
 export async function testEndpoint(at: By, teamId: string, id: string): Promise<{ event_id: string }> {
-  checkEnabled(await endpointOrRefusal(at.tx, teamId, id))
+  checkEnabled(await requireEndpoint(at.tx, teamId, id))
   const event_id = await storeTestWebhook(at.tx, teamId, id, at.now)
   await record(at, { team_id: teamId, action: 'webhook.test', subject: id })
   return { event_id }

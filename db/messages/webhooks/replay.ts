@@ -11,7 +11,7 @@ import type { At, Tx } from '../../postgres/pool.ts'
 import { seenNow } from '../../postgres/snapshot.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { revivedTimes, type Stored, storedTimes } from '../stored-times.ts'
-import { checkEnabled, checkTypes, endpointOrRefusal } from './endpoints.ts'
+import { checkEnabled, checkTypes, requireEndpoint } from './endpoints.ts'
 import { countReplayable, type ReplayFilter, replayable } from './listing.sql.ts'
 import { restartWebhooks } from './messages.sql.ts'
 
@@ -28,14 +28,14 @@ export type Replay = Stored<ReplayFilter> & {
 /** The last message of the batches before. */
 export type ReplayCursor = { after: string }
 
-/** A replay to be stored. @throws Refusal not_found, bad_request for an unknown type, or while it is disabled. */
+/** A replay to be stored. @throws RequestError not_found, bad_request for an unknown type, or while it is disabled. */
 export async function replayOf(
   tx: Tx,
   teamId: string,
   endpointId: string,
   filter: ReplayFilter,
 ): Promise<Replay> {
-  checkEnabled(await endpointOrRefusal(tx, teamId, endpointId))
+  checkEnabled(await requireEndpoint(tx, teamId, endpointId))
   if (filter.type !== undefined) checkTypes([filter.type])
   return { endpoint_id: endpointId, ...storedTimes(filter), seen: await seenNow(tx) }
 }
@@ -52,7 +52,7 @@ export async function replaySlice(
   { cursor, done }: { cursor: ReplayCursor | null; done: number },
 ): Promise<{ replayed: number; cursor: ReplayCursor | null }> {
   const { endpoint_id, what, most } = replay
-  checkEnabled(await endpointOrRefusal(tx, teamId, endpoint_id))
+  checkEnabled(await requireEndpoint(tx, teamId, endpoint_id))
   const { after } = cursor ?? { after: NIL }
   const limit = Math.min(REPLAY_BATCH, (most ?? Number.POSITIVE_INFINITY) - done)
   const refs = await replayable(tx, { team_id: teamId, id: endpoint_id, after, limit }, revivedTimes(replay))

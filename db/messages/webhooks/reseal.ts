@@ -1,11 +1,11 @@
 /** Seals the secrets of webhooks with SECRET_KEY when it was replaced, in the transaction that does so for all else. */
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { lockSealedSecrets, type SealedSecrets, updateSealedSecrets } from './endpoints.sql.ts'
 import { openSecret, sealSecret } from './secret.ts'
 
-/** @returns how many endpoints there were. @throws Refusal bad_request naming one that cannot be opened. */
+/** @returns how many endpoints there were. @throws RequestError bad_request naming one that cannot be opened. */
 export async function resealSecrets({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
   const rows = await lockSealedSecrets(tx)
   const fresh = rows.map((row): SealedSecrets => {
@@ -17,7 +17,7 @@ export async function resealSecrets({ tx, secrets }: { tx: Tx; secrets: Secrets 
         previous_secret: row.previous_secret && sealed(row.previous_secret),
       }
     } catch {
-      throw new Refusal(
+      throw new RequestError(
         'bad_request',
         `the secret of webhook ${row.id} (team ${row.team_id}) opens with neither key`,
       )

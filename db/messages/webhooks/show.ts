@@ -4,22 +4,23 @@
  */
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import { waitingOf } from '../../delivery/waiting.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { endpointOrRefusal } from './endpoints.ts'
+import { requireEndpoint } from './endpoints.ts'
 import { historyOf, webhookByEvent } from './listing.sql.ts'
 
 export type ShownWebhook = Awaited<ReturnType<typeof showWebhook>>
 
-/** The webhook about one event; `waiting` null when nothing is left to deliver. @throws Refusal not_found. */
+/** The webhook about one event; `waiting` null when nothing is left to deliver. @throws RequestError not_found. */
 export async function showWebhook(
   { tx, now }: { tx: Tx; now: Date },
   teamId: string,
   names: { endpoint_id: string; event_id: string },
 ) {
-  await endpointOrRefusal(tx, teamId, names.endpoint_id)
+  await requireEndpoint(tx, teamId, names.endpoint_id)
   const row = await webhookByEvent(tx, teamId, names)
-  if (!row) throw new Refusal('not_found', 'there is no such webhook: perhaps it was kept for long enough')
+  if (!row)
+    throw new RequestError('not_found', 'there is no such webhook: perhaps it was kept for long enough')
   const ref = { team_id: teamId, id: row.id }
   const history = await historyOf(tx, ref)
   const attempts = history.flatMap(({ kind, occurred_at: at, detail: response, status, ms }) =>

@@ -7,11 +7,11 @@
  */
 
 import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { timeRefusal, timesOf, type When } from '../../validation/moments.ts'
+import { timeError, timesOf, type When } from '../../validation/moments.ts'
 import type { Phone } from '../../validation/phone.ts'
 import { acceptCalls, type CallEnd, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
@@ -47,7 +47,7 @@ type Line = 'whatsapp' | 'whatsapp_batch'
 export type WhatsappOutcome =
   | { kind: 'stored'; first_id: string; rows: SentRow[] }
   | { kind: 'replayed'; first_id: string; request_id: string }
-  | { kind: 'refused'; refusal: Refusal }
+  | { kind: 'refused'; refusal: RequestError }
 
 type Taken = { made: Stored[]; outcomes: WhatsappOutcome[] }
 
@@ -63,21 +63,24 @@ export type WhatsappCall = {
 type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> }
 
 /** Why the template can't be sent with these parameters (DECISIONS: Order of refusals); null when it can. */
-function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
+function templateError(item: WhatsappItem, templates: Templates): RequestError | null {
   const template = templates.get(item.template_id)
   if (!template)
-    return new Refusal('not_found', `${item.path}template_id: there is no template ${item.template_id}`)
+    return new RequestError('not_found', {
+      field: `${item.path}template_id`,
+      problem: `must name a template of this team: there is no template ${item.template_id}`,
+    })
   if (template.status !== 'approved') {
-    return new Refusal(
+    return new RequestError(
       'template_disabled',
       `the template is ${template.status}; only an approved one can be sent`,
     )
   }
   if (template.unsupported !== null) {
-    return new Refusal('template_unsupported', `the template can't be sent: ${template.unsupported}`)
+    return new RequestError('template_unsupported', `the template can't be sent: ${template.unsupported}`)
   }
-  const problem = parametersProblem(template.slots, item.parameters)
-  return problem === null ? null : new Refusal('invalid_params', `${item.path}${problem}`)
+  const fault = parametersProblem(template.slots, item.parameters)
+  return fault && new RequestError('invalid_params', { ...fault, field: item.path + fault.field })
 }
 
 type Templates = ReadonlyMap<string, SendableTemplate>
@@ -151,7 +154,7 @@ function buildAll(call: WhatsappCall, batch: TeamBatch) {
     const { idempotency_key: key } = item
     const original = originalOf(item, stored) ?? originalOf(item, keys)
     if (original) return { kind: 'replayed', ...original }
-    const refusal = timeRefusal(item, account.now) ?? refusalOf(item, templates)
+    const refusal = timeError(item, account.now) ?? templateError(item, templates)
     if (refusal) return { kind: 'refused', refusal }
     const built = build(item, call, batch)
     made.push(built)
@@ -170,13 +173,13 @@ function firstOf({ messages }: Stored): string {
 }
 
 /** Takes a call's items in order. The refusal is of the whole call: its rows don't all fit the allowance. */
-function take(call: WhatsappCall, batch: TeamBatch): Taken | Refusal {
+function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
   const { limits, used } = batch.account
   const { made, outcomes } = buildAll(call, batch)
   const rows = made.flatMap(({ messages }) => messages).length
   if (rows > left(limits.whatsapp, used.whatsapp)) {
     const reason = `the allowance of ${limits.whatsapp} WhatsApp messages for this period is reached`
-    return new Refusal('quota_exceeded', reason)
+    return new RequestError('quota_exceeded', reason)
   }
   used.whatsapp += rows
   for (const stored of made) {
@@ -213,7 +216,7 @@ export async function acceptWhatsappCalls(
   return acceptCalls(calls, batches, { take, commit: (made) => commit(deps, made, batches) })
 }
 
-/** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
+/** Accepts one call. @throws RequestError quota_exceeded when the new rows would not all fit the allowance. */
 export async function acceptWhatsapp(deps: AcceptDeps, call: WhatsappCall): Promise<WhatsappOutcome[]> {
   return onlyEnd(await acceptWhatsappCalls(deps, [call], 'wait'))
 }

@@ -4,8 +4,8 @@
  * What somebody changed by hand is in the audit trail.
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { Refusal } from '../../errors.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
+import { RequestError } from '../../errors.ts'
 import { idNow } from '../../process/ids.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints, textFault } from '../../validation/strings.ts'
@@ -43,40 +43,40 @@ export type WhatsappTemplateView = ReturnType<typeof templateView>
 function field(definition: Readonly<Record<string, unknown>>, name: string): string {
   const value = definition[name]
   if (typeof value === 'string' && value !== '' && codePoints(value) <= LONGEST_NAME) return value
-  throw new Refusal('bad_request', `${name} must be a string of 1 to ${LONGEST_NAME} characters`)
+  throw new RequestError('bad_request', `${name} must be a string of 1 to ${LONGEST_NAME} characters`)
 }
 
-/** @throws Refusal bad_request naming the states that exist. */
-function stateOrRefusal(word: unknown): TemplateState {
+/** @throws RequestError bad_request naming the states that exist. */
+function requireState(word: unknown): TemplateState {
   const state = typeof word === 'string' ? templateState(word) : null
   if (state) return state
-  throw new Refusal('bad_request', `status must be one of ${TEMPLATE_STATES.join(', ')}`)
+  throw new RequestError('bad_request', `status must be one of ${TEMPLATE_STATES.join(', ')}`)
 }
 
-/** Reads the provider's template object; without a status it is pending. @throws Refusal bad_request */
+/** Reads the provider's template object; without a status it is pending. @throws RequestError bad_request */
 export function readTemplate(definition: unknown): TemplateContent {
-  if (!isObject(definition)) throw new Refusal('bad_request', 'the template must be an object')
+  if (!isObject(definition)) throw new RequestError('bad_request', 'the template must be an object')
   const fault = textFault(definition)
-  if (fault) throw new Refusal('bad_request', `${fault.path} ${fault.problem}`)
+  if (fault) throw new RequestError('bad_request', fault)
   if (JSON.stringify(definition).length > LARGEST_DEFINITION) {
-    throw new Refusal('bad_request', 'the template must be at most 256 KiB')
+    throw new RequestError('bad_request', 'the template must be at most 256 KiB')
   }
   if (!Array.isArray(definition.components)) {
-    throw new Refusal('bad_request', 'components must be an array')
+    throw new RequestError('bad_request', 'components must be an array')
   }
   return {
     ...shapeOf(definition),
     name: field(definition, 'name'),
     language: field(definition, 'language'),
     category: typeof definition.category === 'string' ? definition.category : null,
-    status: stateOrRefusal(definition.status ?? 'pending'),
+    status: requireState(definition.status ?? 'pending'),
     definition,
   }
 }
 
 /**
  * Stores a new template; a test team's is approved, whatever its object says.
- * @throws Refusal not_found for the team, bad_request
+ * @throws RequestError not_found for the team, bad_request
  */
 export async function createWhatsappTemplate(
   by: Caller,
@@ -85,16 +85,16 @@ export async function createWhatsappTemplate(
 ): Promise<WhatsappTemplateView> {
   const { tx, now } = by
   const given = readTemplate(definition)
-  const { test } = await teamOrRefusal(tx, teamId)
+  const { test } = await requireTeam(tx, teamId)
   const content = test ? { ...given, status: 'approved' as const } : given
   const { name, language } = content
   const row = await insertWhatsappTemplate(tx, teamId, idNow(), content, now)
-  if (!row) throw new Refusal('bad_request', `the team has a template ${name} (${language}) already`)
+  if (!row) throw new RequestError('bad_request', `the team has a template ${name} (${language}) already`)
   await record(by, { team_id: teamId, action: 'whatsapp-template.create', subject: name, detail: row.id })
   return templateView(row)
 }
 
-/** Sets a template's state by hand. @throws Refusal not_found, bad_request */
+/** Sets a template's state by hand. @throws RequestError not_found, bad_request */
 export async function setWhatsappTemplateStatus(
   by: Caller,
   teamId: string,
@@ -102,10 +102,10 @@ export async function setWhatsappTemplateStatus(
   word: string,
 ): Promise<WhatsappTemplateView> {
   const { tx, now } = by
-  const status = stateOrRefusal(word)
-  await teamOrRefusal(tx, teamId)
+  const status = requireState(word)
+  await requireTeam(tx, teamId)
   const row = await setTemplateStatus(tx, teamId, id, status, now)
-  if (!row) throw new Refusal('not_found', `there is no template ${id} in this team`)
+  if (!row) throw new RequestError('not_found', `there is no template ${id} in this team`)
   await record(by, { team_id: teamId, action: 'whatsapp-template.status', subject: id, detail: word })
   return templateView(row)
 }

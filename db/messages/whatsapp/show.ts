@@ -3,10 +3,10 @@
  * Must not change anything, nor need the queue itself.
  */
 
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { waitingOf } from '../../delivery/waiting.ts'
-import { Refusal } from '../../errors.ts'
+import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { givenTimes } from '../../validation/moments.ts'
 import { eventsOfMessage } from './events.sql.ts'
@@ -21,11 +21,11 @@ const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow) => 
   return { id, team_id, to: recipient, ...rest, ...givenTimes({ scheduled_at, expires_at }) }
 }
 
-/** @throws Refusal not_found. */
+/** @throws RequestError not_found. */
 export async function showMessage({ tx, now }: At, teamId: string, id: string) {
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   const row = await messageById(tx, teamId, id)
-  if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
+  if (!row) throw new RequestError('not_found', `there is no WhatsApp message ${id} in this team`)
   const rows = await eventsOfMessage(tx, teamId, id)
   const events = rows.map(({ occurred_at: time, code, ...event }) => ({
     ...{ time, ...event },
@@ -37,12 +37,12 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string) {
   return { ...view(row), events, ...(waiting === null ? {} : { waiting }) }
 }
 
-/** A team's messages, newest first, at most `limit`. @throws Refusal not_found. */
+/** A team's messages, newest first, at most `limit`. @throws RequestError not_found. */
 export async function listMessages(
   tx: Tx,
   teamId: string,
   { limit, ...filter }: MessageFilter & { limit: number },
 ) {
-  await teamOrRefusal(tx, teamId)
+  await requireTeam(tx, teamId)
   return (await messagesFound(tx, teamId, filter, { limit })).map(view)
 }

@@ -4,8 +4,8 @@
  * list is left as it is, and named in the answer.
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
-import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { Refusal } from '../../errors.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
+import { RequestError } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
@@ -40,13 +40,13 @@ export async function applyListing(
 
 /**
  * Asks a worker to sync, as somebody wishes; the provider knows nothing of a test team's templates, and is not asked.
- * @returns the id of the job; null for a test team. @throws Refusal not_found
+ * @returns the id of the job; null for a test team. @throws RequestError not_found
  */
 export async function requestSync(
   { queue, ...by }: Caller & { queue: Pick<Producer, 'enqueue'> },
   teamId: string,
 ): Promise<string | null> {
-  const { name, test } = await teamOrRefusal(by.tx, teamId)
+  const { name, test } = await requireTeam(by.tx, teamId)
   if (test) return null
   const sync_id = idNow()
   await queue.enqueue(by.tx, JOB, [{ team_id: teamId, sync_id }])
@@ -63,24 +63,24 @@ export async function requestSyncs(
   await queue.enqueue(tx, JOB, payloads)
 }
 
-/** What came of a sync; null while no worker has done it. @throws Refusal unavailable when it failed */
+/** What came of a sync; null while no worker has done it. @throws RequestError unavailable when it failed */
 async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncResult | null> {
   const end = await jobEnd(tx, JOB, sync_id)
   if (end?.state === 'completed') {
     const templates = (await whatsappTemplatesOfTeam(tx, teamId)).map(templateView)
     return { templates, missing: end.output?.missing ?? [] }
   }
-  if (end?.output?.reason) throw new Refusal('unavailable', `the sync failed: ${end.output.reason}`)
+  if (end?.output?.reason) throw new RequestError('unavailable', `the sync failed: ${end.output.reason}`)
   return null
 }
 
-/** Waits for a sync that was asked for; without one the templates are as they were. @throws Refusal unavailable */
+/** Waits for a sync that was asked for; without one the templates are as they were. @throws RequestError unavailable */
 export async function awaitSync(database: Database, teamId: string, sync_id: string | null) {
   if (sync_id === null)
     return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing: [] }
   const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
-  throw new Refusal(
+  throw new RequestError(
     'unavailable',
     `no worker has synced within ${SYNC_TIMEOUT_MS / 1_000} s: is one running with WHATSAPP_ACCESS_TOKEN set?`,
   )

@@ -3,6 +3,7 @@
  * Promises: `header:1`, `body:1…n`, `url:1…n`, each URL button with its true place among the buttons. A template that
  * cannot be sent says why in words; nothing is guessed. DECISIONS: Template states, Parameters.
  */
+import type { FieldError } from '../../errors.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints } from '../../validation/strings.ts'
 
@@ -113,16 +114,23 @@ function valueProblem(value: string): string | null {
 }
 
 /** What is wrong with the parameters for these slots; null when they fit. DECISIONS: Parameters. */
-export function parametersProblem(slots: readonly string[], parameters: Readonly<Record<string, string>>) {
+export function parametersProblem(
+  slots: readonly string[],
+  parameters: Readonly<Record<string, string>>,
+): FieldError | null {
   const missing = slots.filter((slot) => !Object.hasOwn(parameters, slot))
-  if (missing.length > 0) return `parameters must fill the template's slots: ${missing.join(', ')} missing`
+  if (missing.length > 0)
+    return { field: 'parameters', problem: `must fill the template's slots: ${missing.join(', ')} missing` }
   for (const [name, value] of Object.entries(parameters)) {
     if (!slots.includes(name)) {
       const known = slots.length === 0 ? 'the template takes none' : `it takes ${slots.join(', ')}`
-      return `parameters has the unknown key ${JSON.stringify(name.slice(0, 64))}: ${known}`
+      return {
+        field: 'parameters',
+        problem: `has the unknown key ${JSON.stringify(name.slice(0, 64))}: ${known}`,
+      }
     }
     const problem = valueProblem(value)
-    if (problem) return `parameters[${JSON.stringify(name)}] ${problem}`
+    if (problem) return { field: `parameters[${JSON.stringify(name)}]`, problem }
   }
   return null
 }

@@ -71,10 +71,10 @@ async function journeys(browser: Browser): Promise<void> {
     t.match(await page.locator('.notice').innerText(), 'A test is on its way')
     await page.getByRole('link', { name: 'What publishing changes' }).click()
     t.match(await page.locator('.difference').first().innerText(), /- <p>Hi[\s\S]*\+ <p>Dear/)
-    const wrapped = await page.evaluate<string>(
-      "getComputedStyle(document.querySelector('.difference')).whiteSpace",
-    )
-    t.equal(wrapped, 'pre-wrap', 'long lines of a difference go on in the next')
+    const spaces = (selector: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).whiteSpace`)
+    t.equal(await spaces('pre.difference'), 'pre-wrap', 'long lines of a difference go on in the next')
+    t.equal(await spaces('section.difference'), 'normal')
     await submit(page, 'Publish draft')
     t.match(await page.locator('main').innerText(), /Publish the draft of Welcome\?[\s\S]*sends without city/)
     await submit(page, 'Publish draft')

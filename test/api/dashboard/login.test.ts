@@ -2,11 +2,12 @@
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { linkFor } from '../../../db/accounts/members/members.ts'
+import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { jobsOf } from '../../support/rows.ts'
 import { byCli, makeTeam, world } from '../../support/service.ts'
-import t from '../../support/tap.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 const mailed = object({ body_text: string().defined(), html: string().defined() })
 const lasting = object({ minutes: number().defined().nullable() })
@@ -143,24 +144,129 @@ t.test('a mail with a link that is over is not sent any more', async (t) => {
   t.equal(minutes, 15)
 })
 
-t.test('an address gets five links an hour at most, an address of origin twenty', async (t) => {
+const mails = async () => (await jobsOf(service, team.id)).length
+const ask = (email: string, from: string) =>
+  visitor(service).post('/login', { email }, { 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': from })
+/** How many links come of requests at once, whose pages are all the same. */
+async function linksOf(t: Test, asked: readonly (readonly [email: string, from: string])[]): Promise<number> {
+  const before = await mails()
+  const pages = await Promise.all(asked.map(([email, from]) => ask(email, from)))
+  t.equal(new Set(pages.map(({ status, html }) => `${status} ${html}`)).size, 1)
+  return (await mails()) - before
+}
+const known = async (email: string) =>
+  (await signedIn(service, { team: team.id, role: 'viewer', email })).email
+const times = <T>(count: number, of: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => of(n))
+
+t.test('an address gets five links an hour from one network', async (t) => {
   wait(2 * HOUR)
-  await signedIn(service, { team: team.id, role: 'viewer', email: 'eager@example.com' })
-  const before = (await jobsOf(service, team.id)).length
-  const ask = async (email: string, from: string) =>
-    await visitor(service).post(
-      '/login',
-      { email },
-      { 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': from },
-    )
-  await Promise.all(Array.from({ length: 7 }, (_, n) => ask('eager@example.com', `192.0.2.${n}`)))
-  t.equal((await jobsOf(service, team.id)).length, before + 5)
-  await Promise.all(Array.from({ length: 20 }, (_, n) => ask(`nobody${n}@example.com`, '192.0.2.99')))
-  await signedIn(service, { team: team.id, role: 'viewer', email: 'patient@example.com' })
-  await ask('patient@example.com', '192.0.2.99')
-  t.equal((await jobsOf(service, team.id)).length, before + 5)
-  await ask('patient@example.com', '192.0.2.98')
-  t.equal((await jobsOf(service, team.id)).length, before + 6)
+  const eager = await known('eager@example.com')
+  t.equal(
+    await linksOf(
+      t,
+      times(7, () => [eager, '192.0.2.1']),
+    ),
+    5,
+  )
+  t.equal(
+    await linksOf(t, [
+      [eager, '::ffff:192.0.2.1'],
+      [eager, '192.0.2.1:4711'],
+    ]),
+    0,
+    'the same address',
+  )
+  t.equal(
+    await linksOf(
+      t,
+      times(7, (n) => [eager, `2001:db8:1:2:${n}::${n}`]),
+    ),
+    5,
+    'an IPv6 /64',
+  )
+  t.equal(
+    await linksOf(
+      t,
+      times(2, (n) => [eager, `[2001:0db8:1:2::${n}]:99`]),
+    ),
+    0,
+    'the same /64',
+  )
+  t.equal(await linksOf(t, [[eager, '2001:db8:1:3::1']]), 1, 'another /64')
+  t.equal(await linksOf(t, [[eager, '192.0.2.2']]), 1, 'another address')
+  wait(HOUR + 1_000)
+  t.equal(await linksOf(t, [[eager, '192.0.2.1']]), 1, 'an hour later')
+})
+
+t.test('an address gets twenty links an hour in all', async (t) => {
+  wait(2 * HOUR)
+  const asked = await known('asked@example.com')
+  t.equal(
+    await linksOf(
+      t,
+      times(24, (n) => [asked, `198.51.100.${n % 6}`]),
+    ),
+    20,
+  )
+  t.equal(await linksOf(t, [[asked, '198.51.100.99']]), 0)
+})
+
+t.test('a network gets twenty links an hour for any address', async (t) => {
+  wait(2 * HOUR)
+  const people = await Promise.all(times(5, (n) => known(`office${n}@example.com`)))
+  t.equal(
+    await linksOf(
+      t,
+      times(25, (n) => [people[n % 5] ?? '', `2001:db8:9:9::${n}`]),
+    ),
+    20,
+  )
+  t.equal(await linksOf(t, [[people[0] ?? '', '203.0.113.1']]), 1)
+})
+
+t.test('a request that sends nothing counts for nothing', async (t) => {
+  wait(2 * HOUR)
+  const patient = await known('patient@example.com')
+  t.equal(
+    await linksOf(
+      t,
+      times(25, (n) => [`nobody${n}@example.com`, '203.0.113.5']),
+    ),
+    0,
+  )
+  t.equal(
+    await linksOf(
+      t,
+      times(25, () => ['no address', '203.0.113.5']),
+    ),
+    0,
+  )
+  const limited = { plan: 'pro', whatsapp_limit: 0, contact_limit: 0 } as const
+  await database.transaction((tx) => subscribeTeam(byCli(tx), team.id, { ...limited, email_limit: 0 }))
+  t.equal(
+    await linksOf(
+      t,
+      times(6, () => [patient, '203.0.113.5']),
+    ),
+    0,
+    'the team has no quota',
+  )
+  await database.transaction((tx) => subscribeTeam(byCli(tx), team.id, { ...limited, email_limit: 10_000 }))
+  t.equal(
+    await linksOf(
+      t,
+      times(30, () => [patient, '203.0.113.5']),
+    ),
+    5,
+  )
+  t.equal(
+    await linksOf(
+      t,
+      times(16, (n) => [patient, `203.0.113.${6 + n}`]),
+    ),
+    15,
+    'rejected ones do not count',
+  )
 })
 
 t.test('a form that was sent after its session ended keeps its text until it is sent again', async (t) => {
@@ -205,6 +311,19 @@ t.test('a link by mail leads back to where its owner wanted to go', async (t) =>
     .exec((await person.get(link)).html)?.[1]
     ?.replaceAll('&#x3D;', '=')
   t.match(await person.post(action ?? '', { csrf: '' }), { status: 303, location: wanted })
+})
+
+t.test('a sign-in leads to the dashboard’s own path with its query', async (t) => {
+  for (const [returnTo, location] of [
+    ['/dashboard?x=1', '/dashboard?x=1'],
+    ['/dashboard/?x=1', '/dashboard/?x=1'],
+    ['/dashboard//evil.test', '/dashboard//evil.test'],
+    ['//evil.test/dashboard?x=1', '/dashboard'],
+  ] as const) {
+    const path = `${await linkOf('ana@example.com')}?${new URLSearchParams({ return_to: returnTo })}`
+    const { status, headers } = await visitor(service).post(path, { csrf: '' })
+    t.strictSame([status, headers.get('location')], [303, location])
+  }
 })
 
 t.test('an ended membership ends the session at once', async (t) => {

@@ -4,6 +4,7 @@
  */
 import type { Browser } from 'playwright-core'
 import { record } from '../../../db/accounts/audit/record.ts'
+import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { linkFor } from '../../../db/accounts/members/members.ts'
 import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { chooseContactColumns } from '../../../db/audience/contacts/columns.ts'
@@ -62,6 +63,12 @@ async function looks(browser: Browser): Promise<void> {
     '/contacts/:email': lived.recipient,
   })
   paths.push(`/teams/${team.id}/broadcasts/${draft}/edit?step=audience`)
+  // Its zone is not known, so each host is shown whole.
+  const domain = 'mail.brand-new-shop.example'
+  await service.database.transaction((tx) =>
+    addDomain({ ...by, tx, secrets: service.deps.secrets }, team.id, { name: domain, verified: false }),
+  )
+  paths.push(`/teams/${team.id}/domains/${domain}`)
   const importing = `/teams/${team.id}/contacts/imports/${await anImportUnderWay(service, team)}`
   paths.push(importing, '/nowhere')
   paths.push(...Object.values(broadcasts).map((id) => `/teams/${team.id}/broadcasts/${id}`))

@@ -1,5 +1,6 @@
 /** Sign-in through an OpenID provider, from our door to theirs and back. */
 import { sql } from 'slonik'
+import { unseal } from '../../../api/dashboard/server/guard.ts'
 import { createOpenId } from '../../../api/dashboard/server/openid.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
@@ -122,5 +123,26 @@ t.test('an answer of the provider without an end, or packed, is a page too', asy
     const other = await startService(t, { url: service.url, dashboard: { openid: hostile } })
     t.equal((await visitor(other).get('/openid')).status, 503)
     t.ok(flood.sent() < 16 * 1024 * 1024)
+  }
+})
+
+t.test('the sealed value of one cookie is none of another', async (t) => {
+  const ana = await signedIn(service, { team: team.id, role: 'editor' })
+  await ana.post(`/teams/${team.id}/topics`, { name: 'News' })
+  const notice = ana.cookies.get('heliograph-notice') ?? ''
+  shows(t, await ana.get(`/teams/${team.id}/topics`), 'News')
+  await ana.get('/openid')
+  const flow = ana.cookies.get('heliograph-openid') ?? ''
+  t.not(flow, '')
+  const swapped = visitor(service)
+  swapped.cookies.set('heliograph-openid', notice)
+  t.equal((await swapped.get('/openid/callback?code=x&state=x')).status, 400)
+  const { secrets } = service.deps
+  for (const [name, other, value] of [
+    ['openid', 'notice', notice],
+    ['notice', 'openid', flow],
+  ] as const) {
+    t.equal(unseal(secrets, name, value), null)
+    t.not(unseal(secrets, other, value), null)
   }
 })

@@ -28,7 +28,10 @@ async function proved(relay: Relay, { raw, headers }: Post, secret = RELAY_SECRE
     headers: Object.fromEntries(named),
     bytes,
     now: NOW,
-  }).catch(({ code, message }: { code: string; message: string }) => ({ code, message }))
+  }).then(
+    (verified) => verified.events,
+    ({ code, message }: { code: string; message: string }) => ({ code, message }),
+  )
   return { events, limit }
 }
 
@@ -43,10 +46,13 @@ const hmac = (timestamp: unknown, token = 't') => ({
 })
 const seconds = NOW.getTime() / 1_000
 
-t.test('Mailgun: signed by the key over time and token, of the last day, in any case', async (t) => {
+t.test('Mailgun: signed by the key over time and token, within a day, in any case', async (t) => {
   const genuine = mailgunSignature(RELAY_SECRETS.mailgun, NOW)
   const upper = { ...genuine, signature: genuine.signature.toUpperCase() }
-  for (const signature of [genuine, upper, hmac(seconds), hmac(String(seconds - DAY / 1_000))])
+  for (const signature of [
+    ...[genuine, upper, hmac(seconds)],
+    ...[hmac(String(seconds - DAY / 1_000)), hmac(String(seconds + DAY / 1_000))],
+  ])
     t.strictSame(await proved('mailgun', mailgun(signature)), { events: ['{"a":1}'], limit: 1_048_576 })
   const forged: unknown[] = [
     ...[
@@ -56,6 +62,7 @@ t.test('Mailgun: signed by the key over time and token, of the last day, in any 
       {},
       mailgunSignature('another', NOW),
       hmac(String(seconds - DAY / 1_000 - 1)),
+      hmac(String(seconds + DAY / 1_000 + 1)),
     ],
     ...[hmac(`${seconds}.0`), hmac(`x${seconds}`), hmac(`${seconds}x`), hmac('1'.repeat(13)), hmac('')],
     ...[
@@ -83,13 +90,26 @@ t.test('Mailgun: signed by the key over time and token, of the last day, in any 
     t.strictSame((await proved('mailgun', { raw: Buffer.from(raw), headers: {} })).events, NOT_GENUINE, raw)
 })
 
+t.test('Mailgun: no digit of the token can move into the timestamp', async (t) => {
+  const old = hmac(String(seconds - (30 * DAY) / 1_000), `7${'a'.repeat(49)}`)
+  const shifts = [1, -1].map((by) => {
+    const [text, at] = [`${old.timestamp}${old.token}`, 10 + by]
+    return { ...old, timestamp: text.slice(0, at), token: text.slice(at) }
+  })
+  const padded = hmac(`0${seconds}`)
+  for (const signature of [old, ...shifts, padded])
+    t.strictSame((await proved('mailgun', mailgun(signature))).events, NOT_GENUINE, JSON.stringify(signature))
+})
+
 t.test('SendGrid: signed by its key over time and bytes; the body is read once both are there', async (t) => {
   const raw = Buffer.from('[{"a":1},{"b":2}]')
   const post = signedBySendgrid(raw, NOW)
   t.strictSame(await proved('sendgrid', post), { events: ['{"a":1}', '{"b":2}'], limit: 3 * 1024 * 1024 })
   t.strictSame((await proved('sendgrid', signedBySendgrid(raw, before(DAY)))).events, ['{"a":1}', '{"b":2}'])
   const unread = { events: NOT_GENUINE, limit: null }
-  t.strictSame(await proved('sendgrid', signedBySendgrid(raw, before(DAY + 1_000))), unread)
+  for (const ms of [DAY + 1_000, -DAY - 1_000, NOW.getTime() - 999_999_999_000, NOW.getTime() - 1e13])
+    t.strictSame(await proved('sendgrid', signedBySendgrid(raw, before(ms))), unread, String(ms))
+  t.strictSame((await proved('sendgrid', signedBySendgrid(raw, before(-DAY)))).events, ['{"a":1}', '{"b":2}'])
   t.strictSame(await proved('sendgrid', post, 'no key'), unread)
   for (const name of ['Signature', 'Timestamp']) {
     const { [`X-Twilio-Email-Event-Webhook-${name}`]: _gone, ...headers } = post.headers

@@ -27,6 +27,16 @@ const post = (raw: string | Buffer, headers: Record<string, string>): Post => ({
 })
 const mailgun = (body: unknown): Post => post(JSON.stringify(body), {})
 
+/** A month old, and signed by the key: its time has a digit of its token at the end. */
+function shifted() {
+  const { timestamp, token, signature } = mailgunSignature(
+    RELAY_SECRETS.mailgun,
+    hoursAgo(720),
+    `7${'b'.repeat(49)}`,
+  )
+  return { timestamp: `${timestamp}7`, token: token.slice(1), signature }
+}
+
 /** Posts that are nearly genuine. */
 const FORGED: Record<Relay, (event: unknown) => Record<string, Post>> = {
   mailgun(event) {
@@ -44,10 +54,16 @@ const FORGED: Record<Relay, (event: unknown) => Record<string, Post>> = {
       'a time of another type': signed({ timestamp: { toString: 1 } }),
       'no event': mailgun({ signature }),
       'a list': mailgun([{ signature, 'event-data': event }]),
-      'more than a day old': mailgun({
-        signature: mailgunSignature(RELAY_SECRETS.mailgun, hoursAgo(24.1)),
-        'event-data': event,
-      }),
+      ...Object.fromEntries(
+        Object.entries({ old: 24.1, ahead: -24.1 }).map(([what, hours]) => [
+          `more than a day ${what}`,
+          mailgun({
+            signature: mailgunSignature(RELAY_SECRETS.mailgun, hoursAgo(hours)),
+            'event-data': event,
+          }),
+        ]),
+      ),
+      'a digit of the token in the time': mailgun({ signature: shifted(), 'event-data': event }),
     }
   },
   sendgrid(event) {
@@ -66,6 +82,7 @@ const FORGED: Record<Relay, (event: unknown) => Record<string, Post>> = {
       }),
       'no base64': post(raw, { ...headers, [`${of}-Signature`]: '%%%' }),
       'more than a day old': signedBySendgrid(raw, hoursAgo(24.1)),
+      'more than a day ahead': signedBySendgrid(raw, hoursAgo(-24.1)),
       'no JSON': signedBySendgrid(Buffer.from('[{')),
       'no event': signedBySendgrid(Buffer.from('1')),
       'no UTF-8': signedBySendgrid(Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d])),
@@ -117,6 +134,44 @@ for (const relay of RELAYS)
     )
     t.equal((await jobsIn(service, 'ingest-report')).length, events.length)
   })
+
+t.test('mailgun: a token is good for one body, in every process', async (t) => {
+  const service = await begin(t, 'mailgun')
+  const other = await startService(t, { url: service.url })
+  listenTo(other, 'mailgun')
+  const [event = {}, another = {}] = eventsOf('mailgun')
+  const signature = mailgunSignature(RELAY_SECRETS.mailgun, new Date())
+  const of = (data: object) => mailgun({ signature, 'event-data': data })
+  const stored = async () => (await storedReports(service)).map(({ id }) => id)
+  t.equal(await deliver(service, of(event)), 200)
+  const first = await stored()
+  t.equal(first.length, 1)
+  for (const process of [service, other]) {
+    t.equal(await deliver(process, of(event)), 200, 'the same body again')
+    t.equal(await deliver(process, of(another)), 401, 'another event')
+    t.equal(await deliver(process, of({ ...event, event: 'complained' })), 401, 'the same, changed')
+  }
+  t.strictSame(await stored(), first)
+  t.equal((await jobsIn(service, 'ingest-report')).length, 1)
+  t.equal(await deliver(other, postOf('mailgun', [another])), 200, 'a token of its own')
+})
+
+t.test('mailgun: of bodies with one token that come at once, one is stored', async (t) => {
+  const service = await begin(t, 'mailgun')
+  const other = await startService(t, { url: service.url })
+  listenTo(other, 'mailgun')
+  const signature = mailgunSignature(RELAY_SECRETS.mailgun, new Date())
+  const statuses = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      deliver(
+        n % 2 ? service : other,
+        mailgun({ signature, 'event-data': { ...first('mailgun'), id: `e${n}` } }),
+      ),
+    ),
+  )
+  t.strictSame(statuses.toSorted(), [200, ...Array(19).fill(401)])
+  t.equal((await storedReports(service)).length, 1)
+})
 
 t.test('a password is taken as bearer and as any user’s', async (t) => {
   const service = await begin(t, 'postmark')

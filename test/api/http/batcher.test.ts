@@ -1,7 +1,7 @@
 /** Batching calls into batches: who goes with whom, and what becomes of each. */
 
 import { type Batcher, type CallEnd, createBatcher } from '../../../api/http/batcher.ts'
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import t from '../../support/tap.ts'
 
 type Batch = { calls: readonly string[]; alone: boolean } & PromiseWithResolvers<CallEnd<string>[]>
@@ -88,6 +88,6 @@ t.test('a refusal is of its call alone', async (t) => {
   const ends = ['a1', 'a2'].map(batch)
   await turn()
   const settled = Promise.allSettled(ends)
-  batches[0]?.resolve([new Refusal('quota_exceeded', 'full'), 'a2!'])
+  batches[0]?.resolve([new RequestError('quota_exceeded', 'full'), 'a2!'])
   t.match(await settled, [{ reason: { code: 'quota_exceeded' } }, { value: 'a2!' }])
 })

@@ -151,3 +151,24 @@ t.test('headers that are too large are answered like anything else, and the answ
   t.match(head, /^HTTP\/1\.1 400 [\s\S]*\r\nX-Request-Id: [0-9a-f-]{36}/)
   t.match(JSON.parse(body), { error: { code: 'bad_request', message: /headers .* 16 KiB/ } })
 })
+
+t.test('a request with two Host lines is 400, one without Host is answered', async (t) => {
+  const { port } = await start(t)
+  const answerTo = async (lines: readonly string[], path: string) => {
+    const text = [`GET ${path} HTTP/1.1`, ...lines, 'Connection: close', '', ''].join('\r\n')
+    const { socket, heard } = openClient(t, port, text)
+    await once(socket, 'end')
+    return heard()
+  }
+  const twice = [
+    ['Host: x', 'Host: evil.test'],
+    ['Host: x', 'Accept: */*', 'hOST: x'],
+    ['Host:', 'Host: x'],
+  ]
+  for (const path of ['/health', '/v1/plans', '/dashboard/login', '/nowhere']) {
+    for (const lines of twice)
+      t.match(await answerTo(lines, path), /^HTTP\/1\.1 400 [\s\S]*"bad_request"/, `${path} ${lines}`)
+  }
+  for (const lines of [[], ['Host: x'], ['X-Host: x', 'Host: x']])
+    t.match(await answerTo(lines, '/health'), /^HTTP\/1\.1 200 /, String(lines))
+})

@@ -10,6 +10,7 @@ import { startDns } from '../../support/dns.ts'
 import { storeContact, storedReports } from '../../support/reports.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeKey, makeTeam, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker } from '../../support/worker.ts'
@@ -207,7 +208,8 @@ async function* changes(): AsyncGenerator<Change> {
   await database.transaction((tx) => pauseSender(tx, { key: 'smtp:relay.test', ceiling: 10 }, 60, 'no'))
   yield { args: ['sender', 'resume', 'smtp:relay.test'], subject: 'smtp:relay.test' }
   const cloud = await startCloud(t)
-  await startWorker(t, service, { whatsapp: cloud.delivery })
+  const relay = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: relay.url, whatsapp: cloud.delivery })
   yield { args: ['whatsapp-template', 'sync', team], subject: 'Renamed', detail: UUID }
   yield { args: ['sender', 'check'] }
 }

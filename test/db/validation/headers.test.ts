@@ -6,31 +6,26 @@ import t from '../../support/tap.ts'
 
 const numbered = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`X-${at}`, 'a']))
-const reserved = 'must not be set: the name is reserved'
 
 t.test('rule 1: at most 10 entries', async (t) => {
   t.equal(headersFault({}), null)
   t.equal(headersFault(numbered(10)), null)
-  t.equal(headersFault(numbered(11)), 'headers must have at most 10 entries')
+  t.match(headersFault(numbered(11)), { field: 'headers', problem: /10/ })
 })
 
 t.test('rule 2: names are valid header tokens of at most 126 characters', async (t) => {
   for (const name of ['X', 'X-Foo', "a!#$%&'*+-.^_`|~9", 'x'.repeat(126)])
     t.equal(headersFault({ [name]: 'a' }), null)
-  t.match(headersFault({ ['x'.repeat(127)]: 'a' }), 'must have a name of at most 126 characters')
+  t.match(headersFault({ ['x'.repeat(127)]: 'a' }), { field: /^headers\[/, problem: /126/ })
   for (const name of ['', 'X Foo', 'X:', 'X\r\nBcc', 'X\0', 'Ü', 'X(a)', 'a@b', '"a"', 'a/b', '{a}', 'X\n']) {
-    t.match(
-      headersFault({ [name]: 'a' }),
-      'must have a name that is a valid header token',
-      JSON.stringify(name),
-    )
+    t.match(headersFault({ [name]: 'a' }), { field: /^headers\[/, problem: /name/ }, JSON.stringify(name))
   }
 })
 
 t.test('rule 3: values are 1 to 995 printable ASCII characters', async (t) => {
   for (const value of [' ', 'a', '~', 'x'.repeat(995)]) t.equal(headersFault({ 'X-Foo': value }), null)
   for (const value of ['', 'x'.repeat(996), 'a\r\nBcc: b', 'a\n', '\t', '\0', '\x7f', 'ü', '\u2028', '😀'])
-    t.equal(headersFault({ 'X-Foo': value }), 'headers.X-Foo must be 1 to 995 printable ASCII characters')
+    t.match(headersFault({ 'X-Foo': value }), { field: 'headers.X-Foo', problem: /1 to 995/ })
 })
 
 t.test('rule 4: reserved names are refused without regard to case', async (t) => {
@@ -38,29 +33,25 @@ t.test('rule 4: reserved names are refused without regard to case', async (t) =>
   const mime = ['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding', 'DKIM-Signature']
   for (const name of [...envelope, ...mime]) {
     for (const spelt of [name, name.toLowerCase(), name.toUpperCase()])
-      t.equal(headersFault({ [spelt]: 'a' }), `headers.${spelt} ${reserved}`)
+      t.match(headersFault({ [spelt]: 'a' }), { field: `headers.${spelt}`, problem: /reserved/ })
   }
 })
 
 t.test('rule 4: any name beginning with X-SES or X-PROVIDER is refused, X-Session too', async (t) => {
   for (const name of ['X-SES', 'x-ses-message-tags', 'X-Session', 'X-PROVIDER', 'x-Provider-Id']) {
-    t.match(
-      headersFault({ [name]: 'a' }),
-      /^headers\.\S+ must not be set: names beginning with X-(SES|PROVIDER) are/,
-    )
+    t.match(headersFault({ [name]: 'a' }), { field: `headers.${name}`, problem: /X-(SES|PROVIDER)/ })
   }
   for (const name of ['X-SE', 'X-Prov', 'Y-X-SES', 'Subject-Line', 'Reply-To'])
     t.equal(headersFault({ [name]: 'a' }), null)
 })
 
 t.test('what an operator reserves is refused by its beginning, in whatever case', async (t) => {
-  const words = 'must not be set: names beginning with X-RELAY- are reserved'
   for (const prefix of ['x-relay-', 'X-Relay-'])
     for (const name of ['X-RELAY-Tag', 'x-relay-'])
-      t.equal(
-        reservedFault({ 'X-Fine': 'a', [name]: 'a' }, { prefixes: ['x-other', prefix], names: [] }),
-        `headers.${name} ${words}`,
-      )
+      t.match(reservedFault({ 'X-Fine': 'a', [name]: 'a' }, { prefixes: ['x-other', prefix], names: [] }), {
+        field: `headers.${name}`,
+        problem: /X-RELAY-/,
+      })
   t.equal(reservedFault({ 'X-Rela': 'a', 'My-X-Relay-': 'a' }, { prefixes: ['X-Relay-'], names: [] }), null)
   t.equal(reservedFault({ 'X-Relay-Tag': 'a' }, { prefixes: [], names: [] }), null)
 })
@@ -69,7 +60,7 @@ t.test('a name that an operator reserves is refused as a whole, in whatever case
   const asked = (headers: Record<string, string>) =>
     reservedFault(headers, { prefixes: [], names: ['x-other', 'X-Tag'] })
   for (const name of ['X-Tag', 'x-tag', 'X-TAG'])
-    t.equal(asked({ 'X-Fine': 'a', [name]: 'a' }), `headers.${name} ${reserved}`)
+    t.match(asked({ 'X-Fine': 'a', [name]: 'a' }), { field: `headers.${name}`, problem: /reserved/ })
   t.equal(asked({ 'X-Tags': 'a', 'X-Ta': 'a' }), null)
 })
 
@@ -82,23 +73,20 @@ t.test('rule 5: the headers of RFC 8058 one-click unsubscribe are allowed', asyn
 })
 
 t.test('names that differ only in case are refused', async (t) => {
-  t.match(headersFault({ 'X-Foo': 'a', 'x-foo': 'b' }), 'headers.x-foo must not be given twice')
+  t.match(headersFault({ 'X-Foo': 'a', 'x-foo': 'b' }), { field: 'headers.x-foo', problem: /twice/ })
 })
 
 t.test('__proto__, constructor and prototype are ordinary names, held to the same rules', async (t) => {
   t.equal(headersFault(JSON.parse('{"__proto__":"a","constructor":"b","prototype":"c"}')), null)
-  t.match(headersFault(JSON.parse('{"__proto__":"\\n"}')), 'headers.__proto__ must be')
+  t.match(headersFault(JSON.parse('{"__proto__":"\\n"}')), { field: 'headers.__proto__' })
 })
 
-t.test('the message names the first header at fault and stays one printable line', async (t) => {
-  t.match(headersFault({ 'X-Good': 'a', 'X-Bad': '', 'X-Worse': '' }), /^headers\.X-Bad /)
-  t.equal(
-    headersFault({ 'X\r\nBcc': 'a' }),
-    'headers["X\\r\\nBcc"] must have a name that is a valid header token',
-  )
+t.test('the error names the first header at fault, in printable characters', async (t) => {
+  t.match(headersFault({ 'X-Good': 'a', 'X-Bad': '', 'X-Worse': '' }), { field: 'headers.X-Bad' })
+  t.match(headersFault({ 'X\r\nBcc': 'a' }), { field: 'headers["X\\r\\nBcc"]' })
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), (headers) => {
-      return !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(headersFault(headers) ?? '')
+      return !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(Object.values(headersFault(headers) ?? {}).join())
     }),
   )
 })

@@ -1,5 +1,5 @@
 // Times to send at, and until when. DECISIONS: When.
-import { givenTimes, isMoment, momentFault, timeRefusal, timesOf } from '../../../db/validation/moments.ts'
+import { givenTimes, isMoment, momentFault, timeError, timesOf } from '../../../db/validation/moments.ts'
 import t from '../../support/tap.ts'
 
 const NOW = new Date('2026-03-01T12:00:00.000Z')
@@ -35,9 +35,9 @@ t.test('a time is at most 90 days ahead, a client at most five minutes late', as
     [null, far, null, late],
   )
   const refusal = (scheduled_at: string | null) =>
-    timeRefusal({ when: { scheduled_at, expires_in: 60 }, path: 'emails[0].' }, NOW)
+    timeError({ when: { scheduled_at, expires_in: 60 }, path: 'emails[0].' }, NOW)
   t.match(refusal(after(91 * DAY)), { code: 'bad_request', message: `emails[0].scheduled_at ${far}` })
-  t.strictSame([refusal(after(DAY)), refusal(null), timeRefusal({ path: '' }, NOW)], [null, null, null])
+  t.strictSame([refusal(after(DAY)), refusal(null), timeError({ path: '' }, NOW)], [null, null, null])
 })
 
 t.test('what is worth sending for a while ends so long after its time, or after now', async (t) => {

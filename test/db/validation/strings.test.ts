@@ -10,15 +10,15 @@ const tooDeep = 'must not be nested deeper than 32 levels'
 const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
 
 t.test('a NUL character in a string or a key is found and its place named', async (t) => {
-  t.strictSame(textFault('a\0b'), { path: '', problem: nul })
+  t.strictSame(textFault('a\0b'), { field: '', problem: nul })
   const contacts = { contacts: [{ email: 'a' }, { email: 'b', properties: { x: ['y', 'z\0'] } }] }
-  t.strictSame(textFault(contacts), { path: 'contacts[1].properties.x[1]', problem: nul })
-  t.strictSame(textFault({ a: { 'k\0': 1 } }), { path: 'a["k\\u0000"]', problem: nul })
+  t.strictSame(textFault(contacts), { field: 'contacts[1].properties.x[1]', problem: nul })
+  t.strictSame(textFault({ a: { 'k\0': 1 } }), { field: 'a["k\\u0000"]', problem: nul })
 })
 
 t.test('a lone surrogate in a string or a key is found, a pair is fine', async (t) => {
-  t.strictSame(textFault({ subject: 'x\ud83d' }), { path: 'subject', problem: surrogate })
-  t.strictSame(textFault({ '\udc00': '' }), { path: '["\\udc00"]', problem: surrogate })
+  t.strictSame(textFault({ subject: 'x\ud83d' }), { field: 'subject', problem: surrogate })
+  t.strictSame(textFault({ '\udc00': '' }), { field: '["\\udc00"]', problem: surrogate })
   t.equal(textFault({ subject: '😀', '😀': 'ü' }), null)
 })
 
@@ -28,13 +28,13 @@ t.test('what is not text is no fault', async (t) => {
 })
 
 t.test('__proto__, constructor and prototype are ordinary keys and their values are read', async (t) => {
-  t.strictSame(textFault(JSON.parse('{"__proto__":{"a":"\\u0000"}}')), { path: '__proto__.a', problem: nul })
+  t.strictSame(textFault(JSON.parse('{"__proto__":{"a":"\\u0000"}}')), { field: '__proto__.a', problem: nul })
   t.equal(textFault(JSON.parse('{"__proto__":"a","constructor":"b","prototype":"c"}')), null)
 })
 
 t.test('32 levels of nesting are read, the 33rd is refused', async (t) => {
   t.equal(textFault(nested(32)), null)
-  t.strictSame(textFault(nested(33)), { path: '[0]'.repeat(32), problem: tooDeep })
+  t.strictSame(textFault(nested(33)), { field: '[0]'.repeat(32), problem: tooDeep })
   t.match(textFault(JSON.parse(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`)), { problem: tooDeep })
 })
 

@@ -200,6 +200,9 @@ t.test('a check asks the relay of broadcasts too, where they have one of their o
   await startWorker(t, service, { smtp_url: sink.url, bulk: beside(relay) })
   const id = await database.transaction((tx) => requestCheck({ ...deps, tx, now: new Date(), actor: 'cli' }))
   t.match(await awaitCheck(database, id), { sender: /127\.0\.0\.1:9.*:bulk$/, fault: /ECONNREFUSED/ })
+  const asked = await adminCli({ DATABASE_URL: service.url }).run(['sender', 'check'])
+  t.strictSame([asked.code, asked.stderr], [1, ''])
+  t.match(JSON.parse(asked.stdout), { fault: /ECONNREFUSED/ })
 })
 
 t.test('broadcasts hold half of the slots; pauses and unsubscribes win over all not in those', async (t) => {

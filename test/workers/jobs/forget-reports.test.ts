@@ -1,4 +1,5 @@
 /** Cleaning up raw reports. */
+import { claimTokens } from '../../../db/delivery/reports/relay-tokens.sql.ts'
 import { endReports, pendingReports, reportsByState } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
@@ -6,6 +7,23 @@ import { forgetReports } from '../../../workers/jobs/forget-reports.ts'
 import { stopClock } from '../../support/clock.ts'
 import { startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
+
+t.test('a token of a post is deleted once its time is accepted nowhere', async (t) => {
+  const { database, deps } = await startService(t)
+  const now = new Date()
+  const token = { digest: 'token', body_digest: 'one', accepted_until: new Date(now.getTime() + 3_600_000) }
+  const used = async (body_digest: string) =>
+    (await claimTokens(database, [{ ...token, body_digest }])).has('token')
+  t.notOk(await used('one'))
+  for (const [hours, known] of [
+    [1.9, true],
+    [2.1, false],
+  ] as const) {
+    await stopClock(database, new Date(now.getTime() + hours * 3_600_000))
+    await forgetReports({ ...deps, retention: { reports: 30 } } as unknown as WorkerDeps)
+    t.equal(await used('another'), known, `after ${hours} h`)
+  }
+})
 
 t.test('reports are forgotten after 30 days, parked ones too; pending ones stay', async (t) => {
   const service = await startService(t)

@@ -152,7 +152,7 @@ function fromLine(from: string): string {
 function customLines({ headers, reply_to }: MessageParts): string[] {
   if (headers === null) return []
   const fault = wireFault(headers)
-  if (fault !== null) throw new Error(fault)
+  if (fault !== null) throw new Error(`${fault.field} ${fault.problem}`)
   return Object.entries(headers)
     .filter(([name]) => reply_to === '' || name.toLowerCase() !== 'reply-to')
     .map(([name, value]) => headerLine(name, value))

@@ -3,12 +3,13 @@
  * ours: `?requireTLS=true&tls.rejectUnauthorized=false` (true and false in words: `=0` is not understood).
  * Pure. Must not repeat a URL in words for people: it holds a password.
  */
-import { percentDecoded } from '../../../db/validation/strings.ts'
+import { PASSWORD_HINT, percentDecoded } from '../../../db/validation/strings.ts'
 
-/** The URL of an SMTP server in parts; null when it is none. */
+/** The URL of an SMTP server in parts; null when it is none. A path or a fragment is a part of a password. */
 const parse = (url: string): URL | null => {
   const parsed = URL.canParse(url) ? new URL(url) : null
-  return parsed !== null && /^smtps?:$/.test(parsed.protocol) && parsed.hostname !== '' ? parsed : null
+  if (parsed === null || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') return null
+  return /^\/?$/.test(parsed.pathname) && !parsed.href.includes('#') ? parsed : null
 }
 
 const FLAG = /^(true|false)$/
@@ -51,7 +52,7 @@ function optionFault(name: string, value: string): string | null {
 /** What is wrong with a URL, to go on after `SMTP_URL `; null when nothing is. */
 export function smtpUrlFault(url: string): string | null {
   const parsed = parse(url)
-  if (parsed === null) return 'must be the smtp:// or smtps:// URL of a relay'
+  if (parsed === null) return `must be the smtp:// or smtps:// URL of a relay; ${PASSWORD_HINT}`
   for (const [name, value] of parsed.searchParams) {
     const fault = optionFault(name, value)
     if (fault !== null) return fault

@@ -3,7 +3,7 @@
  * Promises: follows the API's cursors, never a URL that an answer names; a template that cannot be read holds up no
  * other; the whole list comes within its time limit, or not at all.
  */
-import { Refusal } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { ask, type BoundedAnswer, faultWords } from '../../../db/process/limited-response.ts'
@@ -68,7 +68,7 @@ function contentOf(item: unknown): TemplateContent[] {
     const content = readTemplate({ ...item, status: templateStateOf(item.status) ?? 'disabled' })
     return [{ ...content, definition: item }]
   } catch (error) {
-    if (error instanceof Refusal) return []
+    if (error instanceof RequestError) return []
     throw error
   }
 }

@@ -1,21 +1,21 @@
 /**
- * What the pages can do beyond forms and links; each works without it. Shows times in the reader's zone, copies text,
- * closes menus, shows that a press was heard, asks before an editor's unsaved text is left, counts an audience as it is
- * chosen, and while the page is looked at keeps its live sections up to date every five seconds, until somebody pauses
- * that (WCAG 2.2.2). A list is never replaced under the reader: it says how many rows are new.
+ * Adds what needs a script; each page works without it. Shows times in the reader's zone, copies text, shows that a
+ * click was heard, asks before unsaved text is left, counts an audience as it is chosen, and keeps live pages up to
+ * date until someone pauses that (WCAG 2.2.2). Never replaces a list under the reader.
  */
 const REFRESH_INTERVAL_MS = 5_000
-/** How long what a press has done is shown instead of the button's name. */
+/** How long a button shows what it has done instead of its name. */
 const DONE_SHOWN_MS = 2_000
+/** How long a page may take before the reader is told that the service does not respond. */
+const RESPONSE_WAIT_MS = 10_000
+/** How long a form must not change before its audience is counted. */
+const QUIET_BEFORE_COUNT_MS = 400
 
-const zoned = new Intl.DateTimeFormat(undefined, {
-  year: 'numeric',
-  month: 'short',
-  day: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-})
+const byId = (id) => document.getElementById(id)
+const make = (tag, more) => Object.assign(document.createElement(tag), more)
+
+const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const clock = (at) => at.toLocaleTimeString()
 
 /** Pages that take or name a time do it in this zone from the next one on (server/guard.ts has the cookie's name). */
 const [mark, secure] = location.protocol === 'https:' ? ['__Host-', '; Secure'] : ['', '']
@@ -29,34 +29,35 @@ function dayOf(at) {
   return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year })
 }
 
-/** Times in the reader's zone, with UTC in the tip; a list's short ones keep their words, but for days. */
+/** Times in the reader's zone, with UTC in the tip; a list's short ones keep their words, except days. */
 function localTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]')) {
     const at = new Date(time.dateTime)
     const local = zoned.format(at)
     if (time.dataset.short === 'day') time.textContent = dayOf(at)
     if (time.hasAttribute('data-short')) time.title = `${local} (${time.title})`
-    else {
-      time.title = time.textContent
-      time.textContent = local
-    }
+    else [time.title, time.textContent] = [time.textContent, local]
   }
 }
 
-/** What works with scripts alone is hidden until they run. */
-function wake(root) {
+/** The parts of a page that follow the state of things: each has an id that stays the same. */
+const PARTS = 'main section[id], .acts > [id], #state, .notice[id]'
+/** The parts and rows as the server sent them: readers, time zones and this script change what is seen. */
+const sent = new WeakMap()
+
+/** Shows what works with a script alone, and notes what the server sent. @param html of the root itself. */
+function wake(root, html = '') {
+  sent.set(root, html)
+  for (const one of root.querySelectorAll(`${PARTS}, [data-fresh] tr[data-key]`)) sent.set(one, one.outerHTML)
   localTimes(root)
-  for (const button of root.querySelectorAll('[data-copy],[data-copy-text]')) button.hidden = false
+  for (const one of root.querySelectorAll('[data-copy],[data-copy-text],[data-cancel]')) one.hidden = false
 }
 
 wake(document)
 
-const live = document.createElement('p')
-live.className = 'vh'
-live.setAttribute('role', 'status')
-document.body.append(live)
+const live = document.body.appendChild(make('p', { className: 'vh', role: 'status' }))
 
-/** Shows and announces what a press has done, for a moment; the button's name is its own again then. */
+/** Shows and announces what a click has done, for a moment; the button's name is its own again then. */
 function say(button, words) {
   button.named ??= [...button.childNodes]
   button.textContent = live.textContent = words
@@ -67,18 +68,23 @@ function say(button, words) {
   }, DONE_SHOWN_MS)
 }
 
-const closeMenus = (but) => {
-  for (const menu of document.querySelectorAll('details.menu[open]'))
-    if (!menu.contains(but)) menu.open = false
+const openMenus = () => document.querySelectorAll('details.menu[open]')
+
+/** Closes what a button has opened, and gives the button the focus. */
+function close(opened) {
+  if (opened?.contains(document.activeElement)) opened.querySelector('summary').focus()
+  if (opened) opened.open = false
 }
 
-document.addEventListener('click', async (event) => {
-  closeMenus(event.target)
-  const button = event.target.closest('[data-copy],[data-copy-text]')
+document.addEventListener('click', async ({ target }) => {
+  for (const menu of openMenus()) if (!menu.contains(target)) menu.open = false
+  if (target.closest('[data-cancel]')) close(target.closest('details'))
+  const opened = target.closest('.act:not([open]) > summary')?.parentElement
+  if (opened) setTimeout(() => opened.querySelector('.field :is(input,select,textarea)')?.focus())
+  const button = target.closest('[data-copy],[data-copy-text]')
   if (!button) return
   const source = button.dataset.copy
-  const text = source ? document.getElementById(source).textContent : button.dataset.copyText
-  await navigator.clipboard.writeText(text).then(
+  await navigator.clipboard.writeText(source ? byId(source).textContent : button.dataset.copyText).then(
     () => say(button, 'Copied'),
     () => say(button, 'Select the text and copy it'),
   )
@@ -86,143 +92,204 @@ document.addEventListener('click', async (event) => {
 
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') {
-    for (const menu of document.querySelectorAll('details.menu[open]')) menu.querySelector('summary').focus()
-    closeMenus(null)
+    for (const menu of openMenus()) close(menu)
+    close(event.target.closest('.act[open]'))
     if (location.hash === '#nav') location.hash = '#main'
   }
   const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)
   if (event.key === '/' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
-    const search = document.getElementById('q')
-    if (search) event.preventDefault()
-    search?.focus()
+    if (byId('q')) event.preventDefault()
+    byId('q')?.focus()
   }
 })
-
-/** How long to wait for the next page: an answer may be a file to save, which leaves this one as it is. */
-const NEXT_PAGE_WAIT_MS = 10_000
 
 function release(button) {
   button.disabled = false
   button.removeAttribute('aria-busy')
 }
 
-/** A press is shown at once, and counts once, until the next page is there or the reader comes back to this one. */
-document.addEventListener('submit', ({ target, submitter }) => {
-  if (!submitter || submitter.formTarget || target.target) return
-  // Once the form is on its way: a disabled button would not be sent with it.
-  setTimeout(() => {
-    submitter.disabled = true
-    submitter.setAttribute('aria-busy', 'true')
-    setTimeout(release, NEXT_PAGE_WAIT_MS, submitter)
-  })
-})
-addEventListener('pageshow', () => document.querySelectorAll('[aria-busy]').forEach(release))
-
-/**
- * An editor's text is not left by mistake, nor one that was refused: what is sent elsewhere than into a frame leaves it
- * on purpose.
- */
+/** An editor's text is not left by mistake; what is sent elsewhere than into a frame leaves it on purpose. */
 let unsaved = document.querySelector('form[data-kept]:has(textarea.code)')
 document.addEventListener('input', ({ target }) => {
   if (target.matches('textarea.code')) unsaved = target.form
 })
-document.addEventListener('submit', ({ target, submitter }) => {
-  if (target === unsaved && !submitter?.formTarget) unsaved = null
-})
-addEventListener('beforeunload', (event) => {
-  if (unsaved) event.preventDefault()
-})
+addEventListener('beforeunload', (event) => unsaved && event.preventDefault())
 
-/** How long nothing may change before an audience is counted. */
-const QUIET_BEFORE_COUNT_MS = 400
+/** A click is shown at once, and counts once, until the next page or the file is there, or the reader comes back. */
+document.addEventListener('submit', ({ target: form, submitter }) => {
+  if (form === unsaved && !submitter?.formTarget) unsaved = null
+  if (!submitter || submitter.formTarget || form.target) return
+  // Once the form is on its way: a disabled button would not be sent with it.
+  setTimeout(() => {
+    submitter.disabled = true
+    submitter.setAttribute('aria-busy', 'true')
+    setTimeout(release, form.hasAttribute('data-file') ? DONE_SHOWN_MS : RESPONSE_WAIT_MS, submitter)
+  })
+})
+addEventListener('pageshow', () => document.querySelectorAll('[aria-busy]').forEach(release))
+
+/** Asks for a page. @returns it, or in words why there is none. */
+async function ask(url, more) {
+  const signal = AbortSignal.timeout(RESPONSE_WAIT_MS)
+  try {
+    const answer = await fetch(url, { headers: { Accept: 'text/html' }, signal, ...more })
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const isPage = answer.status < 500 && page.getElementById('main')
+    if (!isPage) return { problem: 'The service reports an error.' }
+    if (!page.querySelector('.who')) return { problem: 'Your session has ended. Sign in again.' }
+    if (answer.redirected || !answer.ok) return { problem: 'This page is no longer available. Reload it.' }
+    return { page }
+  } catch {
+    return { problem: 'The service does not respond.' }
+  }
+}
+
+/** Says at the head of a part of the page that what it shows is old; '' takes that back. */
+function warn(part, words) {
+  const line = part.querySelector(':scope > .stale')
+  if (line?.textContent === words) return
+  line?.remove()
+  if (words) part.prepend(make('p', { className: 'notice bad stale', role: 'alert', textContent: words }))
+}
 
 /** An audience is counted as it is chosen; the button that asks for it is for who has no script. */
 const count = document.querySelector('[data-counts]')
-let counting = new AbortController()
+let [counting, counted] = [0, new Date()]
 async function recount() {
-  counting.abort()
-  counting = new AbortController()
-  const { signal } = counting
+  const turn = ++counting
   const body = new URLSearchParams(new FormData(count.form, count))
-  const answer = await fetch(count.form.action, { method: 'POST', body, signal })
-  const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
-  const section = page.getElementById('audience')
-  if (!section) return
-  document.getElementById('audience').replaceWith(document.adoptNode(section))
-  live.textContent = section.innerText
+  const { page, problem } = await ask(count.form.action, { method: 'POST', body })
+  if (turn !== counting) return
+  const [section, later] = [byId('audience'), page?.getElementById('audience')]
+  if (later) {
+    counted = new Date()
+    section.replaceWith(document.adoptNode(later))
+    live.textContent = later.innerText
+  } else {
+    warn(
+      section,
+      `${problem ?? 'The page has changed.'} This count is from ${clock(counted)}, before your change.`,
+    )
+    count.timer = setTimeout(recount, REFRESH_INTERVAL_MS)
+  }
 }
 if (count) {
   count.hidden = true
   count.form.addEventListener('input', () => {
     clearTimeout(count.timer)
-    count.timer = setTimeout(() => recount().catch(() => {}), QUIET_BEFORE_COUNT_MS)
+    count.timer = setTimeout(recount, QUIET_BEFORE_COUNT_MS)
   })
 }
 
-/** Whether somebody is in the middle of something inside a section. */
-const isInUse = (section) =>
-  section.contains(document.activeElement) || section.contains(window.getSelection()?.anchorNode ?? null)
+/** True for a field that the reader has changed. */
+function isChanged({ options, selectedIndex, checked, defaultChecked, value, defaultValue }) {
+  const chosen = [...(options ?? [])].findIndex(({ defaultSelected }) => defaultSelected)
+  if (options) return selectedIndex !== Math.max(0, chosen)
+  return checked !== defaultChecked || value !== defaultValue
+}
 
-const keysOf = (section) => [...section.querySelectorAll('tr[data-key]')].map((row) => row.dataset.key)
+/** True while the reader types or selects text inside a part, or waits for a button of it. */
+function isInUse(part) {
+  const [focused, selection] = [document.activeElement, window.getSelection()]
+  return (
+    (part.contains(focused) && focused.matches('input,select,textarea,iframe')) ||
+    (!selection.isCollapsed && part.contains(selection.anchorNode)) ||
+    part.querySelector('[aria-busy]') !== null ||
+    [...part.querySelectorAll('input:not([type=hidden]),select,textarea')].some(isChanged)
+  )
+}
+
+/** Replaces a part or a row by its later version, and keeps what was open or had the focus. */
+function swap(part, later) {
+  if (later.outerHTML === sent.get(part) || isInUse(part)) return
+  const own = document.importNode(later, true)
+  const alike = (root, one) =>
+    [...root.querySelectorAll(one.tagName)].find(({ textContent }) => textContent === one.textContent)
+  for (const summary of own.querySelectorAll('summary')) {
+    const former = alike(part, summary)
+    if (former) summary.parentElement.open = former.parentElement.open
+  }
+  const focused = part.contains(document.activeElement) && document.activeElement
+  part.replaceWith(own)
+  wake(own, later.outerHTML)
+  if (focused) (alike(own, focused) ?? byId('main')).focus({ preventScroll: true })
+}
+
+/** Adds a part that is new, beside the one that it is beside in the later page. */
+function place(later) {
+  const own = document.importNode(later, true)
+  const known = (step, one = later[step]) => one && (byId(one.id) ?? known(step, one[step]))
+  const [next, former] = [known('nextElementSibling'), known('previousElementSibling')]
+  if (next) next.before(own)
+  else if (former) former.after(own)
+  else document.querySelector(later.closest('.acts') ? '.acts' : 'main').append(own)
+  wake(own, later.outerHTML)
+}
+
+const rowsOf = (part) => new Map([...part.querySelectorAll('tr[data-key]')].map((tr) => [tr.dataset.key, tr]))
 
 /** A list keeps its place: rows that are known get their new state, and a link counts what is new or gone. */
-function freshen(section, other) {
-  const known = keysOf(section)
-  const keys = keysOf(other)
-  const seen = keys.findIndex((key) => known.includes(key))
-  const count = seen === -1 ? keys.length : seen
-  for (const row of section.querySelectorAll('tr[data-key]')) {
-    const now = other.querySelector(`tr[data-key="${CSS.escape(row.dataset.key)}"]`)
-    const [tag, next] = [row, now].map((one) => one?.querySelector('.tag'))
-    if (tag && next && tag.textContent !== next.textContent) tag.replaceWith(document.adoptNode(next))
-  }
-  const gone = known.filter((key) => !keys.includes(key)).length - count
-  const words = [count && `${count}${seen === -1 ? ' or more' : ''} new`, gone > 0 && `${gone} gone`]
+function freshen(section, later) {
+  const [known, now] = [rowsOf(section), rowsOf(later)]
+  for (const [key, row] of known) if (now.has(key)) swap(row, now.get(key))
+  const seen = [...now.keys()].findIndex((key) => known.has(key))
+  const added = seen === -1 ? now.size : seen
+  const gone = [...known.keys()].filter((key) => !now.has(key)).length - added
+  const words = [added && `${added}${seen === -1 ? ' or more' : ''} new`, gone > 0 && `${gone} gone`]
   const said = words.filter(Boolean).join(', ')
-  if (said === '' || section.querySelector('.fresh')?.dataset.said === said) return
-  section.querySelector('.fresh')?.remove()
-  const line = document.createElement('p')
-  line.className = 'fresh'
-  line.dataset.said = said
-  line.setAttribute('role', 'status')
-  const link = document.createElement('a')
-  Object.assign(link, { href: location.href.split('#')[0], className: 'button small' })
-  link.textContent = `${said} – show`
-  line.append(link)
-  section.prepend(line)
+  const textContent = said && `${said} – show`
+  const line = section.querySelector('.fresh')
+  if ((line?.textContent ?? '') === textContent) return
+  line?.remove()
+  if (said === '') return
+  const [href] = location.href.split('#')
+  section.prepend(make('p', { className: 'fresh', role: 'status' }))
+  section.firstChild.append(make('a', { href, className: 'button small', textContent }))
+}
+
+/** Shows a later version of the page. */
+function follow(page) {
+  document.title = page.title
+  for (const later of page.querySelectorAll(PARTS)) if (!byId(later.id)) place(later)
+  for (const part of document.querySelectorAll(PARTS)) {
+    const later = page.getElementById(part.id)
+    if (later && part.querySelector('[data-fresh]')) freshen(part, later)
+    else if (later) swap(part, later)
+    else if (!isInUse(part)) part.remove()
+  }
+  if (!page.getElementById('updates')) byId('updates').remove()
+}
+
+const isPaused = () => sessionStorage.paused === 'yes'
+let [isAsking, seen] = [false, new Date()]
+
+/** Says as of when the page is. @param problem why there is no later version. */
+function showAge(problem) {
+  byId('pause').setAttribute('aria-pressed', isPaused())
+  byId('pause').textContent = isPaused() ? 'Resume updates' : 'Pause updates'
+  byId('updated').textContent = `Updated ${clock(seen)}`
+  warn(byId('main'), problem && `${problem} This page is from ${clock(seen)}.`)
 }
 
 async function refresh() {
-  const answer = await fetch(location.href, { headers: { Accept: 'text/html' } })
-  if (!answer.ok || answer.redirected) return
-  const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
-  for (const section of document.querySelectorAll('[data-live][id]')) {
-    const other = page.getElementById(section.id)
-    if (!other) continue
-    if (section.querySelector('[data-fresh]')) freshen(section, other)
-    else if (!isInUse(section) && other.outerHTML !== (section.drawn ?? '')) {
-      const drawn = other.outerHTML
-      section.replaceWith(document.adoptNode(other))
-      other.drawn = drawn
-      wake(other)
-    }
-  }
+  if (isAsking || !byId('updates') || isPaused() || document.visibilityState !== 'visible') return
+  isAsking = true
+  const { page, problem } = await ask(location.href)
+  isAsking = false
+  if (page) seen = new Date()
+  showAge(problem)
+  if (page) follow(page)
 }
 
-const pause = document.getElementById('pause')
-if (pause) {
-  const show = () => {
-    const paused = sessionStorage.paused === 'yes'
-    pause.setAttribute('aria-pressed', paused)
-    pause.textContent = paused ? 'Resume updates' : 'Pause updates'
-  }
-  pause.hidden = false
-  show()
-  pause.addEventListener('click', () => {
-    sessionStorage.paused = sessionStorage.paused === 'yes' ? 'no' : 'yes'
-    show()
+if (byId('updates')) {
+  byId('updates').hidden = false
+  byId('main').tabIndex = -1
+  showAge()
+  byId('pause').addEventListener('click', () => {
+    sessionStorage.paused = isPaused() ? 'no' : 'yes'
+    showAge()
+    refresh()
   })
-  setInterval(() => {
-    if (document.visibilityState === 'visible' && sessionStorage.paused !== 'yes') refresh().catch(() => {})
-  }, REFRESH_INTERVAL_MS)
+  setInterval(refresh, REFRESH_INTERVAL_MS)
+  for (const event of ['online', 'offline', 'visibilitychange']) addEventListener(event, refresh)
 }

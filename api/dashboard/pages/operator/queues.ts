@@ -9,7 +9,7 @@ import {
   type ShownQueue,
 } from '../../../../db/delivery/queues.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
-import { Refusal } from '../../../../db/errors.ts'
+import { RequestError } from '../../../../db/errors.ts'
 import { beginBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
 import { resumeRestored } from '../../../../db/maintenance/restore-guard/restored.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
@@ -111,10 +111,10 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
   })
 })
 
-/** The queue that a path names. @throws Refusal not_found. */
+/** The queue that a path names. @throws RequestError not_found. */
 function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
   const known = QUEUES.find((name) => name === queue)
-  if (known === undefined) throw new Refusal('not_found', 'there is no such queue')
+  if (known === undefined) throw new RequestError('not_found', 'there is no such queue')
   return known
 }
 

@@ -98,7 +98,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   })
 })
 
-/** What a form means: the report it names, or all shown that its filter fits. @throws Refusal bad_request. */
+/** What a form means: the report it names, or all shown that its filter fits. @throws RequestError bad_request. */
 function parseReportFilter(form: URLSearchParams): ParkedFilter {
   const id = idParam(form, 'id')
   if (id !== undefined) return { ids: [id] }

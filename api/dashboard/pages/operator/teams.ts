@@ -9,7 +9,7 @@ import { accountOf } from '../../../../db/accounts/teams/limits.ts'
 import { subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.ts'
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
-import { Refusal } from '../../../../db/errors.ts'
+import { RequestError } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { isObject } from '../../../../db/validation/fields.ts'
 import { jsonOf } from '../../../../db/validation/strings.ts'
@@ -200,14 +200,14 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
 /** A number as pages show it and people type it: thousands separated by commas, or by spaces of any kind. */
 const GROUPED = /^\d{1,3}([,\s]\d{3})+(\.\d+)?$/
 
-/** A figure: a number, null for the plan's own, undefined where it is not sent. @throws Refusal bad_request. */
+/** A figure: a number, null for the plan's own, undefined where it is not sent. @throws RequestError bad_request. */
 function figureOf(form: URLSearchParams, name: string, label: string): number | null | undefined {
   const typed = form.get(name)?.trim()
   if (typed === undefined) return undefined
   if (typed === '' || typed === 'plan') return null
   const value = GROUPED.test(typed) ? typed.replace(/[,\s]/g, '') : typed
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value)
-  throw new Refusal('bad_request', `${label} must be a number, or empty for the plan’s own`)
+  throw new RequestError('bad_request', `${label} must be a number, or empty for the plan’s own`)
 }
 
 /**

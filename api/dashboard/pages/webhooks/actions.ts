@@ -8,8 +8,8 @@ import {
   changeEndpoint,
   disableEndpoint,
   enableEndpoint,
-  endpointOrRefusal,
   removeEndpoint,
+  requireEndpoint,
   rotateSecret,
   testEndpoint,
 } from '../../../../db/messages/webhooks/endpoints.ts'
@@ -33,7 +33,7 @@ const one = ({ team, params }: TeamRequest<'id'>): string => teamPath(team, 'web
 
 const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
   const { team, params, form } = request
-  const before = await endpointOrRefusal(by.tx, team.id, params.id)
+  const before = await requireEndpoint(by.tx, team.id, params.id)
   await changeEndpoint(
     { ...by, allowed: by.webhookNetworks },
     team.id,
@@ -57,7 +57,7 @@ async function askToReplay(
   replay: Replay,
 ): Promise<PageAnswer> {
   const { team } = request
-  const { name, backlog } = await endpointOrRefusal(database, team.id, replay.endpoint_id)
+  const { name, backlog } = await requireEndpoint(database, team.id, replay.endpoint_id)
   const path = teamPath(team, 'webhooks', replay.endpoint_id)
   const count = await countReplay(database, team.id, replay, MAX_REPLAYED + 1)
   if (count === 0) {

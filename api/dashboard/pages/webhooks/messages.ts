@@ -3,8 +3,8 @@
 import { DISABLED } from '../../../../db/channels/events/webhooks.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
-import { Refusal } from '../../../../db/errors.ts'
-import { checkEnabled, endpointOrRefusal, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
+import { RequestError } from '../../../../db/errors.ts'
+import { checkEnabled, listEndpoints, requireEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import {
   type ListedWebhook,
   WEBHOOK_STATUSES,
@@ -72,7 +72,7 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
 const list = get('viewer', `${PATH}/:id/messages`, async (request, { database }) => {
   const { team, params, query } = request
   filter.only(query, ...PLACE_PARAMS)
-  const endpoint = await endpointOrRefusal(database, team.id, params.id)
+  const endpoint = await requireEndpoint(database, team.id, params.id)
   const place = { team_id: team.id, id: endpoint.id }
   const asked = filter.read(query)
   const page = await pageById(request, (from) => webhooksOf(database, place, asked, from))
@@ -197,10 +197,10 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) 
 const requeue = post('owner', `${PATH}/:id/events/:event_id/requeue`, async (request, deps) => {
   const { team, params } = request
   const { id: endpoint_id = '', event_id = '' } = params
-  checkEnabled(await endpointOrRefusal(deps.database, team.id, endpoint_id))
+  checkEnabled(await requireEndpoint(deps.database, team.id, endpoint_id))
   const found = await webhookByEvent(deps.database, team.id, { endpoint_id, event_id })
   if (!found)
-    throw new Refusal('not_found', 'there is no such webhook: it may have been deleted after its time')
+    throw new RequestError('not_found', 'there is no such webhook: it may have been deleted after its time')
   const ref = { team_id: team.id, id: found.id }
   const how = { force: true, words: `event ${event_id}` }
   await asActor(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, WEBHOOK, ref, how))

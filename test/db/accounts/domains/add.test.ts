@@ -2,7 +2,7 @@
 import { addDomain, removeDomain } from '../../../../db/accounts/domains/add.ts'
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { rekeyDomain } from '../../../../db/accounts/domains/rekey.ts'
-import { Refusal } from '../../../../db/errors.ts'
+import { RequestError } from '../../../../db/errors.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { openStore } from '../../../support/stored-emails.ts'
@@ -19,7 +19,7 @@ t.test('a plan’s domains_limit is not exceeded by one, however many are added 
   t.equal(added.filter(({ status }) => status === 'fulfilled').length, 4)
   const refusals = added.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
   for (const refusal of refusals) {
-    t.ok(refusal instanceof Refusal)
+    t.ok(refusal instanceof RequestError)
     t.match(refusal, {
       code: 'quota_exceeded',
       message: /^the plan free allows 5 domains, and the team has 5: /,

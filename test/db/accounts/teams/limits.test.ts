@@ -6,7 +6,7 @@ import {
   currentPeriod,
   firstAllowance,
   left,
-  storageRefusal,
+  storageError,
 } from '../../../../db/accounts/teams/limits.ts'
 import { limitStateOf, rateReached } from '../../../../db/accounts/teams/rate-limit.ts'
 import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
@@ -116,13 +116,13 @@ t.test('what is left is never less than nothing, and without a limit no end of i
 
 t.test('storage takes what fits to the byte, and nothing added never fails', async (t) => {
   const full = { storage_gb: 1e-7, storage_used: 90 }
-  t.equal(storageRefusal(account(full), 10), null)
-  t.match(storageRefusal(account(full), 11), {
+  t.equal(storageError(account(full), 10), null)
+  t.match(storageError(account(full), 11), {
     code: 'quota_exceeded',
     message: 'the storage of 100 bytes is reached: 90 are used, and this would add 11',
   })
-  t.equal(storageRefusal(account({ ...full, storage_used: 200 }), 0), null)
-  t.equal(storageRefusal(account({ storage_gb: null }), 1e12), null)
+  t.equal(storageError(account({ ...full, storage_used: 200 }), 0), null)
+  t.equal(storageError(account({ storage_gb: null }), 1e12), null)
 })
 
 t.test('what a charge stores is the account', async (t) => {

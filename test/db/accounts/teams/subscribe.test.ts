@@ -107,7 +107,7 @@ t.test('a change that is refused changes nothing', async (t) => {
   const { store } = await storeAt(t, day('2026-02-10'))
   const id = await store.team('free')
   const refused = async (change: Partial<SubscriptionChange>, message: RegExp) =>
-    await t.rejects(subscribe(store, id, { plan: 'free', ...change }), { name: 'Refusal', message })
+    await t.rejects(subscribe(store, id, { plan: 'free', ...change }), { name: 'RequestError', message })
   await refused({ plan: 'marketing' }, /no plan marketing/)
   await refused({ email_limit: -1 }, /email_limit/)
   await refused({ whatsapp_limit: 0.5 }, /whatsapp_limit/)

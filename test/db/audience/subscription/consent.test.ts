@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { setMapping, showDraft, startDraft, storeDraft } from '../../../../db/audience/import/draft.ts'
 import { leaveByLink } from '../../../../db/audience/subscription/subscription.ts'
 import { liftSuppression } from '../../../../db/audience/suppressions/lift.ts'
-import { Refusal } from '../../../../db/errors.ts'
+import { RequestError } from '../../../../db/errors.ts'
 import { runBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
 import { report } from '../../../support/contacts.ts'
 import { erasePerson } from '../../../support/erase.ts'
@@ -63,7 +63,7 @@ async function importFile(team: string, people: readonly string[], purpose: 'con
 const isDone = (doing: Promise<unknown>): Promise<boolean> =>
   doing.then(
     () => true,
-    (error) => (error instanceof Refusal ? false : Promise.reject(error)),
+    (error) => (error instanceof RequestError ? false : Promise.reject(error)),
   )
 
 /** Does one step. @returns whether it was taken. */

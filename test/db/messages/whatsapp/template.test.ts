@@ -108,30 +108,31 @@ t.test('any object at all has a shape', async () => {
 })
 
 t.test('parameters must fill the slots and nothing else', async (t) => {
+  const at = (problem: RegExp) => ({ field: 'parameters', problem })
   t.equal(parametersProblem(['body:1'], { 'body:1': 'Ana' }), null)
-  t.match(parametersProblem(['body:1', 'url:1'], { 'body:1': 'Ana' }), /url:1 missing/)
-  t.match(parametersProblem([], { 'body:1': 'Ana' }), /unknown key "body:1": the template takes none/)
-  t.match(parametersProblem(['body:1'], { 'body:1': 'Ana', toString: 'x' }), /unknown key "toString"/)
-  t.match(parametersProblem(['body:1'], JSON.parse('{"__proto__":"x"}')), /body:1 missing/)
+  t.match(parametersProblem(['body:1', 'url:1'], { 'body:1': 'Ana' }), at(/url:1 missing/))
+  t.match(parametersProblem([], { 'body:1': 'Ana' }), at(/"body:1": .* none/))
+  t.match(parametersProblem(['body:1'], { 'body:1': 'Ana', toString: 'x' }), at(/"toString"/))
+  t.match(parametersProblem(['body:1'], JSON.parse('{"__proto__":"x"}')), at(/body:1 missing/))
 })
 
 t.test('a value is 1 to 1024 characters on one line, without more than four spaces in a row', async (t) => {
   const problem = (value: string) => parametersProblem(['body:1'], { 'body:1': value })
+  const at = (problem: RegExp) => ({ field: 'parameters["body:1"]', problem })
   for (const value of ['a', '😀'.repeat(1_024), 'a    b']) t.equal(problem(value), null)
-  t.equal(problem(''), 'parameters["body:1"] must not be empty')
-  t.equal(problem('a'.repeat(1_025)), 'parameters["body:1"] must have at most 1024 characters')
+  t.match(problem(''), at(/empty/))
+  t.match(problem('a'.repeat(1_025)), at(/1024/))
   for (const between of '\n\r\t\v\f\u0085\u2028\u2029')
-    t.equal(problem(`a${between}b`), 'parameters["body:1"] must not contain line breaks or tabs')
-  t.equal(problem('a     b'), 'parameters["body:1"] must not contain more than four spaces in a row')
+    t.match(problem(`a${between}b`), at(/line breaks or tabs/))
+  t.match(problem('a     b'), at(/four spaces/))
 })
 
 t.test('what does not fit is named: the slots that are missing, or those that there are', async (t) => {
   const slots = ['header:1', 'body:1']
-  t.equal(parametersProblem(slots, {}), "parameters must fill the template's slots: header:1, body:1 missing")
-  t.equal(
-    parametersProblem(slots, { 'header:1': 'a', 'body:1': 'b', ['x'.repeat(65)]: 'c' }),
-    `parameters has the unknown key "${'x'.repeat(64)}": it takes header:1, body:1`,
-  )
+  t.match(parametersProblem(slots, {}), { problem: /header:1, body:1 missing/ })
+  t.match(parametersProblem(slots, { 'header:1': 'a', 'body:1': 'b', ['x'.repeat(65)]: 'c' }), {
+    problem: new RegExp(`"${'x'.repeat(64)}": it takes header:1, body:1`),
+  })
 })
 
 t.test('a refusal says where: in the header, or in a button', async (t) => {

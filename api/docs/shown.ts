@@ -1,0 +1,38 @@
+/**
+ * Fills what the documentation only knows when it is served: the domain to send from, and times that are to come.
+ * Examples and guides have placeholders for them, and shell variables for IDs. Pure.
+ */
+import { exampleMoment } from '../../db/validation/moments.ts'
+
+/** `domain` is what examples send from. */
+export type Shown = { domain: string; now: Date }
+
+/** Where the service is. The page fills it. */
+export const HOME = '{{home}}'
+export const DOMAIN = '{{domain}}'
+export const LATER = '{{later}}'
+export const DAY_LATER = '{{day_later}}'
+
+/** An ID in an example, such as $TOPIC_ID. */
+const VARIABLE = /\$([A-Z_]+)\b/g
+
+/** Far enough for a page that stays open for days. A message may wait for 90. */
+const DAYS_AHEAD = 14
+
+export const fill = (text: string, { domain, now }: Shown): string =>
+  text
+    .replaceAll(DOMAIN, domain)
+    .replaceAll(LATER, exampleMoment(now, DAYS_AHEAD))
+    .replaceAll(DAY_LATER, exampleMoment(now, DAYS_AHEAD + 1))
+
+/** The names of the variables in an example, each once. */
+export const variablesIn = (example: unknown): string[] => [
+  ...new Set([...(JSON.stringify(example) ?? '').matchAll(VARIABLE)].map(([, name = '']) => name)),
+]
+
+/** An example with its placeholders filled. @param id what stands for an ID; without it, its variable. */
+export function fillExample<T>(example: T, shown: Shown, id = (name: string): string => `$${name}`): T {
+  if (example === undefined) return example
+  const text = fill(JSON.stringify(example), shown)
+  return JSON.parse(text.replaceAll(VARIABLE, (_, name: string) => id(name)))
+}

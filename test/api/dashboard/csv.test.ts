@@ -1,0 +1,53 @@
+/** Files that a spreadsheet opens: no piece of a line begins a formula, wherever the line is split. */
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { anEmail, world } from '../../support/service.ts'
+import { isFormula, piecesOf } from '../../support/spreadsheets.ts'
+import t from '../../support/tap.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const HOSTILE = ["Ana;=cmd|'/C calc'!A0", 'a,+1', 'a\t-1', '"=1"; "@b"', '; \u00a0＝1', '=1', 'x;＋1;－1;＠1']
+
+const { service, call, team } = await world(t)
+const { key } = team
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const at = (path: string) => `/teams/${team.id}/${path}`
+
+/** Holds that a file has these texts in it, and that none begins a formula. */
+async function holdsNoFormula(t: { ok: (is: unknown, what: string) => unknown }, path: string, rows: number) {
+  const { status, html } = await owner.get(at(path))
+  t.ok(status === 200 && html.trim().split('\r\n').length > rows, `${path} has ${rows} rows`)
+  for (const piece of piecesOf(html)) if (isFormula(piece)) t.ok(false, `${path}: ${JSON.stringify(piece)}`)
+}
+
+t.test('no piece of a line of any download begins a formula', async (t) => {
+  for (const [n, text] of HOSTILE.entries()) {
+    const email = `p${n}@example.org`
+    const properties = { note: text, [`k${n};=x`]: text, phone: '+15551234567' }
+    t.equal((await call('POST', '/v1/contacts', { key, body: { email, properties } })).status, 201)
+    const subject = text.replace('\t', ' ')
+    const sent = await call('POST', '/v1/emails', {
+      key,
+      body: anEmail({ to: [email], subject, tags: [`a;=${n}`] }),
+    })
+    t.equal(sent.status, 201)
+    const reason = { email: `s${n}@example.org`, as: 'bounced', reason: text }
+    t.equal((await owner.post(at('suppressions'), reason)).status, 303)
+  }
+  for (const file of ['contacts.csv', 'emails.csv', 'suppressions.csv'])
+    await holdsNoFormula(t, file, HOSTILE.length)
+  shows(t, await owner.get(at('contacts.csv')), "Ana;'=cmd|'/C calc'!A0")
+})
+
+t.test('rejected records of an import are guarded, and their numbers stay numbers', async (t) => {
+  const quoted = HOSTILE.map((text) => `"${text.replaceAll('"', '""')}"`)
+  const lines = quoted.map((cell) => `no address,+15551234567,7,${cell}`)
+  const file = ['email,phone,visits,"=note;+x"', ...lines].join('\n')
+  const draft = (await owner.upload(at('contacts/import'), 'list.csv', file)).location ?? ''
+  t.equal((await owner.post(`${draft}/start`)).location, draft)
+  await startWorker(t, service)
+  await until('it is done', async () => (await owner.get(draft)).html.includes('refused.csv'))
+  const path = `${draft}/refused.csv`.replace(at(''), '')
+  await holdsNoFormula(t, path, HOSTILE.length)
+  const { html } = await owner.get(at(path))
+  t.match(html, /\r\nno address,'\+15551234567,7,"?Ana;'=cmd.*,2,/)
+})
