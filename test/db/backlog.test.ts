@@ -166,7 +166,6 @@ const STATEMENTS: Record<string, [number, (tx: Tx) => Promise<unknown>, ((tx: Tx
   lostWalks: [ONCE, (tx) => lostWalks(tx, AFFECTED)],
   waitingEmailsOf: [EACH, (tx) => waitingEmailsOf(tx, { team_id: TEAM, id: BROADCAST }, AFFECTED)],
   lostReports: [ONCE, (tx) => lostReports(tx, new Date(), AFFECTED)],
-  // Counts up to so many of each, as the page and the metrics do up to 100,000.
   queueStatus: [
     EACH,
     (tx) => queueStatus({ transaction: (work: (tx: Tx) => unknown) => work(tx) } as never, AFFECTED),

@@ -86,7 +86,7 @@ const requeueing = (channel: Deliverable) =>
       : requeuePicked({ ...at, channel }, teamId, given, cursor as PickedCursor | undefined),
   )
 
-/** Webhooks that a filter of their own finds. Version 0.1.0 leaves the kind to newer workers: it would pass over the filter. */
+/** Requeues webhooks by a filter. Version 0.1.0, which would ignore it, leaves this kind to newer workers. */
 const requeueingWebhooks: Kind<PickedByPerson & WebhookPick & Words, PickedCursor> = {
   ...batchwise<PickedByPerson & WebhookPick, PickedCursor>(
     `${WEBHOOK.noun}s`,

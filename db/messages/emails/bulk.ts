@@ -64,7 +64,7 @@ export async function countEmails(
 }
 
 /** Which emails to change: those that match, lie between these, and did so when they were `seen`; `most` at most. */
-export type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
+type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
 
 /** Which of them to requeue. */
 export type MatchingRequeue = Matching & {
@@ -72,7 +72,7 @@ export type MatchingRequeue = Matching & {
   force: boolean
   /** The time that they are requeued at; absent: each batch's own. */
   at?: string
-  /** The CLI's: found among those that wait, by the filter as it fits at their turn. Version 0.1.0 reads all that match. */
+  /** True for the CLI's: only unfinished emails are read. Version 0.1.0 reads all that match. */
   waiting?: boolean
 }
 /** How many were taken, and the last that was looked at. */
