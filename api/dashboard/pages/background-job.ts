@@ -17,6 +17,10 @@ const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>): Words => ({
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), noun)} queued to be sent again.`,
 })
 
+/** What judging stored suppressions again has found, by cause. */
+export const judgedWords = ({ bounce, soft_bounces, complaint, manual }: Record<string, unknown>): string =>
+  `${Number(bounce ?? 0)} bounces, ${Number(soft_bounces ?? 0)} soft bounces, ${Number(complaint ?? 0)} complaints, ${Number(manual ?? 0)} added manually.`
+
 /** What each kind of job is called, and what is said of what it has brought. */
 const WORDS: Readonly<Record<string, Words>> = {
   'contact.import': {
@@ -28,6 +32,16 @@ const WORDS: Readonly<Record<string, Words>> = {
     title: 'Import suppressions',
     verb: 'Imported',
     outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} refused; the rest is suppressed.`,
+  },
+  'suppression.lift': {
+    title: 'Lift suppressions',
+    verb: 'Checked',
+    outcome: ({ lifted }) => `${plural(Number(lifted ?? 0), 'address', 'addresses')} lifted.`,
+  },
+  'suppression.judge': {
+    title: 'Judge suppressions again',
+    verb: 'Judged',
+    outcome: (result) => judgedWords(result),
   },
   'contact.erase': {
     title: 'Erase a person',
