@@ -142,8 +142,8 @@ const attaching = ({ database: tx, attachments: limits }: V1Deps, { team_id }: P
 })
 
 /**
- * Reads the uploads of drafts. @returns what makes the item of each, its files first. It throws RequestError bad_request,
- * payload_too_large, invalid_from, invalid_headers, invalid_reply_to
+ * Reads the uploads of drafts. @returns what makes the item of each, its files first. It throws RequestError
+ * bad_request, payload_too_large, invalid_from, invalid_headers, invalid_reply_to
  */
 async function itemMaker(deps: V1Deps, principal: Principal, drafts: readonly EmailDraft[]) {
   const makeFiles = await fileMaker(attaching(deps, principal), drafts)
