@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 import { bareEnvironment } from './support/environment.ts'
 import { SLOWEST, testFiles } from './support/order.ts'
+import { program } from './support/program.ts'
 import { runFiles } from './support/runners.ts'
 import { ROOT } from './support/sources.ts'
 import t, { type Test } from './support/tap.ts'
@@ -186,4 +187,11 @@ t.test('test:one runs the tests of a file that the words fit, and says what is m
   t.equal(fitting.status, 0)
   t.match(one('test/nothing.test.ts').stderr, /^there is no test\/nothing\.test\.ts\nusage: npm run test:one/)
   t.equal(one().status, 1)
+})
+
+t.test('tests find programs of /usr/sbin that a user’s PATH leaves out', async (t) => {
+  const said: string[] = []
+  const argv = ['node', '-e', 'console.log(process.env.PATH)']
+  await program({ stop: new AbortController().signal }, argv, (line) => said.push(line))
+  t.match(said.join(), /:\/usr\/local\/sbin:\/usr\/sbin$/)
 })

@@ -150,7 +150,9 @@ t.test('the printed requests go all the way, and the CLI shows how', async (t) =
 /** What README pastes into a shell, and what it prints beneath: a status, and fields of the answer. */
 async function pastes(): Promise<{ script: string; status: number; fields: object }[]> {
   const text = await readFile(join(ROOT, 'README.md'), 'utf8')
-  const blocks = [...text.matchAll(/^```sh\n(curl -s \$BASE[^`]*?)\n# (\d{3}) (\{.*\})[^\n]*\n```$/gm)]
+  const blocks = [
+    ...text.matchAll(/^```sh\n(curl -s \$HELIOGRAPH_URL[^`]*?)\n# (\d{3}) (\{.*\})[^\n]*\n```$/gm),
+  ]
   return blocks.map(([, script = '', status, shown = '']) => ({
     script,
     status: Number(status),
@@ -162,7 +164,10 @@ async function pastes(): Promise<{ script: string; status: number; fields: objec
 
 t.test('the calls of README answer what README prints', async (t) => {
   const [, whatsapp] = [...service.said().matchAll(/"template_id":"([^"]+)"/g)].flat()
-  const env = { ...ENVIRONMENT, BASE: origin(service), KEY: key(service), TEMPLATE: whatsapp }
+  const env = {
+    ...{ ...ENVIRONMENT, HELIOGRAPH_URL: origin(service), HELIOGRAPH_KEY: key(service) },
+    WHATSAPP_TEMPLATE_ID: whatsapp,
+  }
   const calls = await pastes()
   t.equal(calls.length, 3)
   for (const { script, status, fields } of calls) {
@@ -173,9 +178,17 @@ t.test('the calls of README answer what README prints', async (t) => {
     t.match(JSON.parse(body), fields, script)
   }
   const plans =
-    /`(curl -s "?\$BASE\/v1\/plans[^`]*)`/.exec(await readFile(join(ROOT, 'README.md'), 'utf8'))?.[1] ?? ''
+    /`(curl -s "?\$HELIOGRAPH_URL\/v1\/plans[^`]*)`/.exec(
+      await readFile(join(ROOT, 'README.md'), 'utf8'),
+    )?.[1] ?? ''
   const { stdout } = await runProgram('bash', ['-c', plans], { env })
   t.match(JSON.parse(stdout).plans[0], { key: 'free', name: 'Gratuit' })
+})
+
+t.test('/docs sends from the domain of the demo team', async (t) => {
+  const page = await (await fetch(`${origin(service)}/docs`)).text()
+  t.match(page, 'hello@demo.test')
+  t.notMatch(page, '{{domain}}')
 })
 
 t.test('the printed link signs in to the dashboard, once', async (t) => {
