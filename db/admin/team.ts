@@ -1,6 +1,6 @@
 /** Verbs of `team`: teams, their plans and quotas. */
 import { type LimitColumn, limitWords, QUOTAS, type QuotaName } from '../accounts/plans/quotas.ts'
-import { createTeam } from '../accounts/teams/create.ts'
+import { createTeam, USUAL_PLAN } from '../accounts/teams/create.ts'
 import { renameTeam } from '../accounts/teams/rename.ts'
 import { subscribeTeam } from '../accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../accounts/teams/suspend.ts'
@@ -99,7 +99,7 @@ export const verbs: Verbs = (noun) => {
   const { verb, look, change } = noun
   verb('create', 'make a team')
     .requiredOption('--name <name>', 'what people call it')
-    .option('--plan <key>', 'a plan of the catalog', 'free')
+    .option('--plan <key>', 'a plan of the catalog', noun.admin.defaultPlan ?? USUAL_PLAN)
     .option('--test', 'a test team: everything as live, but nothing is delivered, for its whole life', false)
     .addHelpText('after', TEST_TEAMS)
     .action(change(createTeam))

@@ -53,6 +53,11 @@ const WORDS: Readonly<Record<string, Words>> = {
     verb: 'Queued again',
     outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook')} queued to be sent again.`,
   },
+  'report.purge': {
+    title: 'Delete what recipients wrote from stored reports',
+    verb: 'Checked',
+    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'stored report')} cut or deleted.`,
+  },
 }
 
 /** The words for a job; for a kind that nobody here knows its own name. */

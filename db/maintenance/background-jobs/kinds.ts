@@ -5,6 +5,7 @@
  * Promises: a slice is short (a batch of rows), does all in the transaction that it is given, and goes by the cursor
  * alone.
  */
+import { NIL } from 'uuid'
 import type { AuditEntry, By } from '../../accounts/audit/record.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
@@ -15,6 +16,7 @@ import { redriveBatch } from '../../delivery/queues.ts'
 import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
 import { type BatchCursor, deleteBatch, type Matching, requeueBatch } from '../../messages/emails/bulk.ts'
 import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
+import { type PurgeCursor, purgeTexts } from '../../messages/whatsapp/purge-texts.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { JobName } from '../../queue/jobs.ts'
 import type { Producer } from '../../queue/producer.ts'
@@ -166,6 +168,18 @@ export const erasureOf = (
   given: { identity, subject: erasureHash(secrets, teamId, identity).toString('hex') },
 })
 
+const purgingTexts: Kind<object, PurgeCursor> = {
+  async slice({ tx }, { cursor, done, result }) {
+    const { cursor: next, checked, changed } = await purgeTexts(tx, cursor?.after ?? NIL)
+    const all = ((result as Partial<Changed>).changed ?? 0) + changed
+    return { cursor: next, done: done + checked, total: null, result: { changed: all } }
+  },
+  entry(_given, result) {
+    const { changed } = result as Changed
+    return changed === 0 ? null : { subject: `${changed} reports`, detail: 'what recipients wrote' }
+  },
+}
+
 export const KINDS = {
   'contact.import': importing,
   'suppression.import': importing,
@@ -174,6 +188,7 @@ export const KINDS = {
   'email.delete': batchwise('emails', deleteBatch),
   'queue.redrive': redriving,
   'webhook.replay': replaying,
+  'report.purge': purgingTexts,
 }
 
 export type BackgroundJobKind = keyof typeof KINDS
