@@ -50,6 +50,12 @@ const workerSettings = object({
     '${path} must be a domain name',
     (value) => value === undefined || domainToAscii(value) !== null,
   ),
+  /** For how many hours an email is attempted that servers defer, before it bounces. */
+  EMAIL_RETRY_HOURS: number()
+    .typeError('${path} must be a number of hours, such as 24 or 0.5')
+    .moreThan(0, '${path} must be above 0')
+    .max(720, '${path} must be at most 720')
+    .default(24),
   WORKER_QUEUES: string()
     .test(
       'queues',

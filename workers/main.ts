@@ -74,6 +74,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     figures,
     readers: createReaders({ secrets, settings }),
     retention: retentionOf(settings),
+    retry_ms: settings.EMAIL_RETRY_HOURS * 3_600_000,
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
     clock,
