@@ -54,12 +54,13 @@ const waitingRow = idRow.concat(row({ fits: boolean() }))
 export async function waitingEmails(
   tx: Tx,
   teamId: string,
-  { from, ...criteria }: EmailCriteria,
+  { from, between, ...criteria }: EmailCriteria,
   { before, limit }: EmailPage,
 ) {
   const part = allOf(
     sql.fragment`team_id = ${teamId}`,
     from && sql.fragment`id >= ${firstIdAt(from)}`,
+    between && sql.fragment`id between ${between.oldest} and ${between.newest}`,
     before !== undefined && sql.fragment`id < ${before}`,
   )
   return tx.any(sql.type(waitingRow)`
