@@ -117,6 +117,12 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
   figures: settings.RETENTION_DAYS_FIGURES,
 })
 
+/** For how long email is attempted, and where its bounces return to. */
+export const emailRules = ({ EMAIL_RETRY_HOURS, RETURN_PATH_DOMAIN }: WorkerSettings) => ({
+  retry_ms: EMAIL_RETRY_HOURS * 3_600_000,
+  return_domain: domainToAscii(RETURN_PATH_DOMAIN ?? ''),
+})
+
 export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({
   concurrency: settings.WEBHOOK_CONCURRENCY,
   allowed: networksOf(commaList(settings.WEBHOOK_ALLOW)),

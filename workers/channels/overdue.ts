@@ -13,7 +13,7 @@ import type { Outcome } from '../providers/provider.ts'
 const NOT_THE_MAILBOX: ReadonlySet<FailureSubject> = new Set(['policy', 'rate', 'sender'])
 
 /** The effect of the last response of a server that deferred an email to the end: one soft bounce at most. */
-export function effectOfLast(response: string): Extract<ContactEffect, 'soft' | 'none'> {
+function effectOfLast(response: string): Extract<ContactEffect, 'soft' | 'none'> {
   // Judged as if it were final: a reply for now is about expiry otherwise.
   const final = response.replace(/^4(?=\d\d\b)/, '5').replace(/\b4(?=\.\d{1,3}\.\d{1,3}\b)/g, '5')
   return NOT_THE_MAILBOX.has(classifyFailure({ reply: final }).about) ? 'none' : 'soft'

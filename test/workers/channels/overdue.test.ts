@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
-import { bounceOverdue, effectOfLast } from '../../../workers/channels/overdue.ts'
+import { bounceOverdue } from '../../../workers/channels/overdue.ts'
 import type { Outcome } from '../../../workers/providers/provider.ts'
 import { adminCli } from '../../support/admin.ts'
 import { jobStates } from '../../support/rows.ts'
@@ -14,6 +14,16 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const HOUR_MS = 3_600_000
 const NOW = new Date('2026-03-01T12:00:00Z')
+
+const bounced = (outcomes: ReadonlyMap<string, Outcome>, ms: number | null) => {
+  const since = ms === null ? null : new Date(NOW.getTime() - ms).toISOString()
+  const history = { since, deferrals: 9, unknowns: 0 }
+  return bounceOverdue(outcomes, { history, now: NOW, held_at: null, accepted_at: null }, HOUR_MS)
+}
+const effectOfLast = (detail: string) => {
+  const outcome = bounced(new Map([['a@example.com', { kind: 'deferred', detail }]]), 2 * HOUR_MS)
+  return [...outcome.values()].map((each) => (each.kind === 'refused' ? each.effect : each.kind))[0]
+}
 
 t.test('the last response decides what a deferred email means for the contact', (t) => {
   for (const response of [
@@ -40,11 +50,7 @@ t.test('only what is still deferred after that time bounces', (t) => {
     ['b@example.com', { kind: 'deferred', detail: '451 4.3.0 Later' }],
     ['c@example.com', { kind: 'unknown', detail: 'no answer' }],
   ])
-  const after = (ms: number | null) => {
-    const since = ms === null ? null : new Date(NOW.getTime() - ms).toISOString()
-    const history = { since, deferrals: 9, unknowns: 0 }
-    return bounceOverdue(outcomes, { history, now: NOW, held_at: null, accepted_at: null }, HOUR_MS)
-  }
+  const after = (ms: number | null) => bounced(outcomes, ms)
   t.equal(after(null), outcomes)
   t.equal(after(HOUR_MS), outcomes)
   const late = after(HOUR_MS + 1)
