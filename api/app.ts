@@ -3,7 +3,7 @@
  * Promises: any method that a path lacks is 405 with Allow, before authentication. Tests start here.
  */
 import Router from '@koa/router'
-import Koa, { type Middleware } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import { RequestError } from '../db/errors.ts'
 import { idNow } from '../db/process/ids.ts'
 import { percentDecoded } from '../db/validation/strings.ts'
@@ -61,6 +61,12 @@ const identify: Middleware = async (ctx, next) => {
   await next()
 }
 
+/** What a client or a provider sends is logged at info, any failure of ours at warn. */
+const levelOf = ({ status, path }: Pick<Context, 'status' | 'path'>): 'warn' | 'info' | 'debug' => {
+  if (status >= 500) return 'warn'
+  return path.startsWith('/v1') || path.startsWith('/hooks') ? 'info' : 'debug'
+}
+
 /** One line a request: its id, whose it was, what became of it; never a body, never a credential. */
 const logRequests =
   ({ log, metrics }: Deps): Middleware =>
@@ -68,7 +74,7 @@ const logRequests =
     const started = performance.now()
     await next()
     const ms = Math.round(performance.now() - started)
-    const level = ctx.path.startsWith('/v1') || ctx.path.startsWith('/hooks') ? 'info' : 'debug'
+    const level = levelOf(ctx)
     // Unknown paths share one label: there are endlessly many, and one may hold an address.
     const labels = { method: ctx.method, route: String(ctx.state.route ?? 'none'), status: ctx.status }
     metrics.observe('heliograph_http_request_seconds', labels, ms / 1_000)

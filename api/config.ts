@@ -3,6 +3,7 @@ import { type InferType, object, string } from 'yup'
 import {
   bearerToken,
   commaList,
+  defaultPlan,
   dnsServer,
   givenSecret,
   httpUrl,
@@ -68,6 +69,7 @@ const apiSettings = object({
       (value) => commaList(value).every((ending) => /^\.?\w{1,20}$/.test(ending)),
     )
     .default(BLOCKED),
+  DEFAULT_PLAN: defaultPlan,
   /** `off` leaves the dashboard out of this process. */
   DASHBOARD: string().oneOf(['on', 'off'], '${path} must be on or off').default('on'),
   /** The address that people reach the dashboard at. */

@@ -5,6 +5,7 @@
  */
 import { teamOfDomain } from '../db/accounts/domains/domains.sql.ts'
 import { createTxtLookup, createZoneLookup } from '../db/accounts/domains/verify.ts'
+import { checkDefaultPlan, USUAL_PLAN } from '../db/accounts/teams/create.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
@@ -74,6 +75,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
+    defaultPlan: settings.DEFAULT_PLAN ?? USUAL_PLAN,
     openid: openid && (await import('./dashboard/server/openid.ts')).createOpenId(openid),
     switches: switchesOf(settings),
   }
@@ -97,12 +99,11 @@ async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT_MS }, log)
-  const replica = await startReplica(settings.DATABASE_REPLICA_URL, {
-    ...{ primary: database, log },
-    options: DASHBOARD_POOL,
-  })
+  await checkDefaultPlan(database, settings.DEFAULT_PLAN)
+  const standby = { primary: database, log, options: DASHBOARD_POOL }
+  const replica = await startReplica(settings.DATABASE_REPLICA_URL, standby)
   const secrets = await openSecrets(database, settings)
-  const { clock, end: endWatch } = await watchHome({ database, log })
+  const { clock, diskFault, end: endWatch } = await watchHome({ database, log })
   const queue = createProducer(createWaker(database))
   const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
@@ -138,6 +139,7 @@ async function start(settings: ApiSettings, log: Log) {
     replica,
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
+    diskFault,
     refusals: createRefusals(database),
     dashboard,
     log,
@@ -149,8 +151,7 @@ async function start(settings: ApiSettings, log: Log) {
     await drain(server, replies)
     await Promise.all([fleet.leave(), endWatch()])
     const databases = [database.end(), dashboard?.database.end(), replica.end()]
-    const closing = [parser.close(), replies.close(), ...databases]
-    await Promise.allSettled(closing)
+    await Promise.allSettled([parser.close(), replies.close(), ...databases])
   }
   return { port: server.port, stop }
 }

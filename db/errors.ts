@@ -69,6 +69,31 @@ export class RequestError extends Error {
   }
 }
 
+/** Why a call or a process is unavailable: a label of the log and of heliograph_rejected_total. */
+export type UnavailableReason =
+  | 'database'
+  | 'team_busy'
+  | 'busy'
+  | 'large_bodies'
+  | 'body_unread'
+  | 'timeout'
+  | 'upload_timeout'
+  | 'conflict'
+  | 'bulk_pending'
+  | 'sns_certificate'
+  | 'draining'
+  | 'not_ready'
+
+/** An `unavailable` of the API, with its reason. */
+export class Unavailable extends RequestError {
+  readonly reason: UnavailableReason
+
+  constructor(reason: UnavailableReason, message: string, retry_after?: number) {
+    super('unavailable', message, retry_after)
+    this.reason = reason
+  }
+}
+
 /** An error and what caused it, outermost first; what was thrown that is no error ends it. */
 export function* causes(error: unknown): Generator<Error & { code?: unknown }> {
   for (let fault = error; fault instanceof Error; fault = fault.cause) yield fault

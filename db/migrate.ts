@@ -8,6 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
+import { checkDefaultPlan } from './accounts/teams/create.ts'
 import { errorWords, RequestError } from './errors.ts'
 import { connect, isPooled, isSameDatabase, liftTimeLimit, nameConnections } from './postgres/connect.ts'
 import { turnOffJit } from './postgres/jit.ts'
@@ -251,14 +252,22 @@ export async function migrate(
   }
 }
 
+/** @throws SettingsFault if DEFAULT_PLAN names no plan of the catalog. */
+async function checkPlan(url: string, plan: string | undefined): Promise<void> {
+  const database = await openDatabase(url, { size: 1 })
+  await checkDefaultPlan(database, plan).finally(() => database.end())
+}
+
 /** The release step: `node db/migrate.ts`. */
 async function main(): Promise<void> {
-  const { DATABASE_URL, DATABASE_DIRECT_URL } = readToolSettings()
+  const { DATABASE_URL, DATABASE_DIRECT_URL, DEFAULT_PLAN } = readToolSettings()
   nameConnections('release')
   if (!DATABASE_URL) throw new SettingsFault(['DATABASE_URL is missing: the postgres:// URL of the database'])
   if (DATABASE_DIRECT_URL && !(await isSameDatabase(DATABASE_URL, DATABASE_DIRECT_URL)))
     throw new SettingsFault([ELSEWHERE])
-  await migrate(DATABASE_DIRECT_URL ?? DATABASE_URL, (line) => void process.stdout.write(`${line}\n`))
+  const url = DATABASE_DIRECT_URL ?? DATABASE_URL
+  await migrate(url, (line) => void process.stdout.write(`${line}\n`))
+  await checkPlan(url, DEFAULT_PLAN)
   process.stdout.write('the database is up to date\n')
 }
 

@@ -41,10 +41,9 @@ const CUT_OFF_MS = 21_500
 async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
   const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency, DATABASE_POOL_SIZE: size } = settings
   const jobs = queuesOf(settings)
-  const pool = { size, statementTimeout: 30_000 }
-  const { database, listenUrl } = await startDatabase(settings, pool, log)
+  const { database, listenUrl } = await startDatabase(settings, { size, statementTimeout: 30_000 }, log)
   const secrets = await openSecrets(database, settings)
-  const { clock, end: endWatch } = await watchHome({ database, log })
+  const { clock, diskFault, end: endWatch } = await watchHome({ database, log })
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
@@ -83,7 +82,10 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     { database, metrics, log },
     { kind: 'worker', limit: size, role: { queues: jobs, ...figures.role } },
   )
-  const health = settings.HEALTH_PORT === undefined ? null : await serveHealth(database, settings.HEALTH_PORT)
+  const health =
+    settings.HEALTH_PORT === undefined
+      ? null
+      : await serveHealth({ database, diskFault }, settings.HEALTH_PORT)
   const stop = async (): Promise<void> => {
     health?.drain()
     await Promise.all([hints.close(), work.drain(CUT_OFF_MS)])

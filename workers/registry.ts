@@ -22,6 +22,7 @@ import { forgetSessions } from './jobs/forget-sessions.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { mailOwners } from './jobs/mail-owners.ts'
+import { purgeWhatsappTexts } from './jobs/purge-whatsapp-texts.ts'
 import { recheckDomainsJob } from './jobs/recheck-domains.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
@@ -80,6 +81,7 @@ export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
 
 export const SCHEDULED_JOBS: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
+  'purge-whatsapp-texts': purgeWhatsappTexts,
   'count-figures': countFiguresJob,
   'forget-upserts': forgetUpserts,
   'forget-reports': forgetReports,

@@ -4,6 +4,7 @@
  */
 
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
+import { CAUSES } from '../../db/audience/contacts/effect.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
 import { rankOf, TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/events/webhook-types.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
@@ -37,6 +38,17 @@ const CONTACT = {
   detail: said(text, 'Why, in words; often empty.', ''),
 }
 
+/** An address whose suppression begins or ends. */
+const ADDRESS = {
+  ...CONTACT,
+  contact_id: said(orNull(uuid), 'The contact; null if the address is no contact.'),
+  status: said(
+    { type: ['string', 'null'], enum: [...CONTACT_STATUSES, null] },
+    'The contact’s status by now; null if the address is no contact.',
+    'bounced',
+  ),
+}
+
 /** The data of each subject's webhooks, and of types that say more than their subject's. */
 const DATA: Readonly<Record<string, JsonSchema>> = {
   email: record(
@@ -67,6 +79,16 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     detail: DETAIL,
   }),
   contact: record(CONTACT),
+  'contact.suppressed': record({
+    ...ADDRESS,
+    cause: said({ type: 'string', enum: CAUSES }, 'Why the address is suppressed.', 'bounce'),
+    email_id: said(orNull(uuid), 'The email that it comes from; null if the address was added manually.'),
+    detail: said(text, 'The response of the server, or the reason.', '550 5.1.1 no such user'),
+  }),
+  'contact.released': record({
+    ...ADDRESS,
+    detail: said(text, 'The reason, or “delivered” if a delivery ended soft bounces.', 'delivered'),
+  }),
   'contact.topics_left': record({
     ...CONTACT,
     topic_ids: said(
@@ -165,6 +187,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'email.delivery_delayed': '451 4.7.1 try again later',
   'email.bounced': '550 5.1.1 no such user',
   'email.complained': '',
+  'email.suppressed': 'bounced on 2026-11-28: 550 5.1.1 no such user',
   'email.opened': '',
   'email.clicked': '',
   'email.failed': '451 4.7.1 try again later',

@@ -19,7 +19,7 @@ type RelayPost = { headers: IncomingHttpHeaders; bytes(limit: number): Promise<B
 /** A verified post: its events, each as JSON, and its token if the signature covers no body. */
 type VerifiedPost = { events: readonly string[]; token: OneTimeToken | null }
 
-/** Verifies a post. @throws RequestError unauthorized */
+/** Verifies a post. @throws RequestError unauthorized, or bad_request for an unreadable body */
 export type RelayProof = (post: RelayPost) => Promise<VerifiedPost>
 
 /** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
@@ -44,11 +44,18 @@ const isDeeperThan = (levels: number, value: unknown): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)))
 
-/** @throws RequestError unauthorized for what is neither an event nor a list; one nested too deeply is none. */
-function eventsIn(value: unknown): string[] {
-  if (!Array.isArray(value) && !isObject(value)) throw notGenuine()
+/** What is said of a body that can't be read once a header has proved the caller. */
+const unreadable = () =>
+  new RequestError(
+    'bad_request',
+    `The body must be a JSON object or list, nested up to ${MAX_NESTING} levels.`,
+  )
+
+/** @throws RequestError as `fault` makes it for what is neither an event nor a list; one nested too deeply is none. */
+function eventsIn(value: unknown, fault = unreadable): string[] {
+  if (!Array.isArray(value) && !isObject(value)) throw fault()
   const events = Array.isArray(value) ? value : [value]
-  if (isDeeperThan(1 + MAX_NESTING, events)) throw notGenuine()
+  if (isDeeperThan(1 + MAX_NESTING, events)) throw fault()
   return events.map((event) => JSON.stringify(event))
 }
 
@@ -77,7 +84,7 @@ const byMailgun =
     if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) throw notGenuine()
     const at = recentTime(String(timestamp), now)
     return {
-      events: eventsIn(body['event-data']),
+      events: eventsIn(body['event-data'], notGenuine),
       token: {
         digest: contentKey(token),
         body_digest: contentKey(raw),

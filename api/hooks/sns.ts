@@ -6,7 +6,7 @@
  */
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import type { Agent } from 'node:https'
-import { RequestError } from '../../db/errors.ts'
+import { RequestError, Unavailable } from '../../db/errors.ts'
 import { certificateUrl, confirmationUrl, type SnsEnvelope, stringToSign } from './sns-envelope.ts'
 
 export type Sns = {
@@ -31,7 +31,7 @@ type Signer = { key: KeyObject; from: Date; until: Date }
 const refuse = (): RequestError =>
   new RequestError('unauthorized', 'this hook takes posts of its own SNS topics only')
 const unavailable = (what: string): RequestError =>
-  new RequestError('unavailable', `${what}; please retry`, 20)
+  new Unavailable('sns_certificate', `${what}; please retry`, 20)
 
 /** @param agent how SNS's hosts are reached; Node's own when absent. */
 export function createSns({ topics, agent }: { topics: readonly string[]; agent?: Agent | undefined }): Sns {

@@ -1,12 +1,13 @@
 /**
  * GET and POST /hooks/whatsapp: the provider's handshake, and its reports.
  * Promises: a report is proved genuine by the HMAC-SHA256 of its raw bytes under WHATSAPP_APP_SECRET, compared in
- * constant time, or 401; without that setting nothing can be proved, so everything is 401. What is taken is committed
- * before the answer. Must not look into the report.
+ * constant time, or 401; without that setting nothing can be proved, so everything is 401. A post is cut to what the
+ * service acts on (cutPost) before anything of it is stored. The rest is committed before the response.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { RequestError } from '../../db/errors.ts'
+import { cutPost } from '../../db/messages/whatsapp/cut-post.ts'
 import { givenSecret, type SettingsOf } from '../../db/process/config.ts'
 import { sameSecret } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
@@ -92,7 +93,13 @@ const routes = [
       const body = await bytes(MAX_POST_BYTES)
       const expected = createHmac('sha256', secret).update(body).digest()
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
-      return takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body, received_at: now })
+      const cut = cutPost(body)
+      if (cut === null) throw new RequestError('bad_request', 'The body must be a JSON object.')
+      for (const [kind, count] of Object.entries(cut.ignored))
+        deps.metrics.count('heliograph_whatsapp_ignored_total', { kind }, count)
+      if (cut.body === null) return { status: 200, body: { status: 'ignored' } }
+      const report = { event_key: contentKey(cut.body), body: cut.body, received_at: now }
+      return takeReport(deps, { provider: 'whatsapp', ...report })
     },
   }),
 ]

@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { Context } from 'koa'
-import { RequestError } from '../../db/errors.ts'
+import { RequestError, Unavailable } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { KeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { authenticate, authorize } from './auth.ts'
@@ -68,7 +68,7 @@ async function withinDeadline(answering: Promise<Answer>, raw: IncomingMessage, 
   const late = Promise.withResolvers<never>()
   const expire = (): void => {
     if (isUploading(raw)) return
-    late.reject(new RequestError('unavailable', 'the service did not answer in time; please retry', 1))
+    late.reject(new Unavailable('timeout', 'the service did not answer in time; please retry', 1))
   }
   const timer = setTimeout(expire, ms).unref()
   const restart = (): void => void timer.refresh()
@@ -124,11 +124,7 @@ function inTurn(
     // The result may be null itself.
     const done = await semaphore.run(teamId, async () => ({ result: await work() }), TURN_WAIT_MS)
     if (done) return done.result
-    throw new RequestError(
-      'unavailable',
-      'too many requests of this team wait for each other; please retry',
-      1,
-    )
+    throw new Unavailable('team_busy', 'too many requests of this team wait for each other; please retry', 1)
   }
   const statement =
     (name: (typeof STATEMENTS)[number]) =>

@@ -5,7 +5,7 @@
  */
 
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
-import { type Code, errorData, RequestError } from '../../db/errors.ts'
+import { type Code, errorData, RequestError, Unavailable, type UnavailableReason } from '../../db/errors.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import { rateHeaders } from './rate.ts'
@@ -42,7 +42,13 @@ export const STATUS: Record<Code, number> = {
 export type Answer = { status: number; body?: unknown; headers?: Record<string, string>; trace?: Trace }
 
 /** What the request's log line says of an answer: codes, counts and ids, never content. */
-export type Trace = { code?: Code; ids?: readonly string[]; accepted?: number; refused?: number }
+export type Trace = {
+  code?: Code
+  reason?: UnavailableReason
+  ids?: readonly string[]
+  accepted?: number
+  refused?: number
+}
 
 /** How many ids a log line has: enough to find the others. */
 const MAX_IDS_TRACED = 3
@@ -54,11 +60,15 @@ export function toRequestError(error: unknown, requestId: string, log: Log): Req
   if (error instanceof RequestError) return error
   if (isDatabaseUnavailable(error)) {
     log.warn({ request_id: requestId, err: error }, 'the database is unavailable')
-    return new RequestError('unavailable', 'the service is unavailable for the moment; please retry', 1)
+    return new Unavailable('database', 'the service is unavailable for the moment; please retry', 1)
   }
   log.error({ request_id: requestId, err: error }, 'request failed')
   return new RequestError('internal_error', `something went wrong on our side; request id ${requestId}`)
 }
+
+/** The reason label of a rejection; none unless it is `unavailable`. */
+export const reasonOf = (refusal: RequestError): { reason?: UnavailableReason } =>
+  refusal instanceof Unavailable ? { reason: refusal.reason } : {}
 
 /** A refusal as an answer, with the headers that its code asks for. */
 export function errorResponse(refusal: RequestError): Answer {
@@ -69,5 +79,6 @@ export function errorResponse(refusal: RequestError): Answer {
   // Past a bound the rest of an oversized body is not read (read-body.ts): the connection can't be used again.
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
   const { code } = refusal
-  return { status: STATUS[code], body: { error: errorData(refusal) }, headers, trace: { code } }
+  const trace = { code, ...reasonOf(refusal) }
+  return { status: STATUS[code], body: { error: errorData(refusal) }, headers, trace }
 }

@@ -4,6 +4,7 @@
  * more than MAX_FIELDS are refused (DECISIONS: Forms). Nobody else reads them: Node's own reader takes quadratic time
  * for pairs without `=`. Must not know a request.
  */
+import { randomUUID } from 'node:crypto'
 import { RequestError } from '../../db/errors.ts'
 import { textOfFile } from '../../db/validation/decode.ts'
 
@@ -74,22 +75,54 @@ export function readQuery(search: string, check?: (name: string, raw: string) =>
 export const toSearchParams = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
 
 const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i
-const MULTIPART = /^multipart\/form-data *;/i
-/** As browsers make them; the platform's reader takes no others. */
-const BOUNDARY = /; *boundary="?([\w'()+,./:=?-]{27,70})"? *(;|$)/i
+const MULTIPART = /^multipart\/form-data[ \t]*;/i
+const BOUNDARY = /;[ \t]*boundary=(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))[ \t]*(?:;|$)/i
+/** RFC 2046, section 5.1.1. */
+const ANY_BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 
 export const isUrlencoded = (type: string): boolean => URLENCODED.test(type)
 
-/** @throws RequestError bad_request for too many parts. */
-function countParts(boundary: string, bytes: Uint8Array): void {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  let at = -1
-  // The first one opens, the last one ends: between n of them are n - 1 parts.
-  for (let count = 0; ; count += 1) {
-    if (count > MAX_FIELDS + 1) throw tooMany()
-    at = text.indexOf(`--${boundary}`, at + 1)
-    if (at < 0) return
+/** The boundary that a Content-Type names; null for none that RFC 2046 allows. */
+function boundaryOf(type: string): string | null {
+  const [, quoted, token] = BOUNDARY.exec(type) ?? []
+  const boundary = quoted?.replace(/\\(.)/g, '$1') ?? token ?? ''
+  return ANY_BOUNDARY.test(boundary) ? boundary : null
+}
+
+const [TAB, LF, CR, DASH] = [0x09, 0x0a, 0x0d, 0x2d]
+
+/** Where a delimiter that starts at `at` ends, and whether it is the last one; null if it is no delimiter. */
+function delimiterAt(text: Buffer, at: number, length: number): { end: number; last: boolean } | null {
+  if (at > 0 && !(text[at - 2] === CR && text[at - 1] === LF)) return null
+  let end = at + length
+  if (text[end] === DASH && text[end + 1] === DASH) return { end, last: true }
+  while (text[end] === SPACE || text[end] === TAB) end += 1
+  return text[end] === CR && text[end + 1] === LF ? { end: end + 2, last: false } : null
+}
+
+/** The parts between the delimiters, without what is before and after them; null without a last one. */
+function splitParts(text: Buffer, boundary: string): Buffer[] | null {
+  const delimiter = Buffer.from(`--${boundary}`)
+  const parts: Buffer[] = []
+  let from: number | null = null
+  for (let at = text.indexOf(delimiter); at >= 0; at = text.indexOf(delimiter, at + 1)) {
+    const found = delimiterAt(text, at, delimiter.length)
+    if (!found) continue
+    if (from !== null) parts.push(text.subarray(from, Math.max(from, at - 2)))
+    if (parts.length > MAX_FIELDS) throw tooMany()
+    if (found.last) return parts
+    from = found.end
   }
+  return null
+}
+
+/** The same form with a boundary that the platform's reader takes: it wants 27 characters or more, and no padding. */
+function rewritten(text: Buffer, boundary: string): { bytes: Buffer; boundary: string } | null {
+  const parts = splitParts(text, boundary)
+  if (parts === null) return null
+  const own = `heliograph-${randomUUID()}`
+  const pieces = parts.flatMap((part) => [Buffer.from(`--${own}\r\n`), part, Buffer.from('\r\n')])
+  return { bytes: Buffer.concat([...pieces, Buffer.from(`--${own}--\r\n`)]), boundary: own }
 }
 
 /**
@@ -98,12 +131,12 @@ function countParts(boundary: string, bytes: Uint8Array): void {
  */
 async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
   const unreadable = () => new RequestError('bad_request', 'the form could not be read')
-  const boundary = BOUNDARY.exec(type)?.[1]
-  if (boundary === undefined) throw unreadable()
-  countParts(boundary, bytes)
-  // The boundary that was counted, and no other that might be found in the header.
-  const headers = { 'Content-Type': `multipart/form-data; boundary="${boundary}"` }
-  const parts = await new Response(bytes, { headers }).formData().catch(() => {
+  const boundary = boundaryOf(type)
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const form = boundary === null ? null : rewritten(text, boundary)
+  if (form === null) throw unreadable()
+  const headers = { 'Content-Type': `multipart/form-data; boundary="${form.boundary}"` }
+  const parts = await new Response(form.bytes, { headers }).formData().catch(() => {
     throw unreadable()
   })
   const pairs = await Promise.all(

@@ -7,7 +7,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { deserialize } from 'node:v8'
-import { type ErrorData, errorFrom, RequestError } from '../../db/errors.ts'
+import { type ErrorData, errorFrom, Unavailable } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 
 /** What a body is: the JSON of a route, or a form of a Content-Type. */
@@ -52,8 +52,8 @@ const PRELOAD = new URL('../../db/process/preload.js', import.meta.url).href
 
 /** Too much that is large is under way. */
 export const tooManyLarge = () =>
-  new RequestError('unavailable', 'too many large requests wait for each other; please retry', 1)
-const unread = () => new RequestError('unavailable', 'the body could not be read', 1)
+  new Unavailable('large_bodies', 'too many large requests wait for each other; please retry', 1)
+const unread = () => new Unavailable('body_unread', 'the body could not be read', 1)
 
 /** The body that an answer holds. @throws RequestError */
 async function unpacked(reply: Reply): Promise<unknown> {

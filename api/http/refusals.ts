@@ -10,6 +10,7 @@ import type { Database } from '../../db/postgres/pool.ts'
 import { idAt } from '../../db/process/ids.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import { storableWords } from '../../db/validation/words.ts'
+import { reasonOf } from './errors.ts'
 
 /** How often what was gathered is stored, in milliseconds. */
 const STORE_INTERVAL_MS = 2_000
@@ -59,6 +60,7 @@ export function createRefusals(database: Pick<Database, 'transaction'>): Refusal
 /** Counts the refusals among an answer's items, or the one that is the answer. */
 export function countRefusals(metrics: Metrics, outcomes: readonly unknown[]): void {
   for (const outcome of outcomes) {
-    if (outcome instanceof RequestError) metrics.count('heliograph_refused_total', { code: outcome.code })
+    if (outcome instanceof RequestError)
+      metrics.count('heliograph_rejected_total', { code: outcome.code, ...reasonOf(outcome) })
   }
 }

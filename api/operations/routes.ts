@@ -4,7 +4,7 @@
  * does not exist without it.
  */
 
-import { RequestError } from '../../db/errors.ts'
+import { RequestError, Unavailable } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Replica } from '../../db/postgres/replica.ts'
 import { VERSION } from '../../db/process/version.ts'
@@ -25,6 +25,8 @@ export type OperationsDeps = {
   /** What the operator's paths ask for; null: there is no such path. */
   tokens: { metrics: string | null; hirefire: string | null }
   isDraining: () => boolean
+  /** What the database says while its disk is full; null while it isn't. */
+  diskFault: () => string | null
   /** Where reads go that may be a moment behind. */
   replica: Pick<Replica, 'read'>
 }
@@ -54,10 +56,10 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     path: '/ready',
     access: 'public',
     // A lost database is 503 `unavailable`, rendered like any other error; so is one that we cannot work with.
-    handle: async (_request, { database, isDraining }) => {
-      if (isDraining()) throw new RequestError('unavailable', 'this process is draining', 1)
-      const fault = await databaseFault(database)
-      if (fault !== null) throw new RequestError('unavailable', fault, READY_RETRY_AFTER_S)
+    handle: async (_request, { database, isDraining, diskFault }) => {
+      if (isDraining()) throw new Unavailable('draining', 'this process is draining', 1)
+      const fault = diskFault() ?? (await databaseFault(database))
+      if (fault !== null) throw new Unavailable('not_ready', fault, READY_RETRY_AFTER_S)
       return { status: 200, body: { status: 'ready' } }
     },
   }),

@@ -5,7 +5,7 @@
  */
 import { upsertSchema } from '../../db/audience/contacts/upsert.ts'
 import { insertUpsert, type UpsertResult, upsertResult } from '../../db/audience/contacts/upserts.sql.ts'
-import { errorFrom, RequestError } from '../../db/errors.ts'
+import { errorFrom, Unavailable } from '../../db/errors.ts'
 import { idAt } from '../../db/process/ids.ts'
 import { keyOnly } from '../http/auth.ts'
 import { type BodyShape, parseBatch, withoutByteOrderMark } from '../http/input.ts'
@@ -39,8 +39,8 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
     timeout,
   })
   if (result) return result
-  throw new RequestError(
-    'unavailable',
+  throw new Unavailable(
+    'bulk_pending',
     'the upsert is stored and will be carried out, but not in time for an answer; repeating it is harmless',
     RETRY_AFTER_S,
   )

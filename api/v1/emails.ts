@@ -5,7 +5,7 @@
  */
 import { array, type InferType, object } from 'yup'
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
-import { itemOrRefused, REQUIRED, RequestError, resultOrError } from '../../db/errors.ts'
+import { itemOrRefused, REQUIRED, RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
@@ -190,7 +190,7 @@ async function storedRow(
   if (outcome.kind === 'stored') return outcome.row
   const row = await emailById(database, principal.team_id, outcome.id)
   // Deleted between the replay and this read: as if the key had never been stored.
-  if (!row) throw new RequestError('unavailable', 'the email is just being deleted; please retry', 1)
+  if (!row) throw new Unavailable('conflict', 'the email is just being deleted; please retry', 1)
   return row
 }
 

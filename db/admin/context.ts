@@ -70,14 +70,15 @@ function once<T>(make: () => Promise<T>) {
 }
 
 /** Opens a database whose schema this version can use. @throws RequestError unavailable */
-async function openUsable(url: string): Promise<Database> {
+async function openUsable(url: string, plan: string | undefined): Promise<Database> {
   const { openDatabase } = await import('../postgres/pool.ts')
   const { nameConnections } = await import('../postgres/connect.ts')
   nameConnections('admin')
   const opened = await openDatabase(url, { size: 2 })
   try {
     const { schemaFault } = await import('../schema.sql.ts')
-    const fault = await schemaFault(opened)
+    const { defaultPlanFault } = await import('../accounts/teams/create.ts')
+    const fault = (await schemaFault(opened)) ?? (await defaultPlanFault(opened, plan))
     if (fault === null) return opened
     throw new RequestError('unavailable', fault)
   } catch (error) {
@@ -91,7 +92,7 @@ export function createAdmin() {
   const settings = readToolSettings()
   let known = settings.DATABASE_URL
   const url = async (): Promise<string> => (known ??= await embeddedUrl())
-  const database = once(async () => openUsable(await url()))
+  const database = once(async () => openUsable(await url(), settings.DEFAULT_PLAN))
   const hints: Promise<void>[] = []
   const queue = once(async () => {
     const opened = await database.get()
@@ -116,6 +117,8 @@ export function createAdmin() {
     dnsServer: settings.DNS_SERVER,
     /** What the relay wants in the SPF record of each domain. */
     spfIncludes: spfIncludes(settings),
+    /** The plan of new teams, where the setting names one. */
+    defaultPlan: settings.DEFAULT_PLAN,
     /** The address that recipients reach the service at. */
     publicUrl: settings.PUBLIC_URL,
     /** Where people on this machine reach it: that address, else its port here. */

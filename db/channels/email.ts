@@ -30,7 +30,17 @@ export const EMAIL_FACTS = {
     // A paid plan's are those of its first tier.
     defaults: { free: 5_000, paid: null, custom: null },
   },
-  webhooks: ['sent', 'delivered', 'delivery_delayed', 'bounced', 'complained', 'opened', 'clicked', 'failed'],
+  webhooks: [
+    'sent',
+    'delivered',
+    'delivery_delayed',
+    'bounced',
+    'complained',
+    'opened',
+    'clicked',
+    'failed',
+    'suppressed',
+  ],
   webhook_names: { deferred: 'delivery_delayed', delayed: 'delivery_delayed', gave_up: 'failed' },
   providers: ['smtp', 'ses', ...RELAYS],
   lines: ['email', 'email_batch', 'broadcast'],

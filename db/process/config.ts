@@ -105,6 +105,9 @@ const secretKey = strongSecretKey.required(
   '${path} is missing: 16 random characters or more, preferably 32, the same in every process',
 )
 
+/** The plan of teams that are created without one; `free` if it isn't set. */
+export const defaultPlan = string()
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 export const wholeNumber = (from: number, to: number) =>
@@ -257,6 +260,7 @@ const toolSettings = object({
   SECRET_KEY_PREVIOUS: anySecretKey,
   DNS_SERVER: dnsServer,
   SPF_INCLUDE: spfInclude,
+  DEFAULT_PLAN: defaultPlan,
   /** Private networks that webhooks may reach, over http too. */
   WEBHOOK_ALLOW: networkList,
   /** The address that recipients reach this service at: unsubscribe links begin with it. */

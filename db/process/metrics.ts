@@ -5,8 +5,16 @@
  * (route patterns, codes, queue names), never ids or addresses. No state at import.
  */
 
-/** A figure's buckets in seconds make it a histogram; its name must change when they do. */
-type Figure = { help: string; labels: readonly string[]; buckets?: readonly number[] }
+/**
+ * A figure's buckets in seconds make it a histogram; its name must change when they do. Labels that are `optional` may
+ * be absent.
+ */
+type Figure = {
+  help: string
+  labels: readonly string[]
+  optional?: readonly string[]
+  buckets?: readonly number[]
+}
 
 const CALLS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30] as const
 const DELIVERIES = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600] as const
@@ -23,9 +31,10 @@ export const FIGURES = {
     help: 'Sends answered with what their idempotency key had stored before.',
     labels: ['channel'],
   },
-  heliograph_refused_total: {
-    help: 'Requests, and items of batches, that were refused, by the code of the refusal.',
+  heliograph_rejected_total: {
+    help: 'Requests, and items of batches, that were rejected, by their code. Unavailable ones have a reason.',
     labels: ['code'],
+    optional: ['reason'],
   },
   heliograph_delivery_seconds: {
     help: 'Tries to hand a message to its provider, by their outcome and how long the provider took.',
@@ -45,6 +54,10 @@ export const FIGURES = {
     help: 'Reports of providers that were read, by how they ended.',
     labels: ['provider', 'state'],
   },
+  heliograph_whatsapp_ignored_total: {
+    help: 'Entries of WhatsApp posts that need no action and are not stored: messages, statuses, events, and what a hook of a number may not report.',
+    labels: ['kind'],
+  },
   heliograph_report_events_total: {
     help: 'Events of reports that were applied.',
     labels: ['channel', 'kind'],
@@ -63,7 +76,13 @@ export const FIGURES = {
 
 type Figures = typeof FIGURES
 export type FigureName = keyof Figures
-type Labels<F extends FigureName> = Record<Figures[F]['labels'][number], string | number>
+type OptionalLabel<F extends FigureName> = Figures[F] extends {
+  optional: readonly (infer Name extends string)[]
+}
+  ? Name
+  : never
+type Labels<F extends FigureName> = Record<Figures[F]['labels'][number], string | number> &
+  Partial<Record<OptionalLabel<F>, string>>
 type HistogramName = { [F in FigureName]: Figures[F] extends { buckets: unknown } ? F : never }[FigureName]
 type CounterName = Exclude<FigureName, HistogramName>
 
@@ -82,8 +101,13 @@ export type Metrics = {
 const escaped = (value: string | number): string =>
   String(value).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 
-const labelText = (names: readonly string[], labels: Readonly<Record<string, string | number>>): string =>
-  names.map((name) => `${name}="${escaped(labels[name] ?? '')}"`).join(',')
+const labelText = (
+  { labels: names, optional = [] }: Figure,
+  labels: Readonly<Record<string, string | number>>,
+): string =>
+  [...names, ...optional.filter((name) => name in labels)]
+    .map((name) => `${name}="${escaped(labels[name] ?? '')}"`)
+    .join(',')
 
 /** Makes what a process counts with. */
 export function createMetrics(): Metrics {
@@ -104,11 +128,11 @@ export function createMetrics(): Metrics {
   return {
     count(figure, labels, by = 1) {
       if (by === 0) return
-      add(valuesOf(figure, labelText(FIGURES[figure].labels, labels), 1), 0, by)
+      add(valuesOf(figure, labelText(FIGURES[figure], labels), 1), 0, by)
     },
     observe(figure, labels, seconds) {
-      const { buckets, labels: names } = FIGURES[figure]
-      const values = valuesOf(figure, labelText(names, labels), buckets.length + 2)
+      const { buckets } = FIGURES[figure]
+      const values = valuesOf(figure, labelText(FIGURES[figure], labels), buckets.length + 2)
       buckets.forEach((bound, at) => {
         if (seconds <= bound) add(values, at, 1)
       })

@@ -223,6 +223,7 @@ export const deadLetterOf = (job: JobName): string => `${job}-dead`
 export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
   'count-figures': { cron: '* * * * *' },
+  'purge-whatsapp-texts': { cron: '* * * * *' },
   'forget-upserts': { cron: '*/10 * * * *' },
   'forget-reports': { cron: '7 * * * *' },
   'forget-sessions': { cron: '37 * * * *' },

@@ -127,17 +127,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     ],
     [`${SAME}nobody is locked, written or judged then`]: [
       'ConditionalExpression: wanted.size === 0 → false in if (wanted.size === 0) return () => undefined',
-      'ConditionalExpression: contacts.length > 0 → true in if (contacts.length > 0) await suppress(tx, contacts, { ...how, now })',
-      'EqualityOperator: contacts.length > 0 → contacts.length >= 0 in if (contacts.length > 0) await suppress(tx, contacts, { ...how, now })',
-      'ConditionalExpression: undecided.size > 0 → true in if (undecided.size > 0) await judge(tx, [...undecided.values()], now)',
-      'EqualityOperator: undecided.size > 0 → undecided.size >= 0 in if (undecided.size > 0) await judge(tx, [...undecided.values()], now)',
     ],
-    [`${SAME}the statement leaves those as they are`]: [
-      "MethodExpression: having('delivered', null).filter(([{ suppressed_softly }]) => suppressed_softly) → having('delivered', null) in ...having('delivered', null).filter(([{ suppressed_softly }]) => suppressed_softly),",
-      "MethodExpression: having('soft', 'soft bounces').filter(([{ suppression }]) =>…ppression === null) → having('soft', 'soft bounces') in ...having('soft', 'soft bounces').filter(([{ suppression }]) => suppression === null),",
-      "ConditionalExpression: suppression === null → true in ...having('soft', 'soft bounces').filter(([{ suppression }]) => suppression === null),",
-    ],
-    [`${SAME}some are judged twice`]: ['UnaryOperator: -1 → +1 in after = refs.at(-1)'],
   },
   'db/audience/subscription/preferences.ts': {
     [`${SAME}what is not held is looked at`]: [

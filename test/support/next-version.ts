@@ -2,7 +2,7 @@
  * The version after this one, as an upgrade meets it: these sources with a migration of each kind, a queue, a field
  * of a job's payload and a kind of background job more.
  */
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bareEnvironment } from './environment.ts'
@@ -14,12 +14,12 @@ type Addition = { file: string; after: string; more: string }
 
 /** What the next version needs, one file of each kind that db/migrate.ts knows and README allows. */
 const MIGRATIONS: Readonly<Record<string, string>> = {
-  '0007-next.sql': `-- A table and columns, with and without a default.
+  'next.sql': `-- A table and columns, with and without a default.
 create table next_things (id uuid primary key);
 alter table teams add column next_word text;
 alter table email_states add column next_seen boolean not null default false;
 `,
-  '0008-next-length.sql': `-- A column that a trigger fills for the version before, and what must hold of new rows.
+  'next-length.sql': `-- A column that a trigger fills for the version before, and what must hold of new rows.
 alter table contacts add column next_length integer;
 
 create function next_length_of() returns trigger language plpgsql as $$
@@ -33,7 +33,7 @@ for each row execute function next_length_of();
 
 alter table contacts add constraint contacts_next_length_known check (next_length is not null) not valid;
 `,
-  '0009-next-backfill.sql': `-- outside a transaction: old rows, some hundred at a time.
+  'next-backfill.sql': `-- outside a transaction: old rows, some hundred at a time.
 do $$
 declare
   done bigint := 0;
@@ -50,12 +50,12 @@ begin
   end loop;
 end $$
 `,
-  '0010-next-index.sql': `-- outside a transaction
+  'next-index.sql': `-- outside a transaction
 drop index concurrently if exists contacts_next_length;
 
 create index concurrently contacts_next_length on contacts (team_id, next_length);
 `,
-  '0011-next-valid.sql': `-- What the old rows have by now.
+  'next-valid.sql': `-- What the old rows have by now.
 alter table contacts validate constraint contacts_next_length_known;
 `,
 }
@@ -108,8 +108,10 @@ export async function nextVersion(t: {
   for (const part of ['api', 'db', 'workers', 'package.json'])
     await cp(join(ROOT, part), join(root, part), { recursive: true })
   await symlink(MODULES, join(root, 'node_modules'))
-  for (const [file, text] of Object.entries(MIGRATIONS))
-    await writeFile(join(root, 'db/migrations', file), text)
+  const migrations = join(root, 'db/migrations')
+  const released = (await readdir(migrations)).length
+  for (const [index, [file, text]] of Object.entries(MIGRATIONS).entries())
+    await writeFile(join(migrations, `${String(released + index + 1).padStart(4, '0')}-${file}`), text)
   for (const { file, after, more } of ADDITIONS) {
     const [before = '', rest, ...others] = (await readFile(join(root, file), 'utf8')).split(after)
     if (rest === undefined || others.length > 0) throw new Error(`${file} must say once: ${after}`)

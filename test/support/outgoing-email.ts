@@ -26,6 +26,7 @@ export function outgoingEmail(changes: Partial<OutgoingEmail> = {}): OutgoingEma
     date: new Date('2026-03-01T12:00:00Z'),
     dkim: null,
     files: [],
+    is_broadcast: false,
     ...changes,
   }
 }

@@ -191,6 +191,7 @@ export async function startService(
     queues: () => queueStatus(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
+    diskFault: () => null,
     refusals: createRefusals(database),
     dashboard: {
       database,
@@ -200,6 +201,7 @@ export async function startService(
       webhookNetworks: networksOf(['127.0.0.0/8']),
       publicUrl,
       from: null,
+      defaultPlan: 'free',
       openid: null,
       switches: [{ name: 'METRICS_TOKEN', isSet: true }],
       ...dashboard,

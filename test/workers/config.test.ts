@@ -95,6 +95,8 @@ t.test('a worker that delivers email needs what its provider needs, and hears it
     SES_ENDPOINT: 'aws',
     SES_CONFIGURATION_SET: 'a b',
     RETURN_PATH_DOMAIN: 'not a domain',
+    SMTP_EHLO_NAME: 'not a name',
+    SMTP_DELIVERED: 'yes',
     WORKER_QUEUES: 'deliver-mail',
     WORKER_CONCURRENCY: '0',
   }
@@ -122,7 +124,7 @@ t.test('what is no URL of a relay stops a worker, and is not repeated: it may ho
   for (const url of [
     'smtp://h',
     'smtp://h/',
-    'smtp://u:p%2Fp%23@h',
+    'smtp://u:p%2Fp%23@relay.example.com',
     'smtps://u:p%40@h:465?requireTLS=true',
     'smtp://[::1]:25',
   ]) {
@@ -131,8 +133,19 @@ t.test('what is no URL of a relay stops a worker, and is not repeated: it may ho
   }
 })
 
+t.test('a login at a private address without a word about TLS stops a worker', (t) => {
+  for (const name of ['SMTP_URL', 'BULK_SMTP_URL']) {
+    const lines = faults({ ...BASE, [name]: 'smtp://u:hunter2@postfix:25' })
+    t.match(lines, [new RegExp(`^${name} .*requireTLS`)])
+    t.equal(lines.length, 1)
+    t.notMatch(lines.join(), 'hunter2')
+  }
+  t.end()
+})
+
 t.test('an unknown or miswritten option of SMTP_URL stops a worker: it might have meant TLS', async (t) => {
-  const said = (query: string): string[] => faults({ ...BASE, SMTP_URL: `smtp://u:hunter2@h?${query}` })
+  const said = (query: string): string[] =>
+    faults({ ...BASE, SMTP_URL: `smtp://u:hunter2@relay.example.com?${query}` })
   t.strictSame(said('requireTls=true'), [
     'SMTP_URL has an unknown option requireTls: did you mean requireTLS?',
   ])

@@ -253,18 +253,19 @@ function eventsOf({ answer: { row, delivery }, at }: Delivered<EmailAttempt>): E
   return [...delivery.outcomes].flatMap(([recipient, outcome]): EmailEvent[] => {
     const kind = EVENT_OF[outcome.kind]
     if (kind === null) return []
-    return [
-      {
-        team_id: row.team_id,
-        email_id: row.id,
-        event_key: `attempt:${at.toISOString()}:${recipient}`,
-        kind,
-        recipient,
-        occurred_at: at,
-        detail: outcome.detail,
-        effect: outcome.kind === 'refused' ? outcome.effect : 'none',
-      },
-    ]
+    const event: EmailEvent = {
+      team_id: row.team_id,
+      email_id: row.id,
+      event_key: `attempt:${at.toISOString()}:${recipient}`,
+      kind,
+      recipient,
+      occurred_at: at,
+      detail: outcome.detail,
+      effect: outcome.kind === 'refused' ? outcome.effect : 'none',
+    }
+    if (outcome.kind !== 'accepted' || !outcome.delivered) return [event]
+    const event_key = `${event.event_key}:delivered`
+    return [event, { ...event, event_key, kind: 'delivered', effect: 'delivered' }]
   })
 }
 

@@ -74,5 +74,6 @@ export function renderEmail<T extends boolean>(
     date: dateOf(row),
     dkim,
     files,
+    is_broadcast: row.broadcast_id !== null,
   }
 }

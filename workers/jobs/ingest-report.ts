@@ -13,6 +13,7 @@ import {
   type Provider,
   pendingReports,
   reportBodies,
+  rewriteReports,
 } from '../../db/delivery/reports/reports.sql.ts'
 import { errorWords } from '../../db/errors.ts'
 import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages/apply-reports.ts'
@@ -23,6 +24,7 @@ import { isUuid, textFault } from '../../db/validation/strings.ts'
 import { impersonal, storableWords } from '../../db/validation/words.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
+import { REPORT_CUTS } from '../reports/readers.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
 
@@ -30,7 +32,13 @@ type IngestJob = FetchedJob<'ingest-report'>
 type KnownReport = PendingReport & { provider: Provider }
 
 /** One report, read: its events, or why it could not be. */
-type ParsedReport = { report: KnownReport; events: readonly ReportedEvent[]; fault: string | null }
+type ParsedReport = {
+  report: KnownReport
+  events: readonly ReportedEvent[]
+  fault: string | null
+  /** What is to be kept of its bytes; null: nothing. undefined: they may stay as they are. */
+  kept?: Buffer | null | undefined
+}
 
 /** How a report ends this time. `wait`: seconds until the next try. */
 type Verdict = { id: string } & (
@@ -85,6 +93,10 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     const verdicts = parsed.map((one) => reportVerdict(one, results, now))
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
     if (ended.length > 0) await endReports(tx, ended)
+    await rewriteReports(
+      tx,
+      parsed.flatMap(({ report: { id }, kept: body }) => (body === undefined ? [] : [{ id, body }])),
+    )
     await followEvents({ tx, queue: deps.queue }, [...results.values()])
     await settle(tx, endsOf(jobs, [...verdicts, ...newer.map(leaving)]))
     return { results, verdicts }
@@ -156,17 +168,28 @@ async function readOne(
   deps: WorkerDeps,
 ): Promise<ParsedReport> {
   const read = deps.readers[report.provider]
+  const kept = body && keptOf(report, body)
   try {
     if (!body) throw new Error('its bytes are gone')
-    const events = await read({ body, received_at: new Date(report.received_at) })
+    if (kept === null) return { report, events: [], fault: null, kept }
+    const events = await read({ body: kept ?? body, received_at: new Date(report.received_at) })
     events.forEach(assertStorable)
-    return { report, events: events.map((event) => ofReport(event, report)), fault: null }
+    return { report, events: events.map((event) => ofReport(event, report)), fault: null, kept }
   } catch (error) {
     const fault = storableWords(errorWords(error))
     const known = { report_id: report.id, provider: report.provider }
     deps.log.warn({ ...known, fault: impersonal(fault) }, 'unreadable report')
-    return { report, events: [], fault }
+    return { report, events: [], fault, kept }
   }
+}
+
+/** What is to be kept of a report's bytes, as `ParsedReport` says: a web process of 0.1.0 stores what may not stay. */
+function keptOf({ provider }: KnownReport, body: Buffer): Buffer | null | undefined {
+  const cut = REPORT_CUTS[provider]
+  if (!cut) return undefined
+  const left = cut(body)
+  const kept = left === null ? Buffer.alloc(0) : left.body
+  return kept?.equals(body) ? undefined : kept
 }
 
 /** An event dated before this is misdated: nobody had sent anything. */

@@ -18,12 +18,17 @@ type Health = {
 }
 
 /** Listens. @throws SettingsFault when it cannot. */
-export async function serveHealth(database: Database, port: number): Promise<Health> {
+export async function serveHealth(
+  { database, diskFault }: { database: Database; diskFault: () => string | null },
+  port: number,
+): Promise<Health> {
   let draining = false
   const answers: Record<string, () => Promise<[status: number, words: string]>> = {
     '/health': async () => [200, 'ok'],
     '/ready': async () => {
       if (draining) return [503, 'draining']
+      const full = diskFault()
+      if (full !== null) return [503, full]
       return databaseFault(database).then(
         (fault) => (fault === null ? [200, 'ready'] : [503, fault]),
         () => [503, 'unavailable'],

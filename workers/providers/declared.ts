@@ -9,7 +9,7 @@ import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { JobName } from '../../db/queue/jobs.ts'
 import type { EmailProvider } from './provider.ts'
-import type { ReportReader } from './report.ts'
+import type { ReportCut, ReportReader } from './report.ts'
 
 /** How many sends run at once in this process. */
 export type Sends = { WORKER_CONCURRENCY: number }
@@ -22,6 +22,8 @@ export type Declared = {
   name: string
   settings: ObjectShape
   reader(context: ReaderContext<never>): ReportReader
+  /** Cuts a raw report to what may be stored of it, where web processes of 0.1.0 store more. */
+  cut?: ReportCut
 }
 
 /** A way to send email; EMAIL_PROVIDER chooses one. Opening it loads its SDK, which is some megabytes. */

@@ -61,12 +61,14 @@ export type OutgoingEmail<T extends boolean = false> = {
   date: Date
   dkim: DkimKey | null
   files: readonly OutgoingFile[]
+  /** True for an email of a broadcast. */
+  is_broadcast: boolean
 }
 
 /**
  * What became of one recipient at one attempt. `detail` is the provider's words, at most 500 characters, free of
  * control characters and of secrets.
- * - accepted: the provider has taken it.
+ * - accepted: the provider has taken it; `delivered` if its word is the last one about the recipient.
  * - refused: for good. `effect` is what that means for the contact: `hard` when the address is dead, `soft` when it
  *   only counts, `none` when the refusal is not about the address (DECISIONS: Delivery reports).
  * - policy: refused by the provider's policy (5.7.x, an identity that is not verified): our set-up, or this message.
@@ -82,7 +84,7 @@ export type OutgoingEmail<T extends boolean = false> = {
  *   may still come for so long and spare the second try.
  */
 export type Outcome =
-  | { kind: 'accepted'; detail: string }
+  | { kind: 'accepted'; detail: string; delivered?: boolean }
   | { kind: 'refused'; detail: string; effect: Extract<ContactEffect, 'hard' | 'soft' | 'none'> }
   | { kind: 'policy'; detail: string; blames: 'recipient' | 'identity'; trouble?: 'setup' }
   | { kind: 'deferred'; detail: string; wait_seconds?: number }

@@ -9,3 +9,6 @@ export type RawReport = { body: Buffer; received_at: Date }
 
 /** Turns one raw report into its events. @throws Error when it cannot be read: such a report is parked. */
 export type ReportReader = (report: RawReport) => Promise<ReportedEvent[]>
+
+/** Cuts a raw report to what may be stored of it. null: it can't be read. `body` null: nothing is left of it. */
+export type ReportCut = (body: Buffer) => { body: Buffer | null } | null

@@ -5,16 +5,22 @@ import type { Secrets } from '../../db/process/secrets.ts'
 import type { WorkerSettings } from '../config.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../providers/list.ts'
 import { HOSTED_RELAYS } from '../providers/relays/list.ts'
-import type { ReportReader } from '../providers/report.ts'
+import type { ReportCut, ReportReader } from '../providers/report.ts'
 import { SIMULATOR } from '../providers/test/reports.ts'
+
+const PROVIDERS = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS), SIMULATOR]
+
+/** How reports of these providers are cut before they are kept. */
+export const REPORT_CUTS: Readonly<Partial<Record<string, ReportCut>>> = Object.fromEntries(
+  PROVIDERS.flatMap((provider) => ('cut' in provider ? [[provider.name, provider.cut]] : [])),
+)
 
 export type Readers = Readonly<Record<Provider, ReportReader>>
 
 /** Makes them. @param context with the settings of providers that reports are read by. */
 export function createReaders(context: { secrets: Secrets; settings?: Partial<WorkerSettings> }): Readers {
   const { secrets, settings = {} } = context
-  const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS), SIMULATOR]
   return Object.fromEntries(
-    providers.map(({ name, reader }) => [name, reader({ secrets, settings })]),
-  ) as Record<(typeof providers)[number]['name'], ReportReader>
+    PROVIDERS.map(({ name, reader }) => [name, reader({ secrets, settings })]),
+  ) as Record<(typeof PROVIDERS)[number]['name'], ReportReader>
 }

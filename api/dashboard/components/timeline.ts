@@ -22,6 +22,7 @@ export const WORDING: Record<EmailEventKind, Wording> = {
   opened: { title: 'Opened', tone: 'good' },
   clicked: { title: 'Link clicked', tone: 'good' },
   bounced: { title: 'Bounced', tone: 'bad' },
+  suppressed: { title: 'Not sent: the address is suppressed', tone: 'bad' },
   complained: { title: 'Reported as spam', tone: 'bad' },
   deferred: { title: 'Deferred, will retry', tone: 'warn' },
   held: { title: 'Held back: the sender may be at fault', tone: 'warn' },

@@ -10,6 +10,10 @@ import { type Notice, type PageAnswer, redirect, teamPath } from '../server/page
 
 type Words = { title: string; verb: string; outcome: (result: Record<string, unknown>) => string }
 
+/** What judging stored suppressions again has found, by cause. */
+export const judgedWords = ({ bounce, soft_bounces, complaint, manual }: Record<string, unknown>): string =>
+  `${Number(bounce ?? 0)} bounces, ${Number(soft_bounces ?? 0)} soft bounces, ${Number(complaint ?? 0)} complaints, ${Number(manual ?? 0)} added manually.`
+
 /** What each kind of job is called, and what is said of what it has brought. */
 const WORDS: Readonly<Record<string, Words>> = {
   'contact.import': {
@@ -21,6 +25,16 @@ const WORDS: Readonly<Record<string, Words>> = {
     title: 'Import suppressions',
     verb: 'Imported',
     outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} refused; the rest is suppressed.`,
+  },
+  'suppression.lift': {
+    title: 'Lift suppressions',
+    verb: 'Checked',
+    outcome: ({ lifted }) => `${plural(Number(lifted ?? 0), 'address', 'addresses')} lifted.`,
+  },
+  'suppression.judge': {
+    title: 'Judge suppressions again',
+    verb: 'Judged',
+    outcome: (result) => judgedWords(result),
   },
   'contact.erase': {
     title: 'Erase a person',
@@ -52,6 +66,11 @@ const WORDS: Readonly<Record<string, Words>> = {
     title: 'Send webhooks again',
     verb: 'Queued again',
     outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook')} queued to be sent again.`,
+  },
+  'report.purge': {
+    title: 'Delete what recipients wrote from stored reports',
+    verb: 'Checked',
+    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'stored report')} cut or deleted.`,
   },
 }
 

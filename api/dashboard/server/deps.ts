@@ -40,6 +40,8 @@ export type DashboardDeps = {
   publicUrl: string | null
   /** Who sign-in links by mail come from; null: there are none. */
   from: string | null
+  /** The plan of new teams. */
+  defaultPlan: string
   openid: OpenId | null
   /** Which optional settings this process has; never their values. */
   switches: readonly { name: string; isSet: boolean }[]

@@ -5,6 +5,7 @@
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
+import { SettingsFault } from '../../process/config.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
 import { type Caller, record } from '../audit/record.ts'
@@ -24,12 +25,31 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
   throw new RequestError('bad_request', `there is no plan ${key} for teams; there are: ${known || 'none'}`)
 }
 
+/** The plan of new teams if DEFAULT_PLAN isn't set. */
+export const USUAL_PLAN = 'free'
+
+/** What is wrong with the setting DEFAULT_PLAN; null if nothing is. */
+export async function defaultPlanFault(tx: Tx, key: string | undefined): Promise<string | null> {
+  if (key === undefined) return null
+  const plan = await planForTeams(tx, key).catch((error: unknown) => {
+    if (error instanceof RequestError) return error
+    throw error
+  })
+  return plan instanceof RequestError ? `DEFAULT_PLAN: ${plan.message}` : null
+}
+
+/** @throws SettingsFault if the setting DEFAULT_PLAN names no plan of the catalog. */
+export async function checkDefaultPlan(tx: Tx, key: string | undefined): Promise<void> {
+  const fault = await defaultPlanFault(tx, key)
+  if (fault !== null) throw new SettingsFault([fault])
+}
+
 /** @throws RequestError bad_request when the name cannot be stored or the plan is unknown. */
 export async function createTeam(
   by: Caller,
   {
     name,
-    plan: key = 'free',
+    plan: key = USUAL_PLAN,
     test = false,
   }: { name: string; plan?: string | undefined; test?: boolean | undefined },
 ): Promise<NewTeam> {

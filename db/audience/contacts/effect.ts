@@ -17,3 +17,7 @@ export type SuppressionCause = {
   /** The provider's words, or the person's. */
   detail: string
 }
+
+/** Why an address is suppressed. The lowest rank first: a cause replaces those before it. */
+export const CAUSES = ['soft_bounces', 'manual', 'bounce', 'complaint'] as const
+export type Cause = (typeof CAUSES)[number]

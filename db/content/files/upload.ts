@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { lockAccount, saveAccount, storageError } from '../../accounts/teams/limits.ts'
-import { RequestError } from '../../errors.ts'
+import { RequestError, Unavailable } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import {
@@ -35,7 +35,7 @@ async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile
   const refusal = storageError(account, size)
   if (refusal) throw refusal
   if ((await publishFiles(tx, [{ team_id: teamId, id }])) !== 1)
-    throw new RequestError('unavailable', 'the upload took too long; please retry', 1)
+    throw new Unavailable('upload_timeout', 'the upload took too long; please retry', 1)
   account.used.storage += size
   await saveAccount(tx, teamId, account)
 }

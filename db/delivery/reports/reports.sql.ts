@@ -117,6 +117,40 @@ export async function endReports(tx: Tx, settled: readonly EndedReport[]): Promi
     where r.id = s.id and r.state = 'pending'`)
 }
 
+/** Replaces the bytes of reports; null deletes the report. */
+export async function rewriteReports(
+  tx: Tx,
+  reports: readonly { id: string; body: Buffer | null }[],
+): Promise<void> {
+  if (reports.length === 0) return
+  const left = reports.filter(({ body }) => body !== null)
+  const gone = reports.filter(({ body }) => body === null).map(({ id }) => id)
+  await tx.query(sql.type(object())`
+    with gone as (delete from reports where id = any(${sql.array(gone, 'uuid')}))
+    update reports r set body = k.body from ${rowsOf('k', { id: 'uuid', body: 'bytea' }, left)} where r.id = k.id`)
+}
+
+const storedRow = row({ id: string(), body: mixed<Buffer>().nullable() })
+/** How many reports, and how many bytes of them, one slice reads. */
+const STORED_SLICE = { reports: 1_000, bytes: 8 * 1024 * 1024 }
+
+/** The next reports after an id, in the order of their ids: of the provider with their bytes, of others without. */
+export const storedAfter = (tx: Tx, provider: Provider, after: string) =>
+  tx.any(sql.type(storedRow)`
+    with next as materialized (
+      select id, provider = ${provider} as is_own, octet_length(body) as bytes from reports
+      where id > ${after} order by id limit ${STORED_SLICE.reports}
+    ), summed as (
+      select id, is_own, row_number() over (order by id) as n,
+        sum(case when is_own then bytes else 0 end) over (order by id) as bytes from next
+    )
+    select s.id, case when s.is_own then r.body end as body
+    from summed s join reports r on r.id = s.id where s.n = 1 or s.bytes <= ${STORED_SLICE.bytes} order by s.id`)
+
+/** True if the provider has reported anything that is kept. */
+export const hasReports = (tx: Tx, provider: Provider) =>
+  tx.exists(sql.unsafe`select from reports where provider = ${provider}`)
+
 const reportRow = row({
   id: string(),
   provider: string(),

@@ -5,9 +5,12 @@
  * Promises: a slice is short (a batch of rows), does all in the transaction that it is given, and goes by the cursor
  * alone.
  */
+import { NIL } from 'uuid'
 import type { AuditEntry, By } from '../../accounts/audit/record.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
+import { type Copied, copyNext } from '../../audience/suppressions/copy.ts'
+import { type BulkLift, type LiftCursor, liftBatch } from '../../audience/suppressions/lift.ts'
 import type { Deliverable } from '../../channels/channel.sql.ts'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
@@ -15,6 +18,7 @@ import { redriveBatch } from '../../delivery/queues.ts'
 import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
 import { type BatchCursor, deleteBatch, type Matching, requeueBatch } from '../../messages/emails/bulk.ts'
 import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
+import { type PurgeCursor, purgeTexts } from '../../messages/whatsapp/purge-texts.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { JobName } from '../../queue/jobs.ts'
 import type { Producer } from '../../queue/producer.ts'
@@ -135,6 +139,35 @@ const replaying: Kind<Replay, ReplayCursor> = {
   }),
 }
 
+const lifting: Kind<BulkLift & Words, LiftCursor> = {
+  async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result }) {
+    if (!secrets) throw new Error('to lift takes the service’s key')
+    const batch = await liftBatch({ ...at, secrets }, team_id ?? '', given, { cursor, done })
+    const lifted = ((result as { lifted?: number }).lifted ?? 0) + batch.lifted
+    return { cursor: batch.cursor, done: lifted, total: totalOf(lifted, batch, total), result: { lifted } }
+  },
+  entry({ reason, words }, result) {
+    const { lifted } = result as { lifted: number }
+    return lifted === 0 ? null : { subject: `${lifted} addresses`, detail: `${reason} (${words})` }
+  },
+}
+
+/** How many contacts one slice copies. */
+const COPY_BATCH = 500
+
+/** What was suppressed before the table of addresses was there (audience/suppressions/copy.ts). */
+const judging: Kind<object, object> = {
+  async slice({ tx, now }, { done, result }) {
+    const { checked, copied } = await copyNext(tx, COPY_BATCH, now)
+    const counts: Copied = { ...(result as Copied) }
+    for (const [cause, count] of Object.entries(copied) as [keyof Copied, number][])
+      counts[cause] = (counts[cause] ?? 0) + count
+    const cursor = checked < COPY_BATCH ? null : {}
+    return { cursor, done: done + checked, total: null, result: counts }
+  },
+  entry: () => null,
+}
+
 /** `subject`: what the audit trail calls the person, whose address must not stay. */
 type Erasing = { identity: string; subject: string }
 
@@ -166,14 +199,29 @@ export const erasureOf = (
   given: { identity, subject: erasureHash(secrets, teamId, identity).toString('hex') },
 })
 
+const purgingTexts: Kind<object, PurgeCursor> = {
+  async slice({ tx }, { cursor, done, result }) {
+    const { cursor: next, checked, changed } = await purgeTexts(tx, cursor?.after ?? NIL)
+    const all = ((result as Partial<Changed>).changed ?? 0) + changed
+    return { cursor: next, done: done + checked, total: null, result: { changed: all } }
+  },
+  entry(_given, result) {
+    const { changed } = result as Changed
+    return changed === 0 ? null : { subject: `${changed} reports`, detail: 'what recipients wrote' }
+  },
+}
+
 export const KINDS = {
   'contact.import': importing,
   'suppression.import': importing,
+  'suppression.lift': lifting,
+  'suppression.judge': judging,
   'contact.erase': erasing,
   ...requeues,
   'email.delete': batchwise('emails', deleteBatch),
   'queue.redrive': redriving,
   'webhook.replay': replaying,
+  'report.purge': purgingTexts,
 }
 
 export type BackgroundJobKind = keyof typeof KINDS

@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
-import type { Tx } from '../../postgres/pool.ts'
+import type { Database, Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 
 const homeRow = row({ is_home: boolean() })
@@ -77,3 +77,14 @@ export const makeHome = (tx: Tx, id: string, how: 'continued' | 'restored') =>
   tx.query(sql.type(object())`
     update database_home
     set id = ${id}, place = database_place(), timeline = database_timeline(), how = ${how}, decided_at = now()`)
+
+/**
+ * Writes some hundred kilobytes to disk and keeps nothing: a sort that does not fit its memory.
+ * @throws the server's disk_full if there is no space.
+ */
+export const writeToDisk = (database: Database): Promise<unknown> =>
+  database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`set local work_mem = '64kB'`)
+    await tx.any(sql.unsafe`
+      select from (select n from generate_series(1, 10000) n order by md5(n::text) offset 9999) sorted`)
+  })

@@ -5,7 +5,9 @@
  * Promises: a copy is never taken for a failover by a process that began on it; nothing is sent until it is decided
  * (is_at_home() in each claim's way); DECISIONS: A restored copy.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
+import { causes } from '../../errors.ts'
 import { type Database, isDatabaseUnavailable } from '../../postgres/pool.ts'
 import { createServiceClock, type ServiceClock } from '../../postgres/service-clock.ts'
 import { idNow } from '../../process/ids.ts'
@@ -19,6 +21,7 @@ import {
   leaveMark,
   lockHome,
   makeHome,
+  writeToDisk,
 } from './restore-guard.sql.ts'
 import { stopCopy } from './restored.ts'
 
@@ -139,15 +142,44 @@ function createWatch(
   }
 }
 
+/** How many looks come between two writes to disk. */
+const LOOKS_PER_WRITE = 5
+const DISK_FULL = '53100'
+
+/** Notices a full disk. A mark fits into the space of the one before, so that a larger write is needed. */
+function createDiskCheck({ database, log }: Pick<WatchDeps, 'database' | 'log'>) {
+  let fault: string | null = null
+  let looks = 0
+  return {
+    /** What the server says while its disk is full; null while it isn't. */
+    fault: () => fault,
+    async look(): Promise<void> {
+      looks += 1
+      if (looks % LOOKS_PER_WRITE !== 0) return
+      try {
+        await writeToDisk(database)
+        if (fault !== null) log.info({}, 'the database takes writes again')
+        fault = null
+      } catch (error) {
+        const full = [...causes(error)].find(({ code }) => code === DISK_FULL)
+        if (!full) throw error
+        if (fault === null) log.error({ reason: full.message }, 'the disk of the database is full')
+        fault = `the disk of the database is full: ${full.message}`
+      }
+    },
+  }
+}
+
 /**
  * Watches over the database while the process lives. Resolves once it has looked for the first time.
- * @returns the database's time, as of the last look and carried on since, and how to end it.
+ * @returns the database's time, as of the last look and carried on since, whether its disk is full, and how to end it.
  */
 export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
   const { database, log } = deps
   const process = idNow()
   const clock = createServiceClock()
   const look = createWatch({ ...deps, clock }, times, process)
+  const disk = createDiskCheck(deps)
   const ending = new AbortController()
   const quietly = (error: unknown): void => {
     if (!isDatabaseUnavailable(error)) log.error({ err: error }, 'cannot look whether the database is a copy')
@@ -161,6 +193,7 @@ export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
       await sleep(times.every, undefined, { signal: ending.signal, ref: false }).catch(() => {})
       if (ending.signal.aborted) return
       await look().catch(quietly)
+      await disk.look().catch(quietly)
     }
   })()
   const end = async (): Promise<void> => {
@@ -168,5 +201,5 @@ export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
     await watching
     await deleteMark(database, process).catch(quietly)
   }
-  return { clock: clock.now, end }
+  return { clock: clock.now, diskFault: disk.fault, end }
 }

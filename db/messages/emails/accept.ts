@@ -11,7 +11,7 @@ import { LimitReached, type LimitState, limitStateOf, rateReached } from '../../
 import type { EMAIL_FACTS } from '../../channels/email.ts'
 import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
-import { RequestError } from '../../errors.ts'
+import { RequestError, Unavailable } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import type { SharedJob } from '../../queue/jobs.ts'
@@ -175,7 +175,7 @@ function takeFiles(item: EmailItem, team_id: string, { account, ready, newFiles 
     if (ready.has(sha256)) continue
     // It was there a moment ago: only a row that was deleted meanwhile can explain that.
     if (loaded === null)
-      throw new RequestError('unavailable', 'the attachments are just changing; please retry', 1)
+      throw new Unavailable('conflict', 'the attachments are just changing; please retry', 1)
     newFiles.push({ team_id, id: loaded })
     ready.add(sha256)
     account.used.storage += size

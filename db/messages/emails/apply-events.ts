@@ -7,7 +7,7 @@
  */
 
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
-import { applyContactEffects, lockTouchedContacts } from '../../audience/suppressions/suppress.ts'
+import { applyContactEffects, lockTouchedAddresses } from '../../audience/suppressions/suppress.ts'
 import type { MessageEvent } from '../../channels/events/events.sql.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
@@ -89,13 +89,13 @@ export async function applyEmailEvents(
     }
   }
   if (placed.length === 0) return results
-  const contactOf = await lockTouchedContacts(tx, placed)
-  const given = placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id }))
+  const addressFor = await lockTouchedAddresses(tx, placed, now)
+  const given = placed.map((event) => ({ ...event, contact_id: addressFor(event)?.contact?.contact_id }))
   const news = await storeEmailEvents(tx, given)
   const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
   const changes = changesOf(news, left, recipients)
   if (changes.length > 0) await changeEmails(tx, changes)
-  await applyContactEffects(tx, contactOf, news, now)
+  await applyContactEffects(tx, addressFor, news, now)
   return results
 }
 

@@ -11,6 +11,7 @@ export type EmailEventKind =
   | 'held'
   | 'unknown'
   | 'delayed'
+  | 'suppressed'
   | 'requeued'
   | 'gave_up'
   | LinkKind

@@ -32,10 +32,10 @@ type SignOfLife = Omit<ProcessRow, 'queues' | 'seen_at' | 'silent_seconds'> & {
 export const storeSignOfLife = (tx: Tx, life: SignOfLife, additions: readonly Addition[]) =>
   tx.query(sql.prepared('store_sign_of_life', object())`
     with life as (
-      insert into processes (id, kind, host, pid, queues, senders, completed, gauges, started_at, seen_at)
+      insert into processes (id, kind, host, pid, queues, senders, completed, gauges, started_at, seen_at, version)
       values (${life.id}, ${life.kind}, ${life.host}, ${life.pid}, ${sql.array([...life.queues], 'text')},
         ${JSON.stringify(life.senders)}::json, ${JSON.stringify(life.completed)}::json,
-        ${JSON.stringify(life.gauges)}::json, ${sql.timestamp(life.started_at)}, now())
+        ${JSON.stringify(life.gauges)}::json, ${sql.timestamp(life.started_at)}, now(), ${life.gauges.version})
       on conflict (id) do update set senders = excluded.senders, completed = excluded.completed,
         gauges = excluded.gauges, seen_at = excluded.seen_at
     )

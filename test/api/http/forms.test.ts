@@ -50,3 +50,26 @@ t.test('a form of a type that is none, or of parts that have no end, is refused'
     t.match(await refusing(() => readForm(`${type};`, body)), { code: 'bad_request' }, type)
   t.strictSame(await readForm('', bytesOf('')), [])
 })
+
+t.test('a form is read with any boundary that RFC 2046 allows', async (t) => {
+  const named = (value: string) => `Content-Disposition: form-data; name="a"\r\n\r\n${value}`
+  const form = (boundary: string, padding = '') =>
+    `before\r\n--${boundary}${padding}\r\n${named(`1\r\n--${boundary}x`)}\r\n--${boundary}\r\n${named('')}\r\n--${boundary}--after`
+  for (const boundary of ['x', "'()+_,-./:=?", 'two words', 'y'.repeat(70), '--', 'z'.repeat(27)]) {
+    const type = `multipart/form-data; boundary="${boundary}"`
+    const read = [
+      ['a', `1\r\n--${boundary}x`],
+      ['a', ''],
+    ]
+    t.strictSame(await readForm(type, bytesOf(form(boundary))), read, boundary)
+    t.strictSame(await readForm(`${type}; charset=utf-8`, bytesOf(form(boundary, ' \t'))), read, 'padded')
+  }
+  const token = 'multipart/form-data;boundary=x'
+  t.equal((await readForm(token, bytesOf(form('x')))).length, 2, 'without quotes')
+  for (const boundary of ['', 'ends ', 'y'.repeat(71), 'a*b'])
+    t.match(
+      await refusing(() => readForm(`multipart/form-data; boundary="${boundary}"`, bytesOf(form(boundary)))),
+      { code: 'bad_request' },
+      `boundary ${boundary}`,
+    )
+})

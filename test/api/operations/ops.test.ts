@@ -1,6 +1,10 @@
 /** What operators ask of the API: health, the fleet's figures, the signal that workers are scaled by. */
+import { pino } from 'pino'
 import { sql } from 'slonik'
 import { createApp } from '../../../api/app.ts'
+import { watchHome } from '../../../db/maintenance/restore-guard/restore-guard.ts'
+import { logOptions } from '../../../db/process/log.ts'
+import { createMetrics } from '../../../db/process/metrics.ts'
 import { createScale } from '../../../db/stats/fleet/scale.ts'
 import about from '../../../package.json' with { type: 'json' }
 import { startApi } from '../../support/api-process.ts'
@@ -36,8 +40,8 @@ t.test('GET /metrics counts requests, accepts, replays, refusals and queues', as
     'heliograph_http_request_seconds_count{method="POST",route="/v1/emails",status="200"} 1',
     'heliograph_accepted_total{channel="email"} 2',
     'heliograph_replayed_total{channel="email"} 2',
-    'heliograph_refused_total{code="bad_request"} 1',
-    'heliograph_refused_total{code="from_domain_not_verified"} 1',
+    'heliograph_rejected_total{code="bad_request"} 1',
+    'heliograph_rejected_total{code="from_domain_not_verified"} 1',
     'heliograph_queue_jobs{queue="deliver-email",state="ready"} 2',
     'heliograph_queued_messages{channel="email",older_than_seconds="0"} 2',
     'heliograph_queued_messages{channel="email",older_than_seconds="60"} 0',
@@ -111,4 +115,44 @@ t.test('GET /ready is 503 while the process drains', async (t) => {
   const draining = caller(await listen(t, createApp({ ...service.deps, isDraining: () => true })))
   t.match(await draining('GET', '/ready'), { status: 503, body: { error: { code: 'unavailable' } } })
   t.equal((await draining('GET', '/health')).status, 200)
+})
+
+t.test('a 503 has its reason in the log, at warn, and in the metric', async (t) => {
+  const lines: { level: number; code?: string; reason?: string }[] = []
+  const log = pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), {
+    write: (line: string) => void lines.push(JSON.parse(line)),
+  })
+  const metrics = createMetrics()
+  let full: string | null = null
+  const deps = { ...service.deps, log, metrics, diskFault: () => full }
+  const own = caller(await listen(t, createApp({ ...deps, isDraining: () => full === null })))
+  const counted = () =>
+    metrics.take().flatMap(({ figure, labels }) => (figure === 'heliograph_rejected_total' ? [labels] : []))
+  t.equal((await own('GET', '/ready')).status, 503)
+  t.match(lines.at(-1), { level: 40, status: 503, code: 'unavailable', reason: 'draining' })
+  t.strictSame(counted(), ['code="unavailable",reason="draining"'])
+  full = 'no space'
+  t.equal((await own('GET', '/ready')).status, 503)
+  t.match(lines.at(-1), { level: 40, code: 'unavailable', reason: 'not_ready' })
+  t.strictSame(counted(), ['code="unavailable",reason="not_ready"'])
+  await own('POST', '/v1/emails', { key: team.key, body: {} })
+  t.match(lines.at(-1), { level: 30, code: 'bad_request' })
+  t.notOk('reason' in (lines.at(-1) ?? {}))
+  t.strictSame(counted(), ['code="bad_request"'], 'no other code has one')
+})
+
+t.test('a process notices that the disk of its database is full, and that it no longer is', async (t) => {
+  const { database, log } = service.deps
+  const full = Object.assign(new Error('could not write to file: No space left on device'), { code: '53100' })
+  let fails = true
+  const failing: typeof database = {
+    ...database,
+    transaction: (work, retries) => (fails ? Promise.reject(full) : database.transaction(work, retries)),
+  }
+  const watch = await watchHome({ database: failing, log }, { every: 20, hold: 100, patience: 100 })
+  t.teardown(() => watch.end())
+  t.equal(watch.diskFault(), null)
+  await until('it has noticed', async () => watch.diskFault()?.includes('No space left') === true)
+  fails = false
+  await until('there is space again', async () => watch.diskFault() === null)
 })

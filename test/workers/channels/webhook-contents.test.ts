@@ -105,7 +105,10 @@ t.test('changes of a contact and an email’s first delay are reported, once eac
   t.match(
     bodies.find(({ type }) => type === 'contact.suppressed'),
     {
-      data: { contact_id: String, email: 'Ana@example.org', suppression: 'bounced', detail: 'no such user' },
+      data: {
+        ...{ contact_id: String, email: 'Ana@example.org', suppression: 'bounced' },
+        ...{ cause: 'bounce', email_id: id, detail: 'no such user' },
+      },
     },
   )
 })
@@ -231,7 +234,7 @@ t.test('an email with copies names each list that was given, and whom of them it
   const lists = { to: ['Ana <ana@example.org>'], cc: ['zoe@example.org'], bcc: ['quiet@example.org'] }
   for (const body of [anEmail(lists), anEmail({ to: ['ben@example.org'], cc: [] })])
     t.equal((await service.call('POST', '/v1/emails', { key: team.key, body })).status, 201)
-  await until('all came', () => receiver.received.length >= 4)
+  await until('all came', () => receiver.received.length >= 5)
   const emails = receiver.received.filter(({ body }) => body.type.startsWith('email.'))
   const about = emails.map(({ body: { type, data } }) => [
     ...[type, data.recipient],
@@ -244,5 +247,10 @@ t.test('an email with copies names each list that was given, and whom of them it
     ['email.sent', 'ben@example.org', ['ben@example.org'], 'no cc', 'no bcc'],
     ['email.sent', 'zoe@example.org', ...all],
   ])
+  t.match(
+    receiver.received.find(({ body }) => body.type === 'contact.suppressed')?.body.data,
+    { contact_id: null, email: 'quiet@example.org', status: null, cause: 'bounce', email_id: String },
+    'an address needs no contact',
+  )
   t.strictSame(bound.received, [])
 })

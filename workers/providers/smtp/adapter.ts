@@ -16,10 +16,10 @@ import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } f
 import { relayHeaderLine, withoutRelayHeader } from '../relays/header.ts'
 import { createSendTracker } from '../send-tracker.ts'
 import { sendingTime } from '../sending-time.ts'
-import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './replies.ts'
+import { type Attempt, outcomesOfFailure, outcomesOfSuccess, withSetting } from './replies.ts'
 import { inSlices } from './slices.ts'
 import { openSocket } from './socket.ts'
-import { readSmtpUrl, withWayOut } from './url.ts'
+import { readSmtpUrl, requiresTls, withWayOut } from './url.ts'
 
 /**
  * Milliseconds. `total_ms` bounds one send from the wait for a connection to the final dot, with more for a large
@@ -34,8 +34,10 @@ export type SmtpOptions = {
   max_connections: number
   /** The hosted relay that this is, if it is one whose reports are taken in. */
   hosted?: Relay
-  /** The name given in EHLO; the machine's own when absent. */
+  /** The name given in EHLO; the machine's own when absent. The URL's `name` wins. */
   hostname?: string
+  /** True if what the relay accepts counts as delivered: it is asked for no reports of deliveries. */
+  delivers?: boolean
   timeouts?: Partial<SmtpTimeouts>
 }
 
@@ -60,6 +62,7 @@ type Sending = {
   describe: Describe
   cut: AbortSignal | undefined
   hosted: Relay | undefined
+  delivers: boolean
 }
 
 /** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
@@ -79,7 +82,8 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
     bufferedCopies: 0,
     async send(email, cut) {
       if (closed) return deferAll(email, 'the SMTP provider is closed')
-      return in_flight.track(deliver(transport, email, { timeouts, describe, cut, hosted: options.hosted }))
+      const { hosted, delivers = false } = options
+      return in_flight.track(deliver(transport, email, { timeouts, describe, cut, hosted, delivers }))
     },
     sender: async () => sender,
     async check() {
@@ -90,7 +94,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
       })
       const asked = once.verify().then(
         () => null,
-        (error: Error) => describe(withWayOut(error.message)),
+        (error: NodemailerError) => describe(withSetting(error, withWayOut(error.message))),
       )
       const late = `no end of its greetings within ${timeouts.total_ms} ms`
       return Promise.race([asked, sleep(timeouts.total_ms, late, { ref: false })])
@@ -107,6 +111,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
 const connectionOf = ({ url, hostname }: SmtpOptions, { connect_ms, greeting_ms }: SmtpTimeouts) => ({
   url,
   ...(hostname === undefined ? {} : { name: hostname }),
+  ...(requiresTls(url) ? { requireTLS: true } : {}),
   connectionTimeout: connect_ms,
   dnsTimeout: connect_ms,
   greetingTimeout: greeting_ms,
@@ -161,7 +166,7 @@ async function attemptTo(
   transport: Transport,
   email: OutgoingEmail,
   to: string[],
-  { timeouts: { total_ms, answer_ms }, describe, cut, hosted }: Sending,
+  { timeouts: { total_ms, answer_ms }, describe, cut, hosted, delivers }: Sending,
 ): Promise<Map<string, Outcome>> {
   const limit = new AbortController()
   const until = (ms: number) => setTimeout(() => limit.abort(`not done within ${ms} ms`), ms)
@@ -189,12 +194,12 @@ async function attemptTo(
       raw: attempt.message[0] ?? '',
       messageId: `<${email.message_id}>`,
       envelope: { from: { name: '', address: from }, to: to.map((address) => ({ name: '', address })) },
-      dsn: wantedReports(to),
+      dsn: wantedReports(to, delivers || email.is_broadcast),
       signal: joined.signal,
     }
     const info = await transport.sendMail(mail)
     if (!isSameList(info.envelope.to, to)) throw new Error('the envelope was not the one given')
-    return outcomesOfSuccess(attempt, info.response, describe)
+    return outcomesOfSuccess(attempt, info.response, { describe, delivers })
   } catch (cause) {
     const error: NodemailerError = cause instanceof Error ? cause : new Error(String(cause))
     if (limit.signal.aborted) error.message = String(limit.signal.reason)
@@ -214,11 +219,11 @@ async function composeFor(hosted: Relay | undefined, email: OutgoingEmail): Prom
 }
 
 /**
- * Which reports to ask for where a server offers them (RFC 3461): without SUCCESS no server reports deliveries. The
- * client names one original recipient for all, so there is none where there are several.
+ * Which reports to ask for where a server offers them (RFC 3461). A report of each delivery would double the load of a
+ * broadcast. The client names one original recipient for all, so there is none where there are several.
  */
-const wantedReports = (to: readonly string[]) => ({
-  notify: 'SUCCESS,FAILURE,DELAY',
+const wantedReports = (to: readonly string[], failuresOnly: boolean) => ({
+  notify: failuresOnly ? 'FAILURE,DELAY' : 'SUCCESS,FAILURE,DELAY',
   ret: 'HDRS' as const,
   ...(to.length === 1 ? { orcpt: `rfc822;${to[0]}` } : {}),
 })

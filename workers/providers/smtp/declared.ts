@@ -1,7 +1,9 @@
 /** SMTP: any relay, by its URL; broadcasts may have a relay of their own. */
+import { hostname } from 'node:os'
 import { string, type ValidationError } from 'yup'
 import { relayName, type SettingsOf } from '../../../db/process/config.ts'
 import { type DeclaredForEmail, neededToSend, type ReaderContext, type Sends } from '../declared.ts'
+import { ehloName, isEhloName, type NameSettings } from './ehlo-name.ts'
 import { createSmtpReportReader } from './reports.ts'
 import { smtpUrlFault } from './url.ts'
 
@@ -25,19 +27,34 @@ const settings = {
   BULK_SMTP_URL: relay(),
   /** The hosted relay behind them: it is handed each email's reference, to repeat it in its reports. */
   SMTP_RELAY: relayName,
+  /** The name for EHLO. Otherwise the host of PUBLIC_URL, RETURN_PATH_DOMAIN or the machine's name. */
+  SMTP_EHLO_NAME: string().test('name', '${path} must be a host name, such as mail.example.com', isEhloName),
+  /** `relay`: what the relay accepts counts as delivered, and it isn't asked to report deliveries. */
+  SMTP_DELIVERED: string().oneOf(['relay'], '${path} must be relay, or unset'),
 }
 
 type Settings = SettingsOf<typeof settings>
 
-const open = async (url: string, max_connections: number, hosted: Settings['SMTP_RELAY']) =>
-  (await import('./adapter.ts')).createSmtpProvider({ url, max_connections, ...(hosted ? { hosted } : {}) })
+async function open(
+  url: string,
+  max_connections: number,
+  { SMTP_RELAY: hosted, SMTP_DELIVERED, ...names }: Settings & NameSettings,
+) {
+  const { createSmtpProvider } = await import('./adapter.ts')
+  const name = ehloName(names, hostname())
+  return createSmtpProvider({
+    ...{ url, max_connections, delivers: SMTP_DELIVERED === 'relay' },
+    ...(hosted ? { hosted } : {}),
+    ...(name === undefined ? {} : { hostname: name }),
+  })
+}
 
 export const SMTP = {
   name: NAME,
   settings,
-  open: ({ SMTP_URL = '', SMTP_RELAY, WORKER_CONCURRENCY }: Settings & Sends) =>
-    open(SMTP_URL, WORKER_CONCURRENCY, SMTP_RELAY),
-  openBulk: async ({ BULK_SMTP_URL: url, SMTP_RELAY }: Settings, most: number) =>
-    url ? await open(url, most, SMTP_RELAY) : null,
+  open: (settings: Settings & Sends & NameSettings) =>
+    open(settings.SMTP_URL ?? '', settings.WORKER_CONCURRENCY, settings),
+  openBulk: async (settings: Settings & NameSettings, most: number) =>
+    settings.BULK_SMTP_URL ? await open(settings.BULK_SMTP_URL, most, settings) : null,
   reader: ({ secrets }: ReaderContext<Settings>) => createSmtpReportReader(secrets),
 } as const satisfies DeclaredForEmail

@@ -26,6 +26,18 @@ const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
 const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
 /** nodemailer's names for what comes before a message: a fault there says nothing about any message. */
 const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS'])
+/** Where a relay says that it doesn't like our name: some with 421, for every message (nodemailer #1742). */
+const isNameRejected = ({ command, responseCode = 0 }: NodemailerError): boolean =>
+  (command === 'EHLO' || command === 'HELO') && (responseCode === 421 || responseCode >= 500)
+const NAME_REJECTED = 'The relay rejected our name. Set SMTP_EHLO_NAME to this host’s public name'
+const NO_TLS = 'The relay didn’t start TLS. If it has none, add ?requireTLS=false to SMTP_URL'
+
+/** What a server said to EHLO or STARTTLS, behind the setting that helps. Other messages as they are. */
+export function withSetting(error: NodemailerError, words: string): string {
+  if (isNameRejected(error)) return `${NAME_REJECTED}: ${words}`
+  return error.command === 'STARTTLS' && error.response ? `${NO_TLS}: ${words}` : words
+}
+
 /** Bad sequence of commands: about the session, not about the message. */
 const BAD_SEQUENCE = 503
 /** More recipients than the server takes of one message: those beyond wait for the next (RFC 5321 §4.5.3.1.10). */
@@ -51,9 +63,13 @@ const SEND_AS_DENIED: ReadonlySet<string> = new Set(['5.7.60', '5.2.252'])
 type Stage = 'MAIL' | 'RCPT' | 'DATA'
 
 /** An outcome for each of the attempt's recipients once the server has taken the message. */
-export function outcomesOfSuccess(attempt: Attempt, reply: string, describe: Describe): Map<string, Outcome> {
+export function outcomesOfSuccess(
+  attempt: Attempt,
+  reply: string,
+  { describe, delivers = false }: { describe: Describe; delivers?: boolean },
+): Map<string, Outcome> {
   const shared: Outcome = isOfOneCode(reply)
-    ? { kind: 'accepted', detail: describe(reply) }
+    ? { kind: 'accepted', detail: describe(reply), ...(delivers ? { delivered: true } : {}) }
     : { kind: 'unknown', detail: describe(`the server's answer says both yes and no: ${reply}`) }
   return outcomes(attempt.to, shared, attempt.refusals(), describe)
 }
@@ -99,12 +115,13 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   if (replied && /^[45]\d\d/.test(response)) {
     return judgeReply(response, command === 'MAIL FROM' ? 'MAIL' : 'DATA', describe)
   }
-  const words = response || withWayOut(`${error.message}${code ? ` (${code})` : ''}`)
+  const words = withSetting(error, response || withWayOut(`${error.message}${code ? ` (${code})` : ''}`))
   if (attempt.handed_over && responseCode !== 421) {
     return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
   }
   const detail = describe(words)
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
+  if (isNameRejected(error)) return { kind: 'sender', detail, trouble: 'setup' }
   // To STARTTLS, 454 says that there is no TLS for now (RFC 3207 §4): that is no pace.
   const isSlow = SLOW_DOWN_CODES.has(responseCode) && !(command === 'STARTTLS' && responseCode === 454)
   if (isSlow) return { kind: 'sender', detail, trouble: 'slow' }

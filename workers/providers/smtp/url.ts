@@ -3,6 +3,7 @@
  * ours: `?requireTLS=true&tls.rejectUnauthorized=false` (true and false in words: `=0` is not understood).
  * Pure. Must not repeat a URL in words for people: it holds a password.
  */
+import ipaddr from 'ipaddr.js'
 import { PASSWORD_HINT, percentDecoded } from '../../../db/validation/strings.ts'
 
 /** The URL of an SMTP server in parts; null when it is none. A path or a fragment is a part of a password. */
@@ -49,6 +50,44 @@ function optionFault(name: string, value: string): string | null {
   return `has an unknown option${/^[\w.]{1,40}$/.test(name) ? ` ${name}` : ''}: ${known}`
 }
 
+/** Networks whose relays often have no TLS: private ones, and those of containers and cloud platforms. */
+const PRIVATE_NETWORKS = [
+  ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16'],
+  ...['fc00::/7', 'fe80::/10'],
+].map((network) => ipaddr.parseCIDR(network))
+
+type HostKind = 'loopback' | 'private' | 'public'
+
+/** A name without a dot is one of a private network, such as a container's. */
+function hostKind(hostname: string): HostKind {
+  const name = hostname.toLowerCase().replace(/^\[(.*)\]$|\.$/, '$1')
+  if (!ipaddr.isValid(name)) {
+    if (name === 'localhost') return 'loopback'
+    return name.includes('.') ? 'public' : 'private'
+  }
+  const address = ipaddr.process(name)
+  if (address.range() === 'loopback') return 'loopback'
+  const isWithin = (network: (typeof PRIVATE_NETWORKS)[number]): boolean =>
+    network[0].kind() === address.kind() && address.match(network as never)
+  return PRIVATE_NETWORKS.some(isWithin) ? 'private' : 'public'
+}
+
+/** Whether the URL leaves it to us if a login needs TLS. */
+const leavesTlsOpen = ({ protocol, username, searchParams }: URL): boolean =>
+  username !== '' &&
+  protocol === 'smtp:' &&
+  !searchParams.has('requireTLS') &&
+  searchParams.get('secure') !== 'true'
+
+/** True if the relay must offer STARTTLS, or the login isn't sent. The URL's own `requireTLS` wins. */
+export function requiresTls(url: string): boolean {
+  const parsed = parse(url)
+  return parsed !== null && leavesTlsOpen(parsed) && hostKind(parsed.hostname) !== 'loopback'
+}
+
+const TLS_UNDECIDED =
+  'has a user name and a private address. Add ?requireTLS=true, or ?requireTLS=false if the relay has no TLS'
+
 /** What is wrong with a URL, to go on after `SMTP_URL `; null when nothing is. */
 export function smtpUrlFault(url: string): string | null {
   const parsed = parse(url)
@@ -57,7 +96,7 @@ export function smtpUrlFault(url: string): string | null {
     const fault = optionFault(name, value)
     if (fault !== null) return fault
   }
-  return null
+  return leavesTlsOpen(parsed) && hostKind(parsed.hostname) === 'private' ? TLS_UNDECIDED : null
 }
 
 /**
@@ -77,9 +116,9 @@ export function readSmtpUrl(url: string): { host: string; secrets: string[] } {
 
 const decode = (text: string): string => percentDecoded(text) ?? text
 
-/** Node's words about a relay's certificate, with what SMTP_URL can say of it; other words as they are. */
+/** Node's message about a relay's certificate, with the options of SMTP_URL that help. Others as they are. */
 export function withWayOut(words: string): string {
   if (!/certificate/i.test(words)) return words
   const [reason] = words.split(';')
-  return `${reason}: name its authority by NODE_EXTRA_CA_CERTS, or add to SMTP_URL tls.rejectUnauthorized=false (encrypted, unchecked) or ignoreTLS=true (in the clear)`
+  return `${reason}: name its authority in NODE_EXTRA_CA_CERTS, or add to SMTP_URL tls.rejectUnauthorized=false (encrypted, unchecked) or requireTLS=false&ignoreTLS=true (not encrypted)`
 }

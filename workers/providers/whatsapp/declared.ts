@@ -1,5 +1,6 @@
 /** WhatsApp, by Meta's Cloud API and one sending number. */
 import { string } from 'yup'
+import { cutPost } from '../../../db/messages/whatsapp/cut-post.ts'
 import { commaList, isHttpUrl, type SettingsOf, wholeNumber } from '../../../db/process/config.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
 import type { DeclaredForChannel, ReaderContext } from '../declared.ts'
@@ -65,4 +66,5 @@ export const WHATSAPP = {
   open,
   reader: ({ settings: { WHATSAPP_BUSINESS_ACCOUNT_ID: account } }: ReaderContext<Settings>) =>
     createWhatsappReportReader(account ?? null),
+  cut: cutPost,
 } as const satisfies DeclaredForChannel

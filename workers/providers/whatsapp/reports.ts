@@ -137,6 +137,15 @@ function templateEvents(given: Json, occurred_at: Date, isChange: boolean): Repo
   return status ? [{ channel: 'whatsapp-template', name, language, status, occurred_at }] : []
 }
 
+/** @throws Error without the parser's message, which quotes the body. */
+function parsed(body: Buffer): Json {
+  try {
+    const report: unknown = JSON.parse(body.toString())
+    if (isObject(report)) return report
+  } catch {}
+  throw new Error('the report is not a JSON object')
+}
+
 /**
  * Makes the reader of webhooks. @param account the business account whose templates are ours; null: any, since an app
  * may have several.
@@ -144,8 +153,7 @@ function templateEvents(given: Json, occurred_at: Date, isChange: boolean): Repo
 export const createWhatsappReportReader =
   (account: string | null): ReportReader =>
   async ({ body, received_at }: RawReport) => {
-    const report: unknown = JSON.parse(body.toString())
-    if (!isObject(report)) throw new Error('the report is not an object')
+    const report = parsed(body)
     return objects(report.entry).flatMap((entry) =>
       objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
         if (!isObject(value)) return []

@@ -58,7 +58,7 @@ const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
 
 const filter = defineFilter({ name: search('Name') })
 
-const teams = get('operator', PATH, async (request, { database }) => {
+const teams = get('operator', PATH, async (request, { database, defaultPlan }) => {
   const { query, now } = request
   const asked = filter.read(query)
   const page = await pageById(request, (place) => teamsAfter(database, { ...asked, ...place }))
@@ -92,7 +92,7 @@ const teams = get('operator', PATH, async (request, { database }) => {
       formOf(
         PATH,
         'Create team',
-        [field('name', 'Name', { required: true }), await planField(database, 'free'), TEST_FIELD],
+        [field('name', 'Name', { required: true }), await planField(database, defaultPlan), TEST_FIELD],
         { title: 'New team', folded: true },
       ),
     ],
@@ -101,7 +101,7 @@ const teams = get('operator', PATH, async (request, { database }) => {
 
 const create = act('operator', PATH, async (by, { form }) => {
   const test = form.get('test') === 'yes'
-  const wanted = { name: form.get('name') ?? '', plan: form.get('plan') ?? 'free', test }
+  const wanted = { name: form.get('name') ?? '', plan: form.get('plan') ?? by.defaultPlan, test }
   const team = await createTeam(by, wanted)
   return redirect(teamPath(team), `The team ${team.name} was created. Add a domain and a key next.`)
 })

@@ -101,7 +101,7 @@ t.test('promtool finds no fault with the figures', async (t) => {
   if (missing) return void t.plan(0, missing)
   const database = await open(t)
   const { metrics, member } = join(database, 'web')
-  metrics.count('heliograph_refused_total', { code: 'a "quoted" \\ code\n' })
+  metrics.count('heliograph_rejected_total', { code: 'a "quoted" \\ code\n' })
   metrics.observe('heliograph_http_request_seconds', { method: 'GET', route: '/', status: 200 }, 0.001)
   await member.flush()
   const promtool = spawn('promtool', ['check', 'metrics'], { stdio: ['pipe', 'pipe', 'pipe'] })

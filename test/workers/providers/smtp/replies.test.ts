@@ -17,7 +17,7 @@ const failed = (error: object, changes: object = {}) =>
 const atData = (response: string) => failed({ code: 'EMESSAGE', command: 'DATA', response })
 const atMail = (response: string) => failed({ code: 'EENVELOPE', command: 'MAIL FROM', response })
 const taken = (reply: string, ...refusals: object[]) =>
-  outcomesOfSuccess(attempt({ refusals: () => refusals }), reply, String)
+  outcomesOfSuccess(attempt({ refusals: () => refusals }), reply, { describe: String })
 const atRcpt = (response?: string) => taken('250 ok', { recipient: TO, response }).get(TO)
 
 t.test('a reply is judged by its code', async (t) => {

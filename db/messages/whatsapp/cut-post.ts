@@ -1,0 +1,142 @@
+/**
+ * Cuts a post of the WhatsApp Cloud API to what the service acts on, before anything of it is stored.
+ * What a recipient writes never passes. Of a message remain its id, sender, time and kind, the id of the message that
+ * it replies to, and whether it is a stop or start word. A message that is neither is left out. Pure.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
+ */
+import { isObject } from '../../validation/fields.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** How many entries need no action, by their kind. */
+type Ignored = Record<'message' | 'status' | 'event', number>
+
+/** `body` null: nothing is left to act on. */
+type CutPost = { body: Buffer | null; ignored: Ignored }
+
+const STOP_WORDS: readonly string[] = [
+  ...['stop', 'unsubscribe', 'arret', 'arrêt', 'stopp', 'baja', 'parar', 'sair'],
+  ...['abmelden', 'afmelden', 'disiscrivimi'],
+]
+const START_WORDS: readonly string[] = ['start', 'unstop']
+
+const STATUSES: readonly unknown[] = ['sent', 'delivered', 'read', 'failed']
+
+/** The fields of a change about a template, and what remains of its value. */
+const TEMPLATE_FIELDS: readonly unknown[] = [
+  'message_template_status_update',
+  'message_template_components_update',
+  'template_category_update',
+]
+const TEMPLATE_MEMBERS = [
+  ...['event', 'reason', 'message_template_id', 'message_template_name', 'message_template_language'],
+  ...['previous_category', 'new_category', 'correct_category'],
+]
+
+const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
+
+/** The named members of an object, as far as they are strings, numbers or booleans. */
+const pick = (value: unknown, names: readonly string[]): Json =>
+  isObject(value)
+    ? Object.fromEntries(
+        names.flatMap((name) =>
+          ['string', 'number', 'boolean'].includes(typeof value[name]) ? [[name, value[name]]] : [],
+        ),
+      )
+    : {}
+
+/** The members that have something in them. */
+const filled = (members: Readonly<Record<string, Json | readonly Json[]>>): Json =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => Object.keys(value).length > 0))
+
+/** Whether a text asks to stop or to start, in any case and between spaces. */
+function keywordOf(text: unknown): 'stop' | 'start' | null {
+  if (typeof text !== 'string' || text.length > 100) return null
+  const word = text.trim().normalize('NFC').toLowerCase()
+  if (STOP_WORDS.includes(word)) return 'stop'
+  return START_WORDS.includes(word) ? 'start' : null
+}
+
+/** What remains of a message; null if it is neither a stop nor a start word. One that was cut before stays the same. */
+function cutMessage(message: Json): Json | null {
+  const { type, text, button, context } = message
+  const said = { text: isObject(text) && text.body, button: isObject(button) && button.payload }
+  const isCut = message.keyword === 'stop' || message.keyword === 'start'
+  const keyword = isCut
+    ? message.keyword
+    : keywordOf(type === 'text' ? said.text : type === 'button' && said.button)
+  if (keyword === null) return null
+  const own = pick(message, ['id', 'from', 'timestamp', 'type'])
+  return { ...own, ...filled({ context: pick(context, ['id']) }), keyword }
+}
+
+const cutError = (error: Json): Json => ({
+  ...pick(error, ['code', 'title', 'message']),
+  ...filled({ error_data: pick(error.error_data, ['details']) }),
+})
+
+/** What remains of a status; null if it says nothing that is stored. */
+const cutStatus = (status: Json): Json | null =>
+  STATUSES.includes(status.status)
+    ? {
+        ...pick(status, ['id', 'status', 'timestamp', 'recipient_id', 'biz_opaque_callback_data']),
+        ...filled({
+          errors: objects(status.errors).map(cutError),
+          pricing: pick(status.pricing, ['billable', 'pricing_model', 'category', 'type']),
+        }),
+      }
+    : null
+
+/** Cuts each entry of a list, and counts those of which nothing remains. */
+function cutEach(given: unknown, cut: (entry: Json) => Json | null, ignore: (count: number) => void): Json[] {
+  const entries: unknown[] = Array.isArray(given) ? given : []
+  const left = objects(entries)
+    .map(cut)
+    .filter((entry) => entry !== null)
+  ignore(entries.length - left.length)
+  return left
+}
+
+function cutChange({ field, value }: Json, ignored: Ignored): Json | null {
+  if (TEMPLATE_FIELDS.includes(field) && isObject(value)) {
+    const other_info = pick(value.other_info, ['title', 'description'])
+    return { field, value: { ...pick(value, TEMPLATE_MEMBERS), ...filled({ other_info }) } }
+  }
+  if (field !== 'messages' || !isObject(value)) {
+    ignored.event += 1
+    return null
+  }
+  const statuses = cutEach(value.statuses, cutStatus, (count) => {
+    ignored.status += count
+  })
+  const messages = cutEach(value.messages, cutMessage, (count) => {
+    ignored.message += count
+  })
+  if (statuses.length === 0 && messages.length === 0) return null
+  const metadata = pick(value.metadata, ['phone_number_id'])
+  return { field, value: filled({ metadata, statuses, messages }) }
+}
+
+/** Cuts a post; null if it isn't a JSON object. What was cut before stays byte for byte the same. */
+export function cutPost(body: Buffer): CutPost | null {
+  const post = parsed(body)
+  if (!isObject(post)) return null
+  const ignored: Ignored = { message: 0, status: 0, event: 0 }
+  const entry = objects(post.entry).flatMap((each) => {
+    const changes = objects(each.changes)
+      .map((change) => cutChange(change, ignored))
+      .filter((change) => change !== null)
+    return changes.length === 0 ? [] : [{ ...pick(each, ['id', 'time']), changes }]
+  })
+  if (entry.length === 0) return { body: null, ignored }
+  return { body: Buffer.from(JSON.stringify({ ...pick(post, ['object']), entry })), ignored }
+}
+
+/** The parser's own message would quote the body. */
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return null
+  }
+}

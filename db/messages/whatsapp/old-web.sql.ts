@@ -1,0 +1,30 @@
+/** Whether processes of 0.1.0 run or ran, which store complete posts of WhatsApp (migration 0009). */
+import { sql } from 'slonik'
+import { boolean, object } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
+
+/** A killed process is counted as running for this long after its last heartbeat, in seconds. */
+const LAST_SEEN_S = 60
+
+const KIND = 'whatsapp_texts'
+
+const oldWebRow = row({
+  /** Whether a web process of 0.1.0 is running. */
+  is_running: boolean(),
+  /** Whether one may have stored texts since they were deleted; null if they never were. */
+  has_run: boolean().nullable(),
+})
+
+export const oldWeb = (tx: Tx) =>
+  tx.one(sql.prepared('old_web', oldWebRow)`
+    select exists (
+        select from processes where kind = 'web' and version is null
+          and seen_at > now() - make_interval(secs => ${LAST_SEEN_S})) as is_running,
+      (select done_until = '-infinity' from upkeep where kind = ${KIND}) as has_run`)
+
+/** Notes that the texts are being deleted. `again`: once more when no process of 0.1.0 is seen any more. */
+export const notePurge = (tx: Tx, { again }: { again: boolean }) =>
+  tx.query(sql.type(object())`
+    insert into upkeep (kind, done_until) values (${KIND}, ${again ? '-infinity' : 'now'}::timestamptz)
+    on conflict (kind) do update set done_until = excluded.done_until`)

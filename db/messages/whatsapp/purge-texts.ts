@@ -1,0 +1,32 @@
+/**
+ * Deletes what recipients have written from the stored posts of WhatsApp: web processes of 0.1.0 store complete posts.
+ * A slice reads a bounded number of reports and bytes.
+ */
+import { rewriteReports, storedAfter } from '../../delivery/reports/reports.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { cutPost } from './cut-post.ts'
+
+/** Where the next slice starts. */
+export type PurgeCursor = { after: string }
+
+/** What is kept of a stored post; null if nothing is, undefined if it may stay as it is. */
+function keptOf(body: Buffer): Buffer | null | undefined {
+  const cut = cutPost(body)
+  if (cut === null) return body.length === 0 ? undefined : Buffer.alloc(0)
+  return cut.body?.equals(body) ? undefined : cut.body
+}
+
+/** Cuts the next reports after an id. `changed` counts those that were cut or deleted. */
+export async function purgeTexts(
+  tx: Tx,
+  after: string,
+): Promise<{ cursor: PurgeCursor | null; checked: number; changed: number }> {
+  const stored = await storedAfter(tx, 'whatsapp', after)
+  const rewritten = stored.flatMap(({ id, body: given }) => {
+    const body = given === null ? undefined : keptOf(given)
+    return body === undefined ? [] : [{ id, body }]
+  })
+  await rewriteReports(tx, rewritten)
+  const last = stored.at(-1)
+  return { cursor: last ? { after: last.id } : null, checked: stored.length, changed: rewritten.length }
+}

@@ -1,0 +1,30 @@
+/**
+ * Starts the background job that deletes what recipients wrote from stored posts of WhatsApp: once after the upgrade
+ * from 0.1.0, and again when no web process of 0.1.0 is seen any more, as those store complete posts.
+ */
+import { hasReports } from '../../db/delivery/reports/reports.sql.ts'
+import { beginBackgroundJob } from '../../db/maintenance/background-jobs/background-jobs.ts'
+import type { BackgroundJobTools } from '../../db/maintenance/background-jobs/kinds.ts'
+import { notePurge, oldWeb } from '../../db/messages/whatsapp/old-web.sql.ts'
+import type { WorkerDeps } from '../deps.ts'
+
+export async function purgeWhatsappTexts({
+  database,
+  queue,
+}: Pick<WorkerDeps, 'database'> & { queue: BackgroundJobTools['queue'] }): Promise<void> {
+  const { is_running, has_run } = await oldWeb(database)
+  const isDue = has_run === null || (has_run && !is_running)
+  if (!isDue) return
+  if (!(await hasReports(database, 'whatsapp')))
+    return void (await notePurge(database, { again: is_running }))
+  await beginBackgroundJob(
+    { database, queue, secrets: null },
+    {
+      kind: 'report.purge',
+      team_id: null,
+      actor: 'upgrade',
+      given: {},
+      store: async (tx) => void (await notePurge(tx, { again: is_running })),
+    },
+  )
+}
