@@ -11,7 +11,12 @@ export async function givenServerFault(url: string): Promise<string | null> {
   const client = new Client({ connectionString: url })
   await client.connect()
   try {
-    const { rows } = await client.query<{ version: number; connections: number; role: string; all: boolean }>(`
+    const { rows } = await client.query<{
+      version: number
+      connections: number
+      role: string
+      all: boolean
+    }>(`
       select current_setting('server_version_num')::int / 10000 as version,
         current_setting('max_connections')::int as connections, current_user as role,
         (select rolsuper from pg_roles where rolname = current_user) as all`)
