@@ -57,12 +57,13 @@ const waitingRow = idRow.concat(row({ fits: boolean() }))
 export async function waitingEmails(
   tx: Tx,
   teamId: string,
-  { from, ...criteria }: EmailCriteria,
+  { from, between, ...criteria }: EmailCriteria,
   { before, limit }: EmailPage,
 ) {
   const waiting = allOf(
     sql.fragment`team_id = ${teamId} and unfinished`,
     from && sql.fragment`id >= ${firstIdAt(from)}`,
+    between && sql.fragment`id between ${between.oldest} and ${between.newest}`,
     before !== undefined && sql.fragment`id < ${before}`,
   )
   return tx.any(sql.type(waitingRow)`

@@ -170,3 +170,17 @@ t.test('a search that is broken off says since when, and goes on in the list of 
   t.ok(on.startsWith(`/teams/${own.id}/contacts?q`), on)
   t.equal((await owner.get(on.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&'))).status, 200)
 })
+
+t.test('an address is found in every team that one may see, and teams by name', async (t) => {
+  const operator = await signedIn(service, { operator: true })
+  const to = 'far.away@example.org'
+  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
+  const empty = await makeTeam(service)
+  const both = await signedIn(service, { team: empty.id, role: 'viewer', operator: true })
+  shows(t, await operator.get(`/find?q=${to}`), /1 in A team\. .*Emails to this address/)
+  shows(t, await both.get(`/find?q=${to}&team=${empty.id}`), /0 here, 1 in A team\. .*In other teams/)
+  shows(t, await operator.get('/find?q=a%20tea'), /Teams Team A team/)
+  const stranger = await signedIn(service, { team: empty.id, role: 'owner' })
+  const seen = await stranger.get(`/find?q=${to}`)
+  t.notMatch(seen.html, team.id)
+})
