@@ -4,6 +4,7 @@
  */
 
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
+import { CAUSES } from '../../db/audience/contacts/effect.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
 import { rankOf, TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/events/webhook-types.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
@@ -18,10 +19,15 @@ const NAMES: readonly WebhookName[] = [...WEBHOOK_TYPES, TEST_TYPE]
 
 const DETAIL = said(text, 'The provider’s words, or ours; at most 1,000 characters.', '250 2.0.0 OK')
 const KEY = said(orNull(text), 'The idempotency key of the send, if any.', 'order-1001')
+const REQUEUED = said(
+  orNull(time),
+  'When the message was last requeued. After that it starts again, and the latest value wins over all ranks.',
+  null,
+)
 const rank = (ladder: readonly string[]): JsonSchema =>
   said(
     { type: 'integer', minimum: 0, maximum: ladder.length - 1 },
-    'Of those about one message, the highest is how far it has come.',
+    'Of the events about one message with the same requeued_at, the highest is its latest state.',
     1,
   )
 
@@ -35,6 +41,17 @@ const CONTACT = {
     null,
   ),
   detail: said(text, 'Why, in words; often empty.', ''),
+}
+
+/** An address whose suppression begins or ends. */
+const ADDRESS = {
+  ...CONTACT,
+  contact_id: said(orNull(uuid), 'The contact; null if the address is no contact.'),
+  status: said(
+    { type: ['string', 'null'], enum: [...CONTACT_STATUSES, null] },
+    'The contact’s status by now; null if the address is no contact.',
+    'bounced',
+  ),
 }
 
 /** The data of each subject's webhooks, and of types that say more than their subject's. */
@@ -52,6 +69,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
       tags: said(list(text), 'As they were given.', ['welcome']),
       template_id: said(orNull(uuid), 'Its template, if any.', null),
       idempotency_key: KEY,
+      requeued_at: REQUEUED,
       rank: rank(EMAIL_LADDER),
       detail: DETAIL,
     },
@@ -63,10 +81,21 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     recipient: said(text, 'The same.', '+15555550101'),
     template_id: said(uuid, 'Its template.'),
     idempotency_key: KEY,
+    requeued_at: REQUEUED,
     rank: rank(WHATSAPP_LADDER),
     detail: DETAIL,
   }),
   contact: record(CONTACT),
+  'contact.suppressed': record({
+    ...ADDRESS,
+    cause: said({ type: 'string', enum: CAUSES }, 'Why the address is suppressed.', 'bounce'),
+    email_id: said(orNull(uuid), 'The email that it comes from; null if the address was added manually.'),
+    detail: said(text, 'The response of the server, or the reason.', '550 5.1.1 no such user'),
+  }),
+  'contact.released': record({
+    ...ADDRESS,
+    detail: said(text, 'The reason, or “delivered” if a delivery ended soft bounces.', 'delivered'),
+  }),
   'contact.topics_left': record({
     ...CONTACT,
     topic_ids: said(
@@ -165,6 +194,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'email.delivery_delayed': '451 4.7.1 try again later',
   'email.bounced': '550 5.1.1 no such user',
   'email.complained': '',
+  'email.suppressed': 'bounced on 2026-11-28: 550 5.1.1 no such user',
   'email.opened': '',
   'email.clicked': '',
   'email.failed': '451 4.7.1 try again later',

@@ -80,18 +80,14 @@ export const verbs: Verbs = (noun) => {
     )
 
   const asGiven = { EMAIL: ['its address'] } as const
-  verb(
-    'suppress TEAM EMAIL',
-    'mark an address as one not to write to; it becomes a contact if it is none',
-    asGiven,
-  )
+  verb('suppress TEAM EMAIL', 'suppress an address, contact or not', asGiven)
     .requiredOption('--as <status>', `as what: ${SUPPRESSIONS.join(', ')}`, oneOf(SUPPRESSIONS))
     .requiredOption('--reason <text>', 'why, for the audit trail')
     .action(
       change(async (by, team: string, email: string, how: Suppression) => {
         await requireTeam(by.tx, team)
         return suppressByHand(by, team, { email, ...how })
-      }, 'secrets'),
+      }),
     )
 
   personVerbs(noun)

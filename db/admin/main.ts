@@ -20,6 +20,7 @@ const NOUNS: readonly Noun[] = [
   ['key', 'API keys', () => import('./key.ts')],
   ['session', 'session tokens', () => import('./session.ts')],
   ['contact', 'contacts and what suppresses them', () => import('./contact.ts')],
+  ['suppression', 'suppressed addresses', () => import('./suppression.ts')],
   ['template', 'email templates', () => import('./template.ts')],
   ['topic', 'topics that contacts subscribe to', () => import('./topic.ts')],
   ['whatsapp', 'stored WhatsApp messages', () => import('./whatsapp.ts')],

@@ -3,11 +3,16 @@ import { type LimitColumn, limitWords, QUOTAS, type QuotaName } from '../account
 import { createTeam, USUAL_PLAN } from '../accounts/teams/create.ts'
 import { renameTeam } from '../accounts/teams/rename.ts'
 import { subscribeTeam } from '../accounts/teams/subscribe.ts'
+import { chooseSuppressTransactional } from '../accounts/teams/suppress.ts'
+import {
+  SUPPRESS_TRANSACTIONAL,
+  type SuppressTransactional,
+} from '../accounts/teams/suppress-transactional.ts'
 import { resumeTeam, suspendTeam } from '../accounts/teams/suspend.ts'
 import { allTeams } from '../accounts/teams/teams.sql.ts'
 import { asTest, showTeam } from '../accounts/teams/view.ts'
 import { RequestError } from '../errors.ts'
-import { amount, instant, limit, rate } from './input.ts'
+import { amount, instant, limit, oneOf, rate } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type PlanOptions = Partial<Record<QuotaName, number | 'plan'>> & {
@@ -109,6 +114,22 @@ export const verbs: Verbs = (noun) => {
   verb('rename TEAM', 'give a team another name; its id stays')
     .requiredOption('--name <name>', 'what people call it from now on')
     .action(change((by, id: string, { name }: { name: string }) => renameTeam(by, id, name)))
+
+  verb('set TEAM', 'change a setting of a team')
+    .requiredOption(
+      '--suppress-transactional <which>',
+      `which suppressions stop transactional email: ${SUPPRESS_TRANSACTIONAL.join(', ')}`,
+      oneOf(SUPPRESS_TRANSACTIONAL),
+    )
+    .action(
+      change(
+        (
+          by,
+          id: string,
+          { suppressTransactional: which }: { suppressTransactional: SuppressTransactional },
+        ) => chooseSuppressTransactional(by, id, which),
+      ),
+    )
 
   verb(
     'suspend TEAM',

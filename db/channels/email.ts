@@ -14,6 +14,9 @@ export const EMAIL_LADDER = [
   'complained',
 ] as const
 
+/** How the detail of a bounce starts if servers deferred the email for too long (RFC 3463: delivery time expired). */
+export const RETRIES_ENDED = '4.4.7'
+
 export const EMAIL_FACTS = {
   name: 'email',
   title: 'Email',
@@ -30,7 +33,17 @@ export const EMAIL_FACTS = {
     // A paid plan's are those of its first tier.
     defaults: { free: 5_000, paid: null, custom: null },
   },
-  webhooks: ['sent', 'delivered', 'delivery_delayed', 'bounced', 'complained', 'opened', 'clicked', 'failed'],
+  webhooks: [
+    'sent',
+    'delivered',
+    'delivery_delayed',
+    'bounced',
+    'complained',
+    'opened',
+    'clicked',
+    'failed',
+    'suppressed',
+  ],
   webhook_names: { deferred: 'delivery_delayed', delayed: 'delivery_delayed', gave_up: 'failed' },
   providers: ['smtp', 'ses', ...RELAYS],
   lines: ['email', 'email_batch', 'broadcast'],

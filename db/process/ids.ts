@@ -3,7 +3,7 @@
  * Promises: ids of one maker ascend in the order they are made; nobody else makes any.
  */
 import { randomFillSync } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
+import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
 
 const BYTES = 16
 // A sequence has 32 bits; it begins in the lower half, at random, so that it has room to count.
@@ -40,3 +40,6 @@ export function idNow(): string {
 
 /** An id of this time; those of one time come in any order. */
 export const idAt = (at: Date): string => uuidv7({ msecs: at.getTime(), random: randomness() })
+
+/** Makes an id of a name within a namespace: the same for the same name. */
+export const idOfName = (namespace: string, name: string): string => uuidv5(name, namespace)

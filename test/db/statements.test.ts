@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
-import { judgeSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
+import { softFacts } from '../../db/audience/suppressions/addresses.sql.ts'
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
 import { endReports, insertReports } from '../../db/delivery/reports/reports.sql.ts'
@@ -48,7 +48,7 @@ const KEPT = {
   search: { 'search-emails': /from emails e where/ },
   release: { 'release-due': /with recursive clock/ },
   sweep: { 'lost-messages': /lost as \(/ },
-  judge: { 'judge-soft-bounces': /update contacts/ },
+  judge: { 'soft-bounce-facts': /suppressed_addresses/ },
   empty: { 'empty-emails': /update accepted_emails/ },
 }
 
@@ -93,10 +93,9 @@ async function textsOfOperations() {
       lostMessages(database, EMAIL, { after: '-infinity', size: 2_000 }, { before: now, limit: 500 }),
     ),
     judge: await proxy.textsDuring(() =>
-      judgeSoftBounces(database, [{ team_id, contact_id: id, cause: null }], {
+      softFacts(database, [{ team_id, identity: 'a@example.org', email: 'a@example.org' }], {
         most: 5,
         undisputed: now,
-        now,
       }),
     ),
     empty: await proxy.textsDuring(() => emptyEmails(database, { after: id, before: id, limit: 1_000 }, 4)),

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { mixed, object } from 'yup'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
-import { applyContactEffects, lockTouchedContacts } from '../../db/audience/suppressions/suppress.ts'
+import { applyContactEffects, lockTouchedAddresses } from '../../db/audience/suppressions/suppress.ts'
 import { insertEndpoint } from '../../db/messages/webhooks/endpoints.sql.ts'
 import { countRow } from '../../db/postgres/rows.ts'
 import { idNow } from '../../db/process/ids.ts'
@@ -53,8 +53,8 @@ export async function report(
   const about = { email_id: uuidv7(), occurred_at: new Date(), detail: 'the words of a server' }
   const event = { team_id, recipient, effect, ...about } as const
   await database.transaction(async (tx) => {
-    const contactOf = await lockTouchedContacts(tx, [event])
-    await applyContactEffects(tx, contactOf, [event], new Date())
+    const addressFor = await lockTouchedAddresses(tx, [event], new Date())
+    await applyContactEffects(tx, addressFor, [event], new Date())
   })
 }
 

@@ -14,7 +14,7 @@ export function sumsOf(counts: readonly { status: string; count: number }[]): Su
   const sum = (fits: (status: string) => boolean): number =>
     counts.filter(({ status }) => fits(status)).reduce((all, { count }) => all + count, 0)
   return {
-    sent: sum((status) => status !== 'queued'),
+    sent: sum((status) => status !== 'queued' && status !== 'suppressed'),
     delivered: sum((status) => DELIVERED.includes(status)),
     bounced: sum((status) => status === 'bounced'),
     complained: sum((status) => status === 'complained'),

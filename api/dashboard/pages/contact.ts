@@ -1,6 +1,7 @@
 /** One contact: status, what suppresses it and since when, topics and properties, what was sent to it; and changes. */
 
 import { Readable } from 'node:stream'
+import { suppressTransactionalOf } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import {
   changeContact,
@@ -10,7 +11,10 @@ import {
 } from '../../../db/audience/contacts/edit.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { resubscribe, unsubscribe } from '../../../db/audience/subscription/subscription.ts'
+import { suppressedAddress } from '../../../db/audience/suppressions/addresses.sql.ts'
+import { stopsTransactional } from '../../../db/audience/suppressions/cause.ts'
 import {
+  asContact,
   type ContactDetail,
   liftSuppression,
   markOfSuppression,
@@ -55,11 +59,20 @@ const MESSAGES_SHOWN = 20
 const here = ({ team, params }: TeamRequest<'email'>, ...rest: string[]): string =>
   teamPath(team, 'contacts', params.email, ...rest)
 
-const WHAT_IT_DOES =
-  'Suppression marks the contact as one not to write to: broadcasts leave it out. It holds nothing back by itself: an email that your program sends to this address still goes out.'
+type ShownAddress = Pick<ContactDetail, 'email' | 'suppression' | 'suppression_cause'>
 
-/** Who suppressed it, when, and in which words. */
-function causeFacts({ suppression_cause: cause }: ContactDetail, now: Date): Section[] {
+/** What the suppression of an address stops. */
+async function effectWords({ team }: TeamRequest, { database }: PageDeps, identity: string): Promise<string> {
+  const stored = await suppressedAddress(database, team.id, identity)
+  const which = await suppressTransactionalOf(database, team.id)
+  const broadcasts = 'Broadcasts never go to this address.'
+  return stored && stopsTransactional(which, stored)
+    ? `${broadcasts} Transactional email isn’t sent to it either.`
+    : `${broadcasts} Transactional email is still sent to it.`
+}
+
+/** Who suppressed it, when, and with which response. */
+function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Section[] {
   if (!cause) return []
   const report = cause.report_id ?? (cause.email_id === null ? null : 'none: the server said so at once')
   const facts = {
@@ -71,7 +84,7 @@ function causeFacts({ suppression_cause: cause }: ContactDetail, now: Date): Sec
   return [factsOf(facts, { title: 'Cause' })]
 }
 
-const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
+const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section =>
   formOf(
     here(request, 'lift'),
     'Lift the suppression',
@@ -89,8 +102,12 @@ const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
     },
   )
 
-/** Why it is suppressed, what that does and does not do, and the way out. */
-function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
+/** Why it is suppressed, what that stops, and the way out. */
+async function suppression(
+  contact: ShownAddress,
+  request: TeamRequest<'email'>,
+  deps: PageDeps,
+): Promise<Section[]> {
   const { team, now } = request
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
@@ -100,7 +117,7 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
       {
         tone: 'bad',
         title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
-        text: WHAT_IT_DOES,
+        text: await effectWords(request, deps, contactIdentity(request.params.email)),
         link: cause?.email_id
           ? { href: teamPath(team, 'emails', cause.email_id), label: 'The email it comes from' }
           : undefined,
@@ -179,8 +196,10 @@ const inOrder = (properties: Readonly<Record<string, string>>): [string, string]
   Object.entries(properties).sort(([one], [other]) => one.localeCompare(other, 'en'))
 
 /** The page of an address that is no contact: what was sent to it all the same, and the way to make it one. */
-async function strangerView(email: string, request: TeamRequest, deps: PageDeps): Promise<View> {
+async function strangerView(email: string, request: TeamRequest<'email'>, deps: PageDeps): Promise<View> {
   const { team } = request
+  const stored = await suppressedAddress(deps.database, team.id, contactIdentity(email))
+  const found = stored ? asContact(stored) : { email, suppression: null, suppression_cause: null }
   const add = press(teamPath(team, 'contacts'), 'Add to contacts', { fields: [hidden('email', email, true)] })
   return {
     title: email,
@@ -188,7 +207,10 @@ async function strangerView(email: string, request: TeamRequest, deps: PageDeps)
     lead: 'This address is not among the contacts: it has no topics, and broadcasts do not reach it.',
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: { forms: compact([team.role !== 'viewer' && add]) },
-    sections: [await sent({ email, properties: {} }, request, deps)],
+    sections: [
+      ...(await suppression(found, request, deps)),
+      await sent({ email, properties: {} }, request, deps),
+    ],
   }
 }
 
@@ -216,7 +238,7 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: edits ? actions(contact, request) : undefined,
     sections: compact([
-      suppression(contact, request),
+      ...(await suppression(contact, request, deps)),
       await sent(contact, request, deps),
       edits && formOf(here(request), 'Save the contact', fields, editing),
     ]),

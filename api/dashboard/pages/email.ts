@@ -1,6 +1,7 @@
 /** One email: what became of it, who said what, why it waits, what it holds; and what can be done about it. */
 
 import { contactsWithIdentities, type RecipientContact } from '../../../db/audience/contacts/search.sql.ts'
+import { suppressedAmong } from '../../../db/audience/suppressions/addresses.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { templateName } from '../../../db/content/templates/templates.sql.ts'
 import { deliveryState } from '../../../db/delivery/requeue.sql.ts'
@@ -79,17 +80,16 @@ async function templateOf({ email, request: { team }, deps }: Looked): Promise<C
 }
 
 /** Who of the recipients should get nothing more, with the way to the cause and to lifting it. */
-function suppressed(contacts: Contacts, { team }: TeamRequest): Section[] {
-  const alerts = [...contacts.values()]
-    .filter(({ suppression }) => suppression !== null)
-    .map(
-      ({ email, suppression }): Alert => ({
-        tone: 'warn',
-        title: `${email} is suppressed: it ${suppression === 'bounced' ? 'bounced' : 'complained'}`,
-        text: 'An email sent to it goes out all the same: the suppression is for your program to read.',
-        link: { href: teamPath(team, 'contacts', email), label: 'The contact, and how to lift it' },
-      }),
-    )
+async function suppressed({ email, request: { team }, deps }: Looked): Promise<Section[]> {
+  const refs = everyone(email).map((to) => ({ team_id: team.id, identity: recipientIdentity(to) }))
+  const alerts = (await suppressedAmong(deps.database, refs)).map(
+    ({ email: address, cause, response }): Alert => ({
+      tone: 'warn',
+      title: `${address} is suppressed: ${cause.replace('_', ' ')}`,
+      text: response,
+      link: { href: teamPath(team, 'contacts', address), label: 'What this stops, and how to lift it' },
+    }),
+  )
   return alertsOf(alerts, { title: 'Suppressed' })
 }
 
@@ -210,7 +210,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
     sections: compact([
       ...whyItWaits(waitingAlerts(email, request)),
       ...(await linked(looked)),
-      ...suppressed(contacts, request),
+      ...(await suppressed(looked)),
       ...takenNote(looked, way),
       edits && moveForm(email, emailPath(request), request.cookies('zone')),
       resending(looked),

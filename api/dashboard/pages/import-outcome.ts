@@ -35,8 +35,8 @@ export const madeTiles = (
     detail,
   })
   return [
-    { ...tile('New contacts', created, said.created), tone: 'good' },
-    tile(suppress ? 'Existed already' : 'Updated', updated, said.updated),
+    { ...tile(suppress ? 'Newly suppressed' : 'New contacts', created, said.created), tone: 'good' },
+    tile(suppress ? 'Suppressed before' : 'Updated', updated, said.updated),
     tile('Repeated in the file', repeated, 'the last of each address counts'),
   ]
 }

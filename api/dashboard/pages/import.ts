@@ -110,7 +110,9 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
   const here = teamPath(team, 'contacts', 'imports', id)
   const finished = fault !== null || (!reading && done === records)
   const pace = finished ? '' : await paceOf(shown, request, deps)
-  const stored = `${plural(created + updated, 'contact')} ${mapping.suppress ? 'suppressed' : 'stored'}`
+  const stored = mapping.suppress
+    ? `${plural(created + updated, 'address', 'addresses')} suppressed`
+    : `${plural(created + updated, 'contact')} stored`
   // All of it keeps up by itself, the last part too.
   const sections: Section[] = [
     {

@@ -1,23 +1,30 @@
 /**
- * A team's suppressed contacts: who, why, since when; one added by hand; and the same as CSV. One is lifted on the
- * contact's own page.
+ * A team's suppressed addresses: which, why, since when; one added manually; all that fit a filter lifted; the list as
+ * CSV. One contact is lifted on its own page.
  */
 
+import { CAUSES } from '../../../db/audience/contacts/effect.ts'
 import { SUPPRESSION_COLUMNS } from '../../../db/audience/import/csv.ts'
-import { SUPPRESSIONS, suppressByHand } from '../../../db/audience/suppressions/by-hand.ts'
 import {
-  type SuppressedRow,
-  suppressedContacts,
-  suppressedCount,
-} from '../../../db/audience/suppressions/suppressions.sql.ts'
-import { plural, status, text, time } from '../components/cell.ts'
+  countSuppressed,
+  type ListedAddress,
+  suppressedAddresses,
+} from '../../../db/audience/suppressions/addresses.sql.ts'
+import { SUPPRESSIONS, suppressByHand } from '../../../db/audience/suppressions/by-hand.ts'
+import { causeShown, statusBy } from '../../../db/audience/suppressions/cause.ts'
+import { reasonOf } from '../../../db/audience/suppressions/lift.ts'
+import { beginBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
+import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
+import { plural, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { act, compact, field, formOf, fromReplica, get } from '../server/builders.ts'
+import { act, compact, field, formOf, get, hidden, post } from '../server/builders.ts'
+import { countedFields, countedOf } from '../server/confirmed-count.ts'
 import { csvOf } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, defineFilter, search } from '../server/filter.ts'
-import { fromList, listOf, pageById, type RowReader, wordParam } from '../server/list.ts'
+import { addressWith, fromList, listOf, pageById, type RowReader, wordParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { backgroundJobAnswer } from './background-job.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
   formOf(
@@ -27,7 +34,7 @@ const addForm = ({ team }: TeamRequest): Section =>
       field('email', 'Email address', {
         type: 'email',
         required: true,
-        hint: 'An address that is not a contact yet becomes one.',
+        hint: 'It doesn’t have to be a contact.',
       }),
       field('as', 'Suppress as', {
         type: 'radios',
@@ -39,35 +46,66 @@ const addForm = ({ team }: TeamRequest): Section =>
           },
         ],
       }),
-      field('reason', 'Reason', { required: true, hint: 'It is kept in the audit trail.' }),
+      field('reason', 'Reason', { required: true, hint: 'It is kept in the audit log.' }),
     ],
     { folded: true },
   )
 
-const filter = defineFilter({ email: search('Part of the address'), status: chips(SUPPRESSIONS) })
+const filter = defineFilter({
+  email: search('Part of the address', { short: 'Address' }),
+  response: search('Part of the response', { short: 'Response' }),
+  cause: chips(CAUSES),
+})
 
 const readerOf =
-  ({ team, query }: TeamRequest, { database }: PageDeps): RowReader<SuppressedRow> =>
+  ({ team, query }: TeamRequest, { database }: PageDeps): RowReader<ListedAddress> =>
   (place) =>
-    suppressedContacts(database, team.id, { ...filter.read(query), ...place })
+    suppressedAddresses(database, team.id, { ...filter.read(query), ...place })
 
-/** Contacts that are counted at most. */
+/** Addresses that are counted at most. */
 const MAX_COUNTED = 10_000
 
-const countWords = (count: number): string =>
-  count > MAX_COUNTED ? `More than ${plural(MAX_COUNTED, 'contact')}.` : `${plural(count, 'contact')}.`
+const addressCount = (count: number): string => plural(count, 'address', 'addresses')
 
-const list = get(fromReplica('viewer'), '/teams/:team/suppressions', async (request, deps) => {
+const countWords = (count: number): string =>
+  count > MAX_COUNTED ? `More than ${addressCount(MAX_COUNTED)}.` : `${addressCount(count)}.`
+
+/** Lifts all that fit the filter, after a question with their count. */
+async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<Section | false> {
+  const { team, query } = request
+  if (filter.set(query).size === 0) return false
+  const seen = await seenNow(database)
+  const count = await countSuppressed(database, team.id, filter.read(query), null)
+  if (count === 0) return false
+  return formOf(
+    addressWith({ path: teamPath(team, 'suppressions', 'lift'), query: filter.set(query) }, {}),
+    `Lift ${addressCount(count)}`,
+    [
+      field('reason', 'Reason', { required: true, hint: 'It is kept in the audit log.' }),
+      ...[...filter.set(query)].map(([name, value]) => hidden(name, value)),
+      ...countedFields({ most: count, seen }),
+    ],
+    {
+      title: 'Lift all that match',
+      folded: true,
+      confirm: `Lift the suppression of ${addressCount(count)}?`,
+      warning: 'Contacts get their status from before. Email is sent to these addresses again.',
+    },
+  )
+}
+
+const list = get('viewer', '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
   const page = await pageById(request, readerOf(request, deps))
   const set = filter.set(query)
-  const count = await suppressedCount(deps.database, team.id, MAX_COUNTED + 1)
+  const count = await countSuppressed(deps.database, team.id, {}, MAX_COUNTED + 1)
+  const edits = team.role !== 'viewer'
   return show({
     title: 'Suppressions',
-    lead: `${countWords(count)} The list has those that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.`,
+    lead: `${countWords(count)} Broadcasts never go to a suppressed address. The settings of the team say which suppressions also stop transactional email.`,
     actions: {
       links: compact([
-        team.role !== 'viewer' && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
+        edits && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
         { href: `${teamPath(team, 'suppressions.csv')}${set.size > 0 ? `?${set}` : ''}`, label: 'CSV' },
       ]),
     },
@@ -75,29 +113,33 @@ const list = get(fromReplica('viewer'), '/teams/:team/suppressions', async (requ
       ...filter.shown(request),
       listOf(
         page,
-        ({ email, status: word, suppression_cause: because }) => ({
-          Status: status(word),
+        ({ email, cause, since, response }) => ({
           Address: text(email, { href: fromList(request, teamPath(team, 'contacts', email)) }),
-          Cause: text(because?.what ?? null),
-          Since: because ? time(because.at, now) : text(null),
-          Detail: text(because?.detail ?? null),
+          Cause: text(cause.replace('_', ' ')),
+          Since: time(since, now),
+          Response: text(response),
         }),
-        { filtered: set.size > 0, nothing: 'No suppressed contact matches.', none: 'Nobody is suppressed.' },
+        {
+          filtered: set.size > 0,
+          nothing: 'No suppressed address matches.',
+          none: 'No address is suppressed.',
+        },
       ),
-      team.role !== 'viewer' && addForm(request),
+      edits && (await liftForm(request, deps)),
+      edits && addForm(request),
     ]),
   })
 })
 
-const csv = csvOf<SuppressedRow>(
+const csv = csvOf<ListedAddress>(
   '/teams/:team/suppressions.csv',
   { name: 'suppressions', action: 'suppression.export', header: SUPPRESSION_COLUMNS, filter },
   (request, deps) => ({
     read: readerOf(request, deps),
     keyOf: ({ id }) => id,
     line: (row) => {
-      const { what, at, detail } = row.suppression_cause ?? {}
-      return [row.email, row.status, what, at, detail]
+      const { what, at, detail } = causeShown(row)
+      return [row.email, statusBy(row.cause), what, at, detail]
     },
   }),
 )
@@ -112,4 +154,18 @@ const add = act('editor', '/teams/:team/suppressions', async (by, { team, form }
   return redirect(teamPath(team, 'suppressions'), `${email} was suppressed.`)
 })
 
-export const suppressionPages = [list, csv, add]
+const lift = post('editor', '/teams/:team/suppressions/lift', async ({ team, form, person }, deps) => {
+  const { most, seen } = countedOf(form)
+  const set = filter.set(form)
+  const given = {
+    filter: { ...filter.read(form), seen },
+    reason: reasonOf(form.get('reason') ?? ''),
+    words: [...set].map(([name, value]) => `${name}: ${value}`).join(', '),
+    most,
+  }
+  const wanted = { kind: 'suppression.lift' as const, given, total: most }
+  const job = await beginBackgroundJob(deps, { ...wanted, team_id: team.id, actor: person.email })
+  return backgroundJobAnswer(job, `${teamPath(team, 'suppressions')}?${set}`)
+})
+
+export const suppressionPages = [list, csv, add, lift]

@@ -14,7 +14,13 @@ import type { Period } from '../plans/period.ts'
 import { QUOTAS } from '../plans/quotas.ts'
 import { planForTeams } from './create.ts'
 import { accountOf, currentPeriod, saveAccount } from './limits.ts'
-import { lockAccountRow, type OverridesRow, overridesOf, updateSubscription } from './teams.sql.ts'
+import {
+  lockAccountRow,
+  type OverridesRow,
+  overridesOf,
+  suppressTransactionalOf,
+  updateSubscription,
+} from './teams.sql.ts'
 import { usageIn } from './usage.sql.ts'
 import { requireTeam, teamView } from './view.ts'
 
@@ -91,5 +97,5 @@ export async function subscribeTeam(by: Caller, teamId: string, change: Subscrip
   await saveAccount(tx, teamId, account)
   const detail = figuresOf(change)
   await record(by, { team_id: teamId, action: 'team.plan', subject: plan, detail })
-  return teamView(team, account, overrides)
+  return teamView(team, account, overrides, await suppressTransactionalOf(tx, teamId))
 }

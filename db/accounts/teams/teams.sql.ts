@@ -9,6 +9,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { columnsOf, idRow, row, rowsOf } from '../../postgres/rows.ts'
 import type { Period } from '../plans/period.ts'
 import { byLimit, byUse, QUOTAS, type QuotaName } from '../plans/quotas.ts'
+import { SUPPRESS_TRANSACTIONAL, type SuppressTransactional } from './suppress-transactional.ts'
 
 export const teamRow = row({
   id: string(),
@@ -170,6 +171,15 @@ export const allTeams = (tx: Tx) =>
 
 export const setTeamName = (tx: Tx, id: string, name: string) =>
   tx.query(sql.unsafe`update teams set name = ${name} where id = ${id}`)
+
+const suppressRow = row({ suppress_transactional: string().oneOf(SUPPRESS_TRANSACTIONAL) })
+
+/** Which suppressions stop the team's transactional email. */
+export const suppressTransactionalOf = (tx: Tx, id: string) =>
+  tx.oneFirst(sql.type(suppressRow)`select suppress_transactional from teams where id = ${id}`)
+
+export const setSuppressTransactional = (tx: Tx, id: string, which: SuppressTransactional) =>
+  tx.query(sql.unsafe`update teams set suppress_transactional = ${which} where id = ${id}`)
 
 const contactColumnsRow = row({ contact_columns: array().of(string().defined()).nullable() })
 

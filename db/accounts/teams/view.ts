@@ -7,7 +7,15 @@ import type { Tx } from '../../postgres/pool.ts'
 import { burstOf } from '../plans/defaults.ts'
 import { byQuota } from '../plans/quotas.ts'
 import { type Account, accountOf, left } from './limits.ts'
-import { accountRowOf, type OverridesRow, overridesOf, type TeamRow, teamById } from './teams.sql.ts'
+import type { SuppressTransactional } from './suppress-transactional.ts'
+import {
+  accountRowOf,
+  type OverridesRow,
+  overridesOf,
+  suppressTransactionalOf,
+  type TeamRow,
+  teamById,
+} from './teams.sql.ts'
 
 export type TeamView = ReturnType<typeof teamView>
 
@@ -29,6 +37,7 @@ export function teamView(
   team: Pick<TeamRow, 'id' | 'name' | 'test' | 'suspended_at'>,
   account: Account,
   overrides: OverridesRow,
+  suppress_transactional: SuppressTransactional,
 ) {
   const { plan, limits, used, bucket, period } = account
   return {
@@ -38,6 +47,8 @@ export function teamView(
     ...asTest(team),
     /** null: the team is in good standing. */
     suspended_at: team.suspended_at,
+    /** Which suppressions stop its transactional email. */
+    suppress_transactional,
     /** null: unlimited. */
     limits,
     /** The figures that are the team's own; null: the plan's. */
@@ -62,5 +73,6 @@ export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
   const team = await requireTeam(tx, teamId)
   const account = await accountRowOf(tx, teamId)
   if (!account) throw new Error(`team ${teamId} has no allowance`)
-  return teamView(team, accountOf(account), await overridesOf(tx, teamId))
+  const suppresses = await suppressTransactionalOf(tx, teamId)
+  return teamView(team, accountOf(account), await overridesOf(tx, teamId), suppresses)
 }

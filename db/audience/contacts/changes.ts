@@ -6,8 +6,12 @@ import type { ContactHappening } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/publish.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
-type ConsentChange = Pick<ContactHappening, 'team_id' | 'kind' | 'topic_ids' | 'occurred_at' | 'detail'> & {
-  contact_id: string
+type ConsentChange = Pick<
+  ContactHappening,
+  'team_id' | 'kind' | 'topic_ids' | 'about' | 'occurred_at' | 'detail'
+> & {
+  /** Null if it is about an address that is no contact. */
+  contact_id: string | null
   /** Whether anybody listens to its team. */
   has_listeners: boolean
 }
@@ -18,8 +22,8 @@ export const publishContacts = (tx: Tx, changes: readonly ConsentChange[]): Prom
     tx,
     changes
       .filter(({ has_listeners }) => has_listeners)
-      .map(({ team_id, contact_id: id, kind, topic_ids, occurred_at, detail }) => ({
+      .map(({ team_id, contact_id: id, kind, topic_ids, about, occurred_at, detail }) => ({
         subject: 'contact',
-        ...{ team_id, id, kind, topic_ids, occurred_at, detail },
+        ...{ team_id, id, kind, topic_ids, about, occurred_at, detail },
       })),
   )

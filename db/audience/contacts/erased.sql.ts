@@ -7,11 +7,14 @@ import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { CONTACT_STATUSES } from './contacts.sql.ts'
+import { CAUSES } from './effect.ts'
 
 const erasedRow = row({
   hash: mixed<Buffer>(),
   status: string().oneOf(CONTACT_STATUSES),
   suppression: string().oneOf(['bounced', 'complained']).nullable(),
+  /** Why the address is suppressed; null in rows of version 0.1.0. */
+  cause: string().oneOf(CAUSES).nullable(),
   left_topic_ids: array(string()),
 })
 export type ErasedRow = InferType<typeof erasedRow>
@@ -23,7 +26,7 @@ export const hasErased = async (tx: Tx, teamId: string): Promise<boolean> =>
 /** Those of these hashes that the team has kept, the latest last. */
 export const erasedByHashes = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
   tx.any(sql.type(erasedRow)`
-    select hash, status, suppression, left_topic_ids from erased_contacts
+    select hash, status, suppression, cause, left_topic_ids from erased_contacts
     where team_id = ${teamId} and hash = any(${sql.array(hashes, 'bytea')}) order by erased_at`)
 
 const statusRow = erasedRow.pick(['status'])
@@ -40,11 +43,11 @@ export const statusToKeep = (tx: Tx, teamId: string, id: string) =>
 /** Keeps a hash; the later state of the same address counts. */
 export const keepErased = (tx: Tx, teamId: string, erased: ErasedRow, now: Date) =>
   tx.query(sql.type(object())`
-    insert into erased_contacts (team_id, hash, status, suppression, left_topic_ids, erased_at)
-    values (${teamId}, ${sql.binary(erased.hash)}, ${erased.status}, ${erased.suppression},
+    insert into erased_contacts (team_id, hash, status, suppression, cause, left_topic_ids, erased_at)
+    values (${teamId}, ${sql.binary(erased.hash)}, ${erased.status}, ${erased.suppression}, ${erased.cause},
       ${sql.array(erased.left_topic_ids, 'uuid')}, ${sql.timestamp(now)})
     on conflict (team_id, hash) do update set status = excluded.status, suppression = excluded.suppression,
-      left_topic_ids = excluded.left_topic_ids, erased_at = excluded.erased_at`)
+      cause = excluded.cause, left_topic_ids = excluded.left_topic_ids, erased_at = excluded.erased_at`)
 
 export const forgetErased = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
   tx.query(sql.type(object())`

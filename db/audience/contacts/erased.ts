@@ -1,23 +1,25 @@
 /**
- * Gives a contact whose address was erased before the status that it ended with, and takes the topics off it that its
- * person had left, so that marketing never mails somebody who had unsubscribed, bounced or complained, nor about what
- * nobody wanted. Promises: without SECRET_KEY no address can be read back. A team that has erased nobody pays one look
- * at an empty index.
+ * What outlives an address that was erased, as a keyed hash: who had unsubscribed, what suppressed it, and the topics
+ * that its person had left. Without SECRET_KEY no address can be read back. A team that has erased nobody pays one look
+ * at an empty index. DECISIONS: Suppression.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import type { ContactStatus } from './contacts.sql.ts'
+import type { Cause } from './effect.ts'
 import { type ErasedRow, erasedByHashes, forgetErased, hasErased, keepErased } from './erased.sql.ts'
 
 /** What a new contact starts with. */
 type InitialState = {
-  status: ContactStatus
-  suppression: ErasedRow['suppression']
+  status: 'subscribed' | 'unsubscribed'
+  suppression: null
   /** Topics that it does not get, though they are given to it when it is made. */
   left_topic_ids: readonly string[]
 }
 
 export const NEW_CONTACT: InitialState = { status: 'subscribed', suppression: null, left_topic_ids: [] }
+
+/** What is kept of an address. */
+type Kept = Pick<ErasedRow, 'status' | 'suppression' | 'cause' | 'left_topic_ids'>
 
 const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${teamId}\0${identity}`)
 
@@ -25,13 +27,13 @@ const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${team
 export const erasureHash = (secrets: Pick<Secrets, 'sign'>, teamId: string, identity: string): Buffer =>
   secrets.sign('erasure', hashed(teamId, identity), 32)
 
-/** How new contacts of these identities begin: those that are not in the map begin `NEW_CONTACT`. */
-export async function initialStates(
+/** What is kept of these addresses, by identity. */
+async function keptOf(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'>,
   teamId: string,
   identities: readonly string[],
-): Promise<ReadonlyMap<string, InitialState>> {
+): Promise<ReadonlyMap<string, Kept>> {
   if (identities.length === 0 || !(await hasErased(tx, teamId))) return new Map()
   const byHash = new Map(
     identities.flatMap((identity) =>
@@ -40,41 +42,97 @@ export async function initialStates(
         .map((hash) => [hash.toString('hex'), identity] as const),
     ),
   )
-  const kept = await erasedByHashes(
+  const rows = await erasedByHashes(
     tx,
     teamId,
     [...byHash.keys()].map((hex) => Buffer.from(hex, 'hex')),
   )
-  const states = new Map<string, InitialState>()
+  const kept = new Map<string, Kept>()
   // An address may be kept under both of two keys: the later state counts, and topics that were left stay so.
-  for (const { hash, status, suppression, left_topic_ids } of kept) {
+  for (const { hash, left_topic_ids, ...state } of rows) {
     const identity = byHash.get(hash.toString('hex')) ?? ''
-    const before = states.get(identity) ?? NEW_CONTACT
+    const before = kept.get(identity) ?? { ...NEW_CONTACT, cause: null }
     const left = [...new Set([...before.left_topic_ids, ...left_topic_ids])]
-    const said = status === 'subscribed' ? before : { status, suppression }
-    states.set(identity, { status: said.status, suppression: said.suppression, left_topic_ids: left })
+    kept.set(identity, { ...(state.status === 'subscribed' ? before : state), left_topic_ids: left })
   }
-  return states
+  return kept
+}
+
+/** How new contacts of these identities begin: those that are not in the map begin as `NEW_CONTACT`. */
+export async function initialStates(
+  tx: Tx,
+  secrets: Pick<Secrets, 'signatures'>,
+  teamId: string,
+  identities: readonly string[],
+): Promise<ReadonlyMap<string, InitialState>> {
+  const kept = await keptOf(tx, secrets, teamId, identities)
+  return new Map(
+    [...kept].map(([identity, { status, left_topic_ids }]) => [
+      identity,
+      { ...NEW_CONTACT, status: status === 'unsubscribed' ? status : 'subscribed', left_topic_ids },
+    ]),
+  )
+}
+
+/** Those of these addresses that were suppressed when they were erased, each with the cause. */
+export async function erasedSuppressions(
+  tx: Tx,
+  secrets: Pick<Secrets, 'signatures'>,
+  teamId: string,
+  identities: readonly string[],
+): Promise<ReadonlyMap<string, Cause>> {
+  const kept = await keptOf(tx, secrets, teamId, identities)
+  return new Map(
+    [...kept].flatMap(([identity, { suppression, cause }]) => {
+      if (suppression === null) return []
+      // Version 0.1.0 kept no cause.
+      return [[identity, cause ?? (suppression === 'complained' ? 'complaint' : 'soft_bounces')] as const]
+    }),
+  )
+}
+
+type Changing = At & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
+
+/** Replaces what is kept of an address. */
+async function rewrite({ tx, now, secrets }: Changing, teamId: string, identity: string, kept: Kept) {
+  await forgetErased(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
+  if (kept.status === 'subscribed' && kept.left_topic_ids.length === 0) return
+  await keepErased(tx, teamId, { hash: erasureHash(secrets, teamId, identity), ...kept }, now)
 }
 
 /**
- * Ends what was kept of an address whose contact has another status since by a person: made once more, it begins so.
- * Topics that its person had left stay left, but for these, which were chosen now.
+ * Ends what is kept of the wishes of an address whose contact is subscribed again. Topics that its person had left stay
+ * left, except those that were chosen now, and so does a suppression.
  */
 export async function endWishes(
-  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
+  at: Changing,
   teamId: string,
   identity: string,
-  {
-    chosen = [],
-    status = 'subscribed',
-  }: { chosen?: readonly string[]; status?: 'subscribed' | 'unsubscribed' } = {},
+  { chosen = [] }: { chosen?: readonly string[] } = {},
 ): Promise<void> {
-  const kept = (await initialStates(tx, secrets, teamId, [identity])).get(identity)
+  const kept = (await keptOf(at.tx, at.secrets, teamId, [identity])).get(identity)
   if (!kept) return
-  await forgetErased(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
   const left_topic_ids = kept.left_topic_ids.filter((topic) => !chosen.includes(topic))
-  if (status === 'subscribed' && left_topic_ids.length === 0) return
-  const hash = erasureHash(secrets, teamId, identity)
-  await keepErased(tx, teamId, { hash, status, suppression: null, left_topic_ids }, now)
+  const { suppression, cause } = kept
+  await rewrite(at, teamId, identity, {
+    status: suppression ?? 'subscribed',
+    suppression,
+    cause,
+    left_topic_ids,
+  })
+}
+
+/** Ends what is kept of the suppression of addresses. @returns those that were suppressed. */
+export async function endErasedSuppressions(
+  at: Changing,
+  teamId: string,
+  identities: readonly string[],
+): Promise<string[]> {
+  const kept = await keptOf(at.tx, at.secrets, teamId, identities)
+  const ended = [...kept].filter(([, { suppression }]) => suppression !== null)
+  for (const [identity, { status, left_topic_ids }] of ended) {
+    const wish = status === 'unsubscribed' ? status : 'subscribed'
+    await rewrite(at, teamId, identity, { status: wish, suppression: null, cause: null, left_topic_ids })
+  }
+  return ended.map(([identity]) => identity)
 }

@@ -15,7 +15,7 @@ import { isUuid, textFault } from '../../validation/strings.ts'
 import { holdTopics } from '../contacts/topics.sql.ts'
 import { tryUpsert } from '../contacts/upsert.ts'
 import { type CsvTable, countRecords, type ReadBytes, readSlice } from './csv.ts'
-import { checkTotal, readRecords, refusedAmong, SLICE_RECORDS } from './import.ts'
+import { checkTotal, readRecords, refusedAmong, SLICE_RECORDS, suppressionOutcomes } from './import.ts'
 import {
   countDrafts,
   deleteImportDraft,
@@ -128,6 +128,14 @@ export async function setMapping(tx: Tx, teamId: string, id: string, mapping: Ma
 /** What would become of the first records. `refused`: those that would not be taken, by their rows. */
 export type Trial = Made & { tried: number; refusals: RefusedRecord[] }
 
+async function trySuppressions(tx: Tx, teamId: string, read: Parameters<typeof suppressionOutcomes>[2]) {
+  const { outcomes, created } = await suppressionOutcomes(tx, teamId, read)
+  const taken = outcomes.filter((outcome) => typeof outcome === 'string')
+  const all = new Set(taken).size
+  const made = { created: created.length, updated: all - created.length, repeated: taken.length - all }
+  return { outcomes, ...made }
+}
+
 /** Tries a draft on its first records. @throws RequestError bad_request for a mapping that cannot be. */
 export async function tryDraft(
   at: At & { secrets: Pick<Secrets, 'signatures'> },
@@ -137,7 +145,9 @@ export async function tryDraft(
   checkMapping(mapping)
   const read = readRecords(records, mapping)
   const items = read.map(({ item }) => item)
-  const { outcomes, ...made } = await tryUpsert(at, teamId, items, mapping)
+  const { outcomes, ...made } = mapping.suppress
+    ? await trySuppressions(at.tx, teamId, read)
+    : await tryUpsert(at, teamId, items, mapping)
   return { tried: records.length, ...made, refusals: refusedAmong(read, outcomes, mapping) }
 }
 

@@ -8,10 +8,12 @@
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { idOfName } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addTopics, holdTopics } from '../contacts/topics.sql.ts'
 import { type ContactItem, readItem, upsertContacts } from '../contacts/upsert.ts'
-import { suppressContacts } from '../suppressions/by-hand.ts'
+import { suppressedAmong } from '../suppressions/addresses.sql.ts'
+import { CAUSE_AS, suppressAddresses } from '../suppressions/by-hand.ts'
 import { type CsvPlace, type CsvRecord, REFUSED_COLUMNS, readSlice } from './csv.ts'
 import {
   addSlice,
@@ -96,7 +98,7 @@ async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promi
 type Stored = { contact_id: string; identity: string; extra: Extra | null }
 type Storing = Pick<Upserting, 'tx' | 'now' | 'since'>
 
-/** Suppresses the contacts of records, and subscribes them to what each wants. */
+/** Subscribes the contacts of records to what each wants. */
 async function storeExtras(
   { tx, now, since }: Storing,
   teamId: string,
@@ -107,10 +109,6 @@ async function storeExtras(
     wants(record).map((topic_id) => ({ contact_id: record.contact_id, topic_id })),
   )
   if (subscribing.length > 0) await addTopics(tx, teamId, subscribing, { now, since })
-  const marks = new Map(
-    stored.flatMap(({ identity, extra }) => (extra?.suppress ? [[identity, extra.suppress] as const] : [])),
-  )
-  if (marks.size > 0) await suppressContacts({ tx, now }, teamId, marks)
 }
 
 /** Upserts records with all that they say. @returns their contacts or refusals, and the contacts that are new. */
@@ -119,7 +117,7 @@ async function upsertRecords(
   teamId: string,
   records: readonly ReadRecord[],
   { merge, topic_ids }: Mapping,
-): Promise<{ outcomes: (string | RequestError)[]; created: readonly string[] }> {
+): Promise<Outcomes> {
   const items = records.map(({ item }) => item)
   const wanted = [...topic_ids, ...records.flatMap(({ extra }) => extra?.topic_ids ?? [])]
   const topics = await heldTopics(tx, teamId, wanted)
@@ -140,6 +138,45 @@ async function upsertRecords(
   return { outcomes: result.items, created: result.created }
 }
 
+type Outcomes = { outcomes: (string | RequestError)[]; created: readonly string[] }
+
+/** What stands for an address in the counts of an import. */
+const addressId = (teamId: string, identity: string): string => idOfName(teamId, identity)
+
+/** What becomes of records of suppressions: an id for each address, and those that aren't suppressed yet. */
+export async function suppressionOutcomes(
+  tx: Tx,
+  teamId: string,
+  records: readonly ReadRecord[],
+): Promise<Outcomes> {
+  const items = records.map(({ item }) => item)
+  const refs = items.flatMap((item) =>
+    item instanceof RequestError ? [] : [{ team_id: teamId, identity: item.identity }],
+  )
+  const known = new Set((await suppressedAmong(tx, refs)).map(({ identity }) => identity))
+  const fresh = refs.flatMap(({ identity }) => (known.has(identity) ? [] : [addressId(teamId, identity)]))
+  const outcomes = items.map((item) =>
+    item instanceof RequestError ? item : addressId(teamId, item.identity),
+  )
+  return { outcomes, created: [...new Set(fresh)] }
+}
+
+/** Suppresses the addresses of records. It makes no contacts, and needs no quota. */
+async function suppressRecords(
+  { tx, now }: Upserting,
+  teamId: string,
+  records: readonly ReadRecord[],
+): Promise<Outcomes> {
+  const result = await suppressionOutcomes(tx, teamId, records)
+  const added = records.flatMap(({ item, extra }) => {
+    if (item instanceof RequestError || !extra?.suppress) return []
+    const { identity, email } = item
+    return [{ identity, email, cause: CAUSE_AS[extra.suppress.as], reason: extra.suppress.detail }]
+  })
+  await suppressAddresses({ tx, now }, teamId, added)
+  return result
+}
+
 async function storeSlice(
   at: Upserting,
   teamId: string,
@@ -149,7 +186,8 @@ async function storeSlice(
   const mapping = await mappingOf(at.tx, teamId, id)
   const { table, place } = await readSlice(importBytes(at.tx, teamId, id), from, SLICE_RECORDS)
   const records = readRecords(table.records, mapping)
-  const { outcomes, created } = await upsertRecords(at, teamId, records, mapping)
+  const store = mapping.suppress ? suppressRecords : upsertRecords
+  const { outcomes, created } = await store(at, teamId, records, mapping)
   const taken = outcomes.filter((outcome) => typeof outcome === 'string')
   const refused = refusedAmong(records, outcomes, mapping)
   const known = [...new Set(taken).difference(new Set(created))]

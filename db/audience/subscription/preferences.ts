@@ -9,6 +9,7 @@ import { isUuid } from '../../validation/strings.ts'
 import { type ContactRow, contactByIdentity } from '../contacts/contacts.sql.ts'
 import { distinctTopics, noContact } from '../contacts/edit.ts'
 import { holdTopics, type TopicRow, topicsOfTeam } from '../contacts/topics.sql.ts'
+import { findSuppressed } from '../suppressions/suppressed.ts'
 import { type ContactTopics, topicsOfContact } from './subscription.sql.ts'
 import { keepTopics, resubscribe, unsubscribe } from './subscription.ts'
 
@@ -40,6 +41,9 @@ export async function choose(
   if (topic_ids.length === 0) return unsubscribe(own, teamId, identity)
   const contact = await contactByIdentity(tx, teamId, identity)
   if (!contact) throw noContact()
-  if (contact.suppression !== null) return contact
+  if (contact.status !== 'subscribed') {
+    const found = await findSuppressed(tx, secrets, teamId, [identity])
+    if (contact.suppression !== null || found.has(identity)) return contact
+  }
   return resubscribe({ ...own, secrets }, teamId, identity, topic_ids)
 }

@@ -15,6 +15,8 @@ import { type ContactRow, lockContact, updateContactStatus } from '../contacts/c
 import { distinctTopics, noContact } from '../contacts/edit.ts'
 import { rememberWish } from '../contacts/erased.sql.ts'
 import { endWishes, erasureHash } from '../contacts/erased.ts'
+import { statusBy } from '../suppressions/cause.ts'
+import { findSuppressed } from '../suppressions/suppressed.ts'
 import { type ContactTopics, topicsOfContact, writeTopics } from './subscription.sql.ts'
 
 /** Who leaves topics, in the audit trail: the person behind a link, or a client of the API. */
@@ -57,12 +59,23 @@ export async function resubscribe(
   chosen: readonly string[] = [],
 ): Promise<ContactRow> {
   const contact = await locked(by.tx, teamId, identity)
-  const { suppression } = contact
-  if (suppression !== null) {
-    throw new RequestError('contact_suppressed', `the contact has ${suppression}: it cannot be resubscribed`)
-  }
+  if (contact.status !== 'subscribed')
+    await assertNotSuppressed(by.tx, secrets, teamId, { ...contact, identity })
   await endWishes({ ...by, secrets }, teamId, identity, { chosen })
   return contact.status === 'subscribed' ? contact : become(by, teamId, contact, 'subscribed')
+}
+
+/** @throws RequestError contact_suppressed. */
+async function assertNotSuppressed(
+  tx: Tx,
+  secrets: Pick<Secrets, 'signatures'>,
+  teamId: string,
+  { identity, suppression }: Pick<ContactRow, 'suppression'> & { identity: string },
+): Promise<void> {
+  const found = suppression === null && (await findSuppressed(tx, secrets, teamId, [identity])).get(identity)
+  const why = suppression ?? (found ? statusBy(found.cause) : null)
+  if (why !== null)
+    throw new RequestError('contact_suppressed', `the contact has ${why}: it cannot be resubscribed`)
 }
 
 /**

@@ -1,77 +1,95 @@
 /**
- * Suppressions that people add: of one address, or of a batch of a list that was brought from elsewhere.
- * Promises: an address that is no contact yet becomes one, within the allowance; a contact that is suppressed for as
- * much keeps its cause; they end as others do, by a person with a reason (lift.ts). The API never suppresses anybody.
+ * Suppresses addresses manually: one, or a batch of a list that was brought from elsewhere. It needs no contact and
+ * makes none. An address that is suppressed for as much keeps its cause. The API never suppresses anybody.
  * DECISIONS: Suppression.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
-import type { Secrets } from '../../process/secrets.ts'
 import { parseAddress } from '../../validation/address.ts'
-import type { SuppressionCause } from '../contacts/effect.ts'
-import { readItem, upsertContacts } from '../contacts/upsert.ts'
-import { type ContactDetail, reasonOf, showContact } from './lift.ts'
-import { bounce, complain, suppress } from './suppress.ts'
-import { lockContacts } from './suppressions.sql.ts'
+import type { Cause } from '../contacts/effect.ts'
+import { suppressionBy } from './cause.ts'
+import { type ContactDetail, reasonOf, type ShownSuppression, showAddress, showSuppression } from './lift.ts'
+import { lockTouched, suppress } from './suppress.ts'
 
 /** What a person can suppress a contact as. */
 export const SUPPRESSIONS = ['bounced', 'complained'] as const
 /** @param detail why, in the words of the person who says so. */
 export type ByHand = { as: (typeof SUPPRESSIONS)[number]; detail: string }
 
-const WRITES = { bounced: bounce, complained: complain }
+/** The causes that a person can add an address with. */
+export const ADDED_CAUSES = ['bounce', 'complaint', 'manual'] as const satisfies readonly Cause[]
 
-/** Suppresses those of these contacts that are not suppressed for as much. @returns how many they were. */
-export async function suppressContacts({ tx, now }: At, teamId: string, marks: ReadonlyMap<string, ByHand>) {
-  const locked = await lockContacts(
-    tx,
-    [...marks.keys()].map((identity) => ({ team_id: teamId, identity })),
-  )
-  let changed = 0
-  for (const as of SUPPRESSIONS) {
-    const fresh = locked.flatMap((contact) => {
-      const mark = marks.get(contact.identity)
-      if (mark?.as !== as || WRITES[as].already.includes(contact.suppression)) return []
-      const cause: SuppressionCause = {
-        what: 'added by hand',
-        at: now.toISOString(),
-        email_id: null,
-        report_id: null,
-        detail: mark.detail,
-      }
-      return [[contact, { ...contact, cause }] as const]
-    })
-    if (fresh.length > 0) await suppress(tx, fresh, { ...WRITES[as], now })
-    changed += fresh.length
-  }
-  return changed
+export const CAUSE_AS = { bounced: 'bounce', complained: 'complaint' } as const satisfies Record<
+  ByHand['as'],
+  Cause
+>
+
+type Added = { identity: string; email: string; cause: Cause; reason: string }
+
+/** Suppresses those of these addresses that are not suppressed for as much. @returns how many they were. */
+export async function suppressAddresses(
+  { tx, now }: At,
+  teamId: string,
+  added: readonly Added[],
+): Promise<number> {
+  const unique = new Map(added.map((one) => [one.identity, one]))
+  const refs = [...unique.values()].map(({ identity, email }) => ({ team_id: teamId, identity, email }))
+  if (refs.length === 0) return 0
+  const touched = await lockTouched(tx, refs, now)
+  const wanted = touched.flatMap((address) => {
+    const one = unique.get(address.identity)
+    if (!one) return []
+    const given = { since: now.toISOString(), email_id: null, report_id: null, response: one.reason }
+    return [{ address, suppression: suppressionBy(one.cause, given) }]
+  })
+  return suppress(tx, wanted, now)
 }
 
+const suppressedAlready = (address: string): RequestError =>
+  new RequestError('bad_request', `${JSON.stringify(address)} is suppressed already`)
+
 /**
- * Suppresses one address, which becomes a contact if it is none.
- * @throws RequestError bad_request without an address or a reason, or when it is suppressed for as much already;
- * quota_exceeded.
+ * Suppresses one address. @returns the contact, or the suppression if it is no contact.
+ * @throws RequestError bad_request without an address or a reason, or if it is suppressed for as much already.
  */
 export async function suppressByHand(
-  { secrets, ...by }: By & { secrets: Pick<Secrets, 'signatures'> },
+  by: By,
   teamId: string,
   { email, as, reason }: { email: string; as: ByHand['as']; reason: string },
-): Promise<ContactDetail> {
+): Promise<ContactDetail | ShownSuppression> {
   const parsed = parseAddress(email)
   if (!parsed) throw new RequestError('bad_request', 'email must be an email address')
   const detail = reasonOf(reason)
-  const result = await upsertContacts({ ...by, secrets }, teamId, [readItem({ email })])
-  const [outcome] = 'refusal' in result ? [result.refusal] : result.items
-  if (outcome instanceof RequestError) throw outcome
   const { address, identity } = parsed
-  if ((await suppressContacts(by, teamId, new Map([[identity, { as, detail }]]))) === 0)
-    throw new RequestError('bad_request', `${JSON.stringify(address)} is suppressed already`)
+  const added = { identity, email: address, cause: CAUSE_AS[as], reason: detail }
+  if ((await suppressAddresses(by, teamId, [added])) === 0) throw suppressedAlready(address)
   await record(by, {
     team_id: teamId,
     action: 'contact.suppress',
     subject: address,
     detail: `${as}: ${detail}`,
   })
-  return showContact(by.tx, teamId, identity)
+  return showAddress(by.tx, teamId, identity)
+}
+
+/** Suppresses one address for a cause, unless it is for as much already. @returns its suppression. */
+export async function addSuppression(
+  by: By,
+  teamId: string,
+  { email, cause, reason = '' }: { email: string; cause: Cause; reason?: string | undefined },
+): Promise<ShownSuppression> {
+  const parsed = parseAddress(email)
+  if (!parsed) throw new RequestError('bad_request', 'email must be an email address')
+  const { address, identity } = parsed
+  const words = reason === '' ? '' : reasonOf(reason)
+  const added = { identity, email: address, cause, reason: words }
+  if ((await suppressAddresses(by, teamId, [added])) > 0)
+    await record(by, {
+      team_id: teamId,
+      action: 'suppression.add',
+      subject: address,
+      detail: words === '' ? cause : `${cause}: ${words}`,
+    })
+  return showSuppression(by.tx, teamId, identity)
 }

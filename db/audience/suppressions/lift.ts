@@ -1,25 +1,43 @@
 /**
- * The suppression of a contact, for people: what caused it, and its end by a person who gives a reason.
- * Promises: lifting brings back the status from before, and restarts the count of soft bounces. The API never lifts
- * anything. It is noted in the audit trail, with the reason. DECISIONS: Suppression.
+ * Shows what suppresses an address, and lifts it: one address, or all that fit a filter. Lifting restores the status of
+ * the contact, restarts the count of soft bounces and ends what an erasure kept. The API never lifts anything. Each act
+ * is one entry of the audit log, with the reason. DECISIONS: Suppression.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { assertSeen } from '../../validation/mark.ts'
-import { publishContacts } from '../contacts/changes.ts'
-import { type ContactRow, contactByIdentity, lockContact } from '../contacts/contacts.sql.ts'
+import { type ContactRow, contactByIdentity } from '../contacts/contacts.sql.ts'
 import { noContact } from '../contacts/edit.ts'
 import type { SuppressionCause } from '../contacts/effect.ts'
-import { endWishes } from '../contacts/erased.ts'
-import { liftContact, suppressionOf } from './suppressions.sql.ts'
+import { endErasedSuppressions } from '../contacts/erased.ts'
+import {
+  nextSuppressed,
+  type SuppressedAddress,
+  type SuppressionFilter,
+  suppressedAddress,
+} from './addresses.sql.ts'
+import { causeShown, statusBy } from './cause.ts'
+import { release } from './suppress.ts'
+import { lockContacts, suppressionOf } from './suppressions.sql.ts'
 
-/** A contact as people see it: with what suppresses it, and when somebody last lifted that. */
+/** A contact as users see it: with what suppresses its address, and when that was last lifted. */
 export type ContactDetail = ContactRow & {
   suppression_cause: SuppressionCause | null
   suppression_lifted_at: string | null
 }
+
+/** A suppressed address as the CLI prints it. */
+export type ShownSuppression = Pick<SuppressedAddress, 'email' | 'cause' | 'since' | 'email_id' | 'response'>
+
+export const shownSuppression = ({
+  email,
+  cause,
+  since,
+  email_id,
+  response,
+}: SuppressedAddress): ShownSuppression => ({ email, cause, since, email_id, response })
 
 const LONGEST_REASON = 500
 
@@ -31,12 +49,39 @@ export function reasonOf(text: string): string {
   return words
 }
 
-/** A contact with the cause of its suppression. @throws RequestError contact_not_found. */
+/** A contact with the suppression of its address. @throws RequestError contact_not_found. */
 export async function showContact(tx: Tx, teamId: string, identity: string): Promise<ContactDetail> {
   const contact = await contactByIdentity(tx, teamId, identity)
   const found = contact && (await suppressionOf(tx, teamId, contact.id))
   if (!found) throw noContact()
-  return { ...contact, suppression_cause: found.suppression_cause, suppression_lifted_at: found.lifted_at }
+  const address = await suppressedAddress(tx, teamId, identity)
+  return {
+    ...contact,
+    suppression: address ? statusBy(address.cause) : contact.suppression,
+    suppression_cause: address ? causeShown(address) : found.suppression_cause,
+    suppression_lifted_at: found.lifted_at,
+  }
+}
+
+const notSuppressed = (): RequestError => new RequestError('bad_request', 'the address is not suppressed')
+
+/** The suppression of an address. @throws RequestError bad_request if it isn't suppressed. */
+export async function showSuppression(tx: Tx, teamId: string, identity: string): Promise<ShownSuppression> {
+  const found = await suppressedAddress(tx, teamId, identity)
+  if (!found) throw notSuppressed()
+  return shownSuppression(found)
+}
+
+/** A contact, or the suppression of an address that is none. @throws RequestError contact_not_found. */
+export async function showAddress(
+  tx: Tx,
+  teamId: string,
+  identity: string,
+): Promise<ContactDetail | ShownSuppression> {
+  if (await contactByIdentity(tx, teamId, identity)) return showContact(tx, teamId, identity)
+  const found = await suppressedAddress(tx, teamId, identity)
+  if (!found) throw noContact()
+  return shownSuppression(found)
 }
 
 /** By which a suppression is known again as the one that was shown. */
@@ -45,38 +90,96 @@ export const markOfSuppression = ({
   suppression_cause: cause,
 }: Pick<ContactDetail, 'suppression' | 'suppression_cause'>): string => `${suppression} ${cause?.at ?? ''}`
 
+/** The suppression of an address that is no contact, as a contact shows it. */
+export const asContact = (
+  shown: ShownSuppression,
+): Pick<ContactDetail, 'email' | 'suppression' | 'suppression_cause'> => ({
+  email: shown.email,
+  suppression: statusBy(shown.cause),
+  suppression_cause: causeShown({ ...shown, report_id: null }),
+})
+
+type Lifting = By & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
+
+/** Lifts the suppression of addresses. @returns how many were suppressed. */
+async function liftIdentities(
+  at: Omit<Lifting, 'actor'>,
+  teamId: string,
+  identities: readonly string[],
+  reason: string,
+): Promise<number> {
+  if (identities.length === 0) return 0
+  const refs = identities.map((identity) => ({ team_id: teamId, identity }))
+  await lockContacts(at.tx, refs)
+  const released = await release(at.tx, refs, { now: at.now, lifted: at.now, detail: reason })
+  const erased = await endErasedSuppressions(at, teamId, identities)
+  const all = new Set([...released, ...erased.map((identity) => `${teamId}/${identity}`)])
+  return all.size
+}
+
 /**
- * Ends a contact's suppression: it becomes `unsubscribed` if it had unsubscribed, else `subscribed`.
- * @param seen the mark of the suppression that the person has seen, where a page showed one.
- * @throws RequestError contact_not_found; bad_request without a suppression or a reason; invalid_state when it is not
+ * Lifts the suppression of an address. @param seen the mark of the suppression that a page showed, if one did.
+ * @returns the contact, or what suppressed the address if it is no contact.
+ * @throws RequestError contact_not_found; bad_request without a suppression or a reason; invalid_state if it is not
  * the one that was seen: a complaint is not lifted with the bounce before it.
  */
 export async function liftSuppression(
-  { secrets, ...by }: By & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
+  by: Lifting,
   teamId: string,
   { identity, reason, seen = null }: { identity: string; reason: string; seen?: string | null },
-): Promise<ContactDetail> {
-  const { tx, now } = by
+): Promise<ContactDetail | ShownSuppression> {
   const words = reasonOf(reason)
-  const contact = await lockContact(tx, teamId, identity)
-  if (!contact) throw noContact()
-  if (contact.suppression === null) throw new RequestError('bad_request', 'the contact is not suppressed')
-  const mark = markOfSuppression(await showContact(tx, teamId, identity))
+  await lockContacts(by.tx, [{ team_id: teamId, identity }])
+  const before = await showAddress(by.tx, teamId, identity)
+  const mark = 'suppression' in before ? markOfSuppression(before) : markOfSuppression(asContact(before))
   assertSeen(seen, mark, 'the contact was suppressed for another cause meanwhile')
-  const has_listeners = await liftContact(tx, teamId, contact.id, now)
-  await publishContacts(tx, [
-    {
-      team_id: teamId,
-      contact_id: contact.id,
-      has_listeners,
-      kind: 'released',
-      occurred_at: now,
-      detail: words,
-    },
-  ])
-  await record(by, { team_id: teamId, action: 'contact.lift', subject: contact.email, detail: words })
-  const lifted = await showContact(tx, teamId, identity)
-  const status = lifted.status === 'unsubscribed' ? 'unsubscribed' : 'subscribed'
-  await endWishes({ ...by, secrets }, teamId, identity, { status })
+  if ((await liftIdentities(by, teamId, [identity], words)) === 0) throw notSuppressed()
+  await record(by, { team_id: teamId, action: 'contact.lift', subject: before.email, detail: words })
+  return 'suppression' in before ? showContact(by.tx, teamId, identity) : before
+}
+
+/** Lifts the suppression of an address, if it has one. @returns how many. @throws RequestError bad_request. */
+export async function liftOne(
+  by: Lifting,
+  teamId: string,
+  identity: string,
+  reason: string,
+): Promise<number> {
+  const words = reasonOf(reason)
+  const lifted = await liftIdentities(by, teamId, [identity], words)
+  if (lifted > 0)
+    await record(by, { team_id: teamId, action: 'suppression.lift', subject: identity, detail: words })
   return lifted
+}
+
+/** How many addresses one transaction lifts. */
+const LIFT_BATCH = 500
+
+/** Addresses to lift: those that fit and were suppressed when they were counted. Times are text. */
+export type BulkLift = {
+  filter: Omit<SuppressionFilter, 'since' | 'until'> & {
+    since?: string | undefined
+    until?: string | undefined
+  }
+  reason: string
+  /** The limit. */
+  most: number
+}
+export type LiftCursor = { after: string }
+
+/** Lifts the next batch of the addresses that fit. @returns how many, and where the next batch begins. */
+export async function liftBatch(
+  at: Omit<Lifting, 'actor'>,
+  teamId: string,
+  { filter: { since, until, ...filter }, reason, most }: BulkLift,
+  { cursor, done }: { cursor: LiftCursor | null; done: number },
+): Promise<{ lifted: number; cursor: LiftCursor | null }> {
+  const limit = Math.min(LIFT_BATCH, most - done)
+  if (limit <= 0) return { lifted: 0, cursor: null }
+  const times = { since: since ? new Date(since) : undefined, until: until ? new Date(until) : undefined }
+  const place = { after: cursor?.after ?? '', limit }
+  const found = await nextSuppressed(at.tx, teamId, { ...filter, ...times }, place)
+  const lifted = await liftIdentities(at, teamId, found, reason)
+  const last = found.length < limit ? undefined : found.at(-1)
+  return { lifted, cursor: last === undefined ? null : { after: last } }
 }

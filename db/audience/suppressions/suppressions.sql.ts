@@ -1,196 +1,113 @@
-/** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
+/** The queries that suppress contacts and end that. Why an address is suppressed is in addresses.sql.ts. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, string } from 'yup'
 import { hasListeners } from '../../channels/events/subscribers.sql.ts'
-import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { countRow, row, rowsOf } from '../../postgres/rows.ts'
-import { rowHoldsPart, touchedAt } from '../contacts/contacts.sql.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
+import { touchedAt } from '../contacts/contacts.sql.ts'
 import type { SuppressionCause } from '../contacts/effect.ts'
+import type { IdentityRef } from './addresses.sql.ts'
 
-export type ContactRef = { team_id: string; contact_id: string }
-export type IdentityRef = { team_id: string; identity: string }
-export type Suppressed = ContactRef & { cause: SuppressionCause | null }
+const REF = { team_id: 'uuid', identity: 'text' }
+
+/** A contact's suppression as one word, as `suppression_copied` has it. */
+const stored = sql.fragment`case when c.suppressed_softly then 'softly' else c.suppression end`
 
 const lockedRow = row({
   team_id: string(),
   identity: string(),
   contact_id: string(),
+  email: string(),
   suppression: string().nullable(),
+  suppression_cause: mixed<SuppressionCause>().nullable(),
   suppressed_softly: boolean(),
+  /** False if version 0.1.0 has changed its suppression since it was copied. */
+  is_copied: boolean(),
 })
+export type LockedContact = InferType<typeof lockedRow>
+
+const lockedColumns = sql.fragment`
+  c.team_id, c.identity, c.id as contact_id, c.email, c.suppression, c.suppression_cause, c.suppressed_softly,
+  c.suppression_copied is not distinct from ${stored} as is_copied`
 
 /** The contacts of these identities, locked by id as everywhere, so that transactions over them cannot deadlock. */
 export const lockContacts = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.any(sql.prepared('lock_contacts', lockedRow)`
-    select team_id, identity, id as contact_id, suppression, suppressed_softly from contacts
-    where (team_id, identity) in (select * from ${rowsOf('ref', { team_id: 'uuid', identity: 'text' }, refs)})
+    select ${lockedColumns} from contacts c
+    where (team_id, identity) in (select * from ${rowsOf('ref', REF, refs)})
     order by team_id, id for no key update`)
 
-const SUPPRESSED = { team_id: 'uuid', contact_id: 'uuid', cause: 'json' }
+/** Contacts whose suppression version 0.1.0 has changed, locked, without those that are locked already. */
+export const contactsToCopy = (tx: Tx, limit: number) =>
+  tx.any(sql.type(lockedRow)`
+    select ${lockedColumns} from contacts c
+    where (case when suppressed_softly then 'softly' else suppression end) is distinct from suppression_copied
+    order by team_id, id limit ${limit} for no key update skip locked`)
 
-/** What a contact goes back to one day: as it stands, unless it is suppressed already. */
-const statusBefore = sql.fragment`
-  case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end`
-
-const changedRow = row({ team_id: string(), contact_id: string(), has_listeners: boolean() })
-
-const changedColumns = sql.fragment`
-  c.team_id, c.id as contact_id, ${hasListeners(sql.fragment`c.team_id`)} as has_listeners`
-
-/** A permanent bounce: any state but complained becomes bounced. Its first cause stays. @returns what it changed. */
-export const bounceContacts = (tx: Tx, refs: readonly Suppressed[], now: Date) =>
-  tx.any(sql.prepared('bounce_contacts', changedRow)`
-    update contacts c set
-      status = 'bounced', suppression = coalesce(c.suppression, 'bounced'), suppressed_softly = false,
-      suppression_cause = case
-        when c.suppression is null or c.suppressed_softly then r.cause else c.suppression_cause end,
-      status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
-    from ${rowsOf('r', SUPPRESSED, refs)}
-    where c.team_id = r.team_id and c.id = r.contact_id and c.status <> 'complained'
-      and (c.status <> 'bounced' or c.suppression is null or c.suppressed_softly)
-    returning ${changedColumns}`)
-
-/** A complaint: any state becomes complained. @returns what it changed. */
-export const complainContacts = (tx: Tx, refs: readonly Suppressed[], now: Date) =>
-  tx.any(sql.prepared('complain_contacts', changedRow)`
-    update contacts c set
-      status = 'complained', suppression = 'complained', suppressed_softly = false,
-      suppression_cause = case
-        when c.suppression is distinct from 'complained' then r.cause else c.suppression_cause end,
-      status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
-    from ${rowsOf('r', SUPPRESSED, refs)}
-    where c.team_id = r.team_id and c.id = r.contact_id
-      and (c.status <> 'complained' or c.suppression is distinct from 'complained')
-    returning ${changedColumns}`)
-
-const judgedRow = changedRow.concat(row({ over: boolean() }))
-
-/** How soft bounces are judged: `most` in a row suppress; mail sent before `undisputed` and not bounced arrived. */
-export type SoftRule = { most: number; undisputed: Date; now: Date }
-
-/**
- * Judges contacts by their soft bounces: one with `most` in a row since its last delivery is bounced; one that was
- * bounced for such a row, which a delivery has ended since, goes back. Others stay as they are. What counts as a
- * delivery: a report of one, or an email that is still `sent` after a day (DECISIONS: Delivery reports). A contact's
- * emails are found by their recipients alone: given the team too, the planner goes through all that a large team sent.
- * @returns those that changed; `over`: suppressed now, else brought back.
- */
-export const judgeSoftBounces = (tx: Tx, refs: readonly Suppressed[], { most, undisputed, now }: SoftRule) =>
-  tx.any(sql.prepared('judge_soft_bounces', judgedRow)`
-    with delivered as (
-      select r.team_id, r.contact_id as id, r.cause, greatest(
-        (select max(d.occurred_at) from email_events d
-          where d.team_id = r.team_id and d.contact_id = r.contact_id and d.effect = 'delivered'),
-        (select max(v.occurred_at) from (
-            select team_id, id, contact_id from accepted_emails
-            where recipient_identities(to_emails) && array[lower(c.email), c.identity] offset 0) e
-          cross join lateral (
-            select status from email_states where team_id = e.team_id and id = e.id offset 0) s
-          join email_events v on v.team_id = e.team_id and v.email_id = e.id and v.kind = 'sent'
-            and (e.contact_id = r.contact_id or lower(v.recipient) = c.identity)
-          where e.team_id = r.team_id and s.status = 'sent' and v.occurred_at < ${sql.timestamp(undisputed)})) as at
-      from ${rowsOf('r', SUPPRESSED, refs)}
-        join contacts c on c.team_id = r.team_id and c.id = r.contact_id
-    ), judged as materialized (
-      select d.team_id, d.id, d.cause, (
-        select count(*) from email_events s
-        where s.team_id = d.team_id and s.contact_id = d.id and s.effect = 'soft'
-          and s.occurred_at >= coalesce(d.at, '-infinity') and s.occurred_at > coalesce(c.lifted_at, '-infinity')
-      ) >= ${most} as over
-      from delivered d join contacts c on c.team_id = d.team_id and c.id = d.id
-    )
-    update contacts c set
-      status = case
-        when j.over then 'bounced'
-        when c.status = 'bounced' then coalesce(c.status_before, 'subscribed')
-        else c.status end,
-      suppression = case when j.over then 'bounced' end,
-      suppression_cause = case when j.over then j.cause end,
-      suppressed_softly = j.over,
-      status_before = case when j.over then c.status end,
-      updated_at = ${touchedAt(now)}
-    from judged j
-    where c.team_id = j.team_id and c.id = j.id
-      and (j.over and c.suppression is null and c.status in ('subscribed', 'unsubscribed')
-        or not j.over and c.suppressed_softly)
-    returning ${changedColumns}, j.over`)
-
-const contactRefRow = row({ team_id: string(), contact_id: string() })
-
-/** Contacts that soft bounces alone suppress, after `after` in the order of their ids, locked. */
-export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | undefined, limit: number) {
-  const further = allOf(
-    after !== undefined && sql.fragment`(team_id, id) > (${after.team_id}::uuid, ${after.contact_id}::uuid)`,
-  )
-  return tx.any(sql.type(contactRefRow)`
-    select team_id, id as contact_id from contacts where suppressed_softly and ${further}
-    order by team_id, id limit ${limit} for no key update`)
+/** A contact to suppress. `status`: what the event says; `suppression`: what its address is suppressed as by now. */
+type SuppressedContact = {
+  team_id: string
+  contact_id: string
+  status: 'bounced' | 'complained'
+  suppression: 'bounced' | 'complained'
+  softly: boolean
+  cause: SuppressionCause
 }
 
-const liftedRow = row({ has_listeners: boolean() })
+const SUPPRESSED = {
+  ...{ team_id: 'uuid', contact_id: 'uuid', status: 'text', suppression: 'text' },
+  ...{ softly: 'bool', cause: 'json' },
+}
 
-/** Ends whatever suppresses a contact; soft bounces count from zero again. @returns whether anybody listens to it. */
-export const liftContact = (tx: Tx, teamId: string, id: string, now: Date) =>
-  tx.oneFirst(sql.type(liftedRow)`
+/** Suppresses locked contacts. One that has complained stays so. */
+export const markSuppressed = (tx: Tx, contacts: readonly SuppressedContact[], now: Date) =>
+  tx.query(sql.prepared('mark_suppressed', lockedRow)`
+    update contacts c set
+      status = r.status, suppression = r.suppression, suppressed_softly = r.softly, suppression_cause = r.cause,
+      suppression_copied = case when r.softly then 'softly' else r.suppression end,
+      status_before = case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end,
+      updated_at = ${touchedAt(now)}
+    from ${rowsOf('r', SUPPRESSED, contacts)}
+    where c.team_id = r.team_id and c.id = r.contact_id and (c.status <> 'complained' or r.status = 'complained')
+      and (c.status, c.suppression, c.suppressed_softly) is distinct from (r.status, r.suppression, r.softly)`)
+
+/** Notes that the suppression of locked contacts is in suppressed_addresses as it is here. */
+export const markCopied = (tx: Tx, refs: readonly IdentityRef[]) =>
+  tx.query(sql.type(lockedRow)`
+    update contacts c set suppression_copied = ${stored}
+    where (team_id, identity) in (select * from ${rowsOf('ref', REF, refs)})`)
+
+const releasedRow = row({
+  team_id: string(),
+  identity: string(),
+  contact_id: string(),
+  email: string(),
+  has_listeners: boolean(),
+})
+
+/** Ends the suppression of locked contacts, whose status is again what it was. @returns these. */
+export const releaseContacts = (
+  tx: Tx,
+  refs: readonly IdentityRef[],
+  { now, lifted }: { now: Date; lifted: Date | null },
+) =>
+  tx.any(sql.prepared('release_contacts', releasedRow)`
     update contacts c set
       status = case when status in ('bounced', 'complained') then coalesce(status_before, 'subscribed') else status end,
-      suppression = null, suppression_cause = null, suppressed_softly = false, status_before = null,
-      lifted_at = ${sql.timestamp(now)}, updated_at = ${touchedAt(now)}
-    where team_id = ${teamId} and id = ${id}
-    returning ${hasListeners(sql.fragment`c.team_id`)} as has_listeners`)
+      suppression = null, suppression_cause = null, suppression_copied = null, suppressed_softly = false,
+      status_before = null, lifted_at = coalesce(${lifted?.toISOString() ?? null}::timestamptz, lifted_at), updated_at = ${touchedAt(now)}
+    where (team_id, identity) in (select * from ${rowsOf('ref', REF, refs)}) and suppression is not null
+    returning c.team_id, c.identity, c.id as contact_id, c.email,
+      ${hasListeners(sql.fragment`c.team_id`)} as has_listeners`)
 
-const suppressionRow = row({
+const shownRow = row({
   suppression_cause: mixed<SuppressionCause>().nullable(),
   lifted_at: string().nullable(),
 })
 
-/** What suppresses a contact, and when a person last ended that; null without the contact. */
+/** What a contact's row says of its suppression, and when it or its address was last lifted; null without it. */
 export const suppressionOf = (tx: Tx, teamId: string, id: string) =>
-  tx.maybeOne(sql.type(suppressionRow)`
-    select suppression_cause, lifted_at from contacts where team_id = ${teamId} and id = ${id}`)
-
-const suppressedRow = row({
-  id: string(),
-  email: string(),
-  status: string(),
-  suppression_cause: mixed<SuppressionCause>().nullable(),
-  created_at: string(),
-})
-export type SuppressedRow = InferType<typeof suppressedRow>
-
-/** @param email a part of the address, in either of its forms. @param before the contact that the page follows. */
-type SuppressedSearch = {
-  email?: string | undefined
-  status?: string | undefined
-  before?: string | undefined
-  limit: number
-}
-
-/** A team's contacts that bounced or complained, the newest contacts first. */
-export async function suppressedContacts(
-  tx: Tx,
-  teamId: string,
-  { email, status, before, limit }: SuppressedSearch,
-) {
-  const after =
-    before !== undefined &&
-    sql.fragment`(created_at, id) < (select created_at, id from contacts where team_id = ${teamId} and id = ${before})`
-  const fits = allOf(after, email !== undefined && rowHoldsPart(email))
-  const among = ['bounced', 'complained'].filter((word) => status === undefined || word === status)
-  const parts = among.map(
-    (word) => sql.fragment`(
-      select id, email, status, suppression_cause, created_at from contacts
-      where team_id = ${teamId} and status = ${word} and ${fits}
-      order by created_at desc, id desc limit ${limit})`,
-  )
-  return tx.any(sql.type(suppressedRow)`
-    select * from (${sql.join(parts, sql.fragment` union all `)}) suppressed
-    order by created_at desc, id desc limit ${limit}`)
-}
-
-/** How many of a team's contacts are suppressed, counted up to `most`. */
-export const suppressedCount = (tx: Tx, teamId: string, most: number) =>
-  tx.oneFirst(sql.type(countRow)`
-    select count(*)::integer as count from (
-      select from contacts where team_id = ${teamId} and status in ('bounced', 'complained') limit ${most}) counted`)
+  tx.maybeOne(sql.type(shownRow)`
+    select c.suppression_cause, greatest(c.lifted_at, s.lifted_at) as lifted_at
+    from contacts c left join suppressed_addresses s on s.team_id = c.team_id and s.identity = c.identity
+    where c.team_id = ${teamId} and c.id = ${id}`)

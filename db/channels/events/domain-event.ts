@@ -18,10 +18,14 @@ type What = {
 type MessageHappening = What & { subject: ChannelName | 'webhook'; kind: string; recipient: string | null }
 
 /** A change of what a contact gets from us. */
-export type ContactHappening = What & {
+export type ContactHappening = Omit<What, 'id'> & {
   subject: 'contact'
+  /** Null if the address is no contact. */
+  id: string | null
   kind: 'unsubscribed' | 'resubscribed' | 'suppressed' | 'released' | 'topics_left'
   topic_ids?: readonly string[] | undefined
+  /** The address, and why it is suppressed, where the change is the address's. */
+  about?: { email: string; cause?: string; email_id?: string | null } | undefined
 }
 
 export type BroadcastHappening = What & {

@@ -90,16 +90,17 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   )
   return typed.flatMap((each) => {
     const { happening, type } = each
-    const row = rows.get(happening.id)
+    const row = rows.get(happening.id ?? '')
     if (!row) return []
     const fresh = delays.get(row.id) ?? []
     // Earlier ones are on record already: then the delay was sent before.
     if (type === 'email.delivery_delayed' && (fresh[0] !== each || row.delays > fresh.length)) return []
-    const { from_address: from, subject, tags, template_id, idempotency_key, broadcast_id } = row
+    const { from_address: from, subject, tags, template_id, idempotency_key, broadcast_id, requeued_at } = row
     const recipient = 'recipient' in happening ? happening.recipient : null
     const about = { from, ...addressedTo(row), recipient, subject, tags, template_id, idempotency_key }
     const data = { email_id: row.id, broadcast_id, ...about }
-    return [draftOf(each, domainOf(from), { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
+    const standing = { requeued_at, rank: rankOf(happening), detail: detailOf(happening) }
+    return [draftOf(each, domainOf(from), { ...data, ...standing })]
   })
 }
 
@@ -111,8 +112,8 @@ async function draftsAbout<R extends { id: string }>(
 ): Promise<Draft[]> {
   const rows = new Map((await facts).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
-    const row = rows.get(each.happening.id)
     const { happening } = each
+    const row = rows.get(happening.id ?? '')
     return row ? [draftOf(each, null, { ...say(row, happening), detail: detailOf(happening) })] : []
   })
 }
@@ -122,15 +123,26 @@ const whatsappOf = (tx: Tx, typed: readonly Typed[]) =>
     ...{ message_id: id, to: recipient, recipient, ...row, rank: rankOf(happening) },
   }))
 
-const contactsOf = (tx: Tx, typed: readonly Typed[]) =>
-  draftsAbout(typed, contactFacts(tx, refsOf(typed)), ({ id, ...row }, happening) => ({
-    ...{ contact_id: id, ...row },
-    topic_ids: 'topic_ids' in happening ? happening.topic_ids : undefined,
-  }))
+/** A change of a contact, or of the suppression of an address that is none. */
+async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  const rows = new Map((await contactFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
+  return typed.flatMap((each) => {
+    const { happening } = each
+    if (happening.subject !== 'contact') return []
+    const { id, about, topic_ids } = happening
+    const row = id === null ? { id, email: about?.email, status: null, suppression: null } : rows.get(id)
+    if (!row) return []
+    const { id: contact_id, ...facts } = row
+    const data = { contact_id, ...facts, topic_ids, ...about, detail: detailOf(happening) }
+    return [draftOf(each, null, data)]
+  })
+}
 
 /** Each subject once, in order. */
 const refsOf = (typed: readonly Typed[]) => [
-  ...new Map(typed.map(({ happening: { team_id, id } }) => [id, { team_id, id }])).values(),
+  ...new Map(
+    typed.flatMap(({ happening: { team_id, id } }) => (id === null ? [] : [[id, { team_id, id }] as const])),
+  ).values(),
 ]
 
 async function broadcastsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {

@@ -74,6 +74,11 @@ export async function latestBackgroundJobs(tx: Tx, team: string | null, limit: n
     select ${columns} from background_jobs where ${own} order by id desc limit ${limit}`)
 }
 
+/** The newest job of a kind; null without one. */
+export const latestOfKind = (tx: Tx, kind: string) =>
+  tx.maybeOne(sql.type(backgroundJobRow)`
+    select ${columns} from background_jobs where kind = ${kind} order by id desc limit 1`)
+
 /** Unfinished ones that have not moved since `before` and have no job in the queue. */
 export const lostBackgroundJobs = (tx: Tx, before: Date, limit: number) =>
   tx.anyFirst(sql.type(idRow)`

@@ -9,12 +9,20 @@ import { NIL } from 'uuid'
 import type { AuditEntry, By } from '../../accounts/audit/record.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
+import { type Copied, copyNext } from '../../audience/suppressions/copy.ts'
+import { type BulkLift, type LiftCursor, liftBatch } from '../../audience/suppressions/lift.ts'
 import type { Deliverable } from '../../channels/channel.sql.ts'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { redriveBatch } from '../../delivery/queues.ts'
 import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
-import { type BatchCursor, deleteBatch, type Matching, requeueBatch } from '../../messages/emails/bulk.ts'
+import {
+  type BatchCursor,
+  deleteBatch,
+  type MatchingRequeue,
+  requeueBatch,
+} from '../../messages/emails/bulk.ts'
+import { type WebhookPick, webhooksToRequeue } from '../../messages/webhooks/listing.sql.ts'
 import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
 import { type PurgeCursor, purgeTexts } from '../../messages/whatsapp/purge-texts.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -36,6 +44,8 @@ export type Kind<G, C> = {
     at: Slicing,
     job: Omit<OpenBackgroundJob, 'given' | 'cursor'> & { given: G; cursor: C | null },
   ): Promise<BackgroundJobStep>
+  /** Its action in the audit log, if that is not the kind's name. */
+  action?: string
   /** Null: nothing was changed. */
   entry(given: G, result: object): Pick<AuditEntry, 'subject' | 'detail'> | null
 }
@@ -71,7 +81,7 @@ const batchwise = <G, C extends object>(
 })
 
 /** What a person has picked: emails as a page counted them, or a channel's messages as the CLI found them. */
-type Requeueing = (Matching & { force: boolean }) | PickedByPerson
+type Requeueing = MatchingRequeue | PickedByPerson
 
 const requeueing = (channel: Deliverable) =>
   batchwise<Requeueing, BatchCursor | PickedCursor>(`${channel.noun}s`, (at, teamId, given, cursor) =>
@@ -79,6 +89,18 @@ const requeueing = (channel: Deliverable) =>
       ? requeueBatch(at, teamId, given, cursor as BatchCursor | undefined)
       : requeuePicked({ ...at, channel }, teamId, given, cursor as PickedCursor | undefined),
   )
+
+/** Requeues webhooks by a filter. Version 0.1.0, which would ignore it, leaves this kind to newer workers. */
+const requeueingWebhooks: Kind<PickedByPerson & WebhookPick & Words, PickedCursor> = {
+  ...batchwise<PickedByPerson & WebhookPick, PickedCursor>(
+    `${WEBHOOK.noun}s`,
+    (at, teamId, { webhook, type, ...picked }, cursor) =>
+      requeuePicked({ ...at, channel: WEBHOOK }, teamId, picked, cursor, (part) =>
+        webhooksToRequeue(at.tx, teamId, { webhook, type, force: picked.force }, part),
+      ),
+  ),
+  action: `${WEBHOOK.name}.requeue`,
+}
 
 type Requeues = Record<`${Deliverable['name']}.requeue`, ReturnType<typeof requeueing>>
 // Each channel's name is in the list once.
@@ -137,6 +159,35 @@ const replaying: Kind<Replay, ReplayCursor> = {
   }),
 }
 
+const lifting: Kind<BulkLift & Words, LiftCursor> = {
+  async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result }) {
+    if (!secrets) throw new Error('to lift takes the service’s key')
+    const batch = await liftBatch({ ...at, secrets }, team_id ?? '', given, { cursor, done })
+    const lifted = ((result as { lifted?: number }).lifted ?? 0) + batch.lifted
+    return { cursor: batch.cursor, done: lifted, total: totalOf(lifted, batch, total), result: { lifted } }
+  },
+  entry({ reason, words }, result) {
+    const { lifted } = result as { lifted: number }
+    return lifted === 0 ? null : { subject: `${lifted} addresses`, detail: `${reason} (${words})` }
+  },
+}
+
+/** How many contacts one slice copies. */
+const COPY_BATCH = 500
+
+/** What was suppressed before the table of addresses was there (audience/suppressions/copy.ts). */
+const judging: Kind<object, object> = {
+  async slice({ tx, now }, { done, result }) {
+    const { checked, copied } = await copyNext(tx, COPY_BATCH, now)
+    const counts: Copied = { ...(result as Copied) }
+    for (const [cause, count] of Object.entries(copied) as [keyof Copied, number][])
+      counts[cause] = (counts[cause] ?? 0) + count
+    const cursor = checked < COPY_BATCH ? null : {}
+    return { cursor, done: done + checked, total: null, result: counts }
+  },
+  entry: () => null,
+}
+
 /** `subject`: what the audit trail calls the person, whose address must not stay. */
 type Erasing = { identity: string; subject: string }
 
@@ -183,11 +234,14 @@ const purgingTexts: Kind<object, PurgeCursor> = {
 export const KINDS = {
   'contact.import': importing,
   'suppression.import': importing,
+  'suppression.lift': lifting,
+  'suppression.judge': judging,
   'contact.erase': erasing,
   ...requeues,
   'email.delete': batchwise('emails', deleteBatch),
   'queue.redrive': redriving,
   'webhook.replay': replaying,
+  'webhook.requeue_matching': requeueingWebhooks,
   'report.purge': purgingTexts,
 }
 

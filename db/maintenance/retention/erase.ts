@@ -14,8 +14,11 @@ import { requireTeam } from '../../accounts/teams/view.ts'
 import { lockContact } from '../../audience/contacts/contacts.sql.ts'
 import { removeContact } from '../../audience/contacts/edit.ts'
 import { keepErased, statusToKeep } from '../../audience/contacts/erased.sql.ts'
-import { erasureHash } from '../../audience/contacts/erased.ts'
+import { erasedSuppressions, erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
+import { deleteAddress } from '../../audience/suppressions/addresses.sql.ts'
+import { statusBy } from '../../audience/suppressions/cause.ts'
+import { lockTouched } from '../../audience/suppressions/suppress.ts'
 import { queuesOf } from '../../channels/channels.sql.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { deleteSomeOrphans, eraseFiles } from '../../content/files/collect.ts'
@@ -47,20 +50,25 @@ export const NOTHING_ERASED: Erasure = { contact: false, emails: 0, waiting_emai
 async function eraseContact(
   { tx, now }: At,
   { teamId, identity }: ErasedPerson,
-  secrets: Pick<Secrets, 'sign'>,
+  secrets: Pick<Secrets, 'sign' | 'signatures'>,
 ): Promise<boolean> {
   // Locked before it is read: an unsubscribe that is just being answered counts.
   await lockAccount(tx, teamId)
+  const ref = { team_id: teamId, identity }
+  const [locked] = await lockTouched(tx, [{ ...ref, email: identity }], now)
   const contact = await lockContact(tx, teamId, identity)
-  if (!contact) return false
-  const { suppression } = contact
-  const status = await statusToKeep(tx, teamId, contact.id)
+  const before = await erasedSuppressions(tx, secrets, teamId, [identity])
+  const cause = (await deleteAddress(tx, teamId, identity)) ?? before.get(identity) ?? null
+  const suppression = cause && statusBy(cause)
+  const wish = locked?.contact ? await statusToKeep(tx, teamId, locked.contact.contact_id) : 'subscribed'
+  const status = wish === 'unsubscribed' ? wish : (suppression ?? 'subscribed')
   const held = await topicsOfContact(tx, teamId, identity, 'look')
-  const left_topic_ids = (held?.left_topic_ids ?? []).filter((id) => !contact.topic_ids.includes(id))
+  const left_topic_ids = (held?.left_topic_ids ?? []).filter((id) => !contact?.topic_ids.includes(id))
   if (status !== 'subscribed' || left_topic_ids.length > 0) {
     const hash = erasureHash(secrets, teamId, identity)
-    await keepErased(tx, teamId, { hash, status, suppression, left_topic_ids }, now)
+    await keepErased(tx, teamId, { hash, status, suppression, cause, left_topic_ids }, now)
   }
+  if (!contact) return false
   // The erasure's own line names the person by a hash.
   await removeContact({ tx, now, actor: null }, teamId, identity)
   await deleteWebhooksAbout(tx, teamId, [contact.id])
@@ -113,7 +121,7 @@ export type ErasureCursor =
 /** What one slice has erased, and how many rows it looked at. `cursor` null: it was the last one. */
 type Slice = { cursor: ErasureCursor | null; checked: number } & Partial<Erasure>
 
-type Erasing = At & { secrets: Pick<Secrets, 'sign'> }
+type Erasing = At & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
 
 async function beginning({ tx, now, secrets }: Erasing, person: ErasedPerson): Promise<Slice> {
   await requireTeam(tx, person.teamId)

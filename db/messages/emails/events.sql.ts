@@ -22,11 +22,9 @@ export type EmailEvent = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detai
     contact_id?: string | undefined
   }
 
-/** Only what counts for or against a run of soft bounces is looked up again. */
+/** Only what counts for or against a row of soft bounces is read again. Version 0.1.0 finds it by the contact. */
 const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | null] =>
-  contact_id !== undefined && (effect === 'soft' || effect === 'delivered')
-    ? [contact_id, effect]
-    : [null, null]
+  effect === 'soft' || effect === 'delivered' ? [contact_id ?? null, effect] : [null, null]
 
 /** Stores events of emails. @returns those that were not stored before. */
 export async function storeEmailEvents<E extends EmailEvent>(tx: Tx, events: readonly E[]): Promise<E[]> {

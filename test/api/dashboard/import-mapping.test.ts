@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createTopic, removeTopic } from '../../../db/audience/contacts/topics.ts'
-import { showContact } from '../../../db/audience/suppressions/lift.ts'
+import { showContact, showSuppression } from '../../../db/audience/suppressions/lift.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -310,23 +310,22 @@ t.test('suppressions are imported with a reason: each record’s own, else the o
   )
   await editor.post(draft, mapping(columns, { as: 'complained', reason: 'from the old service' }))
   const check = await editor.get(`${draft}/check`)
-  shows(t, check, /New contacts 2 .* Existed already 1 are suppressed .*Refused 1/)
+  shows(t, check, /Newly suppressed 3 .*Refused 1/)
   shows(t, check, /5 Status asleep Must be bounced or complained/)
-  shows(t, await imported(draft), /3 contacts suppressed\. Show them 1 record refused/)
+  shows(t, await imported(draft), /3 addresses suppressed\. Show them 1 record refused/)
   const cause = async (email: string) => {
-    const { status, suppression_cause, properties } = await showContact(database, team.id, email)
-    return { status, detail: suppression_cause?.detail, what: suppression_cause?.what, properties }
+    const { cause, response } = await showSuppression(database, team.id, email)
+    return { cause, response }
   }
-  const what = 'added by hand'
-  const detail = 'from the old service'
-  t.match(await cause('a@example.net'), { status: 'bounced', what, detail: '550 gone' })
-  t.match(await cause('loud@example.net'), {
+  const response = 'from the old service'
+  t.match(await cause('a@example.net'), { cause: 'bounce', response: '550 gone' })
+  t.match(await cause('loud@example.net'), { cause: 'complaint', response })
+  t.match(await cause('b@example.net'), { cause: 'complaint', response })
+  t.equal(await known('a@example.net'), null, 'it makes no contacts')
+  t.match(await showContact(database, team.id, 'loud@example.net'), {
     status: 'complained',
-    what,
-    detail,
     properties: { city: 'Graz' },
   })
-  t.match(await cause('b@example.net'), { status: 'complained', what, detail })
   t.equal(await known('c@example.net'), null)
   t.match(await lastDeed(), {
     actor: editor.email,
@@ -334,13 +333,21 @@ t.test('suppressions are imported with a reason: each record’s own, else the o
     detail: 'complained: from the old service; 1 refused',
   })
   const { html: own } = await editor.get(at('suppressions.csv'))
-  for (const email of ['a', 'loud', 'b']) await editor.post(at('contacts', `${email}@example.net`, 'delete'))
+  for (const email of ['a', 'loud', 'b'])
+    await editor.post(at('contacts', `${email}@example.net`, 'lift'), {
+      reason: 'once more',
+      confirmed: 'yes',
+    })
   const again = await uploaded(own, at('suppressions', 'import'))
   const ours = { email: 'email', status: 'status', cause: 'ignore', since: 'ignore', words: 'reason' }
   await editor.post(again, mapping(ours, { as: 'bounced', reason: 'brought back' }))
-  shows(t, await imported(again), /3 contacts suppressed\. Show them Refused Nothing was refused/)
-  t.match(await cause('a@example.net'), { status: 'bounced', detail: '550 gone' })
-  t.match(await cause('loud@example.net'), { status: 'complained', properties: EMPTY })
+  shows(
+    t,
+    await imported(again),
+    /Newly suppressed 3 .*3 addresses suppressed\. Show them Refused Nothing was refused/,
+  )
+  t.match(await cause('a@example.net'), { cause: 'bounce', response: '550 gone' })
+  t.match(await cause('loud@example.net'), { cause: 'complaint' })
 })
 
 t.test('what was chosen is kept for files of the same columns and purpose, but no topic gone', async (t) => {

@@ -105,7 +105,10 @@ t.test('changes of a contact and an email’s first delay are reported, once eac
   t.match(
     bodies.find(({ type }) => type === 'contact.suppressed'),
     {
-      data: { contact_id: String, email: 'Ana@example.org', suppression: 'bounced', detail: 'no such user' },
+      data: {
+        ...{ contact_id: String, email: 'Ana@example.org', suppression: 'bounced' },
+        ...{ cause: 'bounce', email_id: id, detail: 'no such user' },
+      },
     },
   )
 })
@@ -129,8 +132,8 @@ t.test('topics that were left are reported, and an email says of which broadcast
   t.strictSame([of.get(email_id), of.get(single.id)], [broadcast.id, null])
 })
 
-t.test('an email that is given up is reported as failed', async (t) => {
-  const { team, receiver } = await begin(t, { types: 'email.failed' })
+t.test('an email that servers defer for a day is reported as bounced', async (t) => {
+  const { team, receiver } = await begin(t, { types: 'email.bounced,email.failed' })
   const script = await startSmtpScript(t, (step) => (step === 'rcpt' ? '451 4.2.1 not now' : undefined))
   const { body: sent } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
   await startWorker(t, service, { smtp_url: script.url })
@@ -140,8 +143,8 @@ t.test('an email that is given up is reported as failed', async (t) => {
   await setJobsDue(service, sent.id)
   await until('it came', () => receiver.received.length > 0)
   t.match(receiver.received[0]?.body, {
-    type: 'email.failed',
-    data: { email_id: sent.id, recipient: null, rank: 0, detail: /451 4\.2\.1 not now/ },
+    type: 'email.bounced',
+    data: { email_id: sent.id, recipient: /@/, rank: 5, detail: /^4\.4\.7 .*451 4\.2\.1 not now/ },
   })
 })
 
@@ -231,7 +234,7 @@ t.test('an email with copies names each list that was given, and whom of them it
   const lists = { to: ['Ana <ana@example.org>'], cc: ['zoe@example.org'], bcc: ['quiet@example.org'] }
   for (const body of [anEmail(lists), anEmail({ to: ['ben@example.org'], cc: [] })])
     t.equal((await service.call('POST', '/v1/emails', { key: team.key, body })).status, 201)
-  await until('all came', () => receiver.received.length >= 4)
+  await until('all came', () => receiver.received.length >= 5)
   const emails = receiver.received.filter(({ body }) => body.type.startsWith('email.'))
   const about = emails.map(({ body: { type, data } }) => [
     ...[type, data.recipient],
@@ -244,5 +247,10 @@ t.test('an email with copies names each list that was given, and whom of them it
     ['email.sent', 'ben@example.org', ['ben@example.org'], 'no cc', 'no bcc'],
     ['email.sent', 'zoe@example.org', ...all],
   ])
+  t.match(
+    receiver.received.find(({ body }) => body.type === 'contact.suppressed')?.body.data,
+    { contact_id: null, email: 'quiet@example.org', status: null, cause: 'bounce', email_id: String },
+    'an address needs no contact',
+  )
   t.strictSame(bound.received, [])
 })

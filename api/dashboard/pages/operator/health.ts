@@ -2,6 +2,7 @@
 
 import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.ts'
+import { latestOfKind } from '../../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
 import { databaseFault } from '../../../../db/start.ts'
@@ -10,6 +11,7 @@ import { status, text, time } from '../../components/cell.ts'
 import type { Alert, Section } from '../../components/section.ts'
 import { act, compact, factsOf, get, press } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
+import { judgedWords } from '../background-job.ts'
 
 const PATH = '/operator/health'
 /** How far this process's clock may be from the database's before it is worth a word, in seconds. */
@@ -65,6 +67,21 @@ async function checkSection(tx: Tx, id: string | null): Promise<Section> {
   })
 }
 
+/** What came of judging suppressions from before the upgrade again. */
+async function judgedFacts(tx: Tx, now: Date): Promise<Section | false> {
+  const job = await latestOfKind(tx, 'suppression.judge')
+  return (
+    job !== null &&
+    factsOf(
+      {
+        Judged: text(judgedWords(job.result)),
+        Finished: job.finished_at === null ? text('not yet') : time(job.finished_at, now),
+      },
+      { title: 'Suppressions from before the upgrade' },
+    )
+  )
+}
+
 const check = act('operator', `${PATH}/check`, async (by) => {
   const id = await requestCheck(by)
   return redirect(`${PATH}?check=${id}`)
@@ -90,11 +107,12 @@ const health = get('operator', PATH, async ({ now, query }, { database, switches
       { kind: 'alerts', alerts, calm: 'The database is as it should be.' },
       await checkSection(database, query.get('check')),
     ],
-    aside: [
+    aside: compact([
+      await judgedFacts(database, now),
       factsOf(facts, { title: 'Database' }),
       factsOf(Object.fromEntries(heard), { title: 'Hooks last heard from' }),
       factsOf(Object.fromEntries(settings), { title: 'Settings of this web process' }),
-    ],
+    ]),
   })
 })
 

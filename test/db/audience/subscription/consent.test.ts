@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { setMapping, showDraft, startDraft, storeDraft } from '../../../../db/audience/import/draft.ts'
 import { leaveByLink } from '../../../../db/audience/subscription/subscription.ts'
 import { liftSuppression } from '../../../../db/audience/suppressions/lift.ts'
+import { findSuppressed } from '../../../../db/audience/suppressions/suppressed.ts'
 import { RequestError } from '../../../../db/errors.ts'
 import { runBackgroundJob } from '../../../../db/maintenance/background-jobs/background-jobs.ts'
 import { report } from '../../../support/contacts.ts'
@@ -120,6 +121,14 @@ async function statusOf({ key }: TestTeam, email: Person): Promise<string | null
   return status === 404 ? null : body.status
 }
 
+/** The status of a contact, or that its address is suppressed: a contact made again is subscribed, and gets nothing. */
+async function stateOf(team: TestTeam, email: Person): Promise<string | null> {
+  const status = await statusOf(team, email)
+  if (status !== 'subscribed') return status
+  const found = await findSuppressed(database, deps.secrets, team.id, [email])
+  return found.has(email) ? 'suppressed' : status
+}
+
 t.test('imports, upserts, erasing and all else at once subscribe nobody who is not to be', async (t) => {
   let [held, again] = [0, 0]
   await fc.assert(
@@ -134,7 +143,7 @@ t.test('imports, upserts, erasing and all else at once subscribe nobody who is n
           const taken = together.filter((_, at) => done[at])
           for (const email of PEOPLE) {
             const own = taken.filter(({ person }) => person === email)
-            const was = await statusOf(team, email)
+            const was = await stateOf(team, email)
             if (own.some((one) => among(OPENS, one.act))) {
               // In one of its orders it may stand either way; what is not subscribed now is closed from now on.
               if (was === null || was === 'subscribed') closed.delete(email)

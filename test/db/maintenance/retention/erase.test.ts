@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
+import { findSuppressed } from '../../../../db/audience/suppressions/suppressed.ts'
 import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
 import { walk } from '../../../../db/messages/broadcasts/expand.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
@@ -227,7 +228,7 @@ t.test('an unsubscribe that is answered while an erasure waits is kept', async (
   t.match(again, { status: 201, body: { status: 'unsubscribed' } })
 })
 
-t.test('an erased address that bounced, complained or unsubscribed is so when created again', async (t) => {
+t.test('an erased address stays suppressed or unsubscribed when created again', async (t) => {
   const { service, team, erase } = await start(t)
   const { call, database } = service
   await startWorker(t, service)
@@ -240,13 +241,16 @@ t.test('an erased address that bounced, complained or unsubscribed is so when cr
       await database.query(sql.unsafe`
         update contacts set status = ${status}, suppression = ${suppression} where email = ${email}`)
       await erase(team, email)
-      if (at === 0) t.equal(await create(team.key, email.toUpperCase()), status)
+      const begun = status === 'unsubscribed' ? status : 'subscribed'
+      if (at === 0) t.equal(await create(team.key, email.toUpperCase()), begun)
       else await call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts: [{ email }] } })
-      t.equal((await call('GET', `/v1/contacts/${email}`, { key: team.key })).body.status, status)
+      t.equal((await call('GET', `/v1/contacts/${email}`, { key: team.key })).body.status, begun)
     }
   }
-  const again = await call('POST', '/v1/contacts/bounced@example.com/resubscribe', { key: team.key })
-  t.equal(again.body.error.code, 'contact_suppressed')
+  const ask = (verb: string) => call('POST', `/v1/contacts/bounced@example.com/${verb}`, { key: team.key })
+  t.equal((await ask('resubscribe')).body.status, 'subscribed', 'a subscribed contact is left as it is')
+  await ask('unsubscribe')
+  t.equal((await ask('resubscribe')).body.error.code, 'contact_suppressed')
   const other = await makeTeam(service)
   t.equal(await create(other.key, 'bounced@example.com'), 'subscribed', 'another team knows nothing of it')
 })
@@ -261,10 +265,13 @@ t.test('an erased address whose suppression was lifted begins subscribed from th
   await create()
   await database.query(sql.unsafe`update contacts set status = 'bounced', suppression = 'bounced'`)
   await erase(team)
-  t.equal(await create(), 'bounced')
+  t.equal(await create(), 'subscribed')
   await remove()
-  t.equal(await create(), 'bounced', 'being made again does not end it')
+  t.equal(await create(), 'subscribed')
+  const held = () => findSuppressed(database, service.deps.secrets, team.id, [ANA.toLowerCase()])
+  t.equal((await held()).size, 1, 'being made again does not end it')
   await cli.json(['contact', 'lift', team.id, ANA, '--reason', 'the mailbox is back'])
+  t.equal((await held()).size, 0)
   await remove()
   t.equal(await create(), 'subscribed')
   await database.query(sql.unsafe`update contacts set status = 'unsubscribed', suppression = 'complained'`)

@@ -1,0 +1,72 @@
+/** Why an address is suppressed, which cause outranks which, and what each stops. Pure. DECISIONS: Suppression. */
+import type { SuppressTransactional } from '../../accounts/teams/suppress-transactional.ts'
+import { CAUSES, type Cause, type SuppressionCause } from '../contacts/effect.ts'
+
+/** Why an address is suppressed and since when, and its first hard bounce. */
+export type Suppression = {
+  cause: Cause
+  /** When it happened, by the provider's clock, or when it was added. */
+  since: string
+  /** The email that it is about; null if it was added manually. */
+  email_id: string | null
+  /** The report that it comes from; null if the server rejected the recipient in the dialogue. */
+  report_id: string | null
+  /** The server's response, or the reason of who added it. */
+  response: string
+  bounced_at: string | null
+  bounce_response: string | null
+}
+
+const rankOf = (cause: Cause): number => CAUSES.indexOf(cause)
+
+/** Returns the suppression of an address that already has one when another event suppresses it too. */
+export function merged(before: Suppression | null, next: Suppression): Suppression {
+  if (before === null) return next
+  const winner = rankOf(next.cause) > rankOf(before.cause) ? next : before
+  const { bounced_at, bounce_response } = before.bounced_at === null ? next : before
+  return { ...winner, bounced_at, bounce_response }
+}
+
+/** Makes the suppression that an event or a person causes. A bounce is its own first hard bounce. */
+export const suppressionBy = (
+  cause: Cause,
+  { since, response, ...from }: Pick<Suppression, 'since' | 'email_id' | 'report_id' | 'response'>,
+): Suppression => ({
+  ...{ cause, since, response, ...from },
+  bounced_at: cause === 'bounce' ? since : null,
+  bounce_response: cause === 'bounce' ? response : null,
+})
+
+/** The status that a contact of the address gets. */
+export const statusBy = (cause: Cause): 'bounced' | 'complained' =>
+  cause === 'complaint' ? 'complained' : 'bounced'
+
+const WORDS = {
+  bounce: 'permanent bounce',
+  complaint: 'complaint',
+  soft_bounces: 'soft bounces',
+  manual: 'added by hand',
+} as const satisfies Record<Cause, SuppressionCause['what']>
+
+/** The cause as a contact shows it. */
+export const causeShown = ({
+  cause,
+  since,
+  email_id,
+  report_id,
+  response,
+}: Omit<Suppression, 'bounced_at' | 'bounce_response'>): SuppressionCause => ({
+  what: email_id === null && report_id === null ? WORDS.manual : WORDS[cause],
+  at: since,
+  ...{ email_id, report_id, detail: response },
+})
+
+/** True if a team that chose `stops` sends no transactional email to an address with this suppression. */
+export function stopsTransactional(
+  stops: SuppressTransactional,
+  { cause, bounced_at }: Pick<Suppression, 'cause' | 'bounced_at'>,
+): boolean {
+  if (stops === 'nothing') return false
+  if (bounced_at !== null) return true
+  return stops === 'bounces_and_complaints' && (cause === 'complaint' || cause === 'manual')
+}

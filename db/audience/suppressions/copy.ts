@@ -1,0 +1,77 @@
+/**
+ * Copies suppressions of contacts into suppressed_addresses: those from before that table, and what version 0.1.0
+ * writes while it runs. A permanent bounce is judged again by its response. What was added manually isn't.
+ */
+import type { Tx } from '../../postgres/pool.ts'
+import type { Cause } from '../contacts/effect.ts'
+import { insertAddresses, liftAddresses, lockAddresses, updateAddresses } from './addresses.sql.ts'
+import { merged, type Suppression, suppressionBy } from './cause.ts'
+import { isAboutAddress } from './judge.ts'
+import { contactsToCopy, type LockedContact, markCopied } from './suppressions.sql.ts'
+
+const keyOf = ({ team_id, identity }: Pick<LockedContact, 'team_id' | 'identity'>) => `${team_id}/${identity}`
+
+/** Returns the cause of a contact's suppression, as its row has it. */
+function judgedCause({
+  suppression,
+  suppression_cause: stored,
+  suppressed_softly,
+}: Pick<LockedContact, 'suppression' | 'suppression_cause' | 'suppressed_softly'>): Cause {
+  if (suppression === 'complained') return 'complaint'
+  if (stored?.what === 'added by hand') return 'manual'
+  const isDead = stored?.what === 'permanent bounce' && !suppressed_softly && isAboutAddress(stored.detail)
+  return isDead ? 'bounce' : 'soft_bounces'
+}
+
+function suppressionFrom(contact: LockedContact, now: Date): Suppression {
+  const stored = contact.suppression_cause
+  return suppressionBy(judgedCause(contact), {
+    since: stored?.at ?? now.toISOString(),
+    email_id: stored?.email_id ?? null,
+    report_id: stored?.report_id ?? null,
+    response: stored?.detail ?? '',
+  })
+}
+
+/** How many suppressions were copied, by cause. */
+export type Copied = Partial<Record<Cause, number>>
+
+/** Copies what locked contacts say. @returns how many suppressions, by cause. */
+export async function copyOf(tx: Tx, contacts: readonly LockedContact[], now: Date): Promise<Copied> {
+  const changed = contacts.filter(({ is_copied }) => !is_copied)
+  if (changed.length === 0) return {}
+  const suppressed = changed.filter(({ suppression }) => suppression !== null)
+  const wanted = suppressed.map((contact) => {
+    const { team_id, identity, email } = contact
+    return { team_id, identity, email, ...suppressionFrom(contact, now) }
+  })
+  const inserted = new Set((await insertAddresses(tx, wanted)).map(keyOf))
+  const others = wanted.filter((one) => !inserted.has(keyOf(one)))
+  if (others.length > 0) {
+    const held = new Map((await lockAddresses(tx, others)).map((one) => [keyOf(one), one]))
+    await updateAddresses(
+      tx,
+      others.map((one) => {
+        const before = held.get(keyOf(one))
+        const { cause, since } = before ?? { cause: null, since: null }
+        return { ...one, ...merged(before && cause && since ? { ...before, cause, since } : null, one) }
+      }),
+    )
+  }
+  const lifted = changed.filter(({ suppression }) => suppression === null)
+  if (lifted.length > 0) await liftAddresses(tx, lifted, null)
+  await markCopied(tx, changed)
+  const counts: Copied = {}
+  for (const { cause } of wanted) counts[cause] = (counts[cause] ?? 0) + 1
+  return counts
+}
+
+/** Copies the next suppressions that version 0.1.0 has stored. @returns how many contacts it looked at, and copied. */
+export async function copyNext(
+  tx: Tx,
+  limit: number,
+  now: Date,
+): Promise<{ checked: number; copied: Copied }> {
+  const contacts = await contactsToCopy(tx, limit)
+  return { checked: contacts.length, copied: await copyOf(tx, contacts, now) }
+}
