@@ -5,7 +5,7 @@ import { SettingsFault } from './config.ts'
 const MIB = 1024 * 1024
 
 /** The least that a web process and a worker need, in bytes: 256 MB. */
-export const MIN_MEMORY = 256_000_000
+const MIN_MEMORY = 256_000_000
 /** From here on, in bytes, bodies and attachments have all the room that is documented. */
 const FULL_MEMORY = 512_000_000
 
