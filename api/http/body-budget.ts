@@ -5,8 +5,8 @@ import { MAX_BODY_BYTES } from './read-body.ts'
 const MIB = 1024 * 1024
 /**
  * What a process holds of one owner's bodies, of all whose senders have proved nothing, of theirs at one door, and of
- * all together, in bytes; and how long one waits for room, in milliseconds: its socket is not read meanwhile. On its way
- * to the database a body takes several times its size. However many strangers send at once, there is room for the
+ * all together, in bytes; and how long one waits for room, in milliseconds: its socket is not read meanwhile. A body
+ * takes several times its size on its way to the database. However many strangers send at once, there is room for the
  * largest body of a team, and however many send to one door, there is room at the others.
  */
 export const BODY_BUDGET = {

@@ -112,7 +112,7 @@ const movable = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
     : new Uint8Array(bytes)
 
 /**
- * Makes a process's parser. @param entry what the thread runs. `timeLimit` is of one body, in milliseconds, and `memory`
+ * Makes a process's parser. @param entry what the thread runs. `timeLimit` is of one body, in milliseconds, `memory` is
  * the process's limit in bytes.
  */
 export function createParser(

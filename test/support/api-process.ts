@@ -3,7 +3,10 @@ import { type Call, caller } from './service.ts'
 import type { Teardown } from './smtp-sink.ts'
 import { type OurProcess, startProcess } from './worker.ts'
 
-/** Starts `api/main.ts` on a database and waits until it answers. `env` adds settings; `root` and `execPath` as of startProcess. */
+/**
+ * Starts `api/main.ts` on a database and waits until it answers. `env` adds settings. `root` and `execPath` are
+ * those of startProcess.
+ */
 export async function startApi(
   t: Teardown,
   url: string,
