@@ -233,9 +233,12 @@ t.test('ids are made by db/process/ids.ts, and by nobody else', async (t) => {
 })
 
 t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
-  // The entry points that mount hooks, the guide to them, the list of who reports, and the API's reserved header.
-  const naming =
-    'api/app.ts api/main.ts api/docs/guides.ts db/channels/email.ts db/validation/headers.ts'.split(' ')
+  // The phrases of servers, the entry points that mount hooks, the guide to them, the list of who reports, and the
+  // reserved header.
+  const naming = [
+    'api/app.ts api/main.ts api/docs/guides.ts db/channels/email.ts db/validation/headers.ts',
+    'db/validation/failure-table.ts',
+  ].flatMap((names) => names.split(' '))
   const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
   t.strictSame(
     breaking(
@@ -338,6 +341,28 @@ t.test('a button says what it acts on: no label is a bare verb', async (t) => {
   const pages = all.filter(({ file }) => file.startsWith('api/dashboard/pages/'))
   t.strictSame(
     pages.filter(({ text }) => bare.test(code(text))).map(({ file }) => file),
+    [],
+  )
+})
+
+/** They read messages of Node, PostgreSQL, libraries and providers, which have nothing better. */
+const READERS_OF_FOREIGN_MESSAGES = [
+  ...['api/http/input.ts', 'api/http/parser.ts', 'db/admin/fault.ts', 'db/audience/import/csv.ts'],
+  ...['db/postgres/driver.ts', 'db/postgres/pool.ts'],
+]
+
+t.test('no code takes a message of ours apart: errors have codes and fields', async (t) => {
+  const methods =
+    'at|charAt|endsWith|includes|indexOf|match|replace|replaceAll|search|slice|split|startsWith|substring'
+  const name = String.raw`(?:\w+\??\.)*(?:message|problem)`
+  const reading = new RegExp(String.raw`\b${name}\??\.(?:${methods})\(|\.(?:exec|test)\(${name}\b`)
+  t.strictSame(
+    breaking(
+      ({ file, text }) =>
+        file.startsWith('workers/providers/') ||
+        READERS_OF_FOREIGN_MESSAGES.includes(file) ||
+        !reading.test(code(text)),
+    ),
     [],
   )
 })
