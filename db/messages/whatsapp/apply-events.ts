@@ -121,7 +121,7 @@ async function release(tx: Tx, events: readonly AppliedEvent[], now: Date): Prom
   })
 }
 
-/** What we send always brings our own ids back: a status with the provider's id alone is of another server's message. */
+/** What we send brings our own ids back: a status with the provider's id alone may be of another server's message. */
 const FOREIGN = ignored('the status is of no message of ours')
 
 /** Applies statuses as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
