@@ -72,6 +72,8 @@ const workerSettings = object({
   PUBLIC_URL: publicUrl,
   /** A DNS server to ask for the names in webhooks' URLs, in place of the system's. */
   DNS_SERVER: dnsServer,
+  /** Whether recipients' names decide what becomes of an email: for the sandbox, where nothing is delivered. */
+  SIMULATED_RECIPIENTS: string().oneOf(['yes'], '${path} must be yes'),
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
   /** How much memory the attachments of emails that are being sent may take, in MiB. */

@@ -74,6 +74,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     readers: createReaders({ secrets, settings }),
     retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
+    simulated_recipients: settings.SIMULATED_RECIPIENTS === 'yes',
     log,
     clock,
   })

@@ -116,11 +116,16 @@ export async function markRequeued(
     )
     update ${channel.rows} m set
       requeued_at = ${time}, tries_from = ${triesFrom}, status = case when ${channel.undelivered} then m.status else 'queued' end
+      ${channel.name === 'email' && how.by === 'person' ? suppressionFor(how) : sql.fragment``}
       ${how.named && hasProvider(channel) ? sentNow(channel, time) : sql.fragment``}
     from held
     where m.team_id = held_team and m.id = held_id and not ${isNewer}
     returning m.team_id, m.id, ${channel.job_of} as job, ${channel.sender_of} as sender`)
 }
+
+/** With --force the relay is asked about one message, whatever is suppressed. */
+const suppressionFor = ({ force, named }: How) =>
+  sql.fragment`, suppression = ${force && named ? 'ignored' : null}`
 
 /** What waits for its time goes now, with as long as it had; what has expired does not any more. */
 const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) => sql.fragment`,

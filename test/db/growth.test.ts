@@ -29,7 +29,7 @@ import {
 } from '../../db/maintenance/retention/retention.sql.ts'
 import { nextMembers } from '../../db/messages/broadcasts/audience.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
-import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
+import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
 import { type EmailCriteria, emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { searchEmails } from '../../db/messages/emails/search.ts'

@@ -97,6 +97,7 @@ export async function startWorker(
     pauses: createQueuePauses(database),
     readers,
     return_domain: null,
+    simulated_recipients: false,
     retention: {
       reports: 30,
       events: 365,
