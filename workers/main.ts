@@ -37,6 +37,12 @@ import { startWork } from './run.ts'
 /** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */
 const CUT_OFF_MS = 21_500
 
+/** Where bounces return to, and whether recipients' names decide what becomes of an email. */
+const recipientsSettings = (settings: WorkerSettings) => ({
+  return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
+  simulated_recipients: settings.SIMULATED_RECIPIENTS === 'yes',
+})
+
 /** Opens what a worker needs, and starts fetching. @returns how to stop, and what the parent gets to know. */
 async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
   const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency, DATABASE_POOL_SIZE: size } = settings
@@ -73,8 +79,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     figures,
     readers: createReaders({ secrets, settings }),
     retention: retentionOf(settings),
-    return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
-    simulated_recipients: settings.SIMULATED_RECIPIENTS === 'yes',
+    ...recipientsSettings(settings),
     log,
     clock,
   })

@@ -157,7 +157,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "StringLiteral: 'none' → \"\" in event.by_mail && own.size > 1 ? 'none' : (event.effect ?? 'none')",
     ],
     [`${SAME}what is not on the ladder is below all of it`]: [
-      "StringLiteral: 'queued' → \"\" in changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending: { left, undecided, seen } })",
+      "StringLiteral: 'queued' → \"\" in changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending })",
       "StringLiteral: 'queued' → \"\" in ...{ team_id, email_id, status: 'queued', provider_message_id: null, size_kb: null },",
     ],
     [`${SAME}what is neither of the others leaves them as they were`]: [

@@ -13,7 +13,7 @@ import { isMagic, isSuppressedByName } from '../providers/test/magic-recipients.
 import { recipientsOf } from './render.ts'
 
 /** `simulated_recipients`: whether the recipients' names decide what becomes of an email, as nothing is delivered. */
-export type SuppressionDeps = { database: Database; secrets: Secrets; simulated_recipients: boolean }
+type SuppressionDeps = { database: Database; secrets: Secrets; simulated_recipients: boolean }
 
 /** The detail of the event for each suppressed recipient. */
 export type Suppressed = ReadonlyMap<string, string>

@@ -9,7 +9,7 @@ import { row, rowsOf } from '../../postgres/rows.ts'
 import { EMAIL_REF, type EmailRef, emailRow, lightColumns } from './emails.sql.ts'
 
 /** A suppressed recipient of an email. */
-export type StoredSuppression = { identity: string } & Pick<
+type StoredSuppression = { identity: string } & Pick<
   Suppression,
   'cause' | 'since' | 'response' | 'bounced_at' | 'bounce_response'
 >

@@ -11,7 +11,8 @@ with held (held_team, held_id) as materialized (
 )
 update email_states m
 set requeued_at = to_timestamp($3), tries_from = to_timestamp($4), status = case when (status = 'queued'
-  and provider_message_id is null or pending_recipients is not null) then m.status else 'queued' end
+  and provider_message_id is null or pending_recipients is not null) then m.status else 'queued' end ,
+  suppression = $5
 from held
 where m.team_id = held_team
   and m.id = held_id
