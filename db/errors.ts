@@ -116,17 +116,3 @@ export function resultOrError<T>(make: () => T): T | RequestError {
 export type ErrorData = { code: Code; message: string }
 export const errorData = ({ code, message }: RequestError): ErrorData => ({ code, message })
 export const errorFrom = ({ code, message }: ErrorData): RequestError => new RequestError(code, message)
-
-export type ItemOrRefused<T> = { item: T } | { refused: ErrorData }
-
-/** What was made, or the refusal that it ended with, as data. */
-export function itemOrRefused<T>(make: () => T): ItemOrRefused<T> {
-  const item = resultOrError(make)
-  return item instanceof RequestError ? { refused: errorData(item) } : { item }
-}
-
-/** @throws RequestError what it is refused for */
-export function itemOf<T>(settled: ItemOrRefused<T>): T {
-  if ('item' in settled) return settled.item
-  throw errorFrom(settled.refused)
-}

@@ -17,11 +17,11 @@ import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { joinFleet } from '../db/stats/fleet/fleet.ts'
-import { domainToAscii } from '../db/validation/address.ts'
 import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   brakesOf,
+  emailRules,
   queuesOf,
   readWorkerSettings,
   retentionOf,
@@ -36,12 +36,6 @@ import { startWork } from './run.ts'
 
 /** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */
 const CUT_OFF_MS = 21_500
-
-/** Where bounces return to, and whether recipients' names decide what becomes of an email. */
-const recipientsSettings = (settings: WorkerSettings) => ({
-  return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
-  simulated_recipients: settings.SIMULATED_RECIPIENTS === 'yes',
-})
 
 /** Opens what a worker needs, and starts fetching. @returns how to stop, and what the parent gets to know. */
 async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
@@ -79,7 +73,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     figures,
     readers: createReaders({ secrets, settings }),
     retention: retentionOf(settings),
-    ...recipientsSettings(settings),
+    ...emailRules(settings),
     log,
     clock,
   })

@@ -11,6 +11,8 @@ import { RELAYS, type Relay } from '../../db/validation/relays.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
+
+import { storeReport } from './receive.ts'
 import { notGenuine, provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-signatures.ts'
 
 const publicKey = string().test(
@@ -62,7 +64,7 @@ const routes = [
         events.map((event) => {
           const body = Buffer.from(event)
           const report = { provider: relay, event_key: contentKey(body), body, received_at: now }
-          return deps.accepts.report({ ...report, token })
+          return storeReport(deps, { ...report, token })
         }),
       )
       if (outcomes.includes('token_used')) throw notGenuine()

@@ -1,14 +1,15 @@
 /**
  * POST /hooks/smtp: delivery status notifications and feedback reports, raw, from a mail server of ours.
  * Promises: proved genuine by the bearer SMTP_REPORT_TOKEN before the body is read, or 401; without that setting
- * nothing can be proved, so everything is 401. What is taken is committed before the answer. Mail without a return
- * address that we signed could never move anything. It is counted and dropped, so that nobody fills the database
- * through the bounce domain. Must not look further into the report.
+ * nothing can be proved, so everything is 401. What is taken is committed before the answer. Mail without a signed
+ * reference could never change anything. It is counted and dropped, so that nobody fills the database through the
+ * bounce domain. Mail to fbl@, postmaster@ and abuse@ is kept until a worker has read it. Looks no further.
  */
 
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { RequestError } from '../../db/errors.ts'
-import { carriesReturnPath } from '../../db/messages/emails/return-path.ts'
+import { readEnvelope, serviceAddress } from '../../db/messages/emails/report-envelope.ts'
+import { carriesReference } from '../../db/messages/emails/return-path.ts'
 import { bearerToken, type SettingsOf } from '../../db/process/config.ts'
 import { assertBearer } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
@@ -37,8 +38,8 @@ const routes = [
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
       const body = await bytes()
       if (body.length === 0) throw new RequestError('bad_request', 'a body is required')
-      if (!carriesReturnPath(deps.secrets, body)) {
-        deps.metrics.count('heliograph_reports_dropped_total', {})
+      if (serviceAddress(readEnvelope(body)) === null && !carriesReference(deps.secrets, body)) {
+        deps.metrics.count('heliograph_reports_total', { provider: 'smtp', outcome: 'ignored' })
         return { status: 200, body: { status: 'dropped' } }
       }
       return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body, received_at: now })

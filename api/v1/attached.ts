@@ -4,24 +4,25 @@
  */
 import { type Upload, uploadsByIds } from '../../db/content/files/files.sql.ts'
 import { withLoaded } from '../../db/content/files/load.ts'
-import { RequestError, resultOrError } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import type { EmailFile, EmailItem, ItemFile } from '../../db/messages/emails/call.ts'
 import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { encodedSize, endingsOf, typeOfName } from '../../db/validation/files.ts'
+import { utf8Bytes } from '../../db/validation/strings.ts'
 import type { Attached } from './attachment-shape.ts'
-import { type ParsedSend, withOwnKey } from './idempotency-key.ts'
 
 /** The headers of a part, and those of a message with its boundaries, in bytes: more than they come to. */
 const PART_OVERHEAD = 1_000
 
 export type AttachmentLimits = { message_bytes: number; blocked_extensions: ReadonlySet<string> }
 
-/** What a send brings beside its item: its attachments are judged first, whatever else it is refused for. */
-type Brought = { path: string; attached: readonly Attached[]; text_bytes: number }
-
-/** An item of a call before its attachments are seen to. */
-export type EmailDraft = ParsedSend<EmailItem> & { brought?: Brought }
+/** What a send brings: its attachments are judged first, whatever else it is refused for. */
+type Bringing = {
+  path: string
+  attached: readonly Attached[]
+  send: { html?: string | undefined; text?: string | undefined }
+}
 
 type Uploads = ReadonlyMap<string, Upload>
 
@@ -51,38 +52,36 @@ function fileOf(attached: Attached, uploads: Uploads): ItemFile {
 export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename: string, at: string): void {
   const extension = endingsOf(filename).find((ending) => blocked_extensions.has(ending))
   if (extension === undefined) return
-  throw new RequestError('bad_request', `${at} must not end in .${extension}: mail servers refuse such files`)
+  throw new RequestError('bad_request', {
+    field: at,
+    problem: `must not end in .${extension}: mail servers refuse such files`,
+  })
 }
 
-/**
- * The item of a draft, with its files. @throws RequestError bad_request, payload_too_large, then what the draft is
- * refused for
- */
-function judged(draft: EmailDraft, uploads: Uploads, limits: AttachmentLimits): EmailItem {
-  if (!draft.brought) return withOwnKey(draft)
-  const { path, attached, text_bytes } = draft.brought
+/** The files of a send, named but not loaded. @throws RequestError bad_request, payload_too_large */
+function judged({ path, attached, send }: Bringing, uploads: Uploads, limits: AttachmentLimits): ItemFile[] {
+  if (attached.length === 0) return []
   const files = attached.map((each) => fileOf(each, uploads))
   for (const [index, file] of files.entries()) {
     if (!('missing' in file)) refuseBlocked(limits, file.filename, `${path}attachments[${index}].filename`)
   }
+  const text_bytes = utf8Bytes(send.html ?? '') + utf8Bytes(send.text ?? '')
   const size = files.reduce(
     (sum, file) => sum + ('missing' in file ? 0 : encodedSize(file.size) + PART_OVERHEAD),
     encodedSize(text_bytes) + PART_OVERHEAD,
   )
-  if (size > limits.message_bytes) {
-    const most = limits.message_bytes / 1024 / 1024
-    const words = `${path}attachments make a message of ${size} bytes as encoded: at most ${most} MiB are taken`
-    throw new RequestError('payload_too_large', words)
-  }
-  return { ...withOwnKey(draft), attachments: files }
+  if (size <= limits.message_bytes) return files
+  const most = limits.message_bytes / 1024 / 1024
+  const problem = `make a message of ${size} bytes as encoded: at most ${most} MiB are taken`
+  throw new RequestError('payload_too_large', { field: `${path}attachments`, problem })
 }
 
 /** Who sends, through which statements. */
 type Attaching = { tx: Tx; teamId: string; limits: AttachmentLimits }
 
-async function uploadsOf({ tx, teamId }: Attaching, drafts: readonly EmailDraft[]): Promise<Uploads> {
-  const ids = drafts.flatMap(({ brought }) =>
-    (brought?.attached ?? []).flatMap((each) => ('attachment_id' in each ? [each.attachment_id] : [])),
+async function uploadsOf({ tx, teamId }: Attaching, drafts: readonly Bringing[]): Promise<Uploads> {
+  const ids = drafts.flatMap(({ attached }) =>
+    attached.flatMap((each) => ('attachment_id' in each ? [each.attachment_id] : [])),
   )
   if (ids.length === 0) return new Map()
   return new Map((await uploadsByIds(tx, teamId, [...new Set(ids)])).map((upload) => [upload.id, upload]))
@@ -97,19 +96,16 @@ async function storedKeys({ tx, teamId }: Attaching, items: readonly EmailItem[]
   return new Set((await emailsByKeys(tx, keys)).map(({ idempotency_key }) => idempotency_key))
 }
 
-/** Items or refusals of drafts, with attachments that are named but not loaded. */
-export async function itemsWithAttachments(
-  attaching: Attaching,
-  drafts: readonly EmailDraft[],
-): Promise<(EmailItem | RequestError)[]> {
+/** Reads the uploads of drafts. @returns what names the files of each; it throws RequestError as `judged` does */
+export async function fileMaker(attaching: Attaching, drafts: readonly Bringing[]) {
   const uploads = await uploadsOf(attaching, drafts)
-  return drafts.map((draft) => resultOrError(() => judged(draft, uploads, attaching.limits)))
+  return (draft: Bringing): ItemFile[] => judged(draft, uploads, attaching.limits)
 }
 
 /** Does the work of accepting items while the contents that they bring are stored. */
 export async function withContents<T>(
   attaching: Attaching,
-  { drafts, items }: { drafts: readonly EmailDraft[]; items: readonly EmailItem[] },
+  { drafts, items }: { drafts: readonly Bringing[]; items: readonly EmailItem[] },
   accept: (items: readonly EmailItem[]) => Promise<T>,
 ): Promise<T> {
   const stored = await storedKeys(attaching, items)
@@ -119,8 +115,8 @@ export async function withContents<T>(
       attachments.flatMap((file) => ('missing' in file ? [] : [file.sha256])),
     ),
   )
-  const bytes = drafts.flatMap(({ brought }) =>
-    (brought?.attached ?? []).flatMap((each) =>
+  const bytes = drafts.flatMap(({ attached }) =>
+    attached.flatMap((each) =>
       'bytes' in each && named.has(each.sha256) ? [[each.sha256, each.bytes] as const] : [],
     ),
   )

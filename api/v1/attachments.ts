@@ -49,9 +49,12 @@ function dispositionName(header: string | undefined): string | undefined {
 function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): string {
   const name = given ?? dispositionName(headers['content-disposition'])
   if (name === undefined)
-    throw new RequestError('bad_request', 'filename is required, by ?filename= or Content-Disposition')
+    throw new RequestError('bad_request', {
+      field: 'filename',
+      problem: 'is required, by ?filename= or Content-Disposition',
+    })
   const fault = textFault(name)?.problem ?? filenameFault(name)
-  if (fault) throw new RequestError('bad_request', `filename ${fault}`)
+  if (fault) throw new RequestError('bad_request', { field: 'filename', problem: fault })
   return normalizedName(name)
 }
 
@@ -69,7 +72,7 @@ function refuseForms(given: string | undefined): void {
 function typeOf(given: string | undefined, filename: string): string {
   if (given === undefined || given === '' || CURL_DEFAULT_TYPE.test(given)) return typeOfName(filename)
   const fault = contentTypeFault(given)
-  if (fault) throw new RequestError('bad_request', `Content-Type ${fault}`)
+  if (fault) throw new RequestError('bad_request', { field: 'Content-Type', problem: fault })
   return given
 }
 

@@ -5,7 +5,7 @@
  */
 import { array, type InferType, object } from 'yup'
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
-import { itemOrRefused, REQUIRED, RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
+import { REQUIRED, RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
@@ -16,6 +16,7 @@ import {
   type EitherOf,
   idempotencyKey,
   mailbox,
+  otherSpellings,
   parse,
   sendTimes,
   stringMap,
@@ -25,18 +26,18 @@ import {
   whenOf,
 } from '../../db/validation/fields.ts'
 import { headersFault, reservedFault } from '../../db/validation/headers.ts'
-import { LARGEST_PART, MAX_VARIABLES, utf8Bytes } from '../../db/validation/strings.ts'
+import { LARGEST_PART, MAX_VARIABLES } from '../../db/validation/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { batchOf, jsonAs } from '../http/input.ts'
 import { rateHeaders } from '../http/rate.ts'
 import { countSends } from '../sends/count.ts'
 import { ABOUT, aboutScheduled } from './about.ts'
-import { type EmailDraft, itemsWithAttachments, withContents } from './attached.ts'
-import { attachedOf, attachments } from './attachment-shape.ts'
+import { fileMaker, withContents } from './attached.ts'
+import { type Attached, attachedOf, attachments } from './attachment-shape.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
-import { parseSend, withIdempotencyKey, withOwnKey } from './idempotency-key.ts'
+import { withIdempotencyKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 import { scheduledRoutes } from './scheduled.ts'
 
@@ -72,6 +73,7 @@ const sendSchema = object({
   idempotency_key: idempotencyKey(),
   attachments: attachments(),
   ...sendTimes(() => new Date()),
+  ...otherSpellings({ replyTo: 'reply_to' }),
 }).meta({
   eitherOf: ['html', 'template_id'],
   insufficient: { text: 'alone is not enough: it is sent beside html' },
@@ -83,11 +85,11 @@ type SendBody = InferType<typeof sendSchema>
 const asStored = (recipients: readonly string[] = []): string[] =>
   recipients.flatMap((recipient) => parseMailbox(recipient) ?? []).map(formatMailbox)
 
-/**
- * An item whose fields are valid by themselves. @param path where it lies in a batch, such as `emails[3].`.
- * @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order
- */
-function itemOf(send: SendBody, path = ''): EmailItem {
+/** A send whose shape is right. `path`: where it lies in a batch, such as `emails[3].`. */
+type EmailDraft = { path: string; send: Omit<SendBody, 'attachments'>; attached: readonly Attached[] }
+
+/** Its item, but for its files. @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order */
+function itemOf({ path, send }: EmailDraft): EmailItem {
   const from = fromOf(send.from, path)
   const fault = send.headers === undefined ? null : headersFault(send.headers)
   if (fault !== null) throw new RequestError('invalid_headers', { ...fault, field: path + fault.field })
@@ -112,26 +114,23 @@ function itemOf(send: SendBody, path = ''): EmailItem {
   }
 }
 
-/** A send before its attachments are seen to. @throws RequestError bad_request */
-function emailDraft(send: SendBody, path = ''): EmailDraft {
+/** Its attachments are decoded where the body is parsed. @throws RequestError bad_request */
+function draftOf({ attachments: list = [], ...send }: SendBody, path = ''): EmailDraft {
   if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
     const problem = `must have at most ${MAX_RECIPIENTS} recipients in all`
     throw new RequestError('bad_request', { field: `${path}to, cc and bcc`, problem })
   }
-  const draft = { idempotency_key: send.idempotency_key ?? null, ...itemOrRefused(() => itemOf(send, path)) }
-  if (!send.attachments?.length) return draft
-  const text_bytes = utf8Bytes(send.html ?? '') + utf8Bytes(send.text ?? '')
-  return { ...draft, brought: { path, attached: attachedOf(send.attachments), text_bytes } }
+  return { path, send, attached: attachedOf(list) }
 }
 
 /** An item of a batch. @throws RequestError bad_request */
 const toBatchItem = (value: unknown, at: string): EmailDraft =>
-  emailDraft(parse(sendSchema, value, at), `${at}.`)
+  draftOf(parse(sendSchema, value, at), `${at}.`)
 
-/** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what is always reserved; null for none. */
-function reservedRefusal({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): RequestError | null {
+/** @throws RequestError invalid_headers for what the operator reserves (RESERVED_HEADER_PREFIXES). */
+function assertUnreserved({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): void {
   const fault = headers && reservedFault(headers, reservedHeaders)
-  return fault ? new RequestError('invalid_headers', { ...fault, field: path + fault.field }) : null
+  if (fault) throw new RequestError('invalid_headers', { ...fault, field: path + fault.field })
 }
 
 const senderOf = ({ team_id, domain }: Principal, http_request_id: string): EmailSender => {
@@ -144,16 +143,18 @@ const attaching = ({ database: tx, attachments: limits }: V1Deps, { team_id }: P
   limits,
 })
 
-/** The items of drafts, or what each is refused for before anything is looked up but uploads. */
-async function draftedItems(
-  deps: V1Deps,
-  principal: Principal,
-  drafts: readonly EmailDraft[],
-): Promise<(EmailItem | RequestError)[]> {
-  const items = drafts.some(({ brought }) => brought)
-    ? await itemsWithAttachments(attaching(deps, principal), drafts)
-    : drafts.map((draft) => resultOrError(() => withOwnKey(draft)))
-  return items.map((item) => (item instanceof RequestError ? item : (reservedRefusal(deps, item) ?? item)))
+/**
+ * Reads the uploads of drafts. @returns what makes the item of each, its files first. It throws RequestError
+ * bad_request, payload_too_large, invalid_from, invalid_headers, invalid_reply_to
+ */
+async function itemMaker(deps: V1Deps, principal: Principal, drafts: readonly EmailDraft[]) {
+  const makeFiles = await fileMaker(attaching(deps, principal), drafts)
+  return (draft: EmailDraft): EmailItem => {
+    const attachments = makeFiles(draft)
+    const item = { ...itemOf(draft), ...(attachments.length > 0 ? { attachments } : {}) }
+    assertUnreserved(deps, item)
+    return item
+  }
 }
 
 /** Does the work of accepting items while the contents that they bring, if any, are stored. */
@@ -165,11 +166,6 @@ function withFiles<T>(
 ): Promise<T> {
   const bare = sends.items.every(({ attachments }) => attachments === undefined)
   return bare ? accept(sends.items) : withContents(attaching(deps, principal), sends, accept)
-}
-
-function orThrow<T>(value: T | RequestError): T {
-  if (value instanceof RequestError) throw value
-  return value
 }
 
 /** Accepts a batch in a transaction of its own. */
@@ -217,10 +213,10 @@ export const emailRoutes: readonly V1Route[] = [
     path: '/v1/emails',
     about: ABOUT.sendEmail,
     access: keyOrSession('emails:send'),
-    body: jsonAs(sendSchema, parseSend(sendSchema, emailDraft)),
+    body: jsonAs(sendSchema, (value) => draftOf(parse(sendSchema, value))),
     async handle({ id, body, headers, principal }, deps) {
-      const drafts = [withIdempotencyKey(body, headers)]
-      const items = (await draftedItems(deps, principal, drafts)).map(orThrow)
+      const drafts = [{ ...body, send: withIdempotencyKey(body.send, headers) }]
+      const items = drafts.map(await itemMaker(deps, principal, drafts))
       const accept = (ready: readonly EmailItem[]) =>
         deps.accepts.email({ sender: senderOf(principal, id), items: ready })
       const stored = await withFiles(deps, principal, { drafts, items }, accept)
@@ -244,8 +240,10 @@ export const emailRoutes: readonly V1Route[] = [
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal }, deps) {
       const drafts = body.flatMap((each) => (each instanceof RequestError ? [] : [each]))
-      const draft = (given: readonly EmailDraft[]) => draftedItems(deps, principal, given)
-      const checked = await acceptEach(body, draft, (item) => item)
+      const makeItem = await itemMaker(deps, principal, drafts)
+      const checked = body.map((each) =>
+        each instanceof RequestError ? each : resultOrError(() => makeItem(each)),
+      )
       let headers = {}
       const accept = async (valid: readonly EmailItem[]) => {
         const outcomes = await withFiles(deps, principal, { drafts, items: valid }, (ready) =>

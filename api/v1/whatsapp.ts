@@ -26,13 +26,13 @@ import { givenTimes } from '../../db/validation/moments.ts'
 import { normalisePhone, type Phone } from '../../db/validation/phone.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
-import { batchOf, jsonAs } from '../http/input.ts'
+import { batchOf, json } from '../http/input.ts'
 import { countSends } from '../sends/count.ts'
 import { aboutScheduled } from './about.ts'
 import { ABOUT_WHATSAPP } from './about-whatsapp.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
-import { parseSend, withIdempotencyKey } from './idempotency-key.ts'
+import { withIdempotencyKey } from './idempotency-key.ts'
 import { scheduledRoutes } from './scheduled.ts'
 
 const BATCH_LIMIT = 100
@@ -133,10 +133,10 @@ export const whatsappRoutes: readonly V1Route[] = [
     path: '/v1/whatsapp/messages',
     about: ABOUT_WHATSAPP.sendWhatsapp,
     access: keyOrSession('whatsapp:send'),
-    body: jsonAs(sendSchema, parseSend(sendSchema, itemOf)),
+    body: json(sendSchema),
     async handle({ id, body, headers, principal }, deps) {
       const { team_id } = principal
-      const items = [withIdempotencyKey(body, headers)]
+      const items = [itemOf(withIdempotencyKey(body, headers))]
       const outcomes = await deps.accepts.whatsapp({ team_id, items, http_request_id: id })
       const [outcome] = countSends(deps.metrics, 'whatsapp', outcomes)
       if (!outcome) throw new Error('one item must have one outcome')

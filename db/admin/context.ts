@@ -22,7 +22,7 @@ const USUAL_PORT = 3_000
 export const ACTOR: Actor = 'cli'
 
 /** A background job, begun by any actor. */
-type Unbegun = Wanted extends infer W ? (W extends Wanted ? Omit<W, 'actor'> : never) : never
+export type Unbegun = Wanted extends infer W ? (W extends Wanted ? Omit<W, 'actor'> : never) : never
 
 export type Admin = ReturnType<typeof createAdmin>
 

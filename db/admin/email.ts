@@ -6,18 +6,17 @@ import { EMAIL_LADDER } from '../channels/email.ts'
 import { piecesOf } from '../content/files/read.ts'
 import { createVersions } from '../content/templates/versions.ts'
 import { RequestError } from '../errors.ts'
-import { emailsToRequeue } from '../messages/emails/bulk.ts'
+import { emailsToRequeue, requeueToStore } from '../messages/emails/bulk.ts'
 import { removeEmail } from '../messages/emails/remove.ts'
 import type { EmailFilter } from '../messages/emails/search.ts'
 import { searchEmails } from '../messages/emails/search.ts'
 import { showEmail } from '../messages/emails/show.ts'
 import type { EmailStatus } from '../messages/emails/status.ts'
 import type { ListedEmail } from '../messages/emails/view.ts'
-import type { Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
 import { atMost, count, instant, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
-import { requeueVerb } from './requeue.ts'
+import { type RequeueFilter, requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
 
 const EVER = new Date(0)
@@ -60,11 +59,11 @@ const filterOf = ({ recipient, id, subject, from, to, status, domain, tag, ...ma
 
 type RequeueOptions = FilterOptions & { since?: Date; force?: boolean }
 
-/** The emails that a requeue takes: of `from` and `since`, the later one counts. */
-function requeuedIds(tx: Tx, team: string, { force = false, since, ...options }: RequeueOptions) {
+/** What a requeue is found by. Of `from` and `since`, the later one counts. */
+function requeueFilter({ force = false, since, ...options }: RequeueOptions) {
   const filter = filterOf(options)
   const from = since && (!filter.from || since > filter.from) ? since : filter.from
-  return emailsToRequeue(tx, team, { ...filter, from, whose: 'all', force })
+  return { ...filter, from, whose: 'all', force } as const
 }
 
 const depsOf = async (admin: Admin) => ({
@@ -138,7 +137,14 @@ export const verbs: Verbs = (noun) => {
       ),
     )
 
-  const filter = { flags: filterFlags, ids: requeuedIds }
+  const filter: RequeueFilter = {
+    flags: filterFlags,
+    ids: (tx, team, options) => emailsToRequeue(tx, team, requeueFilter(options)),
+    job: (options, found) => ({
+      kind: 'email.requeue',
+      given: requeueToStore(requeueFilter(options), found),
+    }),
+  }
   requeueVerb(noun, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails', filter })
 
   scheduledVerbs(noun, { channel: EMAIL.name, noun: 'an email' })

@@ -6,26 +6,45 @@
 import type { Command } from 'commander'
 import { requireTeam } from '../accounts/teams/view.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
-import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
-import { pausesOf, requeueError, requeueOne } from '../delivery/requeue.ts'
+import { requeueableMessages, requeuedAt, suppressedAmongRequeueable } from '../delivery/requeue.sql.ts'
+import { type PickedByPerson, pausesOf, requeueError, requeueOne } from '../delivery/requeue.ts'
 import { RequestError } from '../errors.ts'
+import type { MatchingRequeue } from '../messages/emails/bulk.ts'
+import type { WebhookPick } from '../messages/webhooks/listing.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import type { Admin } from './context.ts'
+import { seenNow } from '../postgres/snapshot.sql.ts'
+import type { Admin, Unbegun } from './context.ts'
 import { instant, only, uuidArgument } from './input.ts'
 import { answer, type Noun } from './noun.ts'
 
 type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolean }
 
+/** What a filter has found. */
+type Found = {
+  /** The first and the last. */
+  between: { oldest: string; newest: string }
+  /** When: as a time, and as a snapshot (db/postgres/snapshot.sql.ts). */
+  at: string
+  seen: string
+  /** What every channel's messages are picked by. */
+  picked: PickedByPerson
+}
+type RequeueJob =
+  | { kind: 'email.requeue'; given: MatchingRequeue }
+  | { kind: 'webhook.requeue_matching'; given: PickedByPerson & WebhookPick }
+
 /** What else a channel's messages are picked by. */
-type Filter = {
+export type RequeueFilter = {
   flags(command: Command): Command
   /** Those that fit and can be requeued. */
   ids(tx: Tx, team: string, options: object): Promise<readonly string[]>
+  /** The background job that requeues what was found: it stores the filter, not the ids. */
+  job(options: object, found: Found): RequeueJob
   /** @throws RequestError for one that would come to nothing. */
   check?(tx: Tx, ref: DeliveryRef): Promise<void>
 }
 
-type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; filter?: Filter }
+type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; filter?: RequeueFilter }
 
 /** Flags that pick no messages. */
 const NOT_FILTERS = ['--force', '--dry-run']
@@ -59,7 +78,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
 }
 
 type Requeueing = { team: string; options: Options }
-type Of = { channel: Deliverable; filter: Filter | undefined }
+type Of = { channel: Deliverable; filter: RequeueFilter | undefined }
 
 /** The filter in the audit trail. */
 const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): string =>
@@ -103,34 +122,59 @@ async function requeueById(
 
 const chosenBy = ({ status, since, force = false }: Options) => ({ status, since, force })
 
+/** How many ids are sent in one statement. */
+const IDS_AT_ONCE = 5_000
+
+/** Reads messages by their ids, a part of the ids at a time. */
+async function readByIds<T>(
+  ids: readonly string[],
+  read: (part: readonly string[]) => Promise<readonly T[]>,
+) {
+  const found: T[] = []
+  for (let start = 0; start < ids.length; start += IDS_AT_ONCE)
+    found.push(...(await read(ids.slice(start, start + IDS_AT_ONCE))))
+  return found
+}
+
 /** All that match: a background job, a transaction for each batch, which workers go on with if this process dies. */
 async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options }: Requeueing) {
-  const { force: _force, dryRun = false, status, since, ...others } = options
+  const { force = false, dryRun = false, status, since, ...others } = options
   const database = await admin.database()
   await requireTeam(database, team)
-  const now = await admin.now()
+  const [now, seen] = [await admin.now(), await seenNow(database)]
   const ids = await filter?.ids(database, team, options)
-  const found = await requeueableMessages(database, channel, team, { ...chosenBy(options), ids })
-  const last = found.at(-1)
-  if (last && !dryRun) {
-    const given = {
-      ...(ids === undefined || Object.keys(others).length === 0 ? {} : { ids: found.map(({ id }) => id) }),
+  const chosen = chosenBy(options)
+  const found = ids
+    ? await readByIds(ids.toSorted(), (part) =>
+        requeueableMessages(database, channel, team, { ...chosen, ids: part }),
+      )
+    : await requeueableMessages(database, channel, team, chosen)
+  const count = (part?: readonly string[]) =>
+    suppressedAmongRequeueable(database, channel, team, { ...chosen, ids: part })
+  const counts = ids ? await readByIds(ids, async (part) => [await count(part)]) : [await count()]
+  const [first, last] = [found[0], found.at(-1)]
+  if (first && last && !dryRun) {
+    const at = now.toISOString()
+    const picked: PickedByPerson = {
       ...(status === undefined ? {} : { status }),
       ...(since === undefined ? {} : { since: since.toISOString() }),
-      force: options.force ?? false,
-      ...{ until: last.id, at: now.toISOString(), words: wordsOf(options) },
+      ...{ force, until: last.id, at },
     }
-    await admin.runBackgroundJob({
-      kind: `${channel.name}.requeue`,
-      team_id: team,
-      given,
-      total: found.length,
-    })
+    const between = { oldest: first.id, newest: last.id }
+    const job =
+      filter && Object.keys(others).length > 0
+        ? filter.job(options, { between, at, seen, picked })
+        : { kind: `${channel.name}.requeue` as const, given: picked }
+    const given = { ...job.given, words: wordsOf(options) }
+    await admin.runBackgroundJob({ kind: job.kind, team_id: team, given, total: found.length } as Unbegun)
   }
   const all = found.map(({ id }) => id)
-  const requeued = dryRun ? found : await requeuedAt(database, channel, team, { ids: all, at: now })
+  const requeued = dryRun
+    ? found
+    : await readByIds(all, (part) => requeuedAt(database, channel, team, { ids: part, at: now }))
   return {
     requeued: requeued.length,
+    ...(channel.suppressible ? { suppressed: counts.reduce((sum, each) => sum + each, 0) } : {}),
     requeued_at: dryRun ? null : now.toISOString(),
     dry_run: dryRun,
     paused: await pausesOf(database, channel, { team_id: team }),

@@ -30,7 +30,7 @@ import { showWebhook } from '../messages/webhooks/show.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { atMost, instant, only, uuidArgument, words } from './input.ts'
 import type { Verbs } from './noun.ts'
-import { requeueVerb } from './requeue.ts'
+import { type RequeueFilter, requeueVerb } from './requeue.ts'
 
 type Given = { url?: string; name?: string; types?: string; domain?: string }
 type Replayed = { from?: Date; to?: Date; type?: string; failed?: boolean }
@@ -136,14 +136,22 @@ const messageVerbs: Verbs = (noun) => {
     command
       .option('--webhook <id>', 'only to this one', uuidArgument)
       .option('--type <type>', 'only of this type')
-  const ids = async (tx: Tx, team: string, { webhook, type, force = false }: RequeueOptions) => {
+  const ids = async (
+    tx: Tx,
+    team: string,
+    { webhook, type, force = false }: RequeueOptions,
+  ): Promise<readonly string[]> => {
     await refuseDisabled(tx, team, webhook)
     return webhooksToRequeue(tx, team, { webhook, type, force })
   }
   const check = async (tx: Tx, ref: DeliveryRef) =>
     refuseDisabled(tx, ref.team_id, await endpointOfWebhook(tx, ref))
   const statuses = WEBHOOK_STATUSES
-  requeueVerb(noun, { channel: WEBHOOK, statuses, what: 'webhooks', filter: { flags, ids, check } })
+  const job: RequeueFilter['job'] = ({ webhook, type }: RequeueOptions, { picked }) => ({
+    kind: 'webhook.requeue_matching',
+    given: { ...picked, webhook, type },
+  })
+  requeueVerb(noun, { channel: WEBHOOK, statuses, what: 'webhooks', filter: { flags, ids, check, job } })
 }
 
 type RequeueOptions = { webhook?: string; type?: string; force?: boolean }

@@ -119,19 +119,26 @@ export type PickedCursor = { after: string }
 
 const REQUEUE_BATCH = 500
 
-/** Requeues the next batch of what a person has picked. @returns how many were looked at, and requeued. */
+/**
+ * Requeues the next batch of what a person has picked. @returns how many were looked at, and requeued.
+ * @param find reads the next ids of a filter of the channel's own, oldest first. Version 0.1.0 stored `ids` instead.
+ */
 export async function requeuePicked(
   { tx, queue, channel }: Requeueing & { channel: Deliverable },
   teamId: string,
   { since, at, until, ...picked }: PickedByPerson,
   { after }: PickedCursor = { after: NIL },
+  find?: (part: { after: string; until: string; limit: number }) => Promise<readonly string[]>,
 ): Promise<{ cursor: PickedCursor | null; checked: number; changed: number }> {
-  const wanted = { ...picked, since: since === undefined ? undefined : new Date(since) }
-  const refs = await requeueableMessages(tx, channel, teamId, wanted, { after, until, limit: REQUEUE_BATCH })
+  const part = { after, until, limit: REQUEUE_BATCH }
+  const ids = await find?.(part)
+  const wanted = { ...picked, ...(ids && { ids }), since: since === undefined ? undefined : new Date(since) }
+  const refs = await requeueableMessages(tx, channel, teamId, wanted, part)
   const how: How = { by: 'person', force: picked.force }
   const requeued = await requeueMessages({ tx, queue, now: new Date(at) }, channel, refs, how)
-  const last = refs.length < REQUEUE_BATCH ? undefined : refs.at(-1)
-  return { cursor: last ? { after: last.id } : null, checked: refs.length, changed: requeued.length }
+  const looked = ids ?? refs.map(({ id }) => id)
+  const last = looked.length < REQUEUE_BATCH ? undefined : looked.at(-1)
+  return { cursor: last ? { after: last } : null, checked: refs.length, changed: requeued.length }
 }
 
 /**
@@ -177,7 +184,7 @@ export async function requeueWay(
   if (state === null || state.emptied) return null
   if (state.due_at !== null) return 'scheduled'
   if (state.expired) return 'expired'
-  if (state.unfinished) return 'plain'
+  if (state.unfinished || state.timed_out) return 'plain'
   return state.refused ? 'forced' : null
 }
 

@@ -46,13 +46,9 @@ export const FIGURES = {
     labels: ['channel'],
     buckets: WAITS,
   },
-  heliograph_reports_dropped_total: {
-    help: 'Mail to the bounce domain without a return address of ours, not stored.',
-    labels: [],
-  },
   heliograph_reports_total: {
-    help: 'Reports of providers that were read, by how they ended.',
-    labels: ['provider', 'state'],
+    help: 'Reports of providers that were processed, by their outcome: applied, repeated, ignored, auto_reply, parked.',
+    labels: ['provider', 'outcome'],
   },
   heliograph_whatsapp_ignored_total: {
     help: 'Entries of WhatsApp posts that need no action and are not stored: messages, statuses, events, and what a hook of a number may not report.',

@@ -16,8 +16,11 @@ const openRow = row({ active: boolean(), at: string(), dead: boolean() })
  */
 export const openJob = (tx: Tx, job: JobName, id: string) =>
   tx.maybeOne(sql.type(openRow)`
-    select state = 'active' as active, start_after as at, name <> ${job} as dead from pgboss.job
-    where (name = ${job} and id = ${id} or name = ${deadLetterOf(job)} and source_id = ${id}) and state <= 'active'
+    select state = 'active' as active, start_after as at, false as dead from pgboss.job
+    where name = ${job} and id = ${id} and state <= 'active'
+    union all
+    select state = 'active', start_after, true from pgboss.job
+    where name = ${deadLetterOf(job)} and source_id = ${id} and state <= 'active'
     order by dead limit 1`)
 
 /**

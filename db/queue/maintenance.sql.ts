@@ -11,6 +11,8 @@ const INDEXES = {
   busy: `(name) where state = 'active'`,
   // Whether anything is due at all: pg-boss's own index would be walked to its end when all is put off.
   due: `(name, start_after) where state < 'active' and not blocked`,
+  // A row's dead letter is found by it.
+  dead: '(source_id) where source_id is not null',
 }
 
 /** Beside those, where jobs are claimed by their groups (group-claims.sql.ts). */

@@ -26,7 +26,8 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'dkim-signature',
 ])
 
-const RESERVED_PREFIXES = ['x-ses', 'x-provider'] as const
+/** `x-heliograph-` is ours: X-Heliograph-Ref finds an email's reports. */
+const RESERVED_PREFIXES = ['x-ses', 'x-provider', 'x-heliograph-'] as const
 
 /**
  * The first breach; null when all are fine. List-Unsubscribe and List-Unsubscribe-Post are ordinary names here (RFC

@@ -5,7 +5,7 @@
 import { parseBody } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { readItems } from '../../db/audience/contacts/upsert.ts'
-import { type ItemOrRefused, itemOf, RequestError, resultOrError } from '../../db/errors.ts'
+import { RequestError, resultOrError } from '../../db/errors.ts'
 import { exampleMoment } from '../../db/validation/moments.ts'
 import t from '../support/tap.ts'
 
@@ -133,12 +133,9 @@ for (const { method, path, body } of V1_ROUTES) {
       const sent = JSON.stringify(body.batch ? { [body.batch.field]: [item] } : item)
       const judged = resultOrError(() => {
         // A worker judges the items of a bulk upsert.
-        const [first] = route.endsWith('/bulk')
-          ? readItems(sent)
-          : [parseBody<unknown>(body, Buffer.from(sent))].flat()
-        return first && typeof first === 'object' && 'refused' in first
-          ? itemOf(first as ItemOrRefused<object>)
-          : first
+        return route.endsWith('/bulk')
+          ? readItems(sent)[0]
+          : [parseBody<unknown>(body, Buffer.from(sent))].flat()[0]
       })
       return judged instanceof RequestError ? judged : null
     }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, object, string } from 'yup'
+import { WORDING } from '../../api/dashboard/components/timeline.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
 import { testDatabase } from '../support/database.ts'
 import { openPool } from '../support/pool.ts'
@@ -82,6 +83,18 @@ t.test('team_id comes first in every key of every table that a team owns', async
   ]
   t.strictSame(
     owned.filter((key) => !fits(key) && !exempt.includes(key.name)),
+    [],
+  )
+})
+
+t.test('each kind of an email’s event can be stored', async (t) => {
+  const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
+  const row = object({ definition: string().defined() })
+  const { definition } = await database.one(sql.type(row)`
+    select pg_get_constraintdef(oid) as definition from pg_constraint where conname = 'email_events_kind_check'`)
+  const kinds = [...definition.matchAll(/'(\w+)'/g)].map(([, kind]) => kind)
+  t.strictSame(
+    Object.keys(WORDING).filter((kind) => !kinds.includes(kind)),
     [],
   )
 })

@@ -56,7 +56,8 @@ export const COVERED: Record<string, readonly string[]> = {
   'workers/providers/relays/postmark.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/relays/read-event.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/relays/sendgrid.ts': ['test/workers/providers/relays/findings.test.ts'],
-  'workers/providers/mail/effects.ts': ['test/workers/providers/mail/effects.test.ts'],
+  'db/validation/failures.ts': ['test/db/validation/failures.test.ts'],
+  'workers/providers/mail/machines.ts': ['test/workers/providers/mail/machines.test.ts'],
   'db/messages/emails/return-path.ts': [
     'test/db/messages/emails/return-path.test.ts',
     'test/workers/providers/smtp/reports.test.ts',

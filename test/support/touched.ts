@@ -49,11 +49,13 @@ function touchedBy(plan: PlanNode): number {
 
 /**
  * Runs something whose every statement is explained, too. It leaves nothing behind.
+ * @param prepare what is done before it in the same transaction, without being explained.
  * @returns the buffers that its statements touched, all together, and the nodes of their plans.
  */
 export async function touched(
   database: Database,
   work: (tx: Tx) => Promise<unknown>,
+  prepare: (tx: Tx) => Promise<unknown> = async () => {},
 ): Promise<{ buffers: number; nodes: PlanNode[] }> {
   const nodes: PlanNode[] = []
   let buffers = 0
@@ -99,6 +101,9 @@ export async function touched(
         }
       },
     })
-  await undo(database, (tx) => work(watched(tx)))
+  await undo(database, async (tx) => {
+    await prepare(tx)
+    await work(watched(tx))
+  })
   return { buffers, nodes }
 }

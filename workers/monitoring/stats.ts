@@ -31,7 +31,7 @@ export type Figures = {
   tried(one: Try): void
   ended(job: JobName, end: End['end'], count?: number): void
   /** @param age of the report, in seconds. */
-  reported(provider: string, state: 'done' | 'parked' | 'waiting', age: number): void
+  reported(provider: string, outcome: string, age: number): void
   applied(results: ReadonlyMap<ReportedEvent, EventResult>): void
   role: Pick<ProcessRole, 'senders' | 'completed' | 'busy'>
 }
@@ -71,9 +71,10 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
       metrics.count('heliograph_jobs_total', { queue, end }, count)
       if (end === 'completed') completed.set(queue, (completed.get(queue) ?? 0) + count)
     },
-    reported(provider, state, age) {
-      metrics.count('heliograph_reports_total', { provider, state })
-      if (state === 'done') metrics.observe('heliograph_report_lag_seconds', { provider }, Math.max(0, age))
+    reported(provider, outcome, age) {
+      metrics.count('heliograph_reports_total', { provider, outcome })
+      if (outcome !== 'parked')
+        metrics.observe('heliograph_report_lag_seconds', { provider }, Math.max(0, age))
     },
     applied(results) {
       for (const [event, result] of results) {

@@ -100,6 +100,7 @@ export function tableReady(section: Table) {
           ...cell,
           of,
           look,
+          words: !isShort(cell) && !cell.number,
           parts: column.wrap ? withBreaks(cell.text) : undefined,
           detailed: withBreaks(cell.detail ?? ''),
           label: cards && !look.includes('self') && column.label,

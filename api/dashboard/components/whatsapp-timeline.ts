@@ -44,6 +44,8 @@ export function messageSentence({
     const meaning = meaningOf(last?.code ?? null)
     return meaning === null ? 'Failed.' : `Failed. ${meaning}`
   }
+  if (status === 'queued' && !last && !waiting && events.some(({ kind }) => kind === 'accepted'))
+    return 'Sent to the provider. Nothing has been reported since.'
   if (status === 'queued') return queuedSentence(last, waiting)
   return MESSAGE_SENTENCES[status] ?? ''
 }

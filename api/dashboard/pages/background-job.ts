@@ -2,6 +2,7 @@
  * Background jobs in words, and where a press that has begun one leads: back with the result if it is done already,
  * else to the page that shows how far it has come.
  */
+import type { Deliverable } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
 import type { BackgroundJobRow } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
@@ -9,6 +10,12 @@ import { plural } from '../components/cell.ts'
 import { type Notice, type PageAnswer, redirect, teamPath } from '../server/page.ts'
 
 type Words = { title: string; verb: string; outcome: (result: Record<string, unknown>) => string }
+
+const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>): Words => ({
+  title: `Send ${noun}s again`,
+  verb: 'Checked',
+  outcome: ({ changed }) => `${plural(Number(changed ?? 0), noun)} queued to be sent again.`,
+})
 
 /** What judging stored suppressions again has found, by cause. */
 export const judgedWords = ({ bounce, soft_bounces, complaint, manual }: Record<string, unknown>): string =>
@@ -43,15 +50,12 @@ const WORDS: Readonly<Record<string, Words>> = {
       `${plural(Number(emails ?? 0), 'email')} rewritten, ${Number(waiting_emails_deleted ?? 0)} deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
   },
   ...Object.fromEntries(
-    [...CHANNELS, WEBHOOK].map(({ name, noun }): [string, Words] => [
-      `${name}.requeue`,
-      {
-        title: `Send ${noun}s again`,
-        verb: 'Checked',
-        outcome: ({ changed }) => `${plural(Number(changed ?? 0), noun)} queued to be sent again.`,
-      },
+    [...CHANNELS, WEBHOOK].map((channel): [string, Words] => [
+      `${channel.name}.requeue`,
+      requeueWords(channel),
     ]),
   ),
+  'webhook.requeue_matching': requeueWords(WEBHOOK),
   'email.delete': {
     title: 'Delete emails',
     verb: 'Checked',

@@ -7,7 +7,7 @@
  */
 
 import { auditRead } from '../../../db/accounts/audit/audit-read.ts'
-import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
+import { namesOfTeams, teamsAfter } from '../../../db/accounts/teams/directory.sql.ts'
 import { namesOfThings, thingsNamed } from '../../../db/accounts/teams/search-index.sql.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
@@ -22,7 +22,7 @@ import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import { parseAddress } from '../../../db/validation/address.ts'
 import { timeOfId } from '../../../db/validation/ids.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
-import { headed, status, text, time } from '../components/cell.ts'
+import { headed, number, status, text, time } from '../components/cell.ts'
 import type { PageLink, Section } from '../components/section.ts'
 import { compact, get, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -84,11 +84,15 @@ const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'no
       }
 
 /** The links to a list that finds the same, and on from where a search was broken off. */
-function further({ team, typed }: Asked, path: string, reached: string | null = null): PageLink[] {
+function further(
+  { team, typed }: Asked,
+  { path, title }: { path: string; title: string },
+  reached: string | null = null,
+): PageLink[] {
   const pageFrom = (before: string | null) =>
     `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
   return compact([
-    { href: pageFrom(null), label: 'Show all' },
+    { href: pageFrom(null), label: `Show all ${title}` },
     reached !== null && { href: pageFrom(reached), label: 'Look further back', rel: 'next' as const },
   ])
 }
@@ -120,7 +124,7 @@ async function emailsFor(asked: Asked): Promise<Section> {
     {
       title: 'Emails',
       ...lookedTo(reached, request.now),
-      next: further(asked, 'emails', reached),
+      next: further(asked, { path: 'emails', title: 'emails' }, reached),
       empty: 'No email so far.',
     },
   )
@@ -159,7 +163,7 @@ async function contactsFor(asked: Asked): Promise<Section> {
     {
       title: 'Contacts',
       ...lookedTo(reached, request.now),
-      next: further(asked, 'contacts', reached),
+      next: further(asked, { path: 'contacts', title: 'contacts' }, reached),
       empty: 'No contact so far.',
     },
   )
@@ -179,7 +183,7 @@ async function messagesFor(asked: Asked): Promise<Section[]> {
           Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
           Accepted: time(row.created_at, request.now),
         }),
-        { title, next: further(asked, path), empty: '' },
+        { title, next: further(asked, { path, title }), empty: '' },
       ),
   )
 }
@@ -211,6 +215,77 @@ async function foundIn(asked: Asked): Promise<Section[]> {
   return all.filter((section) => section.kind === 'table' && (section.rows.length > 0 || section.note))
 }
 
+/** How many teams a member's search looks into beyond the one that it is made in. */
+const MAX_OTHER_TEAMS = 20
+
+/** Lists teams with such a name, among those that the person may see. */
+async function teamsFor(typed: string, { person }: OwnRequest, { database }: PageDeps): Promise<Section> {
+  const word = typed.toLowerCase()
+  const found = person.operator
+    ? await teamsAfter(database, { name: typed, limit: SHOWN_OF_EACH_KIND })
+    : person.memberships
+        .filter(({ name }) => name.toLowerCase().includes(word))
+        .map(({ team_id, name }) => ({ id: team_id, name }))
+  return tableOf(found, (team) => ({ Team: text(team.name, { href: teamPath(team) }) }), {
+    title: 'Teams',
+    empty: '',
+  })
+}
+
+/** Counts the newest emails to an address in each team that the person may see, by the index on recipients. */
+async function emailsByTeam(
+  typed: string,
+  here: string | null,
+  { person, now }: OwnRequest,
+  deps: PageDeps,
+): Promise<Map<string, number>> {
+  const search = (team_id?: string) =>
+    searchEmails(
+      { ...deps, tx: deps.database },
+      { recipient: typed, team_id, since: new Date(0), now },
+      { limit: MAX_FOUND },
+    )
+  const others = person.memberships.filter(({ team_id }) => team_id !== here).slice(0, MAX_OTHER_TEAMS)
+  const pages = person.operator
+    ? [await search()]
+    : await Promise.all(others.map(({ team_id }) => search(team_id)))
+  const ids = pages.flatMap(({ emails }) => emails.map(({ team_id }) => team_id))
+  const counts = [...Map.groupBy(ids, (id) => id)].map(([id, all]): [string, number] => [id, all.length])
+  return new Map(counts.filter(([id]) => id !== here))
+}
+
+type Elsewhere = { words: string; section: Section }
+
+/** Finds an address in other teams. Shows counts alone: what a team holds is read, and noted, in its own search. */
+async function elsewhere(
+  typed: string,
+  here: string | null,
+  request: OwnRequest,
+  deps: PageDeps,
+): Promise<Elsewhere | null> {
+  if (!('recipient' in parseSearch(typed))) return null
+  const counts = await emailsByTeam(typed, here, request, deps)
+  if (counts.size === 0) return null
+  const names = await namesOfTeams(deps.database, [...counts.keys()])
+  const found = [...counts].map(([id, count]) => ({ id, count, name: names.get(id) ?? id }))
+  const section = tableOf(
+    found,
+    ({ id, count, name }) => ({
+      Team: text(name, { href: `/find?${new URLSearchParams({ team: id, q: typed })}` }),
+      Emails: number(count),
+    }),
+    { title: here === null ? 'Emails to this address' : 'In other teams', empty: '' },
+  )
+  return { words: found.map(({ count, name }) => `${count} in ${name}`).join(', '), section }
+}
+
+/** The first words of the results. */
+function leadOf(where: string, found: number, others: Elsewhere | null, nothing: string): string {
+  if (found > 0) return `Results${where}${others ? `, and ${others.words}` : ''}.`
+  if (others) return where === '' ? `${others.words}.` : `0 here, ${others.words}.`
+  return where === '' ? nothing : `Nothing${where} matches. ${nothing}`
+}
+
 const WAYS =
   'A name, an address or a part of one, a phone number, words of a subject, what a template or a broadcast is called, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
 
@@ -227,12 +302,16 @@ const locate = get('person', '/find', async (request, deps) => {
     named.length > 0 && (await choice(named, deps)),
     team && (await foundIn({ team, typed, request, deps })),
   ])
-  const where = team ? ` in ${team.name}` : ''
+  const beyond = query.has('id') ? null : await elsewhere(typed, team?.id ?? null, request, deps)
+  const teamsFound = query.has('id') ? null : await teamsFor(typed, request, deps)
+  const teamTable = teamsFound?.kind === 'table' && teamsFound.rows.length > 0 ? teamsFound : null
+  const sections = compact<Section>([...found, teamTable, beyond?.section])
   const nothing = `No message that you can see has the ID ${typed}.`
+  const where = team ? ` in ${team.name}` : ''
   return show({
     title: `Search: ${typed}`,
-    lead: found.length > 0 ? `Results${where}.` : team ? `Nothing${where} matches. ${nothing}` : nothing,
-    sections: found.length > 0 ? found : [{ kind: 'text', paragraphs: [WAYS] }],
+    lead: leadOf(where, found.length + (teamTable ? 1 : 0), beyond, nothing),
+    sections: sections.length > 0 ? sections : [{ kind: 'text', paragraphs: [WAYS] }],
   })
 })
 

@@ -74,9 +74,35 @@ const askForLink = post('open', '/login', async (request, deps) => {
   })
 })
 
-const link = get('open', '/login/:secret', async ({ params, query, now }, { database }) => {
+/** A link that no longer works: whom to ask, and the form for a new one. */
+const usedLinkView = ({ query }: PageRequest, { from, openid }: PageDeps): View => ({
+  title: 'This link has been used or has expired',
+  narrow: true,
+  lead: 'A link works once. Ask a team owner for a new one.',
+  sections: compact<Section>([
+    from !== null &&
+      !openid?.only && {
+        kind: 'form',
+        title: 'With a link by mail',
+        ...mailForm(localPath(query.get('return_to'))),
+      },
+    { kind: 'actions', links: [{ href: '/login', label: 'To the sign-in page' }] },
+  ]),
+})
+
+/** Null for a link that no longer works. */
+const unlessUsed = <T>(found: Promise<T>): Promise<T | null> =>
+  found.catch((error: unknown) => {
+    if (error instanceof RequestError && error.code === 'not_found') return null
+    throw error
+  })
+
+const link = get('open', '/login/:secret', async (request, deps) => {
+  const { params, query, now } = request
   const secret = params.secret
-  const { email, places } = await ownerOfLink({ tx: database, now }, secret)
+  const owner = await unlessUsed(ownerOfLink({ tx: deps.database, now }, secret))
+  if (!owner) return show(usedLinkView(request, deps), 404)
+  const { email, places } = owner
   const form: Form = press(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')
   return show({
     title: 'Sign in to Heliograph',
@@ -86,17 +112,17 @@ const link = get('open', '/login/:secret', async ({ params, query, now }, { data
   })
 })
 
-const useLink = post(
-  'open',
-  '/login/:secret',
-  async ({ params, query, now, userAgent, person }, { database }) => {
-    const { secret } = await database.transaction(async (tx) => {
+const useLink = post('open', '/login/:secret', async (request, deps) => {
+  const { params, query, now, userAgent, person } = request
+  const signedIn = await unlessUsed(
+    deps.database.transaction(async (tx) => {
       if (person) await signOut(tx, person)
       return signInByLink({ tx, now }, params.secret, userAgent)
-    })
-    return redirect(localPath(query.get('return_to')), null, [sessionCookie(secret)])
-  },
-)
+    }),
+  )
+  if (!signedIn) return show(usedLinkView(request, deps), 404)
+  return redirect(localPath(query.get('return_to')), null, [sessionCookie(signedIn.secret)])
+})
 
 const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, secrets, log }) => {
   if (!openid) return redirect('/login')

@@ -5,7 +5,8 @@
  * page.
  */
 import { RequestError } from '../../../db/errors.ts'
-import type { Field, View } from '../components/section.ts'
+import { headed } from '../components/cell.ts'
+import type { Field, Section, View } from '../components/section.ts'
 import { formOf, hidden } from './builders.ts'
 import { addressWith } from './list.ts'
 import { type PageAnswer, type PageRequest, show } from './page.ts'
@@ -15,6 +16,9 @@ export const KEPT = 'kept-after-sign-out'
 
 /** Fields that belong to the page that a form stands on, not to what it sends. */
 const OWN = ['csrf', 'question', 'answer', 'answer_tone', 'warning', 'keep', 'confirmed', KEPT]
+
+/** Fields that pages fill in by themselves. */
+const NOT_TYPED = ['seen', 'version', 'audience', 'step', 'next', 'return_to']
 
 /** What a page carries on of a form, in fields and in characters: the columns of an import are the most fields. */
 const MAX_KEPT = { fields: 500, characters: 32 * 1024 }
@@ -30,6 +34,14 @@ function carried(form: URLSearchParams): Field[] {
     )
   return pairs.map(([name, value]) => hidden(name, value))
 }
+
+/** What someone typed into a form whose page is gone, to copy from. */
+export const typedIn = (form: URLSearchParams): Section[] =>
+  [...form].flatMap(([name, value]): Section[] =>
+    OWN.includes(name) || NOT_TYPED.includes(name) || value.trim() === ''
+      ? []
+      : [{ kind: 'code', title: headed(name.replaceAll('_', ' ')), code: value }],
+  )
 
 /** The form that was sent, to be sent once more. @param by what says so. */
 const again = (request: PageRequest, submit: string, by: Field, more: Parameters<typeof formOf>[3] = {}) =>

@@ -19,7 +19,7 @@ import { readQuery } from '../../http/forms.ts'
 import { type Assets, readAssets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
 import { compileViews } from '../components/views.ts'
-import { endedError, endedView, isWorthKeeping, KEPT, questionView } from './confirmation.ts'
+import { endedError, endedView, isWorthKeeping, KEPT, questionView, typedIn } from './confirmation.ts'
 import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
 import { type Fault, faultOf, faultView } from './errors.ts'
 import { createFinder, type Finder, type Found, type OtherMethod } from './find.ts'
@@ -262,7 +262,9 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
     const page = found && 'page' in found ? found.page : undefined
     if (await showOnPage(dashboard, visit, page, fault)) return
     if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
-    sendPage(dashboard, visit, { kind: 'show', view: faultView(fault), status: fault.status })
+    const view = faultView(fault)
+    const sections = visit.person ? [...view.sections, ...typedIn(request.form)] : view.sections
+    sendPage(dashboard, visit, { kind: 'show', view: { ...view, sections }, status: fault.status })
   }
 }
 

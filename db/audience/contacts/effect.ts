@@ -1,10 +1,10 @@
 /** What a provider's report can mean for a contact (DECISIONS: Delivery reports, Suppression). Pure. */
 
 /**
- * `hard` is a permanent bounce, `soft` counts towards five in a row, `complaint` suppresses for good, `delivered`
- * ends a row of soft bounces, `none` leaves it alone.
+ * `hard` is a permanent bounce, `soft` counts towards five in a row, `complaint` suppresses permanently, `delivered`
+ * ends a row of soft bounces, `unsubscribe` unsubscribes, `none` leaves it untouched.
  */
-export type ContactEffect = 'none' | 'hard' | 'soft' | 'complaint' | 'delivered'
+export type ContactEffect = 'none' | 'hard' | 'soft' | 'complaint' | 'delivered' | 'unsubscribe'
 
 export type SuppressionCause = {
   what: 'permanent bounce' | 'complaint' | 'soft bounces' | 'added by hand'

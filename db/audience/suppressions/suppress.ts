@@ -47,7 +47,7 @@ type Touched = {
 type TouchedAddress = IdentityRef & { email: string; contact: LockedContact | null }
 
 /** Finds the address that an event is about. */
-type AddressFor = (event: Touched) => TouchedAddress | undefined
+export type AddressFor = (event: Touched) => TouchedAddress | undefined
 
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 

@@ -11,6 +11,8 @@ export type EventResult =
   | {
       kind: 'applied'
       team_id?: string
+      /** It was stored before. */
+      repeated?: boolean
       again?: { team_id: string; message_id: string }
       sync?: readonly string[]
     }

@@ -100,6 +100,10 @@ export async function deleteOldReports(tx: Tx, before: Date, limit: number): Pro
     select count(*) as count from gone`)
 }
 
+/** Deletes reports that are not about email of ours. */
+export const deleteReports = (tx: Tx, ids: readonly string[]) =>
+  tx.query(sql.type(object())`delete from reports where id = any(${sql.array(ids, 'uuid')})`)
+
 type EndedReport = {
   id: string
   state: 'done' | 'parked'

@@ -51,7 +51,7 @@ async function slice(tx: Tx, tools: BackgroundJobTools, id: string): Promise<Bac
   const by = { tx, now, actor: job.begun_by }
   const step = await kind.slice({ ...tools, ...by }, job)
   const entry = step.cursor === null ? kind.entry(job.given, step.result) : null
-  if (entry) await record(by, { team_id: job.team_id, action: job.kind, ...entry })
+  if (entry) await record(by, { team_id: job.team_id, action: kind.action ?? job.kind, ...entry })
   return advanceBackgroundJob(tx, id, step, now)
 }
 

@@ -16,7 +16,13 @@ import { CHANNELS } from '../../channels/channels.sql.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { redriveBatch } from '../../delivery/queues.ts'
 import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
-import { type BatchCursor, deleteBatch, type Matching, requeueBatch } from '../../messages/emails/bulk.ts'
+import {
+  type BatchCursor,
+  deleteBatch,
+  type MatchingRequeue,
+  requeueBatch,
+} from '../../messages/emails/bulk.ts'
+import { type WebhookPick, webhooksToRequeue } from '../../messages/webhooks/listing.sql.ts'
 import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
 import { type PurgeCursor, purgeTexts } from '../../messages/whatsapp/purge-texts.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -38,6 +44,8 @@ export type Kind<G, C> = {
     at: Slicing,
     job: Omit<OpenBackgroundJob, 'given' | 'cursor'> & { given: G; cursor: C | null },
   ): Promise<BackgroundJobStep>
+  /** Its action in the audit log, if that is not the kind's name. */
+  action?: string
   /** Null: nothing was changed. */
   entry(given: G, result: object): Pick<AuditEntry, 'subject' | 'detail'> | null
 }
@@ -73,7 +81,7 @@ const batchwise = <G, C extends object>(
 })
 
 /** What a person has picked: emails as a page counted them, or a channel's messages as the CLI found them. */
-type Requeueing = (Matching & { force: boolean }) | PickedByPerson
+type Requeueing = MatchingRequeue | PickedByPerson
 
 const requeueing = (channel: Deliverable) =>
   batchwise<Requeueing, BatchCursor | PickedCursor>(`${channel.noun}s`, (at, teamId, given, cursor) =>
@@ -81,6 +89,18 @@ const requeueing = (channel: Deliverable) =>
       ? requeueBatch(at, teamId, given, cursor as BatchCursor | undefined)
       : requeuePicked({ ...at, channel }, teamId, given, cursor as PickedCursor | undefined),
   )
+
+/** Requeues webhooks by a filter. Version 0.1.0, which would ignore it, leaves this kind to newer workers. */
+const requeueingWebhooks: Kind<PickedByPerson & WebhookPick & Words, PickedCursor> = {
+  ...batchwise<PickedByPerson & WebhookPick, PickedCursor>(
+    `${WEBHOOK.noun}s`,
+    (at, teamId, { webhook, type, ...picked }, cursor) =>
+      requeuePicked({ ...at, channel: WEBHOOK }, teamId, picked, cursor, (part) =>
+        webhooksToRequeue(at.tx, teamId, { webhook, type, force: picked.force }, part),
+      ),
+  ),
+  action: `${WEBHOOK.name}.requeue`,
+}
 
 type Requeues = Record<`${Deliverable['name']}.requeue`, ReturnType<typeof requeueing>>
 // Each channel's name is in the list once.
@@ -221,6 +241,7 @@ export const KINDS = {
   'email.delete': batchwise('emails', deleteBatch),
   'queue.redrive': redriving,
   'webhook.replay': replaying,
+  'webhook.requeue_matching': requeueingWebhooks,
   'report.purge': purgingTexts,
 }
 

@@ -7,7 +7,12 @@
  */
 
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
-import { applyContactEffects, lockTouchedAddresses } from '../../audience/suppressions/suppress.ts'
+import { unsubscribeReported } from '../../audience/subscription/by-report.ts'
+import {
+  type AddressFor,
+  applyContactEffects,
+  lockTouchedAddresses,
+} from '../../audience/suppressions/suppress.ts'
 import type { MessageEvent } from '../../channels/events/events.sql.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
@@ -78,6 +83,7 @@ export async function applyEmailEvents(
   const rows = await lockEmails(tx, events)
   const recipients = new Map(rows.map((row) => [keyOf(row), bareRecipients(row.to_emails)]))
   const results: EventResult[] = []
+  const indexes = new Map<AppliedEvent, number>()
   const placed: AppliedEvent[] = []
   for (const event of events) {
     const own = recipients.get(keyOf(event))
@@ -86,7 +92,9 @@ export async function applyEmailEvents(
     else if (recipient === undefined) results.push(ignored(FOREIGN_RECIPIENT))
     else {
       const said = own.has(ERASED) && own.size === 1 ? OF_NOBODY : { recipient }
-      placed.push({ ...event, ...said, effect: effectOn(event, own) })
+      const one = { ...event, ...said, effect: effectOn(event, own) }
+      placed.push(one)
+      indexes.set(one, results.length)
       results.push({ kind: 'applied', team_id: event.team_id })
     }
   }
@@ -94,25 +102,50 @@ export async function applyEmailEvents(
   const addressFor = await lockTouchedAddresses(tx, placed, now)
   const given = placed.map((event) => ({ ...event, contact_id: addressFor(event)?.contact?.contact_id }))
   const news = await storeEmailEvents(tx, given)
+  for (const [at, event] of given.entries()) {
+    const index = news.includes(event) ? undefined : indexes.get(placed[at] as AppliedEvent)
+    if (index !== undefined) results[index] = { kind: 'applied', team_id: event.team_id, repeated: true }
+  }
   const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
   const changes = changesOf(news, left, recipients)
   if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, addressFor, news, now)
+  await unsubscribeReported({ tx, now }, leavers(news, addressFor))
   return results
 }
 
-/** Mail about an email with several recipients moves no contact (DECISIONS: Delivery reports). */
-const effectOn = (event: AppliedEvent, own: ReadonlyMap<string, string>): ContactEffect =>
-  event.by_mail && own.size > 1 ? 'none' : (event.effect ?? 'none')
+/** The contacts of those whom the relay reports as unsubscribed. */
+const leavers = (news: readonly AppliedEvent[], addressFor: AddressFor) =>
+  news.flatMap((event) => {
+    const address = event.effect === 'unsubscribe' ? addressFor(event) : undefined
+    return address?.contact ? [address] : []
+  })
+
+/**
+ * Mail about an email with several recipients changes no contact (DECISIONS: Delivery reports). A bounce of another
+ * address than the sole recipient's comes from behind it: its own mailbox accepted the email.
+ */
+function effectOn(event: AppliedEvent, own: ReadonlyMap<string, string>): ContactEffect {
+  const effect = event.effect ?? 'none'
+  if (!event.by_mail) return effect
+  if (own.size > 1) return 'none'
+  const isForwarded = event.recipient !== null && !own.has(recipientIdentity(event.recipient))
+  return isForwarded && effect === 'hard' ? 'soft' : effect
+}
 
 /**
  * The event's recipient as the row spells it; undefined when the row does not have it. An event that names nobody
- * is about the sole recipient; about nobody (null) when there are several.
+ * is about the sole recipient; about nobody (null) when there are several. Mail with a signed reference is about the
+ * sole recipient, whatever name it has, and a complaint about the email, also when it hides who complained (RFC 6590).
  */
-function recipientOf({ recipient }: EmailEvent, own: ReadonlyMap<string, string>): string | null | undefined {
-  if (recipient !== null) return own.get(recipientIdentity(recipient))
+function recipientOf(
+  { recipient, by_mail, kind }: AppliedEvent,
+  own: ReadonlyMap<string, string>,
+): string | null | undefined {
   const [only = null, ...others] = own.values()
-  return others.length === 0 ? only : null
+  const sole = others.length === 0 ? only : null
+  if (recipient === null || (by_mail && sole !== null)) return sole
+  return own.get(recipientIdentity(recipient)) ?? (by_mail && kind === 'complained' ? null : undefined)
 }
 
 /** Who is still to be tried, of those who are on the row: somebody may have been erased from it meanwhile. */

@@ -11,7 +11,7 @@ import { seenNow } from '../../postgres/snapshot.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { firstIdAt, timeOfId } from '../../validation/ids.ts'
-import { revivedTimes, type Stored } from '../stored-times.ts'
+import { revivedTimes, type Stored, storedTimes } from '../stored-times.ts'
 import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
 import { stretches } from './id-ranges.ts'
 import { removeEmails } from './remove.ts'
@@ -64,7 +64,17 @@ export async function countEmails(
 }
 
 /** Which emails to change: those that match, lie between these, and did so when they were `seen`; `most` at most. */
-export type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
+type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
+
+/** Which of them to requeue. */
+export type MatchingRequeue = Matching & {
+  /** Also those that were rejected. */
+  force: boolean
+  /** The time that they are requeued at; absent: each batch's own. */
+  at?: string
+  /** True for the CLI's: only unfinished emails are read. Version 0.1.0 reads all that match. */
+  waiting?: boolean
+}
 /** How many were taken, and the last that was looked at. */
 export type BatchCursor = { taken: number; before?: string }
 type Batch = { cursor: BatchCursor | null; checked: number; changed: number }
@@ -96,15 +106,18 @@ const counted = (tx: Tx, teamId: string, { filter, seen }: Matching, ids: readon
     part: filter.status === undefined && filter.id === undefined ? 'accepted' : 'state',
   })
 
+type BatchWork = {
+  cursor: BatchCursor | undefined
+  /** @returns how many were changed. */
+  work: (ids: readonly string[]) => Promise<number>
+}
+
 /** Does something with the next batch of those that were counted. */
 async function nextBatch(
   { tx }: { tx: Tx },
   teamId: string,
   wanted: Matching,
-  {
-    cursor: { taken, before } = { taken: 0 },
-    work,
-  }: { cursor: BatchCursor | undefined; work: (ids: readonly string[]) => Promise<number> },
+  { cursor: { taken, before } = { taken: 0 }, work }: BatchWork,
 ): Promise<Batch> {
   const next = await nextIds(tx, teamId, wanted, { before, limit: MATCHING_BATCH })
   const known = next.ids.length > 0 ? await counted(tx, teamId, wanted, next.ids) : []
@@ -119,16 +132,35 @@ async function nextBatch(
 export const requeueBatch = async (
   at: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,
-  { force, ...wanted }: Matching & { force: boolean },
+  { force, at: time, waiting = false, ...wanted }: MatchingRequeue,
   cursor?: BatchCursor,
-): Promise<Batch> =>
-  nextBatch(at, teamId, wanted, {
-    cursor,
-    work: async (ids) => {
-      const refs = ids.map((id) => ({ team_id: teamId, id }))
-      return (await requeueMessages(at, EMAIL, refs, { by: 'person', force })).length
-    },
-  })
+): Promise<Batch> => {
+  const now = time === undefined ? at.now : new Date(time)
+  const work = async (ids: readonly string[]) => {
+    const refs = ids.map((id) => ({ team_id: teamId, id }))
+    return (await requeueMessages({ ...at, now }, EMAIL, refs, { by: 'person', force })).length
+  }
+  return waiting
+    ? nextWaitingBatch(at.tx, teamId, wanted, { cursor, work })
+    : nextBatch(at, teamId, wanted, { cursor, work })
+}
+
+/** Does something with the next batch of those that wait and match. */
+async function nextWaitingBatch(
+  tx: Tx,
+  teamId: string,
+  { filter, between }: Matching,
+  { cursor = { taken: 0 }, work }: BatchWork,
+): Promise<Batch> {
+  const criteria = { ...criteriaOf(revivedTimes(filter)), between }
+  const batch = await waitingEmails(tx, teamId, criteria, { before: cursor.before, limit: WAITING_BATCH })
+  const fitting = batch.filter(({ fits }) => fits).map(({ id }) => id)
+  const ids = fitting.slice(0, MATCHING_BATCH)
+  const changed = ids.length > 0 ? await work(ids) : 0
+  const before = fitting.length > ids.length ? ids.at(-1) : batch.at(WAITING_BATCH - 1)?.id
+  const taken = cursor.taken + ids.length
+  return { cursor: before === undefined ? null : { taken, before }, checked: ids.length, changed }
+}
 
 /** Deletes a batch with its events; those of this period free their places in the allowance. */
 export const deleteBatch = async (
@@ -139,7 +171,7 @@ export const deleteBatch = async (
 ): Promise<Batch> =>
   nextBatch({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
 
-/** The emails of a team that wait to be taken by a provider and match, looked through in batches. */
+/** The emails of a team that match and that no provider has accepted, looked through in batches. */
 async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {
   const ids: string[] = []
   for (let before: string | undefined; ; ) {
@@ -150,9 +182,19 @@ async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promi
   }
 }
 
+/** A requeue of what was found between two ids, to be stored: its filter in place of the ids. */
+export const requeueToStore = (
+  { force, ...filter }: Filter & { force: boolean },
+  { between, at, seen }: Pick<Matching, 'between' | 'seen'> & { at: string },
+): MatchingRequeue => ({
+  ...{ filter: storedTimes(filter), between, seen, force, at },
+  most: Number.MAX_SAFE_INTEGER,
+  waiting: !force && needsLooking(filter),
+})
+
 /**
- * The emails of a team that match and wait to be taken by a provider, which an index has; with `force` those too that
- * were refused, which are looked for part by part.
+ * The emails of a team that match and that a requeue may take: indexes have those that no provider has accepted. With
+ * `force` rejected ones are looked for part by part.
  */
 export async function emailsToRequeue(
   tx: Tx,
@@ -160,12 +202,11 @@ export async function emailsToRequeue(
   { force, ...filter }: Filter & { force: boolean },
 ): Promise<readonly string[]> {
   const criteria = criteriaOf(filter)
-  if (filter.recipient !== undefined || filter.id !== undefined)
-    return idsToRequeue(tx, teamId, criteria, force)
+  if (filter.recipient !== undefined || filter.id !== undefined) return idsToRequeue(tx, teamId, criteria)
   if (!force) return waitingOf(tx, teamId, criteria)
   const time = timeToLook(filter, { since: new Date(0), now: await serviceTime(tx) })
   const ids: string[] = []
   for (const part of stretches(time, Number.POSITIVE_INFINITY))
-    ids.push(...(await idsToRequeue(tx, teamId, { ...criteria, ...part }, force)))
+    ids.push(...(await idsToRequeue(tx, teamId, { ...criteria, ...part })))
   return ids
 }

@@ -18,7 +18,8 @@ const MAX_CANDIDATES = 200
 /** A report says what it says at its beginning; the message that it returns comes last, and may be large. */
 export const MAX_REPORT_BYTES = 512 * 1024
 
-const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})@`, 'gi')
+/** As a return address, or bare as X-Heliograph-Ref and CFBL-Feedback-ID have it. */
+const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})(?![a-z0-9])`, 'gi')
 
 type Ids = { team_id: string; id: string }
 
@@ -44,21 +45,27 @@ export function returnPath(secrets: Secrets, ids: Ids, domain: string): string |
 }
 
 /** The email whose return address stands first in a text, at whatever domain; null without one of ours. */
-export function findReturnPath(secrets: Secrets, text: string): Ids | null {
-  for (const [, digits = ''] of text.matchAll(TOKEN).take(MAX_CANDIDATES)) {
-    const ref = readDigits(secrets, digits.toLowerCase())
+export const findReturnPath = (secrets: Secrets, text: string): Ids | null => firstOurs(secrets, text, '@')
+
+/** The email whose signed reference is first in a text, in whatever form; null without one of ours. */
+export const findReference = (secrets: Secrets, text: string): Ids | null => firstOurs(secrets, text, '')
+
+/** @param next what has to follow it. */
+function firstOurs(secrets: Secrets, text: string, next: '@' | ''): Ids | null {
+  for (const { 0: token, 1: digits = '', index } of text.matchAll(TOKEN).take(MAX_CANDIDATES)) {
+    const ref = text.startsWith(next, index + token.length) && readDigits(secrets, digits.toLowerCase())
     if (ref) return ref
   }
   return null
 }
 
 /**
- * Whether raw mail carries a return address of ours in its first half mebibyte: what does not can never move anything.
- * Quoted-printable parts break long lines; an address is found across such a break.
+ * Whether raw mail carries a signed reference in its first half mebibyte: what does not can never move anything.
+ * Quoted-printable parts break long lines; a reference is found across such a break.
  */
-export function carriesReturnPath(secrets: Secrets, mail: Buffer): boolean {
+export function carriesReference(secrets: Secrets, mail: Buffer): boolean {
   const text = mail.subarray(0, MAX_REPORT_BYTES).toString('latin1')
-  return findReturnPath(secrets, text.replace(/=\r?\n/g, '').replaceAll('=40', '@')) !== null
+  return findReference(secrets, text.replace(/=\r?\n/g, '').replaceAll('=40', '@')) !== null
 }
 
 function readDigits(secrets: Secrets, digits: string): Ids | null {

@@ -13,6 +13,15 @@ export type EmailEventKind =
   | 'delayed'
   | 'suppressed'
   | 'requeued'
+  /** A report about it that nobody could read. */
+  | 'unreadable'
+  /** An automatic reply of the recipient's, such as an out-of-office message. */
+  | 'auto_reply'
+  /** By a link or a list of the provider's own. */
+  | 'unsubscribed'
+  /** By a proxy or a scanner, not by a person. */
+  | 'machine_opened'
+  | 'machine_clicked'
   | 'gave_up'
   | LinkKind
 

@@ -135,21 +135,23 @@ export const endpointOfWebhook = (tx: Tx, { team_id, id }: DeliveryRef) =>
   tx.maybeOneFirst(sql.type(loggedRow.pick(['endpoint_id']))`
     select endpoint_id from webhook_messages where team_id = ${team_id} and id = ${id}`)
 
-/**
- * Those of a team's messages to enabled endpoints that wait, or with `force` have failed: to one of these, of a type,
- * where that is given.
- */
+/** What an operator picks webhook messages by: the endpoint, the type, and whether failed ones are sent too. */
+export type WebhookPick = { webhook?: string | undefined; type?: string | undefined; force: boolean }
+
+/** Those of a team's messages to enabled endpoints that wait, or with `force` have failed, oldest first. */
 export const webhooksToRequeue = (
   tx: Tx,
   teamId: string,
-  { webhook, type, force }: { webhook?: string | undefined; type?: string | undefined; force: boolean },
+  { webhook, type, force }: WebhookPick,
+  part?: { after: string; until: string; limit: number },
 ) =>
   tx.anyFirst(sql.type(refRow.pick(['id']))`
     select id from webhook_messages
     where team_id = ${teamId} and (unfinished or ${force} and status = 'failed') and ${fits({ type })}
       and ${allOf(webhook !== undefined && sql.fragment`endpoint_id = ${webhook}`)}
+      and ${allOf(part && sql.fragment`id > ${part.after} and id <= ${part.until}`)}
       and endpoint_id in (select id from webhook_endpoints where team_id = ${teamId} and state = 'enabled')
-    order by id`)
+    order by id limit ${part?.limit ?? null}`)
 
 /** What is sent again: what failed, all that is over, or at once what waits for its next try. */
 export const REPLAYED = ['failed', 'over', 'waiting'] as const

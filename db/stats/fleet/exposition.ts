@@ -185,14 +185,11 @@ function histogramLines(name: string, buckets: readonly number[], { labels, valu
   ]
 }
 
-/** A figure without labels appears with 0 before it has moved. */
-const NOTHING: Labelled = { labels: '', values: [0] }
-
 function counterLines(rows: readonly CounterRow[]): string[] {
   const byFigure: Map<string, Labelled[]> = Map.groupBy(rows, ({ figure }) => figure)
   return (Object.keys(FIGURES) as FigureName[]).flatMap((name) => {
     const figure = FIGURES[name]
-    const own = byFigure.get(name) ?? (figure.labels.length === 0 ? [NOTHING] : [])
+    const own = byFigure.get(name) ?? []
     if (!('buckets' in figure)) {
       const lines = own.map(({ labels, values }) => line(name, labels, values[0] ?? 0))
       return [...head(name, figure.help, 'counter'), ...lines]

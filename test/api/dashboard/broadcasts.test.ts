@@ -4,6 +4,7 @@ import { sql } from 'slonik'
 import { asTextTiles } from '../../../api/dashboard/pages/broadcast-ahead.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
+import { broadcastingOf } from '../../support/broadcasting.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import {
   formsTo,
@@ -509,4 +510,18 @@ t.test('what did not go out of one broadcast is tried again, from its page and b
   t.strictSame(await other.figures(), { made: 1, bounced: 1 })
   t.strictSame(await broadcast.figures(), { made: 2, sent: 2 })
   await worker.stop()
+})
+
+t.test('an edit of a draft that was scheduled since is kept on the page that rejects it', async (t) => {
+  const { contacts, create, post } = await broadcastingOf(service, team)
+  await contacts(['kept'])
+  const id = await create()
+  const person = await signedIn(service, { team: team.id, role: 'editor' })
+  const edit = `/teams/${team.id}/broadcasts/${id}/edit`
+  const form = formTo((await person.get(edit)).html, edit)
+  t.match((await post(id, 'send')).body, { id })
+  const sent = await person.post(edit, { ...form, subject: 'Typed for an hour', next: 'save' })
+  t.ok(sent.status >= 400, `${sent.status}`)
+  shows(t, sent, 'Typed for an hour')
+  t.notMatch(sent.html, />csrf</i)
 })

@@ -6,6 +6,7 @@ import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
+import { uuidAt } from '../../support/uuid-sql.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 const { service, team } = await world(t)
@@ -159,7 +160,7 @@ t.test('a search that is broken off says since when, and goes on in the list of 
   const owner = await signedIn(service, { team: own.id, role: 'owner' })
   await service.database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-    select ${own.id}, uuidv7(make_interval(secs => -n)), 'n' || n || '@long.test', 'n' || n || '@long.test', 'subscribed',
+    select ${own.id}, ${uuidAt(sql.fragment`now() - make_interval(secs => n)`)}, 'n' || n || '@long.test', 'n' || n || '@long.test', 'subscribed',
       jsonb_build_object('note', repeat('long ', 3000)), '{}', now() - make_interval(secs => n), now()
     from generate_series(1, 2500) n`)
   const { html } = await owner.get(`/find?q=nobody+here&team=${own.id}`)
@@ -168,4 +169,18 @@ t.test('a search that is broken off says since when, and goes on in the list of 
   const [, on = ''] = /href="\/dashboard([^"]*before[^"]*)"[^>]*>Look further back/.exec(contacts) ?? []
   t.ok(on.startsWith(`/teams/${own.id}/contacts?q`), on)
   t.equal((await owner.get(on.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&'))).status, 200)
+})
+
+t.test('an address is found in every team that one may see, and teams by name', async (t) => {
+  const operator = await signedIn(service, { operator: true })
+  const to = 'far.away@example.org'
+  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
+  const empty = await makeTeam(service)
+  const both = await signedIn(service, { team: empty.id, role: 'viewer', operator: true })
+  shows(t, await operator.get(`/find?q=${to}`), /1 in A team\. .*Emails to this address/)
+  shows(t, await both.get(`/find?q=${to}&team=${empty.id}`), /0 here, 1 in A team\. .*In other teams/)
+  shows(t, await operator.get('/find?q=a%20tea'), /Teams Team A team/)
+  const stranger = await signedIn(service, { team: empty.id, role: 'owner' })
+  const seen = await stranger.get(`/find?q=${to}`)
+  t.notMatch(seen.html, team.id)
 })

@@ -41,7 +41,7 @@ t.test('a link shows a button and changes nothing until that is pressed; then it
   shows(t, await ana.get(`/teams/${team.id}`), 'Overview')
   const again = await visitor(service).post(path, { csrf: '' })
   t.equal(again.status, 404)
-  shows(t, again, 'used already')
+  shows(t, again, 'This link has been used or has expired')
 })
 
 t.test('a link is good for fifteen minutes', async (t) => {

@@ -197,7 +197,7 @@ t.test('an invitation is good once, within seven days, in its role; a sign-in li
   now = new Date(now.getTime() + 2_000)
   const gone = await visitor(service).post(A_LINK.exec(late.html)?.[1] ?? '', { csrf: '' })
   t.equal(gone.status, 404)
-  shows(t, gone, /used already, or is too old/i)
+  shows(t, gone, /has been used or has expired/)
 })
 
 t.test('an invitation signs nobody out', async (t) => {

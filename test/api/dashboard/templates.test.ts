@@ -15,6 +15,7 @@ import { openPool } from '../../support/pool.ts'
 import { lockWaits } from '../../support/rows.ts'
 import { anEmail, byCli, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
+import { uuidAt } from '../../support/uuid-sql.ts'
 import { until } from '../../support/worker.ts'
 
 const { service, call, database, team } = await world(t)
@@ -252,7 +253,7 @@ t.test('of many versions the newest are listed, and only the very first is calle
   const path = await makeTemplate('Often', '<p>1</p>')
   await database.query(sql.unsafe`
     insert into template_versions (team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_by, created_at)
-    select team_id, uuidv7(make_interval(secs => n - 3600)), template_id, html || n, body_text, slots, list_unsubscribe,
+    select team_id, ${uuidAt(sql.fragment`now() + make_interval(secs => n - 3600)`)}, template_id, html || n, body_text, slots, list_unsubscribe,
       created_by, created_at from template_versions, generate_series(1, 50) n where template_id = ${idOf(path)}`)
   const page = await viewer.get(path)
   shows(t, page, /Versions The newest 50\. .*v51 .*v2 .*What changed/)

@@ -97,7 +97,7 @@ t.test('mail without a return address that we signed is dropped and counted, not
   }
   t.same(await storedReports(service), [])
   const { body: figures } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
-  t.match(figures, /^heliograph_reports_dropped_total 5$/m)
+  t.match(figures, /^heliograph_reports_total\{provider="smtp",outcome="ignored"\} 5$/m)
   const folded = `Subject: a part in quoted-printable\r\n\r\nReturn-Path: <${OURS.slice(0, 60)}=\r\n${OURS.slice(60).replace('@', '=40')}>\r\n`
   t.same((await post(service, authorization, Buffer.from(folded))).body, { status: 'taken' })
 })

@@ -4,7 +4,9 @@ import { object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
 import { report } from '../../support/contacts.ts'
 import { erasePerson } from '../../support/erase.ts'
+import { openPool } from '../../support/pool.ts'
 import { startReceiver } from '../../support/receiver.ts'
+import { storeEmails } from '../../support/reports.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
@@ -13,6 +15,7 @@ import { startWorker, until } from '../../support/worker.ts'
 const service = await startService(t)
 const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
 const sink = await startSmtpSink(t)
+const rows = { database: await openPool(t, service.url) }
 await startWorker(t, service, { smtp_url: sink.url })
 
 const send = async (team: TestTeam, to: string[], more: object = {}): Promise<string> => {
@@ -178,4 +181,19 @@ t.test('a test team can use the names of the simulator again and again', async (
   t.equal((await cli.json(['suppression', 'list', team.id])).length, 1, 'it gets no entry')
   await add(team, 'anyone@example.org', 'bounce')
   t.equal((await done(team, await send(team, ['anyone@example.org']))).status, 'bounced')
+})
+
+t.test('requeue by filter leaves suppressed recipients out, and counts them', async (t) => {
+  const team = await makeTeam(service, { domain: 'filtered.test' })
+  await add(team, 'gone@filtered.example', 'bounce')
+  await done(team, await send(team, ['gone@filtered.example'], { from: 'a@filtered.test' }))
+  const [none = '', some = ''] = await storeEmails(rows, team.id, [
+    ['gone@filtered.example'],
+    ['gone@filtered.example', 'ana@filtered.example'],
+  ])
+  const requeue = ['email', 'requeue', team.id, '--status']
+  t.match(await cli.json([...requeue, 'queued', '--dry-run']), { requeued: 1, suppressed: 2, ids: [some] })
+  t.match(await cli.json([...requeue, 'bounced', '--force']), { requeued: 0, suppressed: 1, ids: [] })
+  t.match(await cli.json([...requeue, 'queued']), { requeued: 1, suppressed: 2 })
+  t.equal((await show(team, none)).status, 'queued')
 })

@@ -41,16 +41,44 @@ t.test('a bounce, a delivery and a complaint reach row, timeline and contact wit
   t.same(new Set((await storedReports(service)).map(({ state }) => state)), new Set(['done']))
 })
 
-t.test('only recipients that are on the row count', async (t) => {
-  const { service, team, first, status } = await beginReports(t)
+t.test('a report is about the sole recipient, whatever name it has', async (t) => {
+  const { service, team, first, about, status } = await beginReports(t)
   await storeContact(service, team, 'eve@example.org')
   await startWorker(t, service)
   await post(service, status(first, FAILED, 'eve@example.org'))
-  await until('it is read', () => settled(service))
-  t.equal(await emailStatus(service, first), 'queued')
+  await until('it is bounced', async () => (await emailStatus(service, first)) === 'bounced')
   t.match(await contactState(service, team, 'eve@example.org'), { status: 'subscribed' })
-  t.match(await storedReports(service), [{ state: 'done', reason: /recipient that the email does not have/ }])
-  t.same(await eventsOf(service, first), [])
+  t.match(
+    await contactState(service, team, 'ana@example.org'),
+    { status: 'subscribed' },
+    'it accepted the email',
+  )
+  t.match(await eventsOf(service, first), [{ kind: 'bounced', recipient: 'Ana@example.org' }])
+  const redacted = feedbackReport(about(first))
+    .toString()
+    .replace(/\r\n\r\n--/, '\r\n\r\n--')
+  const hidden = redacted.replace(/^(Feedback-Type: .*)$/m, '$1\r\nOriginal-Rcpt-To: redacted@example.net')
+  await post(service, Buffer.from(hidden))
+  await until('it is complained of', async () => (await emailStatus(service, first)) === 'complained')
+  t.match(await contactState(service, team, 'ana@example.org'), { status: 'complained' })
+})
+
+t.test('a bounce that is no report is read, or parked and shown in the timeline', async (t) => {
+  const { service, team, ids, about } = await beginReports(t, 2)
+  await startWorker(t, service)
+  const [first = '', second = ''] = ids
+  const from = (id: string) =>
+    `Return-Path: <>\r\nTo: <${about(id).mail_from}>\r\nSubject: failure notice\r\n\r\n`
+  const qmail =
+    'Hi. This is the qmail-send program at mx.example.net.\r\n\r\n<ana@example.org>:\r\nRemote host said: 550 Unknown user\r\n'
+  await post(service, Buffer.from(from(first) + qmail))
+  await until('it is bounced', async () => (await emailStatus(service, first)) === 'bounced')
+  t.match(await contactState(service, team, 'ana@example.org'), { status: 'bounced' })
+  await post(service, Buffer.from(`${from(second)}Something went wrong, sorry.\r\n`))
+  await until('it is parked', async () =>
+    (await storedReports(service)).some(({ state }) => state === 'parked'),
+  )
+  t.match(await eventsOf(service, second), [{ kind: 'unreadable' }])
 })
 
 t.test('mail about an email with several recipients moves the email and no contact', async (t) => {
@@ -90,7 +118,7 @@ t.test('what cannot be read is parked with the reason, and holds up nobody', asy
   const good = ids.map((id) => status(id, DELIVERED))
   const bad = [
     Buffer.from('\0\xff', 'latin1'),
-    Buffer.from('Subject: Out of office\r\n\r\nI am away\r\n'),
+    Buffer.from('Subject: Hello\r\n\r\nI am away\r\n'),
     deliveryStatus({ mail_from: 'b-forged@example.com', raw }, [{ recipient: 'ana@example.org', ...FAILED }]),
     Buffer.from(`To: x\r\nContent-Type: multipart/report\r\n\r\n`),
   ]

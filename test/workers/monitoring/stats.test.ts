@@ -52,7 +52,7 @@ t.test('a delivered email moves tries, hand-over and jobs; a report about it mov
   t.equal((await service.call('POST', '/hooks/smtp', { headers, raw })).status, 200)
   await until('the report is counted', async () => {
     const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
-    return /^heliograph_reports_total\{provider="smtp",state="(done|parked)"\} 1$/m.test(body)
+    return /^heliograph_reports_total\{provider="smtp",outcome="(ignored|parked)"\} 1$/m.test(body)
   })
 })
 

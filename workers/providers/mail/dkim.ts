@@ -15,7 +15,7 @@ const sign = promisify(signIn)
 const SIGNED_HEADERS = (
   'from sender reply-to subject date message-id to cc mime-version content-type content-transfer-encoding ' +
   'in-reply-to references list-id list-help list-unsubscribe list-unsubscribe-post list-subscribe list-post ' +
-  'list-owner list-archive'
+  'list-owner list-archive x-heliograph-ref'
 ).split(' ')
 
 const NAMES_A_LINE = 4

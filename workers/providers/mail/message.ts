@@ -16,7 +16,10 @@ import { signatureOf } from './dkim.ts'
 import type { Pieces } from './pieces.ts'
 
 /** The part of an email that its message is made of. */
-type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path' | 'reference'>
+type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
+
+/** The row's signed reference: complaints that lack our return address are matched by it. */
+const REFERENCE_HEADER = 'X-Heliograph-Ref'
 
 /** RFC 5322 §2.1.1, without the CRLF. */
 const MAX_LINE_OCTETS = 998
@@ -30,7 +33,12 @@ const ENCODED_WORD_CHARACTERS = 52
  * @throws Error when it cannot be composed or signed: a fault of ours, never of the recipient.
  */
 export async function composeMessage(email: MessageParts): Promise<Pieces> {
-  const own = [fromLine(email.from), ...customLines(email), ...unsubscribeLines(email)].join('\r\n')
+  const own = [
+    fromLine(email.from),
+    `${REFERENCE_HEADER}: ${email.reference}`,
+    ...customLines(email),
+    ...unsubscribeLines(email),
+  ].join('\r\n')
   // What the composer is given in a file's place.
   const places = new Map(email.files.map((file) => [Buffer.of(0), file]))
   const tree = new MailComposer(composerOptions(email, places)).compile()

@@ -1,32 +1,32 @@
 /** Brevo's events. Pure. */
-import { effectOfHardBounce } from '../mail/effects.ts'
-import { type Finding, found, type RelayPage, statusIn, textAt } from './read-event.ts'
+import { type Finding, failed, found, type RelayPage, seen, textAt, unsubscribed } from './read-event.ts'
 
 const REASON = ['reason']
+const reasonOf = (event: unknown): string => textAt(event, REASON)
 
-function bouncedHard(event: unknown): Finding {
-  const words = textAt(event, REASON)
-  return { kind: 'bounced', effect: effectOfHardBounce(statusIn(words)), words }
-}
 const complained = found('complained', 'complaint')
-const opened = found('opened', 'none')
-/** Its own blocklist, or a fault of its own: it does not say that the address is dead. */
+const opened = (event: unknown): Finding => seen('opened', textAt(event, ['user_agent']), '')
+/** It opens through a proxy: a machine's. */
+const openedByProxy = (event: unknown): Finding => seen('opened', '', textAt(event, ['user_agent']), true)
+/** Its own blocklist, or a fault of its own: it does not say why the address is on it. */
 const untouched = found('bounced', 'none', REASON)
 
-/** Without `proxy_open` and `unique_proxy_open`: machines open there. */
 const FINDINGS = new Map<string, (event: unknown) => Finding>([
   ['delivered', found('delivered', 'delivered', REASON)],
   ['deferred', found('delayed', 'none', REASON)],
-  ['soft_bounce', found('bounced', 'soft', REASON)],
-  ['hard_bounce', bouncedHard],
+  ['soft_bounce', (event) => failed(reasonOf(event), { reply: reasonOf(event) }, 'soft')],
+  ['hard_bounce', (event) => failed(reasonOf(event), { reply: reasonOf(event) })],
   ['invalid_email', found('bounced', 'hard', REASON)],
   ['blocked', untouched],
   ['error', untouched],
   ['spam', complained],
   ['complaint', complained],
+  ['unsubscribed', unsubscribed],
   ['opened', opened],
   ['unique_opened', opened],
-  ['click', found('clicked', 'none', ['link'])],
+  ['proxy_open', openedByProxy],
+  ['unique_proxy_open', openedByProxy],
+  ['click', (event) => seen('clicked', textAt(event, ['user_agent']), textAt(event, ['link']))],
 ])
 
 export const BREVO: RelayPage = {

@@ -1,5 +1,6 @@
 /** The hosted relays, and how their events are read. To add one: its page here, its name and header in db/. */
 import type { ReaderContext } from '../declared.ts'
+import { relaySender } from '../mail/relay-sender.ts'
 import { BREVO } from './brevo.ts'
 import { MAILGUN } from './mailgun.ts'
 import { POSTMARK } from './postmark.ts'
@@ -8,7 +9,8 @@ import { SENDGRID } from './sendgrid.ts'
 
 const declared = <P extends RelayPage>(page: P) => ({
   name: page.relay,
-  reader: ({ secrets }: ReaderContext<object>) => createRelayReader(page, secrets),
+  reader: ({ secrets, settings: { SMTP_URL } }: ReaderContext<{ SMTP_URL: string | undefined }>) =>
+    createRelayReader(page, secrets, SMTP_URL ? relaySender(SMTP_URL) : null),
 })
 
 /** In the order of their names in db/. */

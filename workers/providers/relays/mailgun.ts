@@ -1,48 +1,58 @@
 /** Mailgun's events: the part `event-data` of what it posts. Pure. */
-import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
-import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
-import { type Finding, found, type RelayPage, statusIn, textAt } from './read-event.ts'
+import { type Finding, failed, found, type RelayPage, seen, textAt, unsubscribed } from './read-event.ts'
 
-/** Its own suppression lists: bounced before, unsubscribed there, complained there. */
-const SUPPRESSED_CODES: ReadonlySet<string> = new Set(['605', '606', '607'])
-/** The mailbox provider refuses us or the content. */
-const REFUSES_US = 'espblock'
+/** Its own suppression lists, by the code or the reason of an email that it drops. */
+const LISTS: Record<string, Omit<Finding, 'words'>> = {
+  '605': { kind: 'bounced', effect: 'hard' },
+  'suppress-bounce': { kind: 'bounced', effect: 'hard' },
+  '606': { kind: 'bounced', effect: 'unsubscribe' },
+  'suppress-unsubscribe': { kind: 'bounced', effect: 'unsubscribe' },
+  '607': { kind: 'complained', effect: 'complaint' },
+  'suppress-complaint': { kind: 'complained', effect: 'complaint' },
+}
+/** The mailbox provider rejects us or the content. */
+const BLOCKED = 'espblock'
+
+const statusAt = (event: unknown, ...names: readonly string[]): string =>
+  textAt(event, ...names.map((name) => ['delivery-status', name]))
+
+const messageOf = (event: unknown): string => statusAt(event, 'message', 'description')
 
 const wordsOf = (event: unknown): string =>
-  [
-    textAt(event, ['delivery-status', 'code']),
-    textAt(event, ['delivery-status', 'message'], ['delivery-status', 'description'], ['reason']),
-  ]
+  [statusAt(event, 'code'), messageOf(event) || textAt(event, ['reason'])]
     .filter((word) => word !== '')
     .join(' ')
 
-function effectOfPermanent(event: unknown): ContactEffect {
-  const status = (name: string): string => textAt(event, ['delivery-status', name])
-  const [reason, code] = [textAt(event, ['reason']), status('code')]
-  if (reason.startsWith('suppress-') || SUPPRESSED_CODES.has(code)) return 'hard'
-  const enhanced = statusIn(status('enhanced-code'), status('message'), status('description'))
-  // It gave up after a while: Mailgun's word for that is permanent, too.
-  if (enhanced.startsWith('4.') || (enhanced === '' && (code.startsWith('4') || reason === 'old')))
-    return 'soft'
-  return reason === REFUSES_US ? 'none' : effectOfHardBounce(enhanced)
+function failedForGood(event: unknown): Finding {
+  const [words, reason, code] = [wordsOf(event), textAt(event, ['reason']), statusAt(event, 'code')]
+  const list = [reason, code].find((name) => Object.hasOwn(LISTS, name))
+  const listed = list === undefined ? undefined : LISTS[list]
+  if (listed) return { ...listed, words }
+  if (reason === BLOCKED) return { kind: 'bounced', effect: 'none', words }
+  // It stopped after a while: Mailgun's word for that is permanent as well.
+  const most = reason === 'old' ? 'soft' : 'hard'
+  const reply = `${code} ${messageOf(event)}`.trim()
+  return failed(words, { reply, status: statusAt(event, 'enhanced-code') }, most)
 }
 
-function failed(event: unknown): Finding | null {
-  const words = wordsOf(event)
+function failure(event: unknown): Finding | null {
   const severity = textAt(event, ['severity'])
-  if (severity === 'temporary') return { kind: 'delayed', effect: 'none', words }
-  return severity === 'permanent' ? { kind: 'bounced', effect: effectOfPermanent(event), words } : null
+  if (severity === 'temporary') return { kind: 'delayed', effect: 'none', words: wordsOf(event) }
+  return severity === 'permanent' ? failedForGood(event) : null
 }
+
+const agentOf = (event: unknown): string => textAt(event, ['client-info', 'user-agent'])
 
 const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
   ['delivered', (event) => ({ kind: 'delivered', effect: 'delivered', words: wordsOf(event) })],
-  ['failed', failed],
-  // Before any try: for what the message is, or what the account may do.
+  ['failed', failure],
+  // Before any attempt: for what the message is, or what the account may do.
   ['rejected', found('bounced', 'none', ['reject', 'reason'])],
   ['complained', found('complained', 'complaint')],
-  ['opened', found('opened', 'none', ['client-info', 'user-agent'])],
-  ['clicked', found('clicked', 'none', ['url'])],
+  ['unsubscribed', unsubscribed],
+  ['opened', (event) => seen('opened', agentOf(event), agentOf(event))],
+  ['clicked', (event) => seen('clicked', agentOf(event), textAt(event, ['url']))],
 ])
 
 export const MAILGUN: RelayPage = {

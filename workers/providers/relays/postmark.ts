@@ -1,57 +1,74 @@
 /** Postmark's events, by `RecordType`; a bounce has one of 22 types. Pure. */
-import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
-import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
-import { type Finding, found, type RelayPage, statusIn, textAt } from './read-event.ts'
+import {
+  type Finding,
+  failed,
+  found,
+  isSet,
+  type RelayPage,
+  seen,
+  textAt,
+  unsubscribed,
+} from './read-event.ts'
 
 const wordsOf = (event: unknown): string =>
   textAt(event, ['Details'], ['Description'], ['Type']).replace(/^smtp; */i, '')
-
-/** What the types mean for the contact that are the end of a message; the others are no bounce of ours. */
-const EFFECTS = new Map<string, (event: unknown) => ContactEffect>([
-  ['HardBounce', (event) => effectOfHardBounce(statusIn(wordsOf(event)))],
-  ['BadEmailAddress', () => 'hard'],
-  // Its own list of those that it does not send to any more.
-  ['ManuallyDeactivated', () => 'hard'],
-  ['SoftBounce', () => 'soft'],
-  ['DnsError', () => 'soft'],
-  ['Unknown', () => 'soft'],
-  ['SpamNotification', () => 'none'],
-  ['VirusNotification', () => 'none'],
-  ['Blocked', () => 'none'],
-  ['DMARCPolicy', () => 'none'],
-  ['SMTPApiError', () => 'none'],
-  ['TemplateRenderingFailed', () => 'none'],
-])
 
 const complained = (event: unknown): Finding => ({
   kind: 'complained',
   effect: 'complaint',
   words: wordsOf(event),
 })
+const dead = (event: unknown): Finding => ({ kind: 'bounced', effect: 'hard', words: wordsOf(event) })
+const untouched = (event: unknown): Finding => ({ kind: 'bounced', effect: 'none', words: wordsOf(event) })
+const softly = (event: unknown): Finding => failed(wordsOf(event), { reply: wordsOf(event) }, 'soft')
 
-function bounced(event: unknown): Finding | null {
-  const type = textAt(event, ['Type'])
-  const words = wordsOf(event)
-  if (type === 'Transient') return { kind: 'delayed', effect: 'none', words }
-  if (type === 'SpamComplaint') return complained(event)
-  const effectOf = EFFECTS.get(type)
-  return effectOf ? { kind: 'bounced', effect: effectOf(event), words } : null
+/** What the types mean; the others are no bounce of ours. */
+const TYPES = new Map<string, (event: unknown) => Finding>([
+  ['HardBounce', (event) => failed(wordsOf(event), { reply: wordsOf(event) })],
+  ['BadEmailAddress', dead],
+  // Its own list of those that it no longer sends to.
+  ['ManuallyDeactivated', dead],
+  ['SoftBounce', softly],
+  ['DnsError', softly],
+  ['Unknown', softly],
+  ['SpamNotification', untouched],
+  ['VirusNotification', untouched],
+  ['Blocked', untouched],
+  ['DMARCPolicy', untouched],
+  ['SMTPApiError', untouched],
+  ['TemplateRenderingFailed', untouched],
+  ['Transient', (event) => ({ kind: 'delayed', effect: 'none', words: wordsOf(event) })],
+  ['AutoResponder', (event) => ({ kind: 'auto_reply', effect: 'none', words: wordsOf(event) })],
+  ['SpamComplaint', complained],
+  ['Unsubscribe', unsubscribed],
+])
+
+/** A change of its suppression list: by a bounce, a complaint, or the recipient. */
+function subscriptionChanged(event: unknown): Finding | null {
+  if (!isSet(event, ['SuppressSending'])) return null
+  const words = textAt(event, ['SuppressionReason'])
+  if (words === 'HardBounce') return { kind: 'bounced', effect: 'hard', words }
+  if (words === 'SpamComplaint') return { kind: 'complained', effect: 'complaint', words }
+  return { kind: 'unsubscribed', effect: 'unsubscribe', words }
 }
+
+const agentOf = (event: unknown): string => textAt(event, ['UserAgent'])
 
 const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
   ['Delivery', found('delivered', 'delivered', ['Details'])],
-  ['Bounce', bounced],
+  ['Bounce', (event) => TYPES.get(textAt(event, ['Type']))?.(event) ?? null],
   ['SpamComplaint', complained],
-  ['Open', found('opened', 'none', ['UserAgent'])],
-  ['Click', found('clicked', 'none', ['OriginalLink'])],
+  ['SubscriptionChange', subscriptionChanged],
+  ['Open', (event) => seen('opened', agentOf(event), agentOf(event))],
+  ['Click', (event) => seen('clicked', agentOf(event), textAt(event, ['OriginalLink']))],
 ])
 
 export const POSTMARK: RelayPage = {
   relay: 'postmark',
   find: (event) => FINDINGS.get(textAt(event, ['RecordType']))?.(event) ?? null,
   recipient: [['Recipient'], ['Email']],
-  time: [['DeliveredAt'], ['BouncedAt'], ['ReceivedAt']],
+  time: [['DeliveredAt'], ['BouncedAt'], ['ReceivedAt'], ['ChangedAt']],
   id: [['ID']],
   reference: [['Metadata', OWN_NAME]],
   // It gives each message an id of its own.

@@ -11,19 +11,45 @@ import { readReference } from '../../../db/messages/emails/return-path.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
+import { classifyFailure, type FailureReport } from '../../../db/validation/failures.ts'
 import { isObject } from '../../../db/validation/fields.ts'
 import type { Relay } from '../../../db/validation/relays.ts'
 import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
 import { storableWords } from '../../../db/validation/words.ts'
-import type { ReportReader } from '../report.ts'
+import { isMachine } from '../mail/machines.ts'
+import { pausedBy, type ReportReader } from '../report.ts'
 
-/** What an event means; `words` are the relay's. */
-export type Finding = { kind: EmailEventKind; effect: ContactEffect; words: string }
+/** What an event means; `words` are the relay's. `blames_sender`: nothing of ours may be sent for now. */
+export type Finding = { kind: EmailEventKind; effect: ContactEffect; words: string; blames_sender?: true }
 
 /** The finding of events that mean one thing always; their words stand at the first of the paths that has any. */
 export const found =
   (kind: EmailEventKind, effect: ContactEffect, ...words: readonly Path[]) =>
   (event: unknown): Finding => ({ kind, effect, words: textAt(event, ...words) })
+
+/**
+ * The finding of a failure for good, as every other route classifies it.
+ * @param most `soft` where the relay itself expects the next email to arrive.
+ */
+export function failed(words: string, said: FailureReport, most: 'hard' | 'soft' = 'hard'): Finding {
+  const { about, contact } = classifyFailure(said)
+  const effect = contact === 'hard' ? most : contact
+  return { kind: 'bounced', effect, words, ...(about === 'sender' && { blames_sender: true }) }
+}
+
+/** The finding of a relay's unsubscribe link, or of its list of those who used it. */
+export const unsubscribed = found('unsubscribed', 'unsubscribe')
+
+/** The finding of an open or a click, which scanners and Apple's proxy make as well. */
+export function seen(
+  kind: 'opened' | 'clicked',
+  userAgent: string,
+  words: string,
+  isFlagged = false,
+): Finding {
+  const machine = isFlagged || isMachine(userAgent)
+  return { kind: machine ? `machine_${kind}` : kind, effect: 'none', words }
+}
 
 /** Where a relay's events say what. */
 export type RelayPage = {
@@ -66,18 +92,8 @@ export function textAt(event: unknown, ...paths: readonly Path[]): string {
 export const isSet = (event: unknown, path: Path): boolean =>
   [true, 'true', 'True'].includes(valueAt(event, path) as string | boolean)
 
-/**
- * The enhanced status code in texts, '' without one. One that says nothing (x.0.0) gives way to a better one.
- */
-export function statusIn(...texts: readonly string[]): string {
-  const codes = texts.flatMap((text) =>
-    [...text.slice(0, 2_000).matchAll(/(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/g)].map(([code]) => code),
-  )
-  return codes.find((code) => !code.endsWith('.0.0')) ?? codes[0] ?? ''
-}
-
 export const createRelayReader =
-  (page: RelayPage, secrets: Secrets): ReportReader =>
+  (page: RelayPage, secrets: Secrets, sender: string | null = null): ReportReader =>
   async ({ body, received_at }) => {
     const event = parsed(body)
     const found = page.find(event)
@@ -90,7 +106,10 @@ export const createRelayReader =
       detail: storableWords(`${page.relay}: ${words || kind}`),
       event_key: `${page.relay}:${kind}:${keyOf(page, event, { body, recipient })}`,
     }
-    return [{ channel: 'email', ref, kind, effect, recipient, ...said, provider_message_id: null }]
+    return [
+      { channel: 'email', ref, kind, effect, recipient, ...said, provider_message_id: null },
+      ...(found.blames_sender && sender !== null ? [pausedBy(sender, said)] : []),
+    ]
   }
 
 /** @throws Error when it is no event. */

@@ -1,27 +1,44 @@
 /** SendGrid's events. Arguments of ours stand among its own keys. Pure. */
-import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
-import { type Finding, found, isSet, type RelayPage, statusIn, textAt } from './read-event.ts'
+import {
+  type Finding,
+  failed,
+  found,
+  isSet,
+  type RelayPage,
+  seen,
+  textAt,
+  unsubscribed,
+} from './read-event.ts'
 
-/** Why it dropped a message: the address bounced before, or is none. Not its "Invalid SMTPAPI header". */
-const DEAD_ADDRESS = /^(?:bounced(?: address)?|invalid(?: (?:e-?mail )?address)?)$/i
+/** Why it dropped an email: its own lists, or an address that is none. Not its "Invalid SMTPAPI header". */
+const LISTS: readonly (readonly [RegExp, Omit<Finding, 'words'>])[] = [
+  [/^(?:bounced(?: address)?|invalid(?: (?:e-?mail )?address)?)$/i, { kind: 'bounced', effect: 'hard' }],
+  [/^unsubscribed address$/i, { kind: 'bounced', effect: 'unsubscribe' }],
+  [/^spam reporting address$/i, { kind: 'complained', effect: 'complaint' }],
+]
 
-/** `blocked` is the word of a receiver that may take the next one. */
+/** The type of a bounce after which the receiver may accept the next email. */
+const FOR_NOW = 'blocked'
+
 function bounced(event: unknown): Finding {
-  const [status, reason] = [textAt(event, ['status']), textAt(event, ['reason'])]
+  const [status, reason, type] = [
+    textAt(event, ['status']),
+    textAt(event, ['reason']),
+    textAt(event, ['type']),
+  ]
   const words = `${reason === '' || reason.includes(status) ? '' : `${status} `}${reason || status}`
-  if (textAt(event, ['type']) === 'blocked') return { kind: 'bounced', effect: 'soft', words }
-  return { kind: 'bounced', effect: effectOfHardBounce(statusIn(status, reason)), words }
+  if (type === 'expired') return { kind: 'bounced', effect: 'soft', words }
+  return failed(words, { reply: reason, status }, type === FOR_NOW ? 'soft' : 'hard')
 }
 
 function dropped(event: unknown): Finding {
   const reason = textAt(event, ['reason'])
-  const effect = DEAD_ADDRESS.test(reason.trim()) ? 'hard' : 'none'
-  return { kind: 'bounced', effect, words: `dropped: ${reason}` }
+  const listed = LISTS.find(([reasons]) => reasons.test(reason.trim()))?.[1]
+  return { ...(listed ?? { kind: 'bounced', effect: 'none' }), words: `dropped: ${reason}` }
 }
 
-const opened = (event: unknown): Finding | null =>
-  isSet(event, ['sg_machine_open']) ? null : found('opened', 'none', ['useragent'])(event)
+const agentOf = (event: unknown): string => textAt(event, ['useragent'])
 
 const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
   ['delivered', found('delivered', 'delivered', ['response'])],
@@ -29,8 +46,10 @@ const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
   ['bounce', bounced],
   ['dropped', dropped],
   ['spamreport', found('complained', 'complaint')],
-  ['open', opened],
-  ['click', found('clicked', 'none', ['url'])],
+  ['unsubscribe', unsubscribed],
+  ['group_unsubscribe', unsubscribed],
+  ['open', (event) => seen('opened', agentOf(event), agentOf(event), isSet(event, ['sg_machine_open']))],
+  ['click', (event) => seen('clicked', agentOf(event), textAt(event, ['url']))],
 ])
 
 export const SENDGRID: RelayPage = {

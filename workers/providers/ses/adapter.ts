@@ -20,6 +20,7 @@ import { boundLookUps, holdCredentials } from './credentials.ts'
 import { judgeFault, type SesFault } from './faults.ts'
 import { createHandler, type SesTimeouts } from './handler.ts'
 import { createRate } from './rate.ts'
+import { sesSender } from './sender.ts'
 
 export type SesOptions = {
   region: string
@@ -54,7 +55,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
     send: (email, cut) => in_flight.track(deliver(client, email, { configuration_set, timeouts, cut })),
     async sender() {
       const ceiling = (await rate()) * (1 - RATE_MARGIN)
-      return { key: `ses:${options.region}`, ceiling, saved_seconds: RATE_MARGIN }
+      return { key: sesSender(options.region), ceiling, saved_seconds: RATE_MARGIN }
     },
     check: () => checkAccount(client, timeouts),
     async close() {

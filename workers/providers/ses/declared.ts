@@ -2,8 +2,9 @@
 import { string } from 'yup'
 import { httpUrl, type SettingsOf } from '../../../db/process/config.ts'
 import type { Log } from '../../../db/process/log.ts'
-import { type DeclaredForEmail, neededToSend, type Sends } from '../declared.ts'
-import { readSesReport } from './reports.ts'
+import { type DeclaredForEmail, neededToSend, type ReaderContext, type Sends } from '../declared.ts'
+import { createSesReportReader } from './reports.ts'
+import { sesSender } from './sender.ts'
 
 const NAME = 'ses'
 
@@ -29,5 +30,6 @@ export const SES = {
       max_connections: given.WORKER_CONCURRENCY,
       warn: (words) => log.warn(words),
     }),
-  reader: () => readSesReport,
+  reader: ({ settings: { AWS_REGION: region } }: ReaderContext<SettingsOf<typeof settings>>) =>
+    createSesReportReader(region ? sesSender(region) : null),
 } as const satisfies DeclaredForEmail

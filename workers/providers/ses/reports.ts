@@ -6,17 +6,19 @@
  * feedback notifications (`notificationType`). DECISIONS: Delivery reports.
  */
 import { createHash } from 'node:crypto'
-import { type AnyObject, array, type InferType, mixed, type ObjectSchema, object, string } from 'yup'
+import { type AnyObject, array, boolean, type InferType, mixed, type ObjectSchema, object, string } from 'yup'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
+import { classifyFailure } from '../../../db/validation/failures.ts'
 import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
 import { isSurelyValid } from '../../../db/validation/valid.ts'
 import { storableWords } from '../../../db/validation/words.ts'
 import { isComplaint } from '../mail/feedback.ts'
-import type { ReportReader } from '../report.ts'
+import { isMachine } from '../mail/machines.ts'
+import { pausedBy, type ReportReader } from '../report.ts'
 
 /** SES says this once when a topic is connected; it is about no message. */
 const TOPIC_TEST = /^Successfully validated SNS topic for Amazon SES event publishing/
@@ -40,6 +42,14 @@ const recipient = object({
 const recipients = array(recipient)
 
 const tags = mixed<Record<string, unknown>>()
+
+const preferences = object({
+  unsubscribeAll: boolean().nullable(),
+  topicSubscriptionStatus: array(
+    object({ topicName: string().nullable(), subscriptionStatus: string().nullable() }),
+  ).nullable(),
+}).default(undefined)
+type Preferences = InferType<typeof preferences> | null
 
 const eventSchema = object({
   eventType: string(),
@@ -78,9 +88,17 @@ const eventSchema = object({
     ipAddress: string().nullable(),
     userAgent: string().nullable(),
   }).default(undefined),
-  click: object({ timestamp: string(), ipAddress: string().nullable(), link: string().nullable() }).default(
-    undefined,
-  ),
+  click: object({
+    timestamp: string(),
+    ipAddress: string().nullable(),
+    userAgent: string().nullable(),
+    link: string().nullable(),
+  }).default(undefined),
+  subscription: object({
+    timestamp: string(),
+    newTopicPreferences: preferences.nullable(),
+    oldTopicPreferences: preferences.nullable(),
+  }).default(undefined),
   reject: object({ reason: string().nullable() }).default(undefined),
   failure: object({ errorMessage: string().nullable() }).default(undefined),
 })
@@ -95,6 +113,8 @@ type Finding = {
   at: string | undefined
   /** The provider's id of this event, if it gives one. */
   id?: string | null | undefined
+  /** SES rejected our own set-up. */
+  blames_sender?: boolean
 }
 
 const joined = (...words: (string | null | undefined)[]): string =>
@@ -107,22 +127,51 @@ const MESSAGE_FAULTS: ReadonlySet<string> = new Set([
   'AttachmentRejected',
 ])
 
-function bounceEffect(type: string, subType: string): ContactEffect {
-  if (type === 'Permanent') return 'hard'
-  return type === 'Transient' && MESSAGE_FAULTS.has(subType) ? 'none' : 'soft'
+type Recipient = InferType<typeof recipient>
+
+/** What SES says of one recipient: by its server's reply and status, without both by the bounce's type. */
+function bounceOf(
+  type: string,
+  subType: string,
+  { action, status, diagnosticCode }: Recipient,
+): Pick<Finding, 'kind' | 'effect' | 'blames_sender'> {
+  if (action === 'delayed') return { kind: 'delayed', effect: 'none' }
+  if (status || diagnosticCode) {
+    const reply = (diagnosticCode ?? '').replace(/^[a-z0-9-]{1,20} *;/i, '').trim()
+    const { about, contact } = classifyFailure({ reply, status: status ?? '' })
+    return { kind: 'bounced', effect: contact, blames_sender: about === 'sender' }
+  }
+  if (MESSAGE_FAULTS.has(subType)) return { kind: 'bounced', effect: 'none' }
+  if (type === 'Permanent') return { kind: 'bounced', effect: 'hard' }
+  if (type === 'Transient' && subType === 'General') return { kind: 'auto_reply', effect: 'none' }
+  return { kind: 'bounced', effect: 'soft' }
 }
 
 function bounces({ bounce }: SesEvent): Finding[] {
   if (!bounce) return []
   const { bounceType, bounceSubType, bouncedRecipients, timestamp, feedbackId } = bounce
-  return bouncedRecipients.map(({ emailAddress, status, diagnosticCode }) => ({
-    kind: 'bounced',
-    effect: bounceEffect(bounceType, bounceSubType),
-    recipient: emailAddress,
-    detail: joined(`${bounceType}/${bounceSubType}`, status, diagnosticCode),
+  return bouncedRecipients.map((recipient) => ({
+    ...bounceOf(bounceType, bounceSubType, recipient),
+    recipient: recipient.emailAddress,
+    detail: joined(`${bounceType}/${bounceSubType}`, recipient.status, recipient.diagnosticCode),
     at: timestamp,
     id: feedbackId,
   }))
+}
+
+const optOuts = (preferences: Preferences | undefined): string[] =>
+  (preferences?.topicSubscriptionStatus ?? []).flatMap(({ topicName, subscriptionStatus }) =>
+    subscriptionStatus === 'OptOut' ? [topicName ?? ''] : [],
+  )
+
+/** SES's own list management: a recipient has left everything, or a topic that they had not left before. */
+function subscriptions({ subscription }: SesEvent): Finding[] {
+  const { newTopicPreferences: now, oldTopicPreferences: before, timestamp } = subscription ?? {}
+  const known = optOuts(before)
+  const left = optOuts(now).filter((topic) => !known.includes(topic))
+  if (!now?.unsubscribeAll && left.length === 0) return []
+  const detail = now?.unsubscribeAll ? 'unsubscribed from everything' : `unsubscribed from ${left.join(', ')}`
+  return [{ kind: 'unsubscribed', effect: 'unsubscribe', recipient: null, detail, at: timestamp }]
 }
 
 function complaints({ complaint }: SesEvent): Finding[] {
@@ -163,37 +212,47 @@ const READERS: Record<string, (event: SesEvent) => Finding[]> = {
       detail: joined(deliveryDelay?.delayType, status, diagnosticCode),
       at: deliveryDelay?.timestamp,
     })),
-  Open: ({ open }) => ofMessage('opened', open?.timestamp, open?.userAgent ?? ''),
-  Click: ({ click }) => ofMessage('clicked', click?.timestamp, click?.link ?? ''),
+  Open: ({ open }) => {
+    const agent = open?.userAgent ?? ''
+    return ofMessage(isMachine(agent) ? 'machine_opened' : 'opened', open?.timestamp, agent)
+  },
+  Click: ({ click }) => {
+    const kind = isMachine(click?.userAgent ?? '') ? 'machine_clicked' : 'clicked'
+    return ofMessage(kind, click?.timestamp, click?.link ?? '')
+  },
   Reject: ({ reject }) => ofMessage('bounced', undefined, joined('rejected by SES:', reject?.reason)),
   'Rendering Failure': ({ failure }) =>
     ofMessage('bounced', undefined, joined('could not be rendered by SES:', failure?.errorMessage)),
-  // SES's own list management, which we do not use.
-  Subscription: () => [],
+  Subscription: subscriptions,
 }
 
-/** Reads one report. @throws Error when it is none of SES's. */
-export const readSesReport: ReportReader = async ({ body, received_at }) => {
-  const envelope = valid(envelopeSchema, body.toString(), 'the report')
-  if (envelope.Type !== 'Notification') throw new Error(`SNS's ${storableWords(envelope.Type)} is no report`)
-  if (TOPIC_TEST.test(envelope.Message)) return []
-  const event = valid(eventSchema, envelope.Message, 'its message')
-  const type = event.eventType ?? event.notificationType ?? ''
-  const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined
-  if (!read) throw new Error(`SES reports an event that we do not know: ${storableWords(type) || 'nothing'}`)
-  const sent_at = timeOf(event.mail.timestamp, received_at)
-  return read(event).map((finding): ReportedEvent => {
-    const { kind, effect } = finding
-    const recipient = finding.recipient === null ? null : bareAddress(finding.recipient)
-    return {
-      ...{ channel: 'email', ref: refOf(event.mail), kind, effect, recipient },
-      occurred_at: timeOf(finding.at, sent_at),
-      detail: storableWords(finding.detail),
-      event_key: keyOf(type, { event, finding, recipient }),
-      provider_message_id: event.mail.messageId,
-    }
-  })
-}
+/** @param sender the key of the sender that SES is here; null without one: nothing is paused. */
+export const createSesReportReader =
+  (sender: string | null): ReportReader =>
+  async ({ body, received_at }) => {
+    const envelope = valid(envelopeSchema, body.toString(), 'the report')
+    if (envelope.Type !== 'Notification')
+      throw new Error(`SNS's ${storableWords(envelope.Type)} is no report`)
+    if (TOPIC_TEST.test(envelope.Message)) return []
+    const event = valid(eventSchema, envelope.Message, 'its message')
+    const type = event.eventType ?? event.notificationType ?? ''
+    const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined
+    if (!read)
+      throw new Error(`SES reports an event that we do not know: ${storableWords(type) || 'nothing'}`)
+    const sent_at = timeOf(event.mail.timestamp, received_at)
+    return read(event).flatMap((finding): ReportedEvent[] => {
+      const { kind, effect } = finding
+      const recipient = finding.recipient === null ? null : bareAddress(finding.recipient)
+      const said = { occurred_at: timeOf(finding.at, sent_at), detail: storableWords(finding.detail) }
+      const reported: ReportedEvent = {
+        ...{ channel: 'email', ref: refOf(event.mail), kind, effect, recipient },
+        ...said,
+        event_key: keyOf(type, { event, finding, recipient }),
+        provider_message_id: event.mail.messageId,
+      }
+      return finding.blames_sender && sender !== null ? [reported, pausedBy(sender, said)] : [reported]
+    })
+  }
 
 /** What JSON says, in SES's form. @throws Error naming `what`. */
 function valid<T extends AnyObject>(schema: ObjectSchema<T>, text: string, what: string): T {

@@ -12,6 +12,7 @@ import { storableWords } from '../../../db/validation/words.ts'
 import { composeMessage } from '../mail/message.ts'
 import { type Pieces, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
+import { relaySender } from '../mail/relay-sender.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
 import { relayHeaderLine, withoutRelayHeader } from '../relays/header.ts'
 import { createSendTracker } from '../send-tracker.ts'
@@ -68,12 +69,12 @@ type Sending = {
 /** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
 export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
-  const { host, secrets } = readSmtpUrl(options.url)
+  const { secrets } = readSmtpUrl(options.url)
   const describe: Describe = (words) => storableWords(words, secrets)
   const transport = createPool(options, timeouts)
   const in_flight = createSendTracker()
   // A relay is not paced until it asks for it: it takes what its connections take.
-  const sender = { key: `smtp:${host}`, ceiling: NOMINAL_RATE, on_demand: true }
+  const sender = { key: relaySender(options.url), ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false
 
   return {

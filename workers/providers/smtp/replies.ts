@@ -1,11 +1,11 @@
 /**
  * Judges what an SMTP server said, or left unsaid, about a message: reply codes and faults → outcomes.
- * Promises: pure; by code (RFC 5321, RFC 3463), and by wording only where two well-known servers give no code of
- * their own; `detail` is printable, short and free of secrets. An operator's fault (login, relay access, TLS) never
- * ends a message. DECISIONS: Our own set-up refused, Delivery reports.
+ * Promises: pure; what a permanent failure is about, db/validation/failures.ts says; `detail` is printable, short and
+ * free of secrets. An operator's fault (login, relay access, TLS) never ends a message. DECISIONS: Our own set-up
+ * refused, Delivery reports.
  */
 import type { NodemailerError } from 'nodemailer'
-import { effectOfRefusal } from '../mail/effects.ts'
+import { classifyFailure, type FailureSubject } from '../../../db/validation/failures.ts'
 import type { Describe, Outcome } from '../provider.ts'
 import { withWayOut } from './url.ts'
 
@@ -43,21 +43,18 @@ const BAD_SEQUENCE = 503
 /** More recipients than the server takes of one message: those beyond wait for the next (RFC 5321 §4.5.3.1.10). */
 const isOverLimit = (reply: string, enhanced: string): boolean =>
   enhanced === '5.5.3' || (enhanced === '' && /\btoo many recipients\b/i.test(reply))
-/** Codes about the message (size, content), at whatever command they come. */
-const THE_MESSAGE = /^5\.(?:2\.3|3\.4|6\.\d+)$/
 /** Exim and its like refuse a client that may not relay with a bare 550. */
 const NO_RELAYING =
   /\brelay(?:ing)? (?:access )?(?:not permitted|denied|prohibited)|\bnot permitted to relay\b/i
-/** Of the message's size, whatever the code: nobody's address is at fault. */
-const isTooLarge = (reply: string): boolean =>
-  (/\btoo (?:large|big)\b/i.test(reply) && /\b(?:message|mail|size|content|attachment)s?\b/i.test(reply)) ||
-  (/\bexceed/i.test(reply) && /\bsize\b/i.test(reply))
 /** SES over SMTP says after DATA, in words alone, what its API has names for. */
 const SES_SET_UP =
   /^554 (?:Message rejected: (?:Email address is not verified|Sending (?:is )?paused)|Access denied)/i
 
 /** Microsoft's codes for a login that may not send as this sender, which it gives as late as after DATA. */
 const SEND_AS_DENIED: ReadonlySet<string> = new Set(['5.7.60', '5.2.252'])
+
+/** A relay's own limit, as cPanel says it: every email of ours is rejected until an hour is over. */
+const TOO_FAST = /\bexceeded the max (?:emails per hour|defers and failures)/i
 
 /** What a reply was given to: the sender, one recipient, or the message. */
 type Stage = 'MAIL' | 'RCPT' | 'DATA'
@@ -100,7 +97,7 @@ function outcomes(
   const found = new Map(to.map((recipient) => [recipient, shared]))
   for (const { recipient, response } of refusals) {
     if (recipient !== undefined && found.has(recipient)) {
-      found.set(recipient, judgeReply(response ?? '', 'RCPT', describe))
+      found.set(recipient, judgeReply(response ?? '', { stage: 'RCPT' }, describe))
     }
   }
   return found
@@ -113,7 +110,8 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
     return { kind: 'refused', detail: describe(`the message is too large: ${error.message}`), effect: 'none' }
   const replied = code === 'EENVELOPE' || code === 'EMESSAGE'
   if (replied && /^[45]\d\d/.test(response)) {
-    return judgeReply(response, command === 'MAIL FROM' ? 'MAIL' : 'DATA', describe)
+    const stage = command === 'MAIL FROM' ? 'MAIL' : 'DATA'
+    return judgeReply(response, { stage, recipients: attempt.to.length }, describe)
   }
   const words = withSetting(error, response || withWayOut(`${error.message}${code ? ` (${code})` : ''}`))
   if (attempt.handed_over && responseCode !== 421) {
@@ -137,7 +135,11 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
 /** The enhanced status code of a reply, '' without one. Cisco's gateways put a `#` before it. */
 const enhancedOf = (reply: string): string => /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
 
-function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
+function judgeReply(
+  reply: string,
+  { stage, recipients = 1 }: { stage: Stage; recipients?: number },
+  describe: Describe,
+): Outcome {
   const code = Number(reply.slice(0, 3))
   const enhanced = enhancedOf(reply)
   const detail = describe(reply)
@@ -149,18 +151,26 @@ function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
   const forGood = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
   const isPutOff = !forGood || (stage === 'RCPT' && isOverLimit(reply, enhanced))
   if (isPutOff) return { kind: 'deferred', detail }
-  if (isTooLarge(reply)) return { kind: 'refused', detail, effect: 'none' }
-  const blames = THE_MESSAGE.test(enhanced) ? null : blameOf(reply, enhanced, stage)
+  const { about, contact } = classifyFailure({ reply })
+  if (about === 'message') return { kind: 'refused', detail, effect: 'none' }
+  if (stage !== 'MAIL' && TOO_FAST.test(reply)) return { kind: 'sender', detail, trouble: 'slow' }
+  const blames = blameOf(reply, enhanced, { stage, about })
   if (blames !== null) return { kind: 'policy', detail, blames }
-  return { kind: 'refused', detail, effect: stage === 'RCPT' ? effectOfRefusal(code, enhanced) : 'none' }
+  // After DATA the server speaks of every recipient at once: only of a sole one it says that it is dead.
+  const isOfOne = stage === 'RCPT' || recipients === 1
+  return { kind: 'refused', detail, effect: isOfOne ? contact : 'none' }
 }
 
-/** Whose fault a refusal may be when our set-up is in question; null when it is not. */
-function blameOf(reply: string, enhanced: string, stage: Stage): 'recipient' | 'identity' | null {
+/** Whose fault a rejection may be when our set-up is in question; null when it is not. */
+function blameOf(
+  reply: string,
+  enhanced: string,
+  { stage, about }: { stage: Stage; about: FailureSubject },
+): 'recipient' | 'identity' | null {
   // At MAIL the server knows only the sender.
   if (stage === 'MAIL') return reply.startsWith('552') ? null : 'identity'
   if (SEND_AS_DENIED.has(enhanced)) return 'identity'
-  if (stage === 'DATA') return SES_SET_UP.test(reply) ? 'identity' : null
-  const relaying = enhanced === '' && NO_RELAYING.test(reply)
-  return enhanced.startsWith('5.7.') || relaying ? 'recipient' : null
+  if (stage === 'DATA') return about === 'sender' || SES_SET_UP.test(reply) ? 'identity' : null
+  if (enhanced.startsWith('5.7.') || NO_RELAYING.test(reply)) return 'recipient'
+  return about === 'sender' ? 'identity' : null
 }

@@ -1,55 +1,44 @@
 /**
- * Reads what mail servers report: delivery status notifications (RFC 3464) and feedback reports (RFC 5965).
- * Promises: only a report that carries our signed return address gives events. Other mail to such an address, such as
- * an out-of-office answer, gives none. Anything else is an error with a clear reason. Hostile input costs bounded time
- * and memory. Must not look anything up. DECISIONS: DSN classes.
+ * Reads mail that mail servers and feedback loops send: delivery status notifications (RFC 3464), feedback reports
+ * (RFC 5965), bounces and complaints of other forms.
+ * Only a genuine signed reference gives events. What can't be read is an error with its reason, and is parked. What is
+ * not about email of ours is not kept. DECISIONS: DSN classes.
  */
-import type { Attachment, Email } from 'postal-mime'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
-import { findReturnPath, MAX_REPORT_BYTES } from '../../../db/messages/emails/return-path.ts'
+import { isFromServer, serviceAddress } from '../../../db/messages/emails/report-envelope.ts'
+import { findReturnPath } from '../../../db/messages/emails/return-path.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
+import { classifyFailure, type FailureReport, failureCode } from '../../../db/validation/failures.ts'
 import { storableWords } from '../../../db/validation/words.ts'
-import { effectOfFailure } from '../mail/effects.ts'
 import { isComplaint } from '../mail/feedback.ts'
-import type { RawReport, ReportReader } from '../report.ts'
+import { type RawReport, type ReportReader, Uneventful, UnreadableReport } from '../report.ts'
+import { isAutomaticReply } from './automatic-replies.ts'
+import { dateOf, headerOf, parseReportMail, type ReportMail, refOf, refOfComplaint } from './mail.ts'
+import { readPlainBounce } from './plain-bounce.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './report-fields.ts'
 
 /** Far beyond what a message of ours can have: 50 recipients. */
 const MAX_RECIPIENTS = 200
-/** postal-mime takes 25 µs a line (measured), so that ten mebibytes of empty lines would take minutes. */
-const MAX_LINES = 20_000
-const MAX_HEADER_BYTES = 256 * 1024
-
-const PARSER_OPTIONS = {
-  maxNestingDepth: 16,
-  maxHeadersSize: MAX_HEADER_BYTES,
-  maxRfc822NestingDepth: 1,
-  // The message that a report is about is evidence, not a part of the report.
-  forceRfc822Attachments: true,
-}
-
-const STATUS_TYPES = ['message/delivery-status', 'message/global-delivery-status']
-const FEEDBACK_TYPES = ['message/feedback-report']
-const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']
 
 /** One event of a report before it is tied to its message. */
 type ReportedEvent = Omit<ReportedEmail, 'ref' | 'by_mail' | 'provider_message_id'>
+type Read = { ref: ReportedRef | null; events: ReportedEvent[] }
+
+const NO_REFERENCE = 'it has no signed reference of ours'
 
 export function createSmtpReportReader(secrets: Secrets): ReportReader {
   return async (report) => {
-    const email = await parseMail(report.body)
-    const status = partOf(email, STATUS_TYPES)
-    const feedback = partOf(email, FEEDBACK_TYPES)
-    const ref = refOf(secrets, email, feedback)
-    const known = status !== null || feedback !== null
-    if (!known && (!ref || claimsToReport(email))) {
-      throw new Error('neither a delivery status notification nor a feedback report')
-    }
-    if (!ref) throw new Error('it carries no return address of ours')
-    return eventsIn(status, feedback, email, report).map((event) => ({
+    const mail = await parseReportMail(report.body)
+    const service = serviceAddress(mail.envelope)
+    const { ref, events } =
+      service === null ? read(mail, secrets, report) : readAtService(mail, secrets, report)
+    if (ref === null && service !== null) throw new Uneventful('ignored', false)
+    if (ref === null && (events.length > 0 || mail.feedback !== null)) throw new Error(NO_REFERENCE)
+    if (ref === null) throw new Error('neither a delivery status notification nor a feedback report')
+    return events.map((event) => ({
       channel: 'email',
       ref,
       ...event,
@@ -59,86 +48,52 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
   }
 }
 
+/** Mail to a return address, or to another address with a reference of ours in it. */
+function read(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
+  const ref = refOf(secrets, mail)
+  if (mail.status !== null) return { ref, events: eventsByStatus(mail.status, mail, report) }
+  if (mail.feedback !== null) {
+    return {
+      ref: ref ?? refOfComplaint(secrets, mail),
+      events: eventsByFeedback(mail.feedback, mail, report),
+    }
+  }
+  if (jmrpRecipient(mail) !== null)
+    return { ref: ref ?? refOfComplaint(secrets, mail), events: [complaint(mail, report)] }
+  if (!claimsToReport(mail) && isAutomaticReply(mail)) throw new Uneventful('auto_reply')
+  const isReturned = findReturnPath(secrets, mail.envelope.recipient) !== null
+  if (!isReturned || !isFromServer(mail.envelope))
+    return { ref: claimsToReport(mail) ? null : ref, events: [] }
+  const bounce = readPlainBounce(mail)
+  if (bounce === null && ref !== null) throw unreadable(ref, mail, report)
+  if (bounce === null) return { ref: null, events: [] }
+  return { ref, events: [bounced(bounce, mail, report)] }
+}
+
+/** Mail to fbl@, postmaster@ and abuse@, which anyone may write to. A null reference: it is not about email of ours. */
+function readAtService(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
+  const nothing = { ref: null, events: [] }
+  if (mail.status !== null && claimsToReport(mail)) {
+    const ref = refOf(secrets, mail)
+    return ref === null ? nothing : { ref, events: eventsByStatus(mail.status, mail, report) }
+  }
+  if (serviceAddress(mail.envelope) !== 'fbl') return nothing
+  const ref = refOfComplaint(secrets, mail)
+  if (ref === null) return nothing
+  if (mail.feedback !== null) return { ref, events: eventsByFeedback(mail.feedback, mail, report) }
+  if (isAutomaticReply(mail)) throw new Uneventful('auto_reply')
+  return { ref, events: [complaint(mail, report)] }
+}
+
 /**
  * Whether it is a report (RFC 6522) at all, even of an unknown kind or a broken one. Answers of people and their
  * programs are not.
  */
-const claimsToReport = ({ headers }: Email): boolean =>
-  headers.some(({ key, value }) => key === 'content-type' && /^multipart\/report\b/i.test(value))
-
-function eventsIn(
-  status: string | null,
-  feedback: string | null,
-  email: Email,
-  report: RawReport,
-): ReportedEvent[] {
-  if (status !== null) return eventsByStatus(status, email, report)
-  return feedback === null ? [] : eventsByFeedback(feedback, email, report)
-}
-
-function beginningOf(body: Buffer): Buffer {
-  const bytes = body.subarray(0, MAX_REPORT_BYTES)
-  let end = 0
-  for (let line = 0; line < MAX_LINES; line++) {
-    end = bytes.indexOf(0x0a, end) + 1
-    if (end === 0) return bytes
-  }
-  return bytes.subarray(0, end)
-}
-
-/**
- * The mail with its fields of addresses under other names: we read none of them as addresses, and a list made to hurt
- * costs postal-mime a second (measured: 235 KB of groups).
- */
-function withoutAddressLists(body: Buffer): Buffer {
-  const head = body.subarray(0, MAX_HEADER_BYTES).toString('latin1')
-  const renamed = head.replace(
-    /^(?=(?:from|sender|reply-to|to|cc|bcc|delivered-to|return-path)[ \t]*:)/gim,
-    'x-',
-  )
-  return Buffer.concat([Buffer.from(renamed, 'latin1'), body.subarray(MAX_HEADER_BYTES)])
-}
-
-async function parseMail(body: Buffer): Promise<Email> {
-  try {
-    // Loaded with the first report (1 MB): most workers never read one.
-    const { default: PostalMime } = await import('postal-mime')
-    return await PostalMime.parse(withoutAddressLists(beginningOf(body)), PARSER_OPTIONS)
-  } catch (error) {
-    throw new Error(`not a message that can be read: ${error instanceof Error ? error.message : ''}`)
-  }
-}
-
-function partOf({ attachments }: Email, types: readonly string[]): string | null {
-  const part = attachments.find(({ mimeType }) => types.includes(mimeType))
-  return part ? bytesOf(part).toString('utf8') : null
-}
-
-/** Text only where it is asked for, and an array of bytes only of a calendar. */
-const bytesOf = ({ content }: Attachment): Buffer => Buffer.from(content as ArrayBuffer)
-
-/** Our return address, wherever the report carries it: it went to it, or it is about a message that bore it. */
-function refOf(secrets: Secrets, email: Email, feedback: string | null): ReportedRef | null {
-  const own = email.headerLines.map(({ line }) => line).join('\n')
-  const returned = email.attachments
-    .filter(({ mimeType }) => RETURNED_TYPES.includes(mimeType))
-    .slice(0, 4)
-    .map((part) => headerOf(bytesOf(part)))
-  for (const text of [own, feedback ?? '', ...returned]) {
-    const ref = findReturnPath(secrets, text)
-    if (ref) return ref
-  }
-  return null
-}
-
-function headerOf(message: Buffer): string {
-  const text = message.subarray(0, MAX_HEADER_BYTES).toString('latin1')
-  const end = /\r?\n\r?\n/.exec(text)?.index
-  return text.slice(0, end)
-}
+const claimsToReport = (mail: ReportMail): boolean =>
+  /^multipart\/report\b/i.test(headerOf(mail, 'content-type'))
 
 /** RFC 3464: a group of fields about the message, then one for each recipient. */
-function eventsByStatus(text: string, email: Email, { received_at }: RawReport): ReportedEvent[] {
+function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawReport): ReportedEvent[] {
   const groups = fieldGroups(text, MAX_RECIPIENTS + 1).filter((group) => group.has('action'))
   if (groups.length === 0) throw new Error('the delivery status names no recipient')
   return groups.map((group) => {
@@ -147,33 +102,19 @@ function eventsByStatus(text: string, email: Email, { received_at }: RawReport):
         .toLowerCase()
         .split(/[^a-z]/, 1)[0] ?? ''
     const recipient = recipientOf(field(group, 'original-recipient'), field(group, 'final-recipient'))
-    const status = statusOf(group)
-    const occurred_at = timeOf([field(group, 'last-attempt-date'), dateOf(email)], received_at)
+    const reply = wordsOf(group)
+    const status = failureCode(reply, field(group, 'status'))
+    const occurred_at = timeOf([field(group, 'last-attempt-date'), dateOf(mail)], received_at)
     // A delay is reported again and again; any other result of a recipient once.
     const when = action === 'delayed' ? `:${occurred_at.toISOString()}` : ''
     return {
-      ...meaningOf(action, status),
+      ...meaningOf(action, { status: field(group, 'status'), reply, text: mail.text }),
       recipient,
       occurred_at,
-      detail: storableWords(wordsOf(group) || `${action} ${status}`),
+      detail: storableWords(reply || `${action} ${status}`),
       event_key: `dsn:${action}:${status}:${recipient?.toLowerCase() ?? ''}${when}`,
     }
   })
-}
-
-/**
- * The recipient's enhanced status code, '' when there is none. One that says nothing (x.0.0) gives way to a better
- * one in the server's own words: a policy's 5.7.1 must not read as a dead address. Cisco's gateways write `550 #5.7.1`,
- * which other servers do not read.
- */
-function statusOf(group: Fields): string {
-  const given = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(field(group, 'status'))?.[0] ?? ''
-  if (given !== '' && !given.endsWith('.0.0')) return given
-  const words = wordsOf(group)
-  const better = /^(?:\d{3}[ -])?#?([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words)?.[1]
-  if (better !== undefined && (given === '' || better[0] === given[0])) return better
-  const code = /^([245])\d\d(?!\d)/.exec(words)?.[1]
-  return given || (code === undefined ? '' : `${code}.0.0`)
 }
 
 /** What the remote server said, without the type before it. */
@@ -182,13 +123,18 @@ const wordsOf = (group: Fields): string =>
     .replace(/^[a-z0-9-]{1,20} *;/i, '')
     .trim()
 
-type Meaning = { kind: EmailEventKind; effect: ContactEffect }
+type Meaning = { kind: EmailEventKind; effect: ContactEffect; blames_sender?: boolean }
+
+function failed(said: FailureReport): Meaning {
+  const { about, contact } = classifyFailure(said)
+  return { kind: 'bounced', effect: contact, ...(about === 'sender' && { blames_sender: true }) }
+}
 
 /** @throws Error for an action that RFC 3464 does not know. */
-function meaningOf(action: string, status: string): Meaning {
+function meaningOf(action: string, said: FailureReport): Meaning {
   switch (action) {
     case 'failed':
-      return { kind: 'bounced', effect: effectOfFailure(status) }
+      return failed(said)
     case 'delayed':
       return { kind: 'delayed', effect: 'none' }
     case 'delivered':
@@ -202,8 +148,34 @@ function meaningOf(action: string, status: string): Meaning {
   }
 }
 
+/** It is parked, and its email's timeline says that something came back. */
+function unreadable(ref: ReportedRef, mail: ReportMail, { received_at }: RawReport): UnreadableReport {
+  const reason = 'a bounce that does not say why: no reply of a server is in its text'
+  return new UnreadableReport(reason, {
+    ...{ channel: 'email', ref, kind: 'unreadable', effect: 'none', recipient: null },
+    occurred_at: timeOf([dateOf(mail)], received_at),
+    detail: reason,
+    event_key: `unreadable:${dateOf(mail)}`,
+    ...{ by_mail: true, provider_message_id: null },
+  })
+}
+
+function bounced(
+  { recipient, reply }: { recipient: string | null; reply: string },
+  mail: ReportMail,
+  { received_at }: RawReport,
+): ReportedEvent {
+  return {
+    ...failed({ reply }),
+    recipient,
+    occurred_at: timeOf([dateOf(mail)], received_at),
+    detail: storableWords(reply || 'returned by a mail server'),
+    event_key: `bounce:${failureCode(reply, '')}:${recipient?.toLowerCase() ?? ''}`,
+  }
+}
+
 /** RFC 5965: one group of fields; the recipients are often left out. */
-function eventsByFeedback(text: string, email: Email, { received_at }: RawReport): ReportedEvent[] {
+function eventsByFeedback(text: string, mail: ReportMail, { received_at }: RawReport): ReportedEvent[] {
   const [fields] = fieldGroups(text, MAX_RECIPIENTS)
   const type = fields && field(fields, 'feedback-type').toLowerCase()
   if (!fields || !type) throw new Error('the feedback report names no type')
@@ -211,14 +183,38 @@ function eventsByFeedback(text: string, email: Email, { received_at }: RawReport
   const named = (fields.get('original-rcpt-to') ?? []).map((value) => addressOf(`rfc822;${value}`))
   if (named.length > MAX_RECIPIENTS) throw new Error('the feedback report names too many recipients')
   const by = field(fields, 'reported-domain') || field(fields, 'user-agent')
-  return [...new Set(named.length > 0 ? named : [null])].map((recipient) => ({
+  const jmrp = jmrpRecipient(mail)
+  const recipients = named.length > 0 ? named : [jmrp]
+  return [...new Set(recipients)].map((recipient) => ({
     kind: 'complained',
     effect: 'complaint',
     recipient,
-    occurred_at: timeOf([dateOf(email)], received_at),
+    occurred_at: timeOf([dateOf(mail)], received_at),
     detail: storableWords(by === '' ? type : `${type}: ${by}`),
     event_key: `feedback:${type.slice(0, 40).toWellFormed()}:${recipient?.toLowerCase() ?? ''}`,
   }))
 }
 
-const dateOf = ({ headers }: Email): string => headers.find(({ key }) => key === 'date')?.value ?? ''
+/** A complaint in any other wrapper, such as Microsoft's JMRP. */
+function complaint(mail: ReportMail, { received_at }: RawReport): ReportedEvent {
+  const recipient = jmrpRecipient(mail)
+  return {
+    kind: 'complained',
+    effect: 'complaint',
+    recipient,
+    occurred_at: timeOf([dateOf(mail)], received_at),
+    detail: storableWords(mail.envelope.from === '' ? 'complaint' : `complaint: ${mail.envelope.from}`),
+    event_key: `feedback:abuse:${recipient?.toLowerCase() ?? ''}`,
+  }
+}
+
+/** Whom Microsoft's JMRP names, in its own headers or those of what it returns; null without it. */
+function jmrpRecipient(mail: ReportMail): string | null {
+  const own = headerOf(mail, 'x-hmxmroriginalrecipient')
+  if (own !== '') return addressOf(`rfc822;${own}`)
+  for (const message of mail.returned) {
+    const found = /^x-hmxmroriginalrecipient[ \t]*:(.{0,320})$/im.exec(message)?.[1]
+    if (found) return addressOf(`rfc822;${found}`)
+  }
+  return null
+}

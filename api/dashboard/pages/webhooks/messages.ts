@@ -127,9 +127,11 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
 function webhookSentence({ status: word, attempts, events }: ShownWebhook): string {
   const isMissed = attempts.length === 0 && events.at(-1)?.detail === DISABLED
   if (word === 'failed' && isMissed) return 'Not sent: the webhook was disabled.'
-  const tries = plural(attempts.length, 'try', 'tries')
-  if (word === 'delivered') return `Delivered after ${tries}.`
-  return word === 'failed' ? `Given up after ${tries}.` : 'Waiting to be sent.'
+  if (word === 'delivered') return `Delivered after ${plural(attempts.length, 'attempt')}.`
+  if (word === 'failed') return `Failed after ${plural(attempts.length, 'attempt')}.`
+  return attempts.length === 0
+    ? 'Waiting to be sent.'
+    : `Attempted ${plural(attempts.length, 'time')}. Waiting for the next attempt.`
 }
 
 type OfEvent = TeamRequest<'id' | 'event_id'>

@@ -1,6 +1,6 @@
 /** Return addresses in raw mail, and references by themselves. DECISIONS: Delivery reports. */
 import {
-  carriesReturnPath,
+  carriesReference,
   readReference,
   returnPath,
   signedReference,
@@ -28,16 +28,17 @@ t.test(
       `${start}=\r\n${end}`,
       `${start}=\n${end}`,
       address.replace('@', '=40'),
+      `X-Heliograph-Ref: ${reference}`,
       `\xe9 ${address}`,
     ])
-      t.ok(carriesReturnPath(secrets, Buffer.from(`To: <x@x.test>\r\n\r\n${text}\r\n`, 'latin1')), text)
+      t.ok(carriesReference(secrets, Buffer.from(`To: <x@x.test>\r\n\r\n${text}\r\n`, 'latin1')), text)
     for (const text of [
       '',
       `${start} ${end}`,
       `${start}\n${end}`,
-      reference,
+      `${reference}x`,
       address.replace(/.@/, (last) => (last === '0@' ? '1@' : '0@')),
     ])
-      t.notOk(carriesReturnPath(secrets, Buffer.from(text)), text)
+      t.notOk(carriesReference(secrets, Buffer.from(text)), text)
   },
 )

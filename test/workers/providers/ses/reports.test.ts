@@ -1,6 +1,6 @@
 /** SES's reports become neutral events. DECISIONS: Delivery reports, Suppression. */
 import type { ReportedEmail } from '../../../../db/messages/emails/apply-events.ts'
-import { readSesReport } from '../../../../workers/providers/ses/reports.ts'
+import { createSesReportReader } from '../../../../workers/providers/ses/reports.ts'
 import {
   bounce,
   complaint,
@@ -13,6 +13,8 @@ import {
   TEAM_ID,
 } from '../../../support/ses-events.ts'
 import t from '../../../support/tap.ts'
+
+const readSesReport = createSesReportReader('ses:eu-west-1')
 
 const read = async (...given: Parameters<typeof sesReport>): Promise<ReportedEmail[]> =>
   (await readSesReport(sesReport(...given))) as ReportedEmail[]
@@ -64,13 +66,13 @@ const BOUNCES: [string, string, string][] = [
   ['Permanent', 'NoEmail', 'hard'],
   ['Permanent', 'Suppressed', 'hard'],
   ['Permanent', 'OnAccountSuppressionList', 'hard'],
-  ['Transient', 'General', 'soft'],
   ['Transient', 'MailboxFull', 'soft'],
   ['Transient', 'MessageTooLarge', 'none'],
   ['Transient', 'ContentRejected', 'none'],
   ['Transient', 'AttachmentRejected', 'none'],
   ['Undetermined', 'Undetermined', 'soft'],
-  ['Undetermined', 'MessageTooLarge', 'soft'],
+  ['Undetermined', 'MessageTooLarge', 'none'],
+  ['Permanent', 'ContentRejected', 'none'],
 ]
 
 for (const [type, subType, effect] of BOUNCES) {
@@ -81,6 +83,65 @@ for (const [type, subType, effect] of BOUNCES) {
     t.same(others, [], 'the message had two recipients; the bounce is about one')
   })
 }
+
+t.test('an automatic reply is in the timeline and changes nothing', async (t) => {
+  const [event] = await read(sesEvent('Bounce', bounce('Transient', 'General')))
+  t.strictSame(event && summary(event), ['auto_reply', 'none', 'ana@example.com', 'Transient/General'])
+})
+
+t.test('status and reply of each recipient decide before the type', async (t) => {
+  const recipient = (action: string, status: string, diagnosticCode?: string) => ({
+    ...{ emailAddress: 'ana@example.com', action, status },
+    ...(diagnosticCode !== undefined && { diagnosticCode }),
+  })
+  const kinds = async (type: string, subType: string, ...recipients: object[]) => {
+    const events = await readSesReport(
+      sesReport(sesEvent('Bounce', bounce(type, subType, recipients as never))),
+    )
+    return events.map((event) =>
+      event.channel === 'email'
+        ? `${event.kind} ${event.effect}`
+        : event.channel === 'sender' && event.sender,
+    )
+  }
+  const of = (...given: Parameters<typeof recipient>) => kinds('Permanent', 'General', recipient(...given))
+  t.strictSame(await of('failed', '5.7.1', 'smtp; 554 blocked using zen.spamhaus.org'), ['bounced none'])
+  t.strictSame(await of('failed', '5.2.2'), ['bounced soft'])
+  t.strictSame(await of('failed', '5.1.1'), ['bounced hard'])
+  t.strictSame(await of('failed', '5.0.0', 'smtp; 550 unknown user'), ['bounced hard'])
+  const both = [recipient('failed', '5.0.0'), recipient('delayed', '4.0.0')]
+  t.strictSame(await kinds('Transient', 'General', ...both), ['bounced soft', 'delayed none'])
+  t.strictSame(await kinds('Transient', 'General', recipient('failed', '4.4.7')), ['bounced soft'])
+  const sender = await of('failed', '5.0.0', 'smtp; 554 Email address is not verified')
+  t.strictSame(sender, ['bounced none', 'ses:eu-west-1'], 'the sender pauses')
+})
+
+t.test('who leaves SES’s list or a topic of it is unsubscribed', async (t) => {
+  const topic = (subscriptionStatus: string, topicName = 'news') => ({ topicName, subscriptionStatus })
+  const changed = async (now: object, before: object = {}) => {
+    const subscription = { newTopicPreferences: now, oldTopicPreferences: before }
+    return (await read(sesEvent('Subscription', { subscription }))).map(({ kind, effect }) => [kind, effect])
+  }
+  const left = [['unsubscribed', 'unsubscribe']]
+  t.strictSame(await changed({ unsubscribeAll: true, topicSubscriptionStatus: [] }), left)
+  t.strictSame(await changed({ unsubscribeAll: false, topicSubscriptionStatus: [topic('OptOut')] }), left)
+  t.strictSame(await changed({ unsubscribeAll: false, topicSubscriptionStatus: [topic('OptIn')] }), [])
+  const before = { topicSubscriptionStatus: [topic('OptOut')] }
+  const joined = { topicSubscriptionStatus: [topic('OptOut'), topic('OptIn', 'offers')] }
+  t.strictSame(await changed(joined, before), [], 'an opt-in changes nothing')
+})
+
+t.test('opens and clicks of machines are kept apart', async (t) => {
+  for (const userAgent of ['Mozilla/5.0', 'Mozilla/5.0 (compatible; Barracuda Sentinel (EE))']) {
+    t.match(await read(sesEvent('Open', { open: { userAgent } })), [
+      { kind: 'machine_opened', effect: 'none' },
+    ])
+    t.match(await read(sesEvent('Click', { click: { userAgent } })), [{ kind: 'machine_clicked' }])
+  }
+  const userAgent = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15'
+  t.match(await read(sesEvent('Open', { open: { userAgent } })), [{ kind: 'opened' }])
+  t.match(await read(sesEvent('Click', { click: { userAgent } })), [{ kind: 'clicked' }])
+})
 
 t.test("a bounce carries the receiving server's words, made fit to be stored", async (t) => {
   const recipients = [
@@ -112,7 +173,7 @@ t.test('a complaint is about those that complained; not-spam and auth-failure ar
 })
 
 t.test('opens, clicks and delays are reported; each of them is its own, a redelivery is not', async (t) => {
-  const open = { ipAddress: '192.0.2.1', timestamp: '2026-03-01T14:00:00.000Z', userAgent: 'Mozilla/5.0' }
+  const open = { ipAddress: '192.0.2.1', timestamp: '2026-03-01T14:00:00.000Z', userAgent: 'A browser' }
   const click = { ...open, link: 'https://example.com/a', linkTags: { section: ['top'] } }
   const delay = {
     delayType: 'MailboxFull',

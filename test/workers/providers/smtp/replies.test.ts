@@ -22,7 +22,7 @@ const atRcpt = (response?: string) => taken('250 ok', { recipient: TO, response 
 
 t.test('a reply is judged by its code', async (t) => {
   for (const code of [530, 534, 535, 538]) t.match(atData(`${code} x`), { kind: 'sender', trouble: 'setup' })
-  for (const code of [500, 599]) t.match(atData(`${code} x`), { kind: 'refused', effect: 'none' }, `${code}`)
+  for (const code of [500, 599]) t.match(atData(`${code} x`), { kind: 'refused', effect: 'soft' }, `${code}`)
   for (const code of [499, 503]) t.match(atData(`${code} x`), { kind: 'deferred' }, `${code}`)
   t.match(atRcpt('600 x'), { kind: 'deferred' })
   t.strictSame(atRcpt(), { kind: 'deferred', detail: '' }, 'a refusal without words')
@@ -52,9 +52,36 @@ t.test('recipients beyond what a server takes of one message wait for the next o
     '452 4.5.3 Too many recipients',
   ])
     t.strictSame(atRcpt(reply), { kind: 'deferred', detail: reply })
-  t.match(atRcpt('552 5.2.2 Too many recipients have written'), { kind: 'refused', effect: 'none' })
-  t.match(atRcpt('552 Full'), { kind: 'refused', effect: 'none' })
+  t.match(atRcpt('552 5.2.2 Too many recipients have written'), { kind: 'refused' })
+  t.match(atRcpt('552 Mailbox full'), { kind: 'refused', effect: 'soft' })
   t.match(atData(words), { kind: 'refused' }, 'the message as a whole')
+})
+
+t.test(
+  'a reply about the address is recognised after RCPT, and of a sole recipient after DATA',
+  async (t) => {
+    for (const reply of [
+      '550 5.1.1 x',
+      '550 No such user',
+      '554 delivery error: dd This user doesn’t have an account',
+    ])
+      t.match(atRcpt(reply), { kind: 'refused', effect: 'hard' }, reply)
+    t.match(atData('550 5.1.10 RESOLVER.ADR.RecipientNotFound'), { kind: 'refused', effect: 'hard' })
+    const many = failed(
+      { code: 'EMESSAGE', command: 'DATA', response: '550 5.1.10 RecipientNotFound' },
+      { to: [TO, 'x@y.zz'] },
+    )
+    t.match(many, { kind: 'refused', effect: 'none' }, 'it may be about the other')
+  },
+)
+
+t.test('what is about our own set-up is the sender’s', async (t) => {
+  for (const reply of ['550 5.1.8 Domain of sender does not exist', '550 5.1.0 sender rejected']) {
+    t.match(atRcpt(reply), { kind: 'policy', blames: 'identity' }, reply)
+    t.match(atData(reply), { kind: 'policy', blames: 'identity' }, reply)
+  }
+  const hourly = '550 Domain example.com has exceeded the max emails per hour (9/9)'
+  t.match(atRcpt(hourly), { kind: 'sender', trouble: 'slow' })
 })
 
 t.test('a reply with two codes is neither yes nor no, and refusals of others are nobody’s', async (t) => {

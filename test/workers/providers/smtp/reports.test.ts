@@ -1,6 +1,7 @@
 /** What mail servers' reports mean, byte by byte: notifications, complaints, forgeries, and whatever else may come. */
 import fc from 'fast-check'
 import { findReturnPath, returnPath } from '../../../../db/messages/emails/return-path.ts'
+import { unsubscribeToken } from '../../../../db/messages/emails/unsubscribe-token.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { parseAddress } from '../../../../db/validation/address.ts'
 import { deliveryStatus, feedbackReport, type RecipientFields } from '../../../sandbox/reports.ts'
@@ -19,6 +20,9 @@ import t from '../../../support/tap.ts'
 
 /** A status part about one recipient. */
 const GONE = 'X: y\r\n\r\nFinal-Recipient: rfc822;ana@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\n'
+
+/** What reading ends with where it gives no events. */
+const faultOf = (reading: Promise<unknown>): Promise<unknown> => reading.catch((error: unknown) => error)
 
 type Events = Awaited<ReturnType<typeof readBytes>>
 const keysOf = (events: Events) => events.map((event) => 'event_key' in event && event.event_key)
@@ -69,10 +73,10 @@ t.test('a return address that is not ours, or not of this key, is none', async (
 t.test('what a status class means for the email and the contact', async (t) => {
   const classes: [RecipientFields, string, string][] = [
     [{ action: 'failed', status: '5.1.1' }, 'bounced', 'hard'],
-    [{ action: 'failed', status: '5.0.0' }, 'bounced', 'hard'],
-    [{ action: 'failed', status: '5.4.4' }, 'bounced', 'hard'],
-    [{ action: 'failed', status: '5.2.1' }, 'bounced', 'hard'],
-    [{ action: 'failed', status: '5.2.2' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.0.0' }, 'bounced', 'soft'],
+    [{ action: 'failed', status: '5.4.4' }, 'bounced', 'soft'],
+    [{ action: 'failed', status: '5.2.1' }, 'bounced', 'soft'],
+    [{ action: 'failed', status: '5.2.2' }, 'bounced', 'soft'],
     [{ action: 'failed', status: '5.3.4' }, 'bounced', 'none'],
     [{ action: 'failed', status: '5.6.1' }, 'bounced', 'none'],
     [{ action: 'failed', status: '5.7.1' }, 'bounced', 'none'],
@@ -84,10 +88,11 @@ t.test('what a status class means for the email and the contact', async (t) => {
     // A policy that the relay has blurred is still a policy.
     [{ action: 'failed', status: '5.0.0', diagnostic: '550 5.7.1 Blocked' }, 'bounced', 'none'],
     [{ action: 'failed', status: '5.0.0', diagnostic: '550 #5.7.1 Blocked by a gateway' }, 'bounced', 'none'],
-    [{ action: 'failed', status: '5.0.0', diagnostic: '554 4.7.1 Odd' }, 'bounced', 'hard'],
+    [{ action: 'failed', status: '5.0.0', diagnostic: '554 4.7.1 Odd' }, 'bounced', 'soft'],
+    [{ action: 'failed', status: '5.0.0', diagnostic: '550 No such user' }, 'bounced', 'hard'],
     [{ action: 'failed', status: '', diagnostic: '550 5.1.1 Gone' }, 'bounced', 'hard'],
     [{ action: 'failed', status: 'unknown', diagnostic: '452 Later' }, 'bounced', 'soft'],
-    [{ action: 'failed', status: '' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '' }, 'bounced', 'soft'],
     [{ action: 'delayed', status: '4.4.1' }, 'delayed', 'none'],
     [{ action: 'delivered', status: '2.0.0' }, 'delivered', 'delivered'],
     [{ action: 'expanded', status: '2.1.5' }, 'delivered', 'delivered'],
@@ -109,9 +114,9 @@ t.test(
     for (const [fields, code] of [
       ['Status: (smtp) 5.1.10 (gone)', '5.1.10'],
       ['Status: 5.100.1', '5.100.1'],
-      ['Status: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.7.1 Blocked', '5.1.1'],
+      ['Status: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.7.1 Blocked', '5.7.1'],
       ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 5.7.1 Blocked', '5.7.1'],
-      ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 550 Host 5.7.1 unknown', '5.0.0'],
+      ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 550 Host 5.7.1 unknown', '5.7.1'],
       ['Diagnostic-Code: smtp; 550 5.700.126 Blocked', '5.700.126'],
       ['Diagnostic-Code: 5.7.1; Blocked', '5.7.1'],
       ['Diagnostic-Code: smtp; host says 550', ''],
@@ -264,13 +269,13 @@ t.test('a complaint needs no recipient’s name; not-spam and auth-failure are n
 })
 
 t.test('our address counts wherever the report carries it, and nothing counts without', async (t) => {
-  const plain = report('postmaster@example.com', GONE)
-  await t.rejects(readBytes(plain), /no return address of ours/)
+  const plain = report('x@example.com', GONE)
+  await t.rejects(readBytes(plain), /no signed reference of ours/)
   for (const name of ['Delivered-To', 'X-Original-To', 'Envelope-To'])
     t.match(await readBytes(`${name}: ${mail_from}\r\n${plain}`), [{ ref, kind: 'bounced' }], name)
   t.match(await readBytes(report(`\r\n <${mail_from}>`, GONE)), [{ ref }], 'folded')
   const forged = mail_from.replace(/^b-./, (start) => (start === 'b-0' ? 'b-1' : 'b-0'))
-  await t.rejects(readBytes(report(forged, GONE)), /no return address of ours/)
+  await t.rejects(readBytes(report(forged, GONE)), /no signed reference of ours/)
 })
 
 t.test('our address counts in the header of what the report returns, and nowhere else in it', async (t) => {
@@ -285,22 +290,82 @@ t.test('our address counts in the header of what the report returns, and nowhere
     [['message/rfc822', `A: b\n\n${header}`]],
     [other, other, other, other, ['message/rfc822', header]],
   ] as const)
-    await t.rejects(returning(...parts), /no return address of ours/)
+    await t.rejects(returning(...parts), /no signed reference of ours/)
 })
 
 t.test('an answer of a person or a program to our address says nothing, and is no error', async (t) => {
-  const away = `From: ana@example.org\r\nTo: <${mail_from}>\r\nSubject: Out of office\r\n`
-  t.same(await readBytes(`${away}Auto-Submitted: auto-replied\r\n\r\nI am away.\r\n`), [])
-  t.same(await readBytes(`${away}Content-Type: text/html\r\n\r\n<p>Thanks!</p>\r\n`), [])
+  const away = `From: ana@example.org\r\nTo: <${mail_from}>\r\n`
+  for (const rest of [
+    'Auto-Submitted: auto-replied\r\nSubject: x',
+    'Subject: Out of office',
+    'Subject: Auto: x',
+  ])
+    for (const sender of ['<>', '<ana@example.org>'])
+      t.match(
+        await faultOf(
+          readBytes(`Return-Path: ${sender}\r\n${away}${rest}\r\n\r\n550 5.1.1 No such user\r\n`),
+        ),
+        { outcome: 'auto_reply', kept: true },
+        rest,
+      )
+  t.same(await readBytes(`${away}Content-Type: text/html\r\n\r\n<p>550 5.1.1 Thanks!</p>\r\n`), [])
   t.same(await readBytes(`${away}X-Was: multipart/report\r\n\r\nI am away.\r\n`), [])
   t.same(await readBytes(`${away}Content-Type: text/plain; name="multipart/report"\r\n\r\nNo.\r\n`), [])
+})
+
+t.test('a bounce of another form is read from a mail server alone', async (t) => {
+  const mail = (head: string, text: string, to = mail_from) =>
+    readBytes(
+      `Return-Path: <>\r\nDelivered-To: ${to}\r\nFrom: MAILER-DAEMON@mx.example\r\n${head}\r\n${text}`,
+    )
+  const qmail =
+    'Hi. This is the qmail-send program at mx.example.\n\n<ana@example.org>:\nRemote host said: 550 Unknown user\n'
+  t.match(await mail('', qmail), [{ kind: 'bounced', effect: 'hard', recipient: 'ana@example.org' }])
+  const exim = 'Auto-Submitted: auto-replied\r\nX-Failed-Recipients: ana@example.org\r\n'
+  const said =
+    'The following address(es) failed:\n\n ana@example.org\n host mx.example [192.0.2.1]: 552 5.2.2 Full\n'
+  t.match(await mail(exim, said), [{ kind: 'bounced', effect: 'soft', recipient: 'ana@example.org' }])
+  const others = 'Your email came back.\n550 5.7.1 Blocked\n\n--- original\n550 5.1.1 x\n'
+  t.match(await mail('', others), [{ kind: 'bounced', effect: 'none' }], 'the first reply line')
+  t.match(await faultOf(mail('', 'It did not work.\n')), { event: { kind: 'unreadable', ref } })
+  const person = `Return-Path: <bo@example.net>\r\nTo: ${mail_from}\r\nFrom: bo@example.net\r\n\r\n550 5.1.1 x\r\n`
+  t.same(await readBytes(person), [], 'a person quotes it')
+})
+
+t.test('a complaint is matched by each signed reference, in any wrapper at fbl@', async (t) => {
+  const reference = mail_from.split('@', 1)[0] ?? ''
+  const token = unsubscribeToken(secrets, { ...ref, person: 'ana@example.org' })
+  const at = (to: string, message: string, head = '') =>
+    readBytes(
+      `To: ${to}\r\nFrom: staff@hotmail.example\r\n${head}Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n` +
+        `Content-Type: message/rfc822\r\n\r\n${message}\r\n\r\nHello\r\n--b--\r\n`,
+    )
+  const complained = [{ kind: 'complained', effect: 'complaint', ref }]
+  for (const header of [
+    `X-Heliograph-Ref: ${reference}`,
+    `CFBL-Feedback-ID: ${reference}`,
+    `Return-Path: <${mail_from}>`,
+    `List-Unsubscribe: <https://x.example/u/${token}>`,
+  ])
+    t.match(await at('fbl@bounces.example.com', header), complained, header)
+  for (const to of ['fbl@bounces.example.com', 'abuse@bounces.example.com', 'postmaster@bounces.example.com'])
+    t.match(await faultOf(at(to, 'Subject: x')), { outcome: 'ignored', kept: false }, to)
+  t.match(await faultOf(at('abuse@bounces.example.com', `X-Heliograph-Ref: ${reference}`)), {
+    outcome: 'ignored',
+  })
+  const jmrp = await at(mail_from, 'Subject: x\r\nX-HmXmrOriginalRecipient: eve@hotmail.example')
+  t.match(jmrp, [{ kind: 'complained', ref, recipient: 'eve@hotmail.example' }])
+  const bounce = await readBytes(
+    `Delivered-To: fbl@bounces.example.com\r\n${report('x@example.com', GONE, undefined, [['message/rfc822', `X-Heliograph-Ref: ${reference}`]])}`,
+  )
+  t.match(bounce, [{ kind: 'bounced', effect: 'hard', ref }])
 })
 
 t.test('what is no report, or one of no known form, is refused with the reason', async (t) => {
   const cases: [Buffer | string, RegExp][] = [
     ['', /neither a delivery status/],
     ['\0\0\0', /neither a delivery status/],
-    ['To: x@example.com\r\nSubject: Out of office\r\n\r\nI am away.\r\n', /neither a delivery status/],
+    ['To: x@example.com\r\nSubject: Hello\r\n\r\nHello.\r\n', /neither a delivery status/],
     [`To: ${mail_from}\r\nContent-Type: multipart/report; boundary=x\r\n\r\nNo.\r\n`, /neither a delivery/],
     [report(mail_from, 'Reporting-MTA: dns; x\r\n'), /names no recipient/],
     [report(mail_from, ''), /neither|no recipient/],

@@ -1,0 +1,72 @@
+/**
+ * Reads the envelope that Postfix's pipe puts on top of mail (`flags=DORq`): who it came to, and from whom. The web
+ * process decides by it what is kept, the worker how it is read. Pure; linear; reads the header section alone.
+ */
+
+export type ReportEnvelope = {
+  /** The local part of the recipient in lower case, '' without one. */
+  to: string
+  /** The bare recipient, as it is written. */
+  recipient: string
+  /** The bare envelope sender: '' if it is empty, null if there is no such line. */
+  sender: string | null
+  /** The address of the From header, '' without one. */
+  from: string
+}
+
+const MAX_HEADER_BYTES = 256 * 1024
+
+/** The header section of raw mail, unfolded. */
+function headOf(mail: Buffer): string {
+  const text = mail.subarray(0, MAX_HEADER_BYTES).toString('latin1')
+  const end = /\r?\n\r?\n/.exec(text)?.index
+  return text.slice(0, end).replace(/\r?\n[ \t]+/g, ' ')
+}
+
+/** The first value of a header, or null without it. @param name in lower case. */
+function headerIn(head: string, name: string): string | null {
+  for (const line of head.split('\n')) {
+    const cut = line.indexOf(':')
+    if (cut > 0 && line.slice(0, cut).trim().toLowerCase() === name) return line.slice(cut + 1).trim()
+  }
+  return null
+}
+
+/** The bare address in a header's value; the first of several. */
+function bareAddress(value: string): string {
+  const inner = /<([^<>]{0,320})>/.exec(value)?.[1]
+  return (inner ?? value.split(/[\s,;]/).find((word) => word.includes('@')) ?? '').trim()
+}
+
+const localPart = (address: string): string =>
+  address.slice(0, Math.max(0, address.lastIndexOf('@'))).toLowerCase()
+
+export function readEnvelope(mail: Buffer): ReportEnvelope {
+  const head = headOf(mail)
+  const first = (...names: readonly string[]) =>
+    names.map((name) => headerIn(head, name)).find((value) => value !== null && value !== '') ?? ''
+  const recipient = bareAddress(first('delivered-to', 'x-original-to', 'to'))
+  const returnPath = headerIn(head, 'return-path')
+  return {
+    to: localPart(recipient),
+    recipient,
+    sender: returnPath === null ? null : bareAddress(returnPath),
+    from: bareAddress(headerIn(head, 'from') ?? ''),
+  }
+}
+
+/** Addresses that everyone may write to: feedback loops, and what RFC 5321 §4.5.1 and RFC 2142 ask for. */
+const SERVICES = ['fbl', 'postmaster', 'abuse'] as const
+type ServiceAddress = (typeof SERVICES)[number]
+
+export const serviceAddress = ({ to }: ReportEnvelope): ServiceAddress | null =>
+  SERVICES.find((name) => name === to) ?? null
+
+const DAEMONS: readonly string[] = ['mailer-daemon', 'postmaster']
+
+/** Whether mail comes from a mail server, and not from a person: of nobody, or of a daemon. */
+export const isFromServer = ({ sender, from }: ReportEnvelope): boolean =>
+  sender === '' || [from, sender ?? ''].some((address) => DAEMONS.includes(localPart(address)))
+
+/** Whether the From address is a daemon's. */
+export const isDaemon = ({ from }: ReportEnvelope): boolean => DAEMONS.includes(localPart(from))

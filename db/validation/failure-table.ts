@@ -1,0 +1,621 @@
+/**
+ * The codes and phrases by which mail servers say why an email failed. Data only: failures.ts reads it.
+ * A phrase is compared with text in lower case, in which each address is `@` and each run of spaces is one space.
+ * Within a phrase ` * ` stands for up to 80 characters. To add one: a line in the list of its row, with its source.
+ *
+ * Sources: RFC 3463 and the IANA registry of enhanced status codes. `manual` is ActiveCampaign/smtp-field-manual,
+ * `sisimai` the reasons of sisimai/p5-sisimai. Other names are those of the provider or server that sends the phrase.
+ */
+
+/** What a failure is about. */
+export type FailureSubject =
+  | 'address'
+  | 'mailbox_full'
+  | 'policy'
+  | 'rate'
+  | 'message'
+  | 'sender'
+  | 'route'
+  | 'expired'
+  | 'unknown'
+
+type Codes = readonly (readonly [subject: FailureSubject, codes: RegExp, source: string])[]
+
+/** Enhanced status codes without their class: 5.1.1 and 4.1.1 are both `1.1`. Codes that are not here prove nothing. */
+export const FAILURE_CODES: Codes = [
+  ['sender', /^1\.[78]$/, 'RFC 3463 X.1.7, X.1.8: the sender’s address'],
+  ['sender', /^7\.27$/, 'RFC 7505: the sender’s domain accepts no mail'],
+  ['sender', /^(?:7\.60|2\.252)$/, 'Microsoft: the login may not send as this sender'],
+  ['address', /^1\.(?:[1236]|10)$/, 'RFC 3463 X.1.1, X.1.2, X.1.3, X.1.6, RFC 7505 X.1.10'],
+  ['mailbox_full', /^2\.2$/, 'RFC 3463 X.2.2'],
+  ['rate', /^2\.12[12]$/, 'Exchange: limits of a recipient per hour'],
+  ['message', /^(?:2\.3|3\.4|6\.\d{1,3})$/, 'RFC 3463 X.2.3, X.3.4, X.6.x'],
+  ['policy', /^7\.\d{1,3}$/, 'RFC 3463 X.7.x, RFC 7372'],
+  ['expired', /^4\.(?:7|300|316)$/, 'RFC 3463 X.4.7; Exchange Online 5.4.300, 5.4.316'],
+  ['route', /^[34]\.\d{1,3}$/, 'RFC 3463 X.3.x, X.4.x'],
+]
+
+/** Microsoft’s reply about a recipient that does not exist: its text alone is also said of policies. */
+export const MICROSOFT_NO_RECIPIENT = { status: '5.4.1', phrase: 'recipient address rejected: access denied' }
+
+/** 5.2.1 needs its text: it is also the code of a mailbox that gets too much mail. */
+export const DISABLED_MAILBOX = { status: '5.2.1', phrases: ['disabled', 'inactive'] }
+
+type Phrases = readonly (readonly [source: string, ...phrases: string[]])[]
+
+/** A domain that does not exist or accepts no mail. Evidence about the address with any code. */
+export const NO_DOMAIN: Phrases = [
+  ['Postfix, RFC 3463 X.1.2', 'host or domain name not found', 'domain not found', 'no such domain'],
+  ['Postfix, RFC 7505', 'does not accept mail (nullmx)', 'null mx', 'nullmx', 'host does not accept mail'],
+  ['Apple', 'domain does not accept mail'],
+  ['Sendmail', 'host unknown (name server', 'name server: * host not found', '550 host unknown'],
+  ['Gmail', "the domain * couldn't be found", 'domain name not found'],
+  ['Exchange', 'nxdomain', 'infodomainnonexistent', 'dns domain * does not exist'],
+  [
+    'Exim',
+    'unrouteable mail domain',
+    'unrouteable address',
+    'unroutable address',
+    'all host address lookups failed',
+  ],
+  [
+    'qmail',
+    "couldn't find any host named",
+    "couldn't find any host by that name",
+    "couldn't find a mail exchanger",
+  ],
+  ['sisimai hostunknown', 'domain does not exist', 'domain must exist', 'no such host is known'],
+  ['sisimai hostunknown', 'mail domain mentioned in email address is unknown', 'unknown domain name'],
+  [
+    'sisimai notaccept',
+    'no mx record found for domain',
+    'mail receiving disabled',
+    'smtp protocol returned a permanent error',
+  ],
+  ['SendGrid', 'unable to resolve domain', 'no mx record or a record'],
+  ['Yahoo', 'no mx or a records for', 'name or service not known'],
+  ['Amazon SES', 'unable to look up a record for', 'illegal host/domain name found', '5.4.4 invalid domain'],
+  [
+    'Outlook.com, sisimai notaccept',
+    'domain is not reachable',
+    'does not accept mail',
+    'no route for current request',
+  ],
+]
+
+/** A lookup that failed for now says nothing about the domain. */
+export const LOOKUP_FAILED: Phrases = [
+  ['Postfix', 'host not found, try again', 'temporary lookup failure'],
+  ['Exim', 'host lookup did not complete', 'lookup deferred'],
+]
+
+/** The mailbox does not exist, is disabled or has moved. */
+export const ADDRESS: Phrases = [
+  [
+    'RFC 5321, Postfix, Sendmail',
+    'user unknown',
+    'unknown user',
+    'userunknown',
+    'usernotfound',
+    'user is unknown',
+  ],
+  ['Postfix', 'unknown in * table', 'undeliverable address', 'unknown recipient', 'recipient unknown'],
+  ['Exim', 'no such user', 'no such person', 'unknown local part', 'unknown local-part', 'no such recipient'],
+  ['Gmail 5.1.1, 5.2.1', 'account that you tried to reach does not exist', 'tried to reach is disabled'],
+  ['Gmail 5.2.1', 'tried to reach is inactive', 'tried to reach * is inactive', 'nosuchuser', 'disableduser'],
+  ['Gmail', "address couldn't be found", 'address could not be found'],
+  ['Yahoo', "this user doesn't have a", 'mailbox is disabled', 'is no longer valid', 'mailbox not found'],
+  ['Outlook.com', '(s2017062302)'],
+  ['Exchange', 'recipnotfound', 'recipient notfound', 'recipientnotfound', 'recipient not found'],
+  [
+    'Exchange',
+    "wasn't found at",
+    'was not found at',
+    "wasn't found in",
+    'was not found in',
+    'e-mail address you entered couldn',
+  ],
+  [
+    'Exchange',
+    'email address you entered couldn',
+    'mailbox does not exist',
+    'e-mail account does not exist at',
+  ],
+  ['Apple', 'user does not exist', 'inactive email address', 'unknown or illegal alias'],
+  ['Comcast', 'not our customer', 'mailbox unallocated'],
+  ['AT&T', 'addressee unknown', 'invalid address', 'mailbox has been blocked due to inactivity'],
+  [
+    'Mail.ru',
+    'invalid mailbox',
+    'account is disabled',
+    'user is terminated',
+    'user not found',
+    'no such mailbox',
+  ],
+  ['Yandex', 'invalid user', 'bad address mailbox syntax'],
+  ['Zoho', 'user not exist', 'account does not exist', 'invalid recipients'],
+  ['Orange', 'destinataire invalide', 'boite du destinataire archivee', 'utilisateur inconnu'],
+  ['Free.fr', 'due to inactivity'],
+  ['QQ, 163', 'mailbox not exist', 'user suspended', 'deactivated mailbox', 'recipient not exist'],
+  [
+    'Barracuda, Proofpoint, Trend Micro',
+    'not a valid email address',
+    'is marked as invalid',
+    'invalid-recipient',
+    'no valid recipients',
+  ],
+  ['Symantec, Sophos', 'invalid recipient', 'not in recipient list', 'bad recipient', 'recipient is invalid'],
+  ['Amazon SES', 'bad destination', 'address does not exist', 'address is invalid'],
+  [
+    'qmail',
+    'no mailbox here by that name',
+    'validrcptto',
+    'badrcptto',
+    'no mailbox by that name',
+    'vpopmail (#5.1.1)',
+  ],
+  [
+    'Domino',
+    'not listed in * directory',
+    'not listed in public name',
+    'no * in name directory',
+    'not present in directory',
+    'not listed in domino directory',
+  ],
+  ['DragonFly, OpenSMTPD', "user doesn't exist", 'mailbox for @ does not exist'],
+  ['Courier', 'no such local user', 'user <> does not exist', 'maildrop: invalid user specified'],
+  ['Facebook', 'rcp-p1 http', 'rcp-p1', 'int-p1'],
+  ['GoDaddy', 'account disabled', 'recipient not found'],
+  ['Rackspace', 'or was misspelled'],
+  [
+    'sisimai userunknown',
+    'does not exist',
+    "doesn't exist",
+    'not a known user',
+    'not a valid mailbox',
+    'not a valid recipient',
+  ],
+  [
+    'sisimai userunknown',
+    'address unknown',
+    'bad address',
+    'mailbox invalid',
+    'mailbox is inactive',
+    'mailbox not present',
+  ],
+  [
+    'sisimai userunknown',
+    'no account by that name',
+    'no mail box available',
+    'no mailbox found',
+    'no such address',
+    'no such account',
+  ],
+  [
+    'sisimai userunknown',
+    'not a valid user',
+    'not a local address',
+    'non-existent user',
+    'nonexistent user',
+    'recipient is not local',
+  ],
+  [
+    'sisimai userunknown',
+    'address is wrong or no longer valid',
+    'no one at this address',
+    'unknown mailbox',
+    'unknown account',
+  ],
+  [
+    'sisimai userunknown',
+    'unknown email address',
+    'unknown e-mail address',
+    'unknown address',
+    'user not known',
+    'not known here',
+  ],
+  [
+    'sisimai userunknown',
+    'address not known',
+    'unknown or invalid',
+    'unknown virtual user',
+    'unknown virtual mailbox',
+    'user missing home directory',
+  ],
+  [
+    'sisimai userunknown',
+    'nessun utente',
+    'no existe',
+    'destination addresses were unknown',
+    'email name is not found',
+  ],
+  [
+    'sisimai userunknown',
+    'not an active address',
+    'user not active',
+    'user was not found',
+    'user @ was not found',
+    'user * not found',
+  ],
+  ['sisimai hasmoved', 'has been replaced by', 'has moved to', 'user has moved', 'address has changed'],
+  [
+    'sisimai suspend',
+    'inactive account',
+    'inactive user',
+    'invalid/inactive user',
+    'mailbox disabled',
+    'address no longer accepts mail',
+  ],
+  [
+    'sisimai suspend',
+    'account has been disabled',
+    'account has been deactivated',
+    'is a deactivated',
+    'account is inactive',
+    'user is inactive',
+  ],
+  [
+    'sisimai suspend',
+    'recipient address rejected: inactive',
+    'address rejected: inactive',
+    'mailbox is no longer active',
+    'no longer in use',
+    'account has been closed',
+  ],
+]
+
+export const MAILBOX_FULL: Phrases = [
+  [
+    'Gmail, Postfix',
+    'over quota',
+    'overquota',
+    'out of storage',
+    'quota exceeded',
+    'exceeded quota',
+    'quota violation',
+  ],
+  [
+    'Postfix, Exim',
+    'mailbox full',
+    'mailbox is full',
+    'full mailbox',
+    'mailbox for user is full',
+    'over the quota',
+  ],
+  ['RFC 5321 552', 'exceeded storage allocation', 'exceeds storage allocation'],
+  ['Microsoft', 'mailbox quota', 'quotaexceeded', 'storage limit', 'mailbox has exceeded', 'mailboxisfull'],
+  [
+    'Yandex, Mail.ru',
+    'mailbox size limit exceeded',
+    'exceeded storage',
+    'disk quota',
+    'disc quota',
+    'diskspace quota',
+  ],
+  [
+    'Orange',
+    'destinataire pleine',
+    'recipient overquota',
+    'is over * quota',
+    'would exceed quota',
+    'user is over',
+  ],
+  [
+    'sisimai mailboxfull',
+    'not enough storage',
+    'not enough space',
+    'not sufficient disk space',
+    'does not have enough space',
+  ],
+  [
+    'sisimai mailboxfull',
+    'exceeding * quota',
+    'space has been used up',
+    'mailfolder is full',
+    'mail quota',
+    'quota usage',
+  ],
+  [
+    'sisimai mailboxfull',
+    'maximum allowed storage',
+    'no space left',
+    'reached disk quota',
+    'too much mail data',
+    'mailbox exceeded',
+  ],
+  [
+    'sisimai mailboxfull',
+    'exceeds * quota',
+    'has too many messages on the server',
+    'account is full',
+    'inbox is full',
+    'exceeding receiving limits',
+  ],
+]
+
+export const MESSAGE: Phrases = [
+  ['RFC 5321 552', '552 * size'],
+  [
+    'RFC 1870, Postfix',
+    'message size exceeds',
+    'size limit',
+    'message too large',
+    'message is too large',
+    'message too big',
+  ],
+  [
+    'Exchange',
+    'recipsizelimit',
+    'sizelimit',
+    'message is larger than',
+    'message length',
+    'size exceeds',
+    'exceeds maximum size',
+  ],
+  [
+    'Gmail',
+    'message exceeded',
+    'exceeded * message size',
+    'too large for this',
+    'exceeds size',
+    'size exceeded',
+    'mail too large',
+  ],
+  [
+    'sisimai contenterror',
+    'illegal attachment',
+    'header error',
+    'not rfc compliant',
+    'content rejected',
+    'message content is not',
+  ],
+  [
+    'sisimai virusdetected',
+    'virus',
+    'malware',
+    'infected',
+    'banned content',
+    'executable files',
+    'attachment type',
+  ],
+  ['sisimai exceedlimit', 'line limit exceeded', 'message header size', 'taille limite du message'],
+]
+
+export const RATE: Phrases = [
+  [
+    'Gmail 5.2.1',
+    'receiving mail at a rate',
+    'receiving mail too quickly',
+    'receivingrate',
+    'rate limit',
+    'ratelimit',
+  ],
+  [
+    'Exchange',
+    'exceeded their limit for the number of messages',
+    'exceeded the limit for the number of messages',
+  ],
+  ['QQ', 'frequency limited', 'frequency is limited', 'frequency control'],
+  [
+    'Spec, many',
+    'too many',
+    'trop de',
+    'throttl',
+    'try again slower',
+    'sending too fast',
+    'too fast',
+    'connection limit',
+  ],
+  ['Yahoo', 'unexpected volume', 'message rate', 'rate limited', 'exceeds per-domain connection limit'],
+]
+
+export const SENDER: Phrases = [
+  [
+    'Amazon SES',
+    'email address is not verified',
+    'identities failed the check',
+    'sending is paused',
+    'sending paused',
+  ],
+  [
+    'cPanel',
+    'exceeded the max emails per hour',
+    'exceeded the max defers and failures',
+    'max emails per hour',
+  ],
+  [
+    'Postfix, Sendmail',
+    'relay access denied',
+    'relaying denied',
+    'relay denied',
+    'relaying not permitted',
+    'relay not permitted',
+  ],
+  [
+    'Exim, Zoho, Symantec',
+    'not permitted to relay',
+    'relaying disallowed',
+    'relaying prohibited',
+    'unable to relay',
+    'as a relay',
+  ],
+  ['Yahoo, Mimecast', 'no relaying', 'not allowed to relay', 'relaying mail to', 'not configured to relay'],
+  [
+    'Cox, Spectrum, Postfix',
+    'sender rejected',
+    'sender address rejected',
+    'sender was rejected',
+    'sender email address rejected',
+  ],
+  ['Orange', 'emetteur invalide', 'invalid sender'],
+  ['Exchange', 'sendasdenied', 'send as this sender', 'send on behalf of', 'not allowed to send as'],
+  ['Exim', 'sender verify failed', 'domain of sender', 'unroutable sender', 'bogus mail from'],
+  ['Postfix', 'not owned by user', 'authentication required', 'authentication is required'],
+  ['SendGrid', 'maximum credits exceeded', 'verified sender identity', 'account is not authorized to send'],
+]
+
+export const POLICY: Phrases = [
+  [
+    'Postfix, Exchange',
+    'blocked using',
+    'blocked by',
+    'block list',
+    'blocklist',
+    'blacklist',
+    'black list',
+    'denylist',
+    'block listed',
+  ],
+  [
+    'Spamhaus',
+    'spamhaus',
+    'spamcop',
+    'barracudacentral',
+    'is listed in',
+    'listed at',
+    'listed by',
+    'dnsbl',
+    ' rbl',
+  ],
+  [
+    'Mimecast',
+    'security policies',
+    'administrative prohibition',
+    'envelope blocked',
+    'anti-spoofing',
+    'blocked senders',
+    'spamsignature',
+  ],
+  [
+    'Gmail',
+    'unsolicited mail',
+    'unauthenticated email',
+    'reputation',
+    'not accepted due to',
+    'suspicious',
+    'our system has detected',
+  ],
+  [
+    'Yahoo',
+    'policy',
+    'message not allowed',
+    'not accepted for policy',
+    'connections not accepted',
+    'user complaints',
+  ],
+  [
+    'RFC 7208, RFC 6376, RFC 7489',
+    'spf',
+    'dkim',
+    'dmarc',
+    'sender policy framework',
+    'dmarc policy',
+    'not authorized to send',
+  ],
+  [
+    'Comcast, GMX, T-Online',
+    'ptr record',
+    'reverse dns',
+    'ptr resource',
+    'reverse lookup',
+    'rdns',
+    'invalid dns',
+  ],
+  [
+    'QQ, Mail.ru, many',
+    'spam',
+    'junk',
+    'unsolicited',
+    'bulk mail',
+    'bulk e',
+    'abuse',
+    'phishing',
+    'spoof',
+    'banned',
+  ],
+  ['Orange', 'mail rejete', 'adresse ip source bloquee', 'client host blocked', 'ofr_506'],
+  [
+    'Barracuda, Trend Micro',
+    'ers-customized-block',
+    'block-send',
+    'block-rcpt',
+    'rejected by * filter',
+    'message filtered',
+    '550 blocked',
+  ],
+  [
+    'Exchange',
+    'access denied',
+    'not authorized',
+    'notauthorized',
+    'organization settings',
+    'organizational settings',
+    'restricted',
+  ],
+  [
+    'Postfix, Sendmail',
+    'client host rejected',
+    'helo command rejected',
+    'client host',
+    'greylist',
+    'graylist',
+    'not permitted',
+  ],
+  [
+    'sisimai filtered',
+    'user rules',
+    'recipient preferences',
+    'refuses to receive',
+    'blocked by the recipient',
+    'only accepting mail from',
+  ],
+  [
+    'sisimai onhold',
+    'batv',
+    'not rfc 2822',
+    'content filter',
+    'mail content denied',
+    'verification failure',
+    'dynamic ip',
+  ],
+  [
+    'sisimai policyviolation',
+    'protocol violation',
+    'members-only',
+    'not subscribed to',
+    'closed mailing list',
+    'mailing list',
+  ],
+]
+
+export const EXPIRED: Phrases = [
+  ['Exim', 'retry timeout exceeded', 'retry time not reached', 'has been frozen'],
+  ['Exchange', 'message expired', 'delivery time expired', 'expired'],
+  ['Postfix, Sendmail', 'delivery temporarily suspended', 'could not send message for past', 'too old'],
+  ['qmail', "i'm not going to try again", 'been in the queue too long', 'queue too long'],
+]
+
+export const ROUTE: Phrases = [
+  [
+    'Postfix',
+    'connection refused',
+    'connection timed out',
+    'connect to * timed out',
+    'connection reset',
+    'no route to host',
+  ],
+  [
+    'Postfix',
+    'mail for * loops back',
+    'lost connection',
+    'network is unreachable',
+    'host not found, try again',
+  ],
+  ['Exim', 'mail loop', 'routing loop', 'loop detected', 'conversation with'],
+]
+
+/** Failures on the way whose text has words of other rows. */
+export const NETWORK: Phrases = [
+  ['RFC 3463 X.4.6', 'too many hops', 'hop count exceeded'],
+  ['SendGrid', 'unable to get mx info'],
+]

@@ -1,0 +1,148 @@
+/**
+ * Parses mail that may be a report, within bounds: its parts, its envelope, and the signed references in it.
+ * Hostile input costs bounded time and memory.
+ */
+import type { Attachment, Email } from 'postal-mime'
+import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
+import { readPersonToken } from '../../../db/messages/emails/person-token.ts'
+import { type ReportEnvelope, readEnvelope } from '../../../db/messages/emails/report-envelope.ts'
+import { findReference, MAX_REPORT_BYTES } from '../../../db/messages/emails/return-path.ts'
+import type { Secrets } from '../../../db/process/secrets.ts'
+
+/** postal-mime takes 25 µs a line (measured), so that ten mebibytes of empty lines would take minutes. */
+const MAX_LINES = 20_000
+const MAX_HEADER_BYTES = 256 * 1024
+/** No text of a report is longer. The rest is the email that it returns. */
+const MAX_TEXT_CHARACTERS = 16_000
+
+const PARSER_OPTIONS = {
+  maxNestingDepth: 16,
+  maxHeadersSize: MAX_HEADER_BYTES,
+  maxRfc822NestingDepth: 1,
+  // The message that a report is about is evidence, not a part of the report.
+  forceRfc822Attachments: true,
+}
+
+const STATUS_TYPES = ['message/delivery-status', 'message/global-delivery-status']
+const FEEDBACK_TYPES = ['message/feedback-report']
+const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']
+
+export type ReportMail = {
+  envelope: ReportEnvelope
+  email: Email
+  /** What it says to people, without markup. */
+  text: string
+  /** The parts that make it a report, null without them. */
+  status: string | null
+  feedback: string | null
+  /** The emails that it returns, or their headers. */
+  returned: readonly string[]
+}
+
+/** @throws Error if it can't be read at all. */
+export async function parseReportMail(body: Buffer): Promise<ReportMail> {
+  const email = await parse(body)
+  const returned = email.attachments
+    .filter(({ mimeType }) => RETURNED_TYPES.includes(mimeType))
+    .slice(0, 4)
+    .map((part) => bytesOf(part).subarray(0, MAX_REPORT_BYTES).toString('latin1'))
+  const text = email.text ?? withoutMarkup(email.html ?? '')
+  return {
+    envelope: readEnvelope(body),
+    email,
+    text: text.slice(0, MAX_TEXT_CHARACTERS),
+    status: partOf(email, STATUS_TYPES),
+    feedback: partOf(email, FEEDBACK_TYPES),
+    returned,
+  }
+}
+
+async function parse(body: Buffer): Promise<Email> {
+  try {
+    // Loaded with the first report (1 MB): most workers never read one.
+    const { default: PostalMime } = await import('postal-mime')
+    return await PostalMime.parse(withoutAddressLists(beginningOf(body)), PARSER_OPTIONS)
+  } catch (error) {
+    throw new Error(`not a message that can be read: ${error instanceof Error ? error.message : ''}`)
+  }
+}
+
+function beginningOf(body: Buffer): Buffer {
+  const bytes = body.subarray(0, MAX_REPORT_BYTES)
+  let end = 0
+  for (let line = 0; line < MAX_LINES; line++) {
+    end = bytes.indexOf(0x0a, end) + 1
+    if (end === 0) return bytes
+  }
+  return bytes.subarray(0, end)
+}
+
+/**
+ * The mail with its fields of addresses under other names: we read none of them as addresses, and a list made to hurt
+ * costs postal-mime a second (measured: 235 KB of groups).
+ */
+function withoutAddressLists(body: Buffer): Buffer {
+  const head = body.subarray(0, MAX_HEADER_BYTES).toString('latin1')
+  const renamed = head.replace(
+    /^(?=(?:from|sender|reply-to|to|cc|bcc|delivered-to|return-path)[ \t]*:)/gim,
+    'x-',
+  )
+  return Buffer.concat([Buffer.from(renamed, 'latin1'), body.subarray(MAX_HEADER_BYTES)])
+}
+
+function partOf({ attachments }: Email, types: readonly string[]): string | null {
+  const part = attachments.find(({ mimeType }) => types.includes(mimeType))
+  return part ? bytesOf(part).toString('utf8') : null
+}
+
+/** Text only where it is asked for, and an array of bytes only of a calendar. */
+const bytesOf = ({ content }: Attachment): Buffer => Buffer.from(content as ArrayBuffer)
+
+const withoutMarkup = (html: string): string =>
+  html.slice(0, 4 * MAX_TEXT_CHARACTERS).replace(/<[^<>]{0,2000}>/g, ' ')
+
+/** A header of the mail itself, '' without it. @param name in lower case. */
+export const headerOf = ({ email }: ReportMail, name: string): string =>
+  email.headers.find(({ key }) => key === name)?.value ?? ''
+
+export const dateOf = (mail: ReportMail): string => headerOf(mail, 'date')
+
+/** The signed reference, wherever the report has it: it came to it, or is about an email that has it. */
+export function refOf(secrets: Secrets, mail: ReportMail): ReportedRef | null {
+  const own = mail.email.headerLines.map(({ line }) => line).join('\n')
+  for (const text of [own, mail.feedback ?? '', ...mail.returned.map(headersOf)]) {
+    const ref = findReference(secrets, text)
+    if (ref) return ref
+  }
+  return null
+}
+
+const headersOf = (message: string): string => {
+  const text = message.slice(0, MAX_HEADER_BYTES)
+  return text.slice(0, /\r?\n\r?\n/.exec(text)?.index)
+}
+
+const TOKEN = /\/u\/([\w-]{40,600})/g
+const MAX_TOKENS = 50
+
+/** As `refOf`, anywhere in what a complaint returns; the token of an unsubscribe link counts as well. */
+export function refOfComplaint(secrets: Secrets, mail: ReportMail): ReportedRef | null {
+  const own = mail.email.headerLines.map(({ line }) => line).join('\n')
+  const attached = mail.email.attachments.slice(0, 8).map((part) => bytesOf(part).toString('latin1'))
+  const texts = [own, mail.feedback ?? '', ...mail.returned, mail.text, ...attached].map((text) =>
+    text
+      .slice(0, MAX_REPORT_BYTES)
+      .replace(/=\r?\n/g, '')
+      .replaceAll('=40', '@'),
+  )
+  for (const text of texts) {
+    const ref = findReference(secrets, text)
+    if (ref) return ref
+  }
+  for (const text of texts)
+    for (const [, token = ''] of text.matchAll(TOKEN).take(MAX_TOKENS)) {
+      const named = readPersonToken(secrets, 'unsubscribe', token)
+      if (named) return { team_id: named.team_id, id: named.id }
+    }
+  return null
+}
