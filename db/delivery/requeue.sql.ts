@@ -47,15 +47,15 @@ type Picked = {
 type Part = { after: string; until: string; limit: number }
 
 /**
- * Whether a row `m` can be requeued: it waits to be delivered now, or is taken back by force. By a filter it also needs a
- * recipient that isn't suppressed.
+ * Whether a row `m` can be requeued: it waits to be delivered now, or is taken back by force. By a filter it also needs
+ * a recipient that isn't suppressed.
  */
 function canBeRequeued(channel: Deliverable, how: How) {
   const left = how.by === 'person' && !how.named ? channel.suppressible?.left : undefined
   return left ? sql.fragment`(${isOpen(channel, how)} and ${left} > 0)` : isOpen(channel, how)
 }
 
-/** Whether a row `m` can be requeued, whoever its recipients are. */
+/** The same without a look at its recipients. */
 function isOpen(
   { refused, timed_out, undelivered, expired, emptied }: Deliverable,
   { by, force, named }: How,

@@ -5,8 +5,8 @@ import {
   type ReportedEmail,
 } from '../../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
-import { emailsToDeliver } from '../../../../db/messages/emails/outgoing.sql.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
+import { emailsToDeliver } from '../../../../db/messages/emails/outgoing.sql.ts'
 import {
   contactState,
   eventsOf,
