@@ -50,6 +50,12 @@ const workerSettings = object({
     '${path} must be a domain name',
     (value) => value === undefined || domainToAscii(value) !== null,
   ),
+  /** For how many hours an email is attempted that servers defer, before it bounces. */
+  EMAIL_RETRY_HOURS: number()
+    .typeError('${path} must be a number of hours, such as 24 or 0.5')
+    .moreThan(0, '${path} must be above 0')
+    .max(720, '${path} must be at most 720')
+    .default(24),
   WORKER_QUEUES: string()
     .test(
       'queues',
@@ -109,6 +115,12 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
   senders: settings.RETENTION_DAYS_SENDERS,
   files: settings.RETENTION_DAYS_FILES,
   figures: settings.RETENTION_DAYS_FIGURES,
+})
+
+/** For how long email is attempted, and where its bounces return to. */
+export const emailRules = ({ EMAIL_RETRY_HOURS, RETURN_PATH_DOMAIN }: WorkerSettings) => ({
+  retry_ms: EMAIL_RETRY_HOURS * 3_600_000,
+  return_domain: domainToAscii(RETURN_PATH_DOMAIN ?? ''),
 })
 
 export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({

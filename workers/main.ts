@@ -17,11 +17,11 @@ import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { joinFleet } from '../db/stats/fleet/fleet.ts'
-import { domainToAscii } from '../db/validation/address.ts'
 import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   brakesOf,
+  emailRules,
   queuesOf,
   readWorkerSettings,
   retentionOf,
@@ -73,7 +73,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     figures,
     readers: createReaders({ secrets, settings }),
     retention: retentionOf(settings),
-    return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
+    ...emailRules(settings),
     log,
     clock,
   })

@@ -296,7 +296,8 @@ ${table(
 two other places.</p>
 <p><b>To your program</b>, by <a href="#webhooks">webhooks</a>: the dashboard’s page Webhooks sends each event
 (<code>email.delivered</code>, <code>email.bounced</code>, …) to a URL of yours, signed. <code>data.email_id</code> is the id of
-the answer to the send, and <code>data.rank</code> grows, so that events in any order end in the same status: keep the highest.</p>
+the answer to the send, and <code>data.rank</code> grows, so that events in any order end in the same status: keep the highest. If the message is requeued,
+<code>data.requeued_at</code> changes and <code>data.rank</code> starts again.</p>
 <p><b>To people</b>, in the <a href="/dashboard">dashboard</a>: find the email by its recipient, its subject or any id. Its page says in
 the server’s words what happened, to whom, and why one waits.</p>
 <p>With plain SMTP, servers report bounces but no deliveries: the last status is <code>sent</code> then. A relay that reports

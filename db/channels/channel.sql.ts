@@ -55,6 +55,8 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   }
   /** Whether a row `m` was refused for good and surely never handed over: `requeue --force` takes it back. */
   refused: FragmentSqlToken
+  /** Whether servers deferred a row `m` until its time for attempts was over: `requeue` takes it back. */
+  timed_out: FragmentSqlToken
   /**
    * Whether what a row `m` said is gone, since it was emptied for its age, or its person was erased: it would be sent
    * blank. What waits to be delivered never is.

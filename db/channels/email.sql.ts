@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { ERASED } from '../validation/addressees.ts'
 import { anyText, anyUuid, type Channel, ofTestTeam, timed } from './channel.sql.ts'
-import { EMAIL_FACTS } from './email.ts'
+import { EMAIL_FACTS, RETRIES_ENDED } from './email.ts'
 
 /** Whether an email is the team's own, and no internal one: a sign-in link or a notice of ours. Of either table. */
 export const isCustomers = sql.fragment`not internal`
@@ -37,6 +37,10 @@ export const EMAIL: Channel<'deliver-email'> = {
     select from email_events v
     where v.team_id = m.team_id and v.email_id = m.id
       and v.kind in ('sent', 'delivered', 'unknown')))`,
+  timed_out: sql.fragment`(status = 'bounced' and provider_message_id is null and (
+    select bool_and(starts_with(v.detail, ${RETRIES_ENDED})) from email_events v
+    where v.team_id = m.team_id and v.email_id = m.id and v.kind in ('sent', 'delivered', 'unknown', 'bounced')
+      and v.occurred_at >= coalesce(m.tries_from, m.created_at)))`,
   // A template without slots says all that it said.
   emptied: sql.fragment`exists (
     select from accepted_emails e

@@ -47,12 +47,14 @@ type Picked = {
 type Part = { after: string; until: string; limit: number }
 
 /** Whether a row `m` can be requeued: it waits to be delivered now, or is taken back by force. */
-function canBeRequeued({ refused, undelivered, expired, emptied }: Deliverable, { by, force, named }: How) {
+function canBeRequeued(
+  { refused, timed_out, undelivered, expired, emptied }: Deliverable,
+  { by, force, named }: How,
+) {
   if (by === 'sweep') return sql.fragment`unfinished`
-  if (force && named) return sql.fragment`((${undelivered} or ${refused}) and not ${emptied})`
-  return force
-    ? sql.fragment`((unfinished or ${refused} and not ${emptied}) and not ${expired})`
-    : sql.fragment`(unfinished and not ${expired})`
+  const ended = force ? sql.fragment`(${refused} or ${timed_out})` : timed_out
+  if (force && named) return sql.fragment`((${undelivered} or ${ended}) and not ${emptied})`
+  return sql.fragment`((unfinished or ${ended} and not ${emptied}) and not ${expired})`
 }
 
 /** The team's messages that fit and can be requeued, oldest first. */
@@ -158,6 +160,7 @@ const stateRow = row({
   due_at: string().nullable(),
   expired: boolean(),
   refused: boolean(),
+  timed_out: boolean(),
   emptied: boolean(),
   given_up: boolean(),
   newer: boolean(),
@@ -175,6 +178,7 @@ export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id 
     select ${channel.job_of} as job, status, unfinished, ${gaveUp(channel)} as given_up,
       ${isNewer} as newer, ${isSuspended(sql.fragment`m.team_id`)} as suspended,
       ${channel.undelivered} and ${channel.expired} as expired, ${channel.refused} as refused,
+      coalesce(${channel.timed_out}, false) as timed_out,
       ${channel.emptied} as emptied,
       ${hasProvider(channel) ? sql.fragment`due_at` : sql.fragment`null::timestamptz`} as due_at,
       ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as

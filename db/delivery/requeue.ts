@@ -184,7 +184,7 @@ export async function requeueWay(
   if (state === null || state.emptied) return null
   if (state.due_at !== null) return 'scheduled'
   if (state.expired) return 'expired'
-  if (state.unfinished) return 'plain'
+  if (state.unfinished || state.timed_out) return 'plain'
   return state.refused ? 'forced' : null
 }
 

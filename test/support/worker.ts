@@ -96,6 +96,7 @@ export async function startWorker(
     concurrency,
     pauses: createQueuePauses(database),
     readers,
+    retry_ms: 24 * 3_600_000,
     return_domain: null,
     retention: {
       reports: 30,

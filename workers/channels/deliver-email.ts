@@ -34,6 +34,7 @@ import type {
 } from '../providers/provider.ts'
 import { dkimKeysOf } from './dkim-keys.ts'
 import type { EncodedFiles } from './encoded-files.ts'
+import { bounceOverdue } from './overdue.ts'
 import { recipientsOf, renderEmail } from './render.ts'
 
 export type EmailDeps = {
@@ -45,6 +46,8 @@ export type EmailDeps = {
   files: EncodedFiles
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null
+  /** For how long an email is attempted that servers defer, in milliseconds. */
+  retry_ms: number
   log: Log
 }
 
@@ -109,7 +112,9 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
       )
     },
     judge: (attempt, context) => {
-      const outcomes = judgePolicy(attempt.delivery.outcomes, context)
+      const judged = judgePolicy(attempt.delivery.outcomes, context)
+      // No server has deferred what could not be rendered.
+      const outcomes = attempt.html === null ? judged : bounceOverdue(judged, context, deps.retry_ms)
       return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
     },
     outcomesOf: ({ delivery }) => [...delivery.outcomes.values()],

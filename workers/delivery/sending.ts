@@ -149,10 +149,10 @@ async function send<J extends DeliveryJob, A>(
   const given = await outgoing.send(cut)
   ended()
   const seconds = (performance.now() - started) / 1_000
-  const answer = delivery.judge(given, { held_at, accepted_at: breaker.acceptedAt() })
+  const at = clock.now()
+  const answer = delivery.judge(given, { held_at, accepted_at: breaker.acceptedAt(), history, now: at })
   const outcomes = delivery.outcomesOf(answer)
   const signal = breaker.note(outcomes, began_at, seconds)
-  const at = clock.now()
   const context = {
     now: at,
     unknown_wait: delivery.unknown_wait,

@@ -60,7 +60,7 @@ export const refusedAmong = (
   records.flatMap(({ row, given, extra }, at) => {
     const outcome = outcomes[at]
     if (!(outcome instanceof RequestError)) return []
-    const { words, ...where } = extra?.fault ?? faultOf(mapping, given, outcome.message)
+    const { words, ...where } = extra?.fault ?? faultOf(mapping, given, outcome)
     return [{ at, row, message: words, ...where }]
   })
 

@@ -217,18 +217,16 @@ function heldBy({ email, properties, status = '' }: GivenItem, column: Becomes):
   }
 }
 
-/** An item's refusal as a fault of its record: of the column that became what the words name. */
-export function faultOf({ columns }: Mapping, item: GivenItem, words: string): Fault {
+/** An item's error as a fault of its record: of the column that became the field at fault. */
+export function faultOf({ columns }: Mapping, item: GivenItem, { message, fields }: RequestError): Fault {
   for (const [column, becomes] of columns.entries()) {
     const [path, value] = heldBy(item, becomes)
-    if (path !== '' && words.startsWith(`${path} `))
-      return {
-        words: words.slice(path.length + 1),
-        column,
-        value: shown(becomes.to === 'email' ? withUnseen(value) : value),
-      }
+    const found = path === '' ? undefined : fields.find(({ field }) => field === path)
+    if (!found) continue
+    const seen = becomes.to === 'email' ? withUnseen(value) : value
+    return { words: found.problem, column, value: shown(seen) }
   }
-  return { words }
+  return { words: message }
 }
 
 /** A record as an item of a bulk upsert, and what it says beyond that. */

@@ -64,7 +64,7 @@ async function startMany(
   const email = createSmtpProvider({ url, max_connections: SLOTS })
   const pauses = createQueuePauses(database)
   const files = createEncodedFiles(database, 1024 * 1024)
-  const own = { ...deps, queue, email, pauses, files, return_domain: null }
+  const own = { ...deps, queue, email, pauses, files, return_domain: null, retry_ms: 86_400_000 }
   const single = emailChannel(EMAIL, own)
   const channel: typeof single = {
     ...single,
