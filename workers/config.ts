@@ -15,6 +15,7 @@ import {
   wholeNumber,
 } from '../db/process/config.ts'
 import { createNames } from '../db/process/dns.ts'
+import { byMemory } from '../db/process/memory.ts'
 import { networksOf } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import { domainToAscii } from '../db/validation/address.ts'
@@ -80,8 +81,8 @@ const workerSettings = object({
   DNS_SERVER: dnsServer,
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
-  /** How much memory the attachments of emails that are being sent may take, in MiB. */
-  SEND_MEMORY_MB: wholeNumber(16, 65_536).default(128),
+  /** How much memory the attachments of emails that are being sent may take, in MiB; less with little memory. */
+  SEND_MEMORY_MB: wholeNumber(16, 65_536),
   /** For how many days reports, a message's events, body and row, and senders' events are kept; unset: for ever. */
   RETENTION_DAYS_REPORTS: wholeNumber(1, 3_650).default(30),
   RETENTION_DAYS_EVENTS: wholeNumber(1, 3_650).default(365),
@@ -101,6 +102,14 @@ export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
 /** @throws SettingsFault naming every variable that is missing or malformed. */
 export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
   readSettings(workerSettings, env)
+
+const MIB = 1024 * 1024
+/** The room for attachments in MiB, if nobody sets it: with MIN_MEMORY, and with enough. */
+const [LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB] = [32, 128]
+
+/** How many bytes of attachments may be held. @param memory the process's limit in bytes. */
+export const sendMemory = (settings: WorkerSettings, memory: number): number =>
+  Math.floor((settings.SEND_MEMORY_MB ?? byMemory(memory, LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB)) * MIB)
 
 export const brakesOf = (settings: WorkerSettings): Brakes => ({
   bounce_percent: settings.BULK_MAX_BOUNCE_PERCENT,

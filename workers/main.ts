@@ -10,6 +10,7 @@ import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { nameConnections } from '../db/postgres/connect.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
+import { assertMemory, memoryLimit } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN_MS, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
@@ -25,6 +26,7 @@ import {
   queuesOf,
   readWorkerSettings,
   retentionOf,
+  sendMemory,
   settingsWarnings,
   type WorkerSettings,
   webhooksOf,
@@ -67,7 +69,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     webhooks: webhooksOf(settings),
     notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
     lookupTxt: createTxtLookup(settings.DNS_SERVER),
-    files: createEncodedFiles(database, settings.SEND_MEMORY_MB * 1024 * 1024),
+    files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,
     pauses: createQueuePauses(database),
     figures,
@@ -101,6 +103,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
 
 async function main(): Promise<void> {
   const settings = readWorkerSettings()
+  assertMemory(memoryLimit(settings.MEMORY_LIMIT_MB))
   nameConnections('worker')
   const log = await createLog({ name: 'worker', ...settings })
   const { stop, up } = await start(settings, log)

@@ -1,6 +1,6 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
-import { BODY_BUDGET } from '../http/bodies.ts'
+import { BODY_BUDGET } from '../http/body-budget.ts'
 import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
 import { MAX_BODY_BYTES, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 import { code, type Guide, refusal, table } from './prose.ts'
@@ -266,7 +266,8 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
 month in UTC, paid ones by the period of the subscription.</p>
 <p>What JSON holds is counted before it is parsed, as it takes up to fifty times its length in memory. A file as base64 is one
 string; as a Buffer each of its bytes is a value. A large body that finds no room waits unread: after <code>503</code> repeat
-the call, and send fewer of them at once.</p>`,
+the call, and send fewer of them at once. A process with less than 512 MB of memory takes smaller bodies, and its
+<code>413</code> says how large they may be. Upload large files as attachments.</p>`,
   },
   {
     id: 'test-teams',
