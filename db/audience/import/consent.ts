@@ -1,6 +1,6 @@
 /**
- * What a column of consent says in the exports of other services (listmonk, Mailchimp, Brevo, Keila, Plunk, SendGrid):
- * which columns are one, and whether a cell says yes or no. Pure.
+ * What a column of consent says in the exports of other services: which columns are one, and whether a cell says yes or
+ * no. The services are named by its test. Pure.
  * Promises: what may mean "no" is never read as yes.
  */
 
@@ -35,7 +35,7 @@ const NO_STATES = listed(
   neversubscribed transactional suppressed invalid unverified`,
 )
 const TRUE = listed('yes y true t x on 1')
-/** Brevo writes a double opt-in's "no" as 2. */
+/** In some exports a double opt-in's "no" is 2. */
 const FALSE = listed('no n false f off 0 2')
 const A_TIME = /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/
 const SMTP_FAILURE = /^[45]\.\d+\.\d+$/
