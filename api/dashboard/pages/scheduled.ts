@@ -113,7 +113,7 @@ export function moveForm(message: Waits, path: string, given: string | undefined
     hidden('zone', zone, true),
     hidden('shown', due, true),
   ]
-  return formOf(`${path}/move`, 'Move to another time', fields, { folded: true })
+  return formOf(`${path}/move`, 'Save new time', fields, { title: 'Move to another time', folded: true })
 }
 
 /** What the two do. @param noun a message on these pages. */

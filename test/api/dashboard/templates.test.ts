@@ -331,7 +331,7 @@ t.test('the page of a template shows how its emails of the last 30 days stand', 
   shows(
     t,
     await viewer.get(path),
-    /The last 30 days Sent 0 none waiting Delivered – 0 Bounced – 0 Complaints – 0 /,
+    /The last 30 days Sent 0 none not sent Delivered – 0 Bounced – 0 Complaints – 0 /,
   )
   const insert = async (status: string, days = 1) => {
     const id = uuidv7({ msecs: Date.now() - days * 86_400_000 })
@@ -350,11 +350,11 @@ t.test('the page of a template shows how its emails of the last 30 days stand', 
   shows(
     t,
     await viewer.get(path),
-    /Sent 2 1 waiting Delivered – your mail server reports no deliveries Bounced 50\.0 % 1 /,
+    /Sent 2 1 not sent Delivered – your mail server reports no deliveries Bounced 50\.0 % 1 /,
   )
   for (const status of ['delivered', 'opened', 'delivered']) await insert(status)
   const page = await viewer.get(path)
-  shows(t, page, /Sent 5 1 waiting Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0\.0 % 0 /)
+  shows(t, page, /Sent 5 1 not sent Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0\.0 % 0 /)
   t.match(page.html, `emails?template&#x3D;${idOf(path)}&amp;status&#x3D;bounced"`)
   t.notMatch(page.html, 'emails that use it.</p>', 'all of them are counted')
 })
@@ -373,7 +373,7 @@ t.test('of a template that sends much the newest emails are counted, and the pag
   )
   await database.query(sql.unsafe`
     update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
-  shows(t, await viewer.get(path), 'Of the newest 5,000 emails that use it. Sent 5,000 none waiting')
+  shows(t, await viewer.get(path), 'Of the newest 5,000 emails that use it. Sent 5,000 none not sent')
 })
 
 t.test('the page of an email has the name of its template, with a link while there is one', async (t) => {
