@@ -38,7 +38,7 @@ const TRUE = listed('yes y true t x on 1')
 /** In some exports a double opt-in's "no" is 2. */
 const FALSE = listed('no n false f off 0 2')
 const A_TIME = /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/
-const SMTP_FAILURE = /^[45]\.\d+\.\d+$/
+const FAILURE_CODE = /^[45]\.\d+\.\d+$/
 
 /** Whether a column of this name says who consented. */
 export const isConsent = (name: string): boolean =>
@@ -49,7 +49,7 @@ export function consentIn(name: string, cell: string): 'yes' | 'no' | null {
   const value = cell.trim().toLowerCase()
   const isAgainst = AGAINST.has(bare(name))
   if (value === '') return FOR.has(bare(name)) ? 'no' : 'yes'
-  if (NO_STATES.has(bare(value)) || SMTP_FAILURE.test(value)) return 'no'
+  if (NO_STATES.has(bare(value)) || FAILURE_CODE.test(value)) return 'no'
   if (YES_STATES.has(bare(value))) return 'yes'
   if (TRUE.has(value) || A_TIME.test(value)) return isAgainst ? 'no' : 'yes'
   if (FALSE.has(value)) return isAgainst ? 'yes' : 'no'
