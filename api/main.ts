@@ -16,6 +16,7 @@ import { openSecrets } from '../db/process/canary.ts'
 import { spfIncludes } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
+import { memoryLimit, memoryWarnings, saveMemory } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN_MS, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
@@ -42,6 +43,7 @@ import { createDocs } from './docs/routes.ts'
 import { openHooks } from './hooks/list.ts'
 import { createCredentials } from './http/auth.ts'
 import { createBodies } from './http/bodies.ts'
+import { budgetFor } from './http/body-budget.ts'
 import { createParser } from './http/parser.ts'
 import { createRefusals } from './http/refusals.ts'
 import { FLUSH_MS, serve } from './http/server.ts'
@@ -105,7 +107,8 @@ async function start(settings: ApiSettings, log: Log) {
   const secrets = await openSecrets(database, settings)
   const { clock, diskFault, end: endWatch } = await watchHome({ database, log })
   const queue = createProducer(createWaker(database))
-  const parser = createParser(PARSER_THREAD)
+  const memory = memoryLimit(settings.MEMORY_LIMIT_MB)
+  const parser = createParser(PARSER_THREAD, { memory })
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   const versions = createVersions()
@@ -113,11 +116,11 @@ async function start(settings: ApiSettings, log: Log) {
   let draining = false
   const replies = createReplies(listenUrl)
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings, log)
-  for (const warning of settingsWarnings(settings)) log.warn(warning)
+  for (const warning of [...settingsWarnings(settings), ...memoryWarnings(memory)]) log.warn(warning)
   const app = createApp({
     database,
     semaphores: semaphoresFor(size),
-    bodies: createBodies(parser),
+    bodies: createBodies(parser, budgetFor(memory)),
     docs: docsOf(settings),
     queue,
     secrets,
@@ -160,6 +163,7 @@ async function main(): Promise<void> {
   const settings = readApiSettings()
   nameConnections('web')
   const log = await createLog({ name: 'web', ...settings })
+  saveMemory(memoryLimit(settings.MEMORY_LIMIT_MB))
   const { port, stop } = await start(settings, log)
   log.info({ port }, 'listening')
   stopOnSignal(log, stop, { port })

@@ -69,6 +69,10 @@ export class RequestError extends Error {
   }
 }
 
+/** Makes the error of one field of a request. */
+export const invalidField = (field: string, problem: string): RequestError =>
+  new RequestError('bad_request', { field, problem })
+
 /** Why a call or a process is unavailable: a label of the log and of heliograph_rejected_total. */
 export type UnavailableReason =
   | 'database'

@@ -345,6 +345,28 @@ t.test('a button says what it acts on: no label is a bare verb', async (t) => {
   )
 })
 
+/** They read messages of Node, PostgreSQL, libraries and providers, which have nothing better. */
+const READERS_OF_FOREIGN_MESSAGES = [
+  ...['api/http/input.ts', 'api/http/parser.ts', 'db/admin/fault.ts', 'db/audience/import/csv.ts'],
+  ...['db/postgres/driver.ts', 'db/postgres/pool.ts'],
+]
+
+t.test('no code takes a message of ours apart: errors have codes and fields', async (t) => {
+  const methods =
+    'at|charAt|endsWith|includes|indexOf|match|replace|replaceAll|search|slice|split|startsWith|substring'
+  const name = String.raw`(?:\w+\??\.)*(?:message|problem)`
+  const reading = new RegExp(String.raw`\b${name}\??\.(?:${methods})\(|\.(?:exec|test)\(${name}\b`)
+  t.strictSame(
+    breaking(
+      ({ file, text }) =>
+        file.startsWith('workers/providers/') ||
+        READERS_OF_FOREIGN_MESSAGES.includes(file) ||
+        !reading.test(code(text)),
+    ),
+    [],
+  )
+})
+
 t.test('prepared statements have names of their own', async (t) => {
   const names = all.flatMap(({ text }) =>
     [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),

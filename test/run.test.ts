@@ -5,6 +5,8 @@ import { access } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
+import { Client } from 'pg'
+import { testServer } from './support/database.ts'
 import { bareEnvironment } from './support/environment.ts'
 import { SLOWEST, testFiles } from './support/order.ts'
 import { program } from './support/program.ts'
@@ -194,4 +196,28 @@ t.test('tests find programs of /usr/sbin that a user’s PATH leaves out', async
   const argv = ['node', '-e', 'console.log(process.env.PATH)']
   await program({ stop: new AbortController().signal }, argv, (line) => said.push(line))
   t.match(said.join(), /:\/usr\/local\/sbin:\/usr\/sbin$/)
+})
+
+t.test('a server that lacks something ends a run with one line', async (t) => {
+  const { url, prefix } = testServer()
+  const role = `${prefix}_plain`
+  const admin = new Client({ connectionString: url })
+  await admin.connect()
+  t.teardown(async () => {
+    await admin.query(`drop role "${role}"`)
+    await admin.end()
+  })
+  await admin.query(`create role "${role}" login createdb password 'x'`)
+  const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'x' }).href
+  const run = (env: Record<string, string>) =>
+    spawnSync(process.execPath, ['test/run.ts'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      env: { ...bareEnvironment(), ...env },
+    })
+  const { stdout, status } = run({ DATABASE_URL })
+  t.match(stdout, new RegExp(`^cannot run the tests: .*superuser.*${role}.*\n0 passed, 1 failed\n$`))
+  t.equal(status, 1)
+  const away = run({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' })
+  t.match(away.stdout, /^cannot run the tests: .*ECONNREFUSED.*\n0 passed, 1 failed\n$/)
 })

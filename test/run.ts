@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path'
 import { startPostgres } from '../db/dev/postgres.ts'
 import { stopServer } from '../db/dev/process.ts'
 import { createTemplate, dropDatabases, hurryLogins, type TestServer } from './support/database.ts'
+import { givenServerFault } from './support/given-server.ts'
 import { testFiles } from './support/order.ts'
 import { MODULES, type Printer, program, ROOT, testEnvironment } from './support/program.ts'
 import { quickParent, SETTINGS } from './support/quick-server.ts'
@@ -57,6 +58,12 @@ async function buildTap(run: Run): Promise<void> {
   const linked = await realpath(join(ROOT, '.tap/plugins/node_modules/@tapjs/core')).catch(() => core)
   if (built !== '' && !built.includes('@tapjs/typescript') && linked === core) return
   if (await check(run, ['tap', 'build'])) throw new Error('tap build failed')
+}
+
+/** Returns why the tests cannot use DATABASE_URL's server, if it is set; else null. */
+async function givenFault(): Promise<string | null> {
+  const given = process.env.DATABASE_URL
+  return given ? givenServerFault(given) : null
 }
 
 /** The migrated server that the tests use: DATABASE_URL's, or one of our own. */
@@ -111,6 +118,11 @@ async function runTests(run: Run, server: TestServer): Promise<Counts> {
 
 /** All steps; what one of them throws counts as one failure. */
 async function runAll(run: Run): Promise<Counts> {
+  const lack = await givenFault().catch((error) => `the server of DATABASE_URL: ${reasonOf(error)}`)
+  if (lack !== null) {
+    print(`cannot run the tests: ${lack}`)
+    return { passed: 0, failed: 1 }
+  }
   const checks = [check(run, LINT)]
   const faults = async (failed: number) => (await Promise.all(checks)).reduce((all, one) => all + one, failed)
   try {

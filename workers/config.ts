@@ -15,6 +15,7 @@ import {
   wholeNumber,
 } from '../db/process/config.ts'
 import { createNames } from '../db/process/dns.ts'
+import { byMemory } from '../db/process/memory.ts'
 import { networksOf } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import { domainToAscii } from '../db/validation/address.ts'
@@ -50,6 +51,12 @@ const workerSettings = object({
     '${path} must be a domain name',
     (value) => value === undefined || domainToAscii(value) !== null,
   ),
+  /** For how many hours an email is attempted that servers defer, before it bounces. */
+  EMAIL_RETRY_HOURS: number()
+    .typeError('${path} must be a number of hours, such as 24 or 0.5')
+    .moreThan(0, '${path} must be above 0')
+    .max(720, '${path} must be at most 720')
+    .default(24),
   WORKER_QUEUES: string()
     .test(
       'queues',
@@ -72,10 +79,12 @@ const workerSettings = object({
   PUBLIC_URL: publicUrl,
   /** A DNS server to ask for the names in webhooks' URLs, in place of the system's. */
   DNS_SERVER: dnsServer,
+  /** Whether recipients' names decide what becomes of an email: for the sandbox, where nothing is delivered. */
+  SIMULATED_RECIPIENTS: string().oneOf(['yes'], '${path} must be yes'),
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
-  /** How much memory the attachments of emails that are being sent may take, in MiB. */
-  SEND_MEMORY_MB: wholeNumber(16, 65_536).default(128),
+  /** How much memory the attachments of emails that are being sent may take, in MiB; less with little memory. */
+  SEND_MEMORY_MB: wholeNumber(16, 65_536),
   /** For how many days reports, a message's events, body and row, and senders' events are kept; unset: for ever. */
   RETENTION_DAYS_REPORTS: wholeNumber(1, 3_650).default(30),
   RETENTION_DAYS_EVENTS: wholeNumber(1, 3_650).default(365),
@@ -96,6 +105,14 @@ export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
 export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
   readSettings(workerSettings, env)
 
+const MIB = 1024 * 1024
+/** The room for attachments in MiB, if nobody sets it: with MIN_MEMORY, and with enough. */
+const [LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB] = [32, 128]
+
+/** How many bytes of attachments may be held. @param memory the process's limit in bytes. */
+export const sendMemory = (settings: WorkerSettings, memory: number): number =>
+  Math.floor((settings.SEND_MEMORY_MB ?? byMemory(memory, LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB)) * MIB)
+
 export const brakesOf = (settings: WorkerSettings): Brakes => ({
   bounce_percent: settings.BULK_MAX_BOUNCE_PERCENT,
   complaint_percent: settings.BULK_MAX_COMPLAINT_PERCENT,
@@ -109,6 +126,17 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
   senders: settings.RETENTION_DAYS_SENDERS,
   files: settings.RETENTION_DAYS_FILES,
   figures: settings.RETENTION_DAYS_FIGURES,
+})
+
+/** For how long email is attempted, and where its bounces return to. */
+export const emailRules = ({
+  EMAIL_RETRY_HOURS,
+  RETURN_PATH_DOMAIN,
+  SIMULATED_RECIPIENTS,
+}: WorkerSettings) => ({
+  simulated_recipients: SIMULATED_RECIPIENTS === 'yes',
+  retry_ms: EMAIL_RETRY_HOURS * 3_600_000,
+  return_domain: domainToAscii(RETURN_PATH_DOMAIN ?? ''),
 })
 
 export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({

@@ -10,6 +10,7 @@ import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { nameConnections } from '../db/postgres/connect.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
+import { assertMemory, memoryLimit } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN_MS, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
@@ -17,14 +18,15 @@ import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { joinFleet } from '../db/stats/fleet/fleet.ts'
-import { domainToAscii } from '../db/validation/address.ts'
 import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   brakesOf,
+  emailRules,
   queuesOf,
   readWorkerSettings,
   retentionOf,
+  sendMemory,
   settingsWarnings,
   type WorkerSettings,
   webhooksOf,
@@ -67,13 +69,13 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     webhooks: webhooksOf(settings),
     notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
     lookupTxt: createTxtLookup(settings.DNS_SERVER),
-    files: createEncodedFiles(database, settings.SEND_MEMORY_MB * 1024 * 1024),
+    files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,
     pauses: createQueuePauses(database),
     figures,
     readers: createReaders({ secrets, settings }),
     retention: retentionOf(settings),
-    return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
+    ...emailRules(settings),
     log,
     clock,
   })
@@ -101,6 +103,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
 
 async function main(): Promise<void> {
   const settings = readWorkerSettings()
+  assertMemory(memoryLimit(settings.MEMORY_LIMIT_MB))
   nameConnections('worker')
   const log = await createLog({ name: 'worker', ...settings })
   const { stop, up } = await start(settings, log)

@@ -1,6 +1,6 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
-import { BODY_BUDGET } from '../http/bodies.ts'
+import { BODY_BUDGET } from '../http/body-budget.ts'
 import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
 import { MAX_BODY_BYTES, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 import { code, type Guide, refusal, table } from './prose.ts'
@@ -266,7 +266,8 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
 month in UTC, paid ones by the period of the subscription.</p>
 <p>What JSON holds is counted before it is parsed, as it takes up to fifty times its length in memory. A file as base64 is one
 string; as a Buffer each of its bytes is a value. A large body that finds no room waits unread: after <code>503</code> repeat
-the call, and send fewer of them at once.</p>`,
+the call, and send fewer of them at once. A process with less than 512 MB of memory takes smaller bodies, and its
+<code>413</code> says how large they may be. Upload large files as attachments.</p>`,
   },
   {
     id: 'test-teams',
@@ -296,7 +297,8 @@ ${table(
 two other places.</p>
 <p><b>To your program</b>, by <a href="#webhooks">webhooks</a>: the dashboard’s page Webhooks sends each event
 (<code>email.delivered</code>, <code>email.bounced</code>, …) to a URL of yours, signed. <code>data.email_id</code> is the id of
-the answer to the send, and <code>data.rank</code> grows, so that events in any order end in the same status: keep the highest.</p>
+the answer to the send, and <code>data.rank</code> grows, so that events in any order end in the same status: keep the highest. If the message is requeued,
+<code>data.requeued_at</code> changes and <code>data.rank</code> starts again.</p>
 <p><b>To people</b>, in the <a href="/dashboard">dashboard</a>: find the email by its recipient, its subject or any id. Its page says in
 the server’s words what happened, to whom, and why one waits.</p>
 <p>With plain SMTP, servers report bounces but no deliveries: the last status is <code>sent</code> then. A relay that reports

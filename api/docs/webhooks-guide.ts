@@ -37,7 +37,7 @@ webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
  "timestamp": "2026-11-22T14:34:56.000Z",
  "data": {"email_id": "01994f0e-…", "broadcast_id": null, "from": "Acme &lt;hello@example.com&gt;", "to": ["ana@example.org"],
           "recipient": "ana@example.org", "subject": "Hello", "tags": [], "template_id": null,
-          "idempotency_key": "order-1001", "rank": 5, "detail": "550 5.1.1 no such user"}}
+          "idempotency_key": "order-1001", "requeued_at": null, "rank": 5, "detail": "550 5.1.1 no such user"}}
 `)}
 <p>Check the signature over the bytes as they came, before parsing them. In Node.js, with the package
 <code>standardwebhooks</code>:</p>
@@ -49,7 +49,8 @@ const event = new Webhook(secret).verify(body, headers)  // throws when it is no
 ${code(escapeHtml(PYTHON))}
 <p>Answer <code>2xx</code> within 15 seconds and work afterwards. Anything else is tried again, nine times over three days,
 with the same bytes and the same <code>webhook-id</code>: remember ids to drop repetitions. Webhooks may come in any
-order: of those about one message keep the highest <code>rank</code>. <code>Retry-After</code> with <code>429</code> or
+order. Of those about one message with the same <code>requeued_at</code>, keep the highest <code>rank</code>. A later
+<code>requeued_at</code> wins: the message was sent again. <code>Retry-After</code> with <code>429</code> or
 <code>503</code> makes us wait; <code>410</code> disables the webhook, as do five days of nothing but failures. What happens
 in the first seven days that it is disabled is kept: enable it, and send again what failed. While a secret is replaced,
 two signatures stand beside each other for 24 hours.</p>

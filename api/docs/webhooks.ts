@@ -19,10 +19,15 @@ const NAMES: readonly WebhookName[] = [...WEBHOOK_TYPES, TEST_TYPE]
 
 const DETAIL = said(text, 'The provider’s words, or ours; at most 1,000 characters.', '250 2.0.0 OK')
 const KEY = said(orNull(text), 'The idempotency key of the send, if any.', 'order-1001')
+const REQUEUED = said(
+  orNull(time),
+  'When the message was last requeued. After that it starts again, and the latest value wins over all ranks.',
+  null,
+)
 const rank = (ladder: readonly string[]): JsonSchema =>
   said(
     { type: 'integer', minimum: 0, maximum: ladder.length - 1 },
-    'Of those about one message, the highest is how far it has come.',
+    'Of the events about one message with the same requeued_at, the highest is its latest state.',
     1,
   )
 
@@ -64,6 +69,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
       tags: said(list(text), 'As they were given.', ['welcome']),
       template_id: said(orNull(uuid), 'Its template, if any.', null),
       idempotency_key: KEY,
+      requeued_at: REQUEUED,
       rank: rank(EMAIL_LADDER),
       detail: DETAIL,
     },
@@ -75,6 +81,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     recipient: said(text, 'The same.', '+15555550101'),
     template_id: said(uuid, 'Its template.'),
     idempotency_key: KEY,
+    requeued_at: REQUEUED,
     rank: rank(WHATSAPP_LADDER),
     detail: DETAIL,
   }),

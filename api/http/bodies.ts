@@ -11,26 +11,14 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
+import { BODY_BUDGET, type Budget, LARGE_BODIES_SHARE, largestBody, SMALL_BODY_BYTES } from './body-budget.ts'
 import { isUrlencoded, type Pair, readForm, toSearchParams } from './forms.ts'
 import { type BodyShape, parseBody } from './input.ts'
 import { type Kind, type Parser, tooManyLarge } from './parser.ts'
 import { discard, readBytes, readJsonBytes, readPieces } from './read-body.ts'
 
-const MIB = 1024 * 1024
-/**
- * What a process holds of one owner's bodies, of all whose senders have proved nothing, and of all together, in bytes,
- * and how long one waits for room, in milliseconds: its socket is not read meanwhile. On its way to the database a body
- * takes several times its size. However many strangers send at once, there is room for a body of any size, and however
- * many send to one door, there is room at the others.
- */
-export const BODY_BUDGET = { ofOne: 12 * MIB, unproved: 7 * MIB, inAll: 20 * MIB, patience: 25_000 }
-/** Of the strangers' room. Of it LARGE_BODIES_SHARE must hold the largest post of a door, 3 MiB. */
-const UNPROVED_AT_ONE_DOOR = 1 / 2
 /** How long what was read waits for its parsing, in milliseconds. */
 const PARSE_WAIT_MS = 10_000
-/** Bodies of more bytes leave room for others: a part of each bound is all that they may fill. */
-const SMALL_BODY_BYTES = 64 * 1024
-const LARGE_BODIES_SHARE = 7 / 8
 /** From here on a body is parsed in the thread, in bytes; and one that takes long for its length. */
 const THREAD_FROM_BYTES = 512 * 1024
 const THREAD_FROM_BYTES_IF_HEAVY = 8 * 1024
@@ -76,11 +64,12 @@ export type Bodies = {
   during<T>(owner: Owner, request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T>
 }
 
-type Budget = typeof BODY_BUDGET
-
 /** The counts that a body of an owner is part of, and the most of each. */
-function boundsOf({ name, isProved }: Owner, { ofOne, unproved, inAll }: Budget): [string, number][] {
-  const own: [string, number] = [`of ${name}`, isProved ? ofOne : unproved * UNPROVED_AT_ONE_DOOR]
+function boundsOf(
+  { name, isProved }: Owner,
+  { ofOne, unproved, atOneDoor, inAll }: Budget,
+): [string, number][] {
+  const own: [string, number] = [`of ${name}`, isProved ? ofOne : Math.min(atOneDoor, unproved)]
   return [['all', inAll], own, ...(isProved ? [] : [['of strangers', unproved] satisfies [string, number]])]
 }
 
@@ -217,16 +206,19 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
   const budget = createBudget(bounds)
   const parse = createParsing(parser)
   const discarding = createKeyedSemaphore(DISCARDED_AT_ONCE)
+  const largest = largestBody(bounds)
   return {
     async during(owner, request, work) {
       const account = budget.open(owner)
       const read = async (route: Taking): Promise<unknown> => {
-        const bytes = await readJsonBytes(request, account)
+        const bytes = await readJsonBytes(request, { ...account, limit: largest })
         const body = await parse(owner.name, jsonOf(route), bytes)
         return route.body?.withBytes ? route.body.withBytes(body, bytes) : body
       }
+      const readWhole = (limit = largest): Promise<Buffer> =>
+        readBytes(request, { ...account, limit: Math.min(limit, largest) })
       const readFields = async (limit: number): Promise<URLSearchParams> => {
-        const bytes = await readBytes(request, { ...account, limit })
+        const bytes = await readWhole(limit)
         const pairs = await parse(owner.name, formOf(request.headers['content-type'] ?? ''), bytes)
         return toSearchParams(pairs as Pair[])
       }
@@ -247,7 +239,7 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
           letGo: account.letGo,
           pieces: (bounds, take) => orDiscarded(() => readPieces(request, { ...account, ...bounds }, take)),
           form: (limit) => orDiscarded(() => readFields(limit)),
-          bytes: (limit) => orDiscarded(() => readBytes(request, { ...account, limit })),
+          bytes: (limit) => orDiscarded(() => readWhole(limit)),
           parsed: async (route) => (route.body ? orDiscarded(() => read(route)) : undefined),
         })
       } finally {

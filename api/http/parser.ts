@@ -9,6 +9,7 @@ import { setImmediate } from 'node:timers/promises'
 import { deserialize } from 'node:v8'
 import { type ErrorData, errorFrom, Unavailable } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
+import { byMemory } from '../../db/process/memory.ts'
 
 /** What a body is: the JSON of a route, or a form of a Content-Type. */
 export type Kind = { method: string; path: string } | { form: string }
@@ -37,6 +38,8 @@ export type Reply =
 
 /** Of the thread's heap, in MiB: more than the most strings and values of a body (input.ts) take. */
 const THREAD_HEAP_MIB = 128
+/** With little memory bodies are smaller. */
+const LEAST_THREAD_HEAP_MIB = 64
 const THREAD_YOUNG_HEAP_MIB = 16
 
 /** In milliseconds: how long one body may take (the most values that are taken need about one second). */
@@ -76,7 +79,7 @@ async function unpacked(reply: Reply): Promise<unknown> {
 }
 
 /** The thread, which the pool starts for a task and replaces once it has ended. */
-async function openThread(entry: URL) {
+async function openThread(entry: URL, memory: number) {
   // Loaded with the first large body: most processes never see one.
   const { Piscina } = await import('piscina')
   const pool = new Piscina<Question, Reply>({
@@ -87,7 +90,7 @@ async function openThread(entry: URL) {
     // As the process itself: what is compiled is kept between starts.
     execArgv: ['--import', PRELOAD],
     resourceLimits: {
-      maxOldGenerationSizeMb: THREAD_HEAP_MIB,
+      maxOldGenerationSizeMb: byMemory(memory, LEAST_THREAD_HEAP_MIB, THREAD_HEAP_MIB),
       maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB,
     },
   })
@@ -108,12 +111,18 @@ const movable = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
     ? new Uint8Array(bytes.buffer as ArrayBuffer)
     : new Uint8Array(bytes)
 
-/** Makes a process's parser. @param entry what the thread runs. @param timeLimit of one body, in milliseconds. */
-export function createParser(entry: URL, timeLimit = PARSE_TIMEOUT_MS): Parser {
+/**
+ * Makes a process's parser. @param entry what the thread runs. `timeLimit` is of one body, in milliseconds, `memory` is
+ * the process's limit in bytes.
+ */
+export function createParser(
+  entry: URL,
+  { timeLimit = PARSE_TIMEOUT_MS, memory = Number.POSITIVE_INFINITY } = {},
+): Parser {
   const semaphore = createKeyedSemaphore(1)
   let thread: ReturnType<typeof openThread> | null = null
   const ask = async (question: Question): Promise<Reply> => {
-    thread ??= openThread(entry)
+    thread ??= openThread(entry, memory)
     const pool = await thread
     const options = { transferList: [question.bytes.buffer], signal: AbortSignal.timeout(timeLimit) }
     return pool.run(question, options).catch((error: unknown) => {

@@ -38,7 +38,7 @@ export const discard = (request: IncomingMessage): Promise<void> =>
   })
 
 const tooLarge = (limit: number): RequestError => {
-  const most = limit < MIB ? `${limit / 1024} KiB` : `${limit / MIB} MiB`
+  const most = limit < MIB ? `${limit / 1024} KiB` : `${Math.floor((limit / MIB) * 10) / 10} MiB`
   return new RequestError('payload_too_large', `the body must be at most ${most}`)
 }
 

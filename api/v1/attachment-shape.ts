@@ -44,6 +44,7 @@ function faultOf(given: unknown): FieldError | null {
   if (!isObject(given)) return { field: '', problem: 'must be an object with filename and content' }
   const fetched = NOT_FETCHED.find((name) => given[name] != null)
   if (fetched) return { field: fetched, problem: 'is not supported: give content, files are not fetched' }
+  if (given.contentId != null) return { field: 'contentId', problem: 'is called content_id here: use that' }
   const { content = null, attachment_id: id = null, filename, content_type, content_id } = given
   if (content !== null && id !== null)
     return { field: 'attachment_id', problem: 'must not stand beside content' }

@@ -50,6 +50,8 @@ const testSchema = object({
   send_at: unsupported(),
   scheduled_at: unsupported(),
   expires_in: unsupported(),
+  scheduledAt: unsupported(),
+  sendAt: unsupported(),
 })
 
 const sendSchema = object({ ...noCopies(), ...noFiles(), ...ownTime() })

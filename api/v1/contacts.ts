@@ -18,7 +18,7 @@ import {
 } from '../../db/audience/contacts/edit.ts'
 import { contactProperties, statusClaims } from '../../db/audience/contacts/fields.ts'
 import { REQUIRED } from '../../db/errors.ts'
-import { address, text, unsupported, uuids } from '../../db/validation/fields.ts'
+import { address, otherSpellings, text, unsupported, uuids } from '../../db/validation/fields.ts'
 import { keyOnly } from '../http/auth.ts'
 import { json, queryOf } from '../http/input.ts'
 import { ABOUT } from './about.ts'
@@ -27,7 +27,12 @@ import { paging, readPage } from './paging.ts'
 import { presentContact } from './present.ts'
 
 /** What PATCH takes, and POST besides the email. */
-const changeSchema = object({ properties: contactProperties(), topic_ids: uuids(), ...statusClaims() })
+const changeSchema = object({
+  properties: contactProperties(),
+  topic_ids: uuids(),
+  ...statusClaims(),
+  ...otherSpellings({ topicIds: 'topic_ids' }),
+})
 
 const createSchema = changeSchema.shape({ email: address().required(REQUIRED) })
 

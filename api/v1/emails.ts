@@ -16,6 +16,7 @@ import {
   type EitherOf,
   idempotencyKey,
   mailbox,
+  otherSpellings,
   parse,
   sendTimes,
   stringMap,
@@ -72,6 +73,7 @@ const sendSchema = object({
   idempotency_key: idempotencyKey(),
   attachments: attachments(),
   ...sendTimes(() => new Date()),
+  ...otherSpellings({ replyTo: 'reply_to' }),
 }).meta({
   eitherOf: ['html', 'template_id'],
   insufficient: { text: 'alone is not enough: it is sent beside html' },

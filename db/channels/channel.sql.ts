@@ -55,11 +55,15 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   }
   /** Whether a row `m` was refused for good and surely never handed over: `requeue --force` takes it back. */
   refused: FragmentSqlToken
+  /** Whether servers deferred a row `m` until its time for attempts was over: `requeue` takes it back. */
+  timed_out: FragmentSqlToken
   /**
    * Whether what a row `m` said is gone, since it was emptied for its age, or its person was erased: it would be sent
    * blank. What waits to be delivered never is.
    */
   emptied: FragmentSqlToken
+  /** How many recipients of a row `m` are left, and how many are suppressed, where recipients can be suppressed. */
+  suppressible?: { left: FragmentSqlToken; suppressed: FragmentSqlToken }
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
   given_up_as: string | null
 }

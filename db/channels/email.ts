@@ -14,6 +14,9 @@ export const EMAIL_LADDER = [
   'complained',
 ] as const
 
+/** How the detail of a bounce starts if servers deferred the email for too long (RFC 3463: delivery time expired). */
+export const RETRIES_ENDED = '4.4.7'
+
 export const EMAIL_FACTS = {
   name: 'email',
   title: 'Email',

@@ -24,6 +24,7 @@ export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   // What is sent again to an endpoint that is disabled would fail at once.
   refused: sql.fragment`(status = 'failed' and exists (
     select from webhook_endpoints w where w.team_id = m.team_id and w.id = m.endpoint_id and w.state = 'enabled'))`,
+  timed_out: sql.fragment`false`,
   emptied: sql.fragment`false`,
   given_up_as: 'failed',
 }

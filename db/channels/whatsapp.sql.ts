@@ -31,6 +31,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
     select from whatsapp_events v
     where v.team_id = m.team_id and v.message_id = m.id and v.kind = 'unknown'))`,
+  timed_out: sql.fragment`false`,
   emptied: sql.fragment`exists (
     select from whatsapp_requests r join whatsapp_templates t on t.team_id = r.team_id and t.id = r.template_id
     where r.team_id = m.team_id and r.id = m.request_id and r.parameters::text = '{}' and t.slots <> '{}')`,

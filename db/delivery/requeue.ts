@@ -180,7 +180,7 @@ export function requeueWay(state: DeliveryState): 'plain' | keyof typeof WAS | n
   if (state === null || state.emptied) return null
   if (state.due_at !== null) return 'scheduled'
   if (state.expired) return 'expired'
-  if (state.unfinished) return 'plain'
+  if (state.unfinished || state.timed_out) return 'plain'
   return state.refused ? 'forced' : null
 }
 

@@ -247,6 +247,8 @@ export const sharedSettings = {
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),
   LOG_LEVEL: string().oneOf(LOG_LEVELS, '${path} must be one of ${values}').default('info'),
   LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
+  /** How much memory the process may take, in MiB, if that isn't its container's limit. */
+  MEMORY_LIMIT_MB: wholeNumber(1, 1_048_576),
   SECRET_KEY: secretKey,
   /** The key that SECRET_KEY replaces, or the one that will replace it: it opens and verifies only. */
   SECRET_KEY_PREVIOUS: anySecretKey,

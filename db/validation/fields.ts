@@ -140,6 +140,12 @@ export const unsupported = (words = 'is not supported', isAbsent = (_value: unkn
     .meta(described({ not: {} }))
     .test('unsupported', words, (value) => value === undefined || isAbsent(value))
 
+/** Our fields by other services' spellings, which are rejected: without the field it would be another call. */
+export const otherSpellings = <T extends Readonly<Record<string, string>>>(ours: T) =>
+  Object.fromEntries(
+    Object.entries(ours).map(([theirs, name]) => [theirs, unsupported(`is called ${name} here: use that`)]),
+  ) as { [theirs in keyof T]: ReturnType<typeof unsupported> }
+
 /** As `unsupported`, for a list: an empty one asks for nothing. */
 const unsupportedList = () => unsupported(undefined, (value) => Array.isArray(value) && value.length === 0)
 
@@ -172,6 +178,7 @@ export const sendTimes = (clock: () => Date) => ({
     .min(EXPIRES_IN.min, SECONDS)
     .max(EXPIRES_IN.max, SECONDS),
   send_at: unsupported('is no field of a send: the time to send at is scheduled_at'),
+  ...otherSpellings({ scheduledAt: 'scheduled_at', sendAt: 'scheduled_at', templateId: 'template_id' }),
 })
 
 /** What a send says of its time; nothing when it says nothing. */

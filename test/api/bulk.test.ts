@@ -280,8 +280,10 @@ t.test('an item that would change a status is refused alone; what is so already 
     { email: 'left@example.org', status: 'unsubscribed', unsubscribed: true, properties: { a: 'kept' } },
     { email: 'comes@example.org', unsubscribed: true },
     { email: 'comes@example.org', status: 'subscribed', unsubscribed: false },
+    { email: 'comes@example.org', subscribed: false },
+    { email: 'left@example.org', subscribed: false, emailBlacklisted: true },
   ])
-  t.strictSame(outcomes(reply), ['bad_request', 'id', 'bad_request', 'id'])
+  t.strictSame(outcomes(reply), ['bad_request', 'id', 'bad_request', 'id', 'bad_request', 'id'])
   t.match(
     reply.body.data[2].error.message,
     /^contacts\[2\]\.unsubscribed cannot be changed here.*\/unsubscribe and/,

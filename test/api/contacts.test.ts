@@ -298,6 +298,8 @@ t.test('a body that would change the status is refused in words; what is so alre
     { status: 'unsubscribed' },
     { status: 'bounced', unsubscribed: false },
     { unsubscribed: 'true' },
+    { subscribed: false },
+    { emailBlacklisted: true },
     { status: 5 },
   ]
   for (const claim of wrong) {
@@ -305,7 +307,8 @@ t.test('a body that would change the status is refused in words; what is so alre
     t.strictSame(refused(reply), [400, 'bad_request'], JSON.stringify(claim))
     t.match(reply.body.error.message, CALLS)
   }
-  t.equal((await create({ email, unsubscribed: false, status: 'subscribed' })).status, 201)
+  const soAlready = { unsubscribed: false, status: 'subscribed', subscribed: true, emailBlacklisted: false }
+  t.equal((await create({ email, ...soAlready })).status, 201)
   const patch = (body: unknown) => call('PATCH', path(email), { key, body })
   for (const claim of wrong) t.strictSame(refused(await patch(claim)), [400, 'bad_request'])
   t.equal((await patch({ unsubscribed: null, status: 'subscribed' })).status, 200)
@@ -313,6 +316,9 @@ t.test('a body that would change the status is refused in words; what is so alre
   t.equal((await patch({ ...read, unsubscribed: true })).status, 200, 'sent back as it was read')
   t.strictSame(refused(await patch({ status: 'subscribed' })), [400, 'bad_request'])
   t.strictSame(refused(await patch({ unsubscribed: false })), [400, 'bad_request'])
+  t.strictSame(refused(await patch({ subscribed: true })), [400, 'bad_request'])
+  t.strictSame(refused(await patch({ emailBlacklisted: false })), [400, 'bad_request'])
+  t.equal((await patch({ subscribed: false, emailBlacklisted: true })).status, 200)
   t.equal((await call('GET', path(email), { key })).body.status, 'unsubscribed')
 })
 

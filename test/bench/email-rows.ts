@@ -10,13 +10,14 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
-import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
 import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
+import { emailsToDeliver } from '../../db/messages/emails/outgoing.sql.ts'
 import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import { migrate } from '../../db/migrate.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { storeEmails } from '../support/reports.ts'
+import { uuidAt } from '../support/uuid-sql.ts'
 
 const ROWS = Number(process.argv[2] ?? 1_000_000)
 const [ROUNDS, MAILS, BATCH] = [20, 1_000, 20]
@@ -96,7 +97,7 @@ async function apply(mails: readonly Mail[], kind: EmailEventKind): Promise<void
 
 for (let filled = 0; large === undefined && filled < ROWS; filled += FILLED_AT_ONCE) {
   const rows = sql.fragment`
-    select (${sql.array(teams, 'uuid')})[1 + n % 200] as team_id, uuidv7() as id, ${teams[0] ?? ''} as domain_id,
+    select (${sql.array(teams, 'uuid')})[1 + n % 200] as team_id, ${uuidAt(sql.fragment`clock_timestamp()`)} as id, ${teams[0] ?? ''} as domain_id,
       'hello@example.com' as from_address, array['person' || n % 100000 || '@example.com'] as to_emails,
       'Invoice ' || n as subject, ${BODY} as html, 1 as size_kb, '[]'::json as tags, 'delivered' as status,
       now() as created_at, '' as reply_to, gen_random_uuid()::text as http_request_id,

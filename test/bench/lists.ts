@@ -14,6 +14,7 @@ import { foldFigures } from '../../db/stats/daily/fold.ts'
 import { signedIn } from '../support/dashboard.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { makeTeam, type Service, startService } from '../support/service.ts'
+import { uuidAt } from '../support/uuid-sql.ts'
 import { makeTemplate } from '../support/whatsapp.ts'
 
 const EMAILS = Number(process.argv[2] ?? 2_000_000)
@@ -122,7 +123,7 @@ async function filled(service: Service): Promise<string> {
     saveTemplate({ tx, ...by }, id, { name: 'Invoice', html: '<p>Hi {{name}}</p>', text: 'Hi' }),
   )
   await database.query(sql.unsafe`
-    insert into topics (team_id, id, name, created_at) select ${id}, uuidv7(), 'Topic ' || n, now() from generate_series(1, 20) n`)
+    insert into topics (team_id, id, name, created_at) select ${id}, ${uuidAt(sql.fragment`now()`)}, 'Topic ' || n, now() from generate_series(1, 20) n`)
   await fillEmails(database, { id, domain_id, template: template.id })
   await fillContacts(database, id)
   await fillOthers(service, database, id)
@@ -148,10 +149,11 @@ async function fillEmails(
         case when n % 1000 = 0 then 'complained' when n % 100 = 7 then 'bounced' when n > ${EMAILS - 500} then 'queued'
           when n % 10 = 1 then 'clicked' when n % 10 < 4 then 'opened' when n % 500 = 6 then 'sent'
           else 'delivered' end as status,
-        uuid_extract_timestamp(i.id) as created_at, gen_random_uuid()::text as http_request_id,
+        i.at as created_at, gen_random_uuid()::text as http_request_id,
         gen_random_uuid()::text as provider_message_id
       from generate_series(${done + 1}::int, ${done + AT_ONCE}::int) n
-      cross join lateral (select uuidv7(make_interval(secs => (n - ${EMAILS}) * ${step}::float8)) as id) i`
+      cross join lateral (select now() + make_interval(secs => (n - ${EMAILS}) * ${step}::float8) as at) a
+      cross join lateral (select a.at, ${uuidAt(sql.fragment`a.at`)} as id) i`
     await insertEmailRows({ database }, rows)
   }
   // One in ten by a template, which the rows above cannot say.
@@ -166,7 +168,7 @@ async function fillContacts(database: Database, id: string): Promise<void> {
   for (let done = 0; done < CONTACTS; done += AT_ONCE)
     await database.query(sql.unsafe`
       insert into contacts (team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
-      select ${id}, uuidv7(), email, email, status,
+      select ${id}, ${uuidAt(sql.fragment`clock_timestamp()`)}, email, email, status,
         case when status in ('bounced', 'complained') then status end, '{"name": "Ana", "city": "Graz"}',
         case when n % 2 = 0 then array[(select t.id from topics t where t.team_id = ${id} and t.name = 'Topic ' || 1 + n % 20)]
           else '{}'::uuid[] end,
@@ -183,20 +185,22 @@ async function fillOthers(service: Service, database: Database, id: string): Pro
     insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
     select i.id, case when n % 5 > 0 then ${id}::uuid end, 'person' || n % 20 || '@example.com',
       (array['template.update', 'email.requeue', 'contact.change'])[1 + n % 3], gen_random_uuid(), '',
-      uuid_extract_timestamp(i.id)
+      i.at
     from generate_series(1, 500000) n
-    cross join lateral (select uuidv7(make_interval(secs => n - 500000)) as id) i`)
+    cross join lateral (select now() + make_interval(secs => n - 500000) as at) a
+    cross join lateral (select a.at, ${uuidAt(sql.fragment`a.at`)} as id) i`)
   const template = await makeTemplate(service, id)
   await database.query(sql.unsafe`
     with message as materialized (
-      select uuidv7(make_interval(secs => n - 200000)) as id, gen_random_uuid() as request_id, n
+      select ${uuidAt(sql.fragment`at`)} as id, at, gen_random_uuid() as request_id, n
       from generate_series(1, 200000) n
+      cross join lateral (select now() + make_interval(secs => n - 200000) as at) a
     ), request as (
       insert into whatsapp_requests (team_id, id, template_id, parameters, created_at)
-      select ${id}, request_id, ${template.id}, '{"body:1": "Ana"}', uuid_extract_timestamp(id) from message
+      select ${id}, request_id, ${template.id}, '{"body:1": "Ana"}', at from message
     )
     insert into whatsapp_messages (team_id, id, request_id, position, recipient, country, status, created_at, accepted_at)
     select ${id}, id, request_id, 0, '+155555' || lpad((n % 50000)::text, 5, '0'), 'US',
       case when n % 2000 = 0 then 'failed' when n % 3 = 0 then 'read' else 'delivered' end,
-      uuid_extract_timestamp(id), now() from message`)
+      at, now() from message`)
 }

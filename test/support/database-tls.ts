@@ -1,10 +1,12 @@
 /**
- * The test server behind TLS, with a certificate of the test's own for `localhost`; it refuses those who come without,
- * in PostgreSQL's words. Promises to change nothing of what it passes on.
+ * The test server behind TLS, with a certificate of the test's own for `localhost`, which rejects connections without
+ * TLS in PostgreSQL's words. And a server without TLS, which the test server may have.
+ * Promises to change nothing of what it passes on.
  */
 import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Test } from 'tap'
 import { makeCertificate } from './certificate.ts'
@@ -20,31 +22,53 @@ function errorResponse(code: string, message: string): Buffer {
 
 const NO_ENCRYPTION = errorResponse('28000', 'no pg_hba.conf entry for host "127.0.0.1", no encryption')
 
-/** A way to the database at `url` over TLS: its port, and the file with the authority of its certificate. */
-export async function startDatabaseTls(t: Test, url: string): Promise<{ port: number; authority: string }> {
-  const target = new URL(url)
-  const { pem, key_pem } = makeCertificate(['localhost'])
+const isSslRequest = (first: Buffer): boolean => first.length === 8 && first.readInt32BE(4) === SSL_REQUEST
+
+/** Joins a client's stream to a new connection to the database at `url`. */
+function passOn(client: Duplex, url: string): Socket {
+  const { port, hostname } = new URL(url)
+  const server = connect(Number(port || 5432), hostname)
+  client.pipe(server).pipe(client)
+  client.on('error', () => server.destroy()).on('close', () => server.destroy())
+  server.on('error', () => client.destroy())
+  return server
+}
+
+/** Listens on a port of its own until the test ends. @param answer gets each client's first bytes. */
+async function serve(t: Test, answer: (client: Socket, first: Buffer) => void): Promise<number> {
   const open = new Set<Socket>()
-  const serve = (client: Socket): void => {
+  const proxy = createServer((client) => {
     open.add(client)
     client.once('close', () => open.delete(client)).on('error', () => {})
-    client.once('data', (first) => {
-      if (first.length !== 8 || first.readInt32BE(4) !== SSL_REQUEST) return void client.end(NO_ENCRYPTION)
-      client.write('S')
-      const inside = new TLSSocket(client, { isServer: true, cert: pem, key: key_pem })
-      const server = connect(Number(target.port || 5432), target.hostname)
-      inside.pipe(server).pipe(inside)
-      inside.on('error', () => server.destroy()).on('close', () => server.destroy())
-      server.on('error', () => inside.destroy())
-    })
-  }
-  const proxy = createServer(serve)
+    client.once('data', (first) => answer(client, first))
+  })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
     proxy.close()
     for (const client of open) client.destroy()
   })
+  return (proxy.address() as AddressInfo).port
+}
+
+/** A way to the database at `url` over TLS: its port, and the file with the authority of its certificate. */
+export async function startDatabaseTls(t: Test, url: string): Promise<{ port: number; authority: string }> {
+  const { pem, key_pem } = makeCertificate(['localhost'])
+  const port = await serve(t, (client, first) => {
+    if (!isSslRequest(first)) return void client.end(NO_ENCRYPTION)
+    client.write('S')
+    passOn(new TLSSocket(client, { isServer: true, cert: pem, key: key_pem }), url)
+  })
   const authority = join(t.testdir(), 'authority.pem')
   await writeFile(authority, pem)
-  return { port: (proxy.address() as AddressInfo).port, authority }
+  return { port, authority }
+}
+
+/** A way to the database at `url` that offers no TLS. @returns its URL. */
+export async function startDatabaseWithoutTls(t: Test, url: string): Promise<string> {
+  const port = await serve(t, (client, first) => {
+    if (!isSslRequest(first)) return void passOn(client, url).write(first)
+    client.once('data', (next) => void passOn(client, url).write(next))
+    client.write('N')
+  })
+  return Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href
 }

@@ -18,6 +18,7 @@ import { insertEmailRows } from './email-rows.ts'
 import { idleGauges } from './gauges.ts'
 import { pauseSender } from './senders.ts'
 import { anEmail, makeTeam, type Reply, type Service, type TestTeam } from './service.ts'
+import { uuidAt } from './uuid-sql.ts'
 import { aMessage, makeTemplate } from './whatsapp.ts'
 
 type Template = Awaited<ReturnType<typeof makeTemplate>>
@@ -147,7 +148,7 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
   await database.query(sql.unsafe`
     with message as (
       insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
-      select ${id}, uuidv7(make_interval(mins => -n)), ${endpoint.id}, uuidv7(make_interval(mins => -n, secs => -1)),
+      select ${id}, ${uuidAt(sql.fragment`now() - make_interval(mins => n)`)}, ${endpoint.id}, ${uuidAt(sql.fragment`now() - make_interval(mins => n, secs => 1)`)},
         (array['email.delivered', 'email.bounced'])[1 + n % 2],
         '{"type": "email.bounced", "data": {"to": ["ana.lindqvist@example.net"]}}',
         case when n < 4 then 'failed' else 'delivered' end, now() - make_interval(mins => n)
@@ -168,7 +169,7 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
 async function storeService({ database }: Service, { id }: TestTeam) {
   await database.query(sql.unsafe`
     insert into reports (id, provider, event_key, body, received_at, retry_until, state, reason)
-    select uuidv7(make_interval(mins => -n)), (array['smtp', 'ses', 'whatsapp'])[1 + n % 3], n, 'From: <>', now(), now(),
+    select ${uuidAt(sql.fragment`now() - make_interval(mins => n)`)}, (array['smtp', 'ses', 'whatsapp'])[1 + n % 3], n, 'From: <>', now(), now(),
       'parked', (array['there is no such message', 'it is no delivery status notification that names a message of ours'])[1 + n % 2]
     from generate_series(1, 60) n`)
   const gauges = idleGauges()
@@ -180,7 +181,7 @@ async function storeService({ database }: Service, { id }: TestTeam) {
   const report = await database.oneFirst(sql.type(idRow)`select id from reports order by id desc limit 1`)
   const job = await database.oneFirst(sql.type(idRow)`
     insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at)
-    values (uuidv7(), ${id}, 'email.requeue', 1200, 7051, 'ana@example.com', now(), now()) returning id`)
+    values (${uuidv7()}, ${id}, 'email.requeue', 1200, 7051, 'ana@example.com', now(), now()) returning id`)
   return { report, job }
 }
 

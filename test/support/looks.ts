@@ -137,6 +137,29 @@ const DOES = `[...document.querySelectorAll('main form[method=post]')].flatMap((
   return button ? [{ act, label: button.textContent.trim(), red: button.classList.contains('danger') }] : []
 })`
 
+/**
+ * The buttons and links of a page by name, with what each does. A table's own links are named by its data, and so are
+ * its buttons but for the words that only screen readers get.
+ */
+const CONTROLS = `[...document.querySelectorAll('main :is(a, button, summary)')].flatMap((one) => {
+  if (one.matches('td a, dd a')) return []
+  const name = (one.getAttribute('aria-label') ?? one.textContent).replace(/\\s+/g, ' ').trim()
+  const sent = one.form ? [...one.form.elements].filter((field) => field.type === 'hidden' && field.name !== 'csrf') : []
+  const does = one.href ?? (one.matches('[type=button], summary')
+    ? one.dataset.copyText ?? one.dataset.copy ?? one.parentElement.outerHTML
+    : [one.formAction, one.value, ...sent.map(({ name, value }) => name + '=' + value)].join(' '))
+  return [{ name, does }]
+})`
+
+/** Fails unless each button and link that does something of its own has a name of its own. */
+export async function hasOwnNames(t: Test, page: Page, about: string): Promise<void> {
+  const controls = await page.evaluate<{ name: string; does: string }[]>(CONTROLS)
+  const ambiguous = [...Map.groupBy(controls, ({ name }) => name)].flatMap(([name, all]) =>
+    name === '' || new Set(all.map(({ does }) => does)).size > 1 ? [name] : [],
+  )
+  t.strictSame(ambiguous, [], `${about}: names of more than one button or link`)
+}
+
 const DESTROYS = /^(cancel|delete|disable|discard|drop|end-others|end-sessions|erase|remove|revoke|suspend)$/
 const NAMED = /^(Cancel|Delete|Disable|Discard|Drop|End|Erase|Remove|Revoke|Sign|Suspend) \S/
 

@@ -21,7 +21,7 @@ export type Day = {
   /** Distinct events that were posted genuine. */
   events: number
   statuses: ReadonlyMap<string, EmailStatus>
-  contacts: ReadonlyMap<string, 'subscribed' | 'bounced' | 'complained'>
+  contacts: ReadonlyMap<string, 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'>
 }
 
 /** Fewer soft bounces than suppress anybody. */
@@ -60,7 +60,7 @@ export function relayDay(
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
   const samples = samplesOf(relay)
   const statuses = new Map<string, EmailStatus>(emails.map(({ id }) => [id, 'queued']))
-  const contacts = new Map<string, 'subscribed' | 'bounced' | 'complained'>(
+  const contacts = new Map<string, 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'>(
     emails.flatMap(({ to }) => to.map((address) => [address, 'subscribed'] as const)),
   )
   const softs = new Map<string, number>()
@@ -82,7 +82,9 @@ export function relayDay(
     if (effect === 'soft') softs.set(recipient, soft + 1)
     statuses.set(email.id, higherStatus(statuses.get(email.id) ?? 'queued', statusOfEvent(kind)))
     if (effect === 'complaint') contacts.set(recipient, 'complained')
-    else if (effect === 'hard' && contacts.get(recipient) === 'subscribed') contacts.set(recipient, 'bounced')
+    else if (effect === 'hard' && contacts.get(recipient) !== 'complained') contacts.set(recipient, 'bounced')
+    else if (effect === 'unsubscribe' && contacts.get(recipient) === 'subscribed')
+      contacts.set(recipient, 'unsubscribed')
   }
   const doubled = genuine.filter(() => random() < 0.1)
   const order = shuffled([...genuine, ...doubled], random)

@@ -147,7 +147,7 @@ export async function startService(
   const database = await openDatabase(databaseUrl, { size: 10, lockTimeout })
   const queue = createProducer(wake ?? createWaker(database))
   const replies = createReplies(databaseUrl)
-  const parser = createParser(PARSER_THREAD, 60_000)
+  const parser = createParser(PARSER_THREAD, { timeLimit: 60_000 })
   const metrics = createMetrics()
   const fleet = joinFleet(
     { database, metrics, log: silentLog },

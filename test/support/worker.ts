@@ -96,7 +96,9 @@ export async function startWorker(
     concurrency,
     pauses: createQueuePauses(database),
     readers,
+    retry_ms: 24 * 3_600_000,
     return_domain: null,
+    simulated_recipients: false,
     retention: {
       reports: 30,
       events: 365,
@@ -153,15 +155,17 @@ function watchOutput(file: string, output: Readable): void {
 
 /**
  * Starts `api/main.ts` or `workers/main.ts` as production would, and waits until it is up.
- * @param root where another version of the sources lies.
+ * @param root where another version of the sources lies. @param execPath what runs in place of our own Node.
  */
 export async function startProcess(
   t: Teardown,
   file: 'api/main.ts' | 'workers/main.ts',
   env: Record<string, string>,
   root = ROOT,
+  execPath = process.execPath,
 ): Promise<OurProcess> {
   const child = fork(join(root, file), {
+    execPath,
     env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'info', ...env },
     execArgv: procfileOptions(file),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -5,6 +5,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from 'pg'
+import { sql } from 'slonik'
+import { uuidAt } from '../support/uuid-sql.ts'
 
 /** How many contacts a broadcast reaches, and how many there are besides. */
 export const AUDIENCE = 1_000
@@ -28,7 +30,7 @@ const HTML = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">no more</a></p>'
 
 const HISTORY = `
   with item as materialized (
-    select uuidv7(make_interval(mins => -60 * n)) as id, now() - make_interval(mins => 60 * n) as at, n,
+    select ${uuidAt(sql.fragment`now() - make_interval(mins => 60 * n)`).sql} as id, now() - make_interval(mins => 60 * n) as at, n,
       (array['delivered', 'opened', 'clicked', 'sent', 'bounced', 'complained', 'delivered', 'delivered'])[1 + n % 8] as status
     from generate_series(1, 4000) n
   ), accepted as (
@@ -51,13 +53,13 @@ const CONTACTS = `
 
 const WHATSAPP = `
   insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at, accepted_at)
-  select $1, uuidv7(make_interval(hours => -n)), gen_random_uuid(), 0, '+1555555' || lpad(n::text, 4, '0'),
+  select $1, ${uuidAt(sql.fragment`now() - make_interval(hours => n)`).sql}, gen_random_uuid(), 0, '+1555555' || lpad(n::text, 4, '0'),
     (array['read', 'delivered', 'sent', 'failed'])[1 + n % 4], now() - make_interval(hours => n), now() - make_interval(hours => n)
   from generate_series(1, 500) n`
 
 const WEBHOOKS = `
   insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
-  select $1, uuidv7(make_interval(hours => -n)), $2, gen_random_uuid(), 'email.delivered', '{"type": "email.delivered"}',
+  select $1, ${uuidAt(sql.fragment`now() - make_interval(hours => n)`).sql}, $2, gen_random_uuid(), 'email.delivered', '{"type": "email.delivered"}',
     case when n % 9 = 0 then 'failed' else 'delivered' end, now() - make_interval(hours => n)
   from generate_series(1, 500) n`
 

@@ -31,6 +31,8 @@ export type Outgoing<A> = {
   cost: number
   /** How many seconds it waits for what is its own, such as a paused recipient or room for its files; 0: it may go. */
   own_wait_seconds: number
+  /** What became of it without asking the provider; absent if the provider is asked. */
+  answered?: A
   /** Why it is given up without another try; absent where it is not. */
   given_up?: string
   /** Whether it holds a slot for long, by its size: others do not wait for it. Not so when absent. */
@@ -56,6 +58,9 @@ export type Delivered<A> = { answer: A; end: End; at: Date }
  */
 type Senders = { one(): Promise<Sender> } | { prefix: string }
 
+/** What a channel judges an answer by. */
+export type JudgeContext = PolicyContext & { history: AttemptHistory; now: Date }
+
 export type DeliveryChannel<J extends DeliveryJob, A> = {
   channel: Deliverable<J>
   /** After a lost answer: how long to wait for a report before another try, in seconds. */
@@ -70,8 +75,8 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   horizon?: number
   /** Reads what claimed jobs are to send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
-  /** The answer, after deciding whose fault each refusal by policy is. */
-  judge(answer: A, context: PolicyContext): A
+  /** The answer, after deciding whose fault each rejection by policy is, and what its time for attempts ends. */
+  judge(answer: A, context: JudgeContext): A
   outcomesOf(answer: A): readonly AttemptOutcome[]
   /** How the delivery ends, where the channel has rules of its own; `verdictOf` its outcomes when absent. */
   verdict?(answer: A, history: AttemptHistory, context: VerdictContext): End

@@ -67,6 +67,8 @@ export function leaveOutEnded<J extends DeliveryJob, A>(
     const reason = message.outgoing.given_up
     if (reason !== undefined) parts.buffer.add(givenUp(parts, message, reason))
     else if (hasExpired(parts, message)) parts.buffer.add(expired(parts, message))
+    else if (message.outgoing.answered !== undefined)
+      parts.buffer.add(settled(parts, message, message.outgoing.answered))
     else return true
     return false
   })
@@ -126,6 +128,16 @@ function expired<J extends DeliveryJob, A>(
   return { job, end: { end: 'completed' }, expired: { outgoing, at: clock.now() } }
 }
 
+/** The end of a message whose result is known without asking the provider. */
+function settled<J extends DeliveryJob, A>(
+  { delivery, deps, clock }: Parts<J, A>,
+  { job, outgoing }: Message<J, A>,
+  answer: A,
+): Recording<J, A> {
+  deps.figures?.ended(delivery.channel.job, 'completed')
+  return { job, end: { end: 'completed' }, sent: { outgoing, answer, at: clock.now(), signal: null } }
+}
+
 function givenUp<J extends DeliveryJob, A>(
   { delivery, deps, clock }: Parts<J, A>,
   { job, outgoing }: Message<J, A>,
@@ -149,10 +161,10 @@ async function send<J extends DeliveryJob, A>(
   const given = await outgoing.send(cut)
   ended()
   const seconds = (performance.now() - started) / 1_000
-  const answer = delivery.judge(given, { held_at, accepted_at: breaker.acceptedAt() })
+  const at = clock.now()
+  const answer = delivery.judge(given, { held_at, accepted_at: breaker.acceptedAt(), history, now: at })
   const outcomes = delivery.outcomesOf(answer)
   const signal = breaker.note(outcomes, began_at, seconds)
-  const at = clock.now()
   const context = {
     now: at,
     unknown_wait: delivery.unknown_wait,

@@ -13,20 +13,25 @@ const PLOT = { left: 44, right: 720, top: 12, bottom: 232 }
 /** What a bar is made of, from the bottom up; each in a colour of its own. */
 type Layer = { label: string; tone: BarTone; statuses: readonly string[] }
 
-const COMMON: readonly Layer[] = [
+const GONE: readonly Layer[] = [
   { label: 'delivered', tone: 'good', statuses: ['delivered', 'opened', 'clicked', 'read'] },
   { label: 'sent', tone: 'busy', statuses: ['sent'] },
-  { label: 'waiting', tone: 'warn', statuses: ['queued'] },
 ]
 
 const EMAIL_LAYERS: readonly Layer[] = [
-  ...COMMON,
+  ...GONE,
+  { label: 'waiting', tone: 'warn', statuses: ['queued'] },
   { label: 'bounced', tone: 'bad', statuses: ['bounced'] },
   // Delivered, too: what bounced did not arrive.
   { label: 'complained', tone: 'worse', statuses: ['complained'] },
 ]
 
-const OTHER_LAYERS: readonly Layer[] = [...COMMON, { label: 'failed', tone: 'bad', statuses: ['failed'] }]
+/** A message that the provider has accepted stays `queued` until it reports more. */
+const OTHER_LAYERS: readonly Layer[] = [
+  ...GONE,
+  { label: 'not reported yet', tone: 'warn', statuses: ['queued'] },
+  { label: 'failed', tone: 'bad', statuses: ['failed'] },
+]
 
 /** Only emails bounce, and only of emails somebody complains. */
 const layersOf = (channel: Channel): readonly Layer[] => (channel === EMAIL ? EMAIL_LAYERS : OTHER_LAYERS)
@@ -166,5 +171,5 @@ const chartTable = ({ spans, layers, column, title, note }: Stretch): Section =>
 /** A stretch as a chart with its table; the table's words alone while there is nothing to draw. */
 export const figureSections = (title: string, stretch: Stretch): Section[] =>
   stretch.spans.some(({ total }) => total > 0)
-    ? [chartOf(title, stretch), chartTable(stretch)]
+    ? [chartOf(title, stretch), { ...chartTable(stretch), about: title }]
     : [{ ...chartTable(stretch), title }]

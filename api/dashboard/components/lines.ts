@@ -3,7 +3,7 @@
  * exactly (outer blanks, line breaks, nothing at all) stands there in quotes, as JSON writes it; what a whole field
  * cannot show exactly is left as it is. Pure.
  */
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 import { jsonOf } from '../../../db/validation/strings.ts'
 
 const isPlain = (text: string): boolean =>
@@ -21,7 +21,7 @@ export function textOf(line: string): string {
 /** Lines that say something. @param most how many there may be, empty ones too. @throws RequestError bad_request. */
 export function linesOf(typed: string, field: string, most: number): string[] {
   const lines = typed.split(/\r\n?|\n/, most + 1)
-  if (lines.length > most) throw new RequestError('bad_request', `${field} must have at most ${most} lines`)
+  if (lines.length > most) throw invalidField(field, `must have at most ${most} lines`)
   return lines.filter((line) => line.trim() !== '')
 }
 
@@ -34,9 +34,9 @@ export function pairOf(line: string, field: string): [string, string] {
   const quoted = /^\s*("(?:[^"\\]|\\.)*")\s*:(.*)$/s.exec(line)
   const [, name = '', text = ''] = quoted ?? /^([^:]+):(.*)$/s.exec(line) ?? []
   if (name.trim() !== '') return [textOf(name), textOf(text)]
-  throw new RequestError(
-    'bad_request',
-    `${field}: ${JSON.stringify(line.slice(0, 100))} is not of the form name: value`,
+  throw invalidField(
+    field,
+    `must have lines of the form name: value, and ${JSON.stringify(line.slice(0, 100))} is not`,
   )
 }
 

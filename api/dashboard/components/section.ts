@@ -106,8 +106,16 @@ type Bar = { x: number; y: number; width: number; height: number; tone: BarTone 
 /**
  * @param noteAt a time that the note ends with.
  * @param fold whether the title alone is seen until it is pressed.
+ * @param about what a folded section belongs to, for who hears the title alone.
  */
-type Titled = Loose<{ title?: string; note?: string; noteAt?: Cell; id?: string; fold?: boolean }>
+type Titled = Loose<{
+  title?: string
+  about?: string
+  note?: string
+  noteAt?: Cell
+  id?: string
+  fold?: boolean
+}>
 
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 

@@ -1,6 +1,10 @@
-/** What became of an email in one plain sentence, for the top of its page. Pure. */
+/** What became of an email or a webhook in one plain sentence, for the top of its page. Pure. */
+
+import { DISABLED } from '../../../db/channels/events/webhooks.sql.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import type { ShownWebhook } from '../../../db/messages/webhooks/show.ts'
+import { plural } from './cell.ts'
 
 /** What the last two parts of an enhanced status code mean (RFC 3463). */
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -41,7 +45,7 @@ export function queuedSentence(
 ): string {
   if (waiting?.state === 'scheduled') return 'Waiting for its time.'
   if (last?.kind !== 'gave_up') return 'Waiting to be sent.'
-  return last.detail.startsWith('expired:') ? 'Not sent: it had expired.' : 'Given up after many tries.'
+  return last.detail.startsWith('expired:') ? 'Not sent: it expired.' : 'Failed after many attempts.'
 }
 
 export function emailSentence(email: ShownEmail): string {
@@ -54,4 +58,18 @@ export function emailSentence(email: ShownEmail): string {
   }
   if (status === 'queued') return queuedSentence(last, waiting)
   return SENTENCES[status] ?? ''
+}
+
+export function webhookSentence({
+  status: word,
+  attempts,
+  events,
+}: Pick<ShownWebhook, 'status' | 'attempts' | 'events'>): string {
+  const isMissed = attempts.length === 0 && events.at(-1)?.detail === DISABLED
+  if (word === 'failed' && isMissed) return 'Not sent: the webhook was disabled.'
+  if (word === 'delivered') return `Delivered after ${plural(attempts.length, 'attempt')}.`
+  if (word === 'failed') return `Failed after ${plural(attempts.length, 'attempt')}.`
+  return attempts.length === 0
+    ? 'Waiting to be sent.'
+    : `Attempted ${plural(attempts.length, 'time')}. Waiting for the next attempt.`
 }

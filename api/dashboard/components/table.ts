@@ -98,7 +98,7 @@ export function tableReady(section: Table) {
         const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))
         return {
           ...cell,
-          of,
+          of: cell.copy && of ? `${column.label} of ${of}` : of,
           look,
           words: !isShort(cell) && !cell.number,
           parts: column.wrap ? withBreaks(cell.text) : undefined,

@@ -2,7 +2,7 @@
  * Several values that people type into one field. Promises: a text with more of them than the field takes is refused
  * before it is taken apart. Pure.
  */
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 
 /** How much of a line a refusal quotes, in characters. */
 const MAX_QUOTED = 100
@@ -16,7 +16,7 @@ export function partsTyped(
 ): string[] {
   const parts = typed.split(between, most + 1)
   if (parts.length > most)
-    throw new RequestError('bad_request', `${field} must have at most ${most.toLocaleString('en-US')} parts`)
+    throw invalidField(field, `must have at most ${most.toLocaleString('en-US')} parts`)
   return parts.map((part) => part.trim()).filter((part) => part !== '')
 }
 
@@ -25,7 +25,7 @@ export function jsonTyped(source: string | null, what: string): unknown {
   try {
     return JSON.parse(source ?? '')
   } catch (error) {
-    throw new RequestError('bad_request', `the ${what} is not valid JSON: ${(error as Error).message}`)
+    throw invalidField(what, `must be valid JSON: ${(error as Error).message}`)
   }
 }
 
@@ -35,5 +35,5 @@ export const namedLines = (typed: string, field: string, most: number): [name: s
     const at = line.indexOf(':')
     if (at > 0) return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
     const quoted = JSON.stringify(line.slice(0, MAX_QUOTED))
-    throw new RequestError('bad_request', `${field}: ${quoted} is not of the form name: value`)
+    throw invalidField(field, `must have lines of the form name: value, and ${quoted} is not`)
   })

@@ -4,10 +4,11 @@
  */
 
 import { isDeepStrictEqual } from 'node:util'
-import { RequestError, resultOrError } from '../../../db/errors.ts'
+import { type FieldError, REQUIRED, RequestError, resultOrError } from '../../../db/errors.ts'
 import { type GivenFields, MAX_CONDITIONS, readChange } from '../../../db/messages/broadcasts/fields.ts'
 import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../components/lines.ts'
 import { momentOf, zoneOf } from '../components/zone.ts'
+import { isWithin } from '../server/form.ts'
 import { type BroadcastDraft, type BroadcastStep, timeTyped } from './broadcast-fields.ts'
 
 /** Lines of a field at most: far more than a draft may have of values, tags and variables. */
@@ -30,35 +31,42 @@ const conditionsOf = (form: URLSearchParams): object[] =>
     return { property, op, value: linesOf(value, `value.${row}`, MAX_FIELD_LINES).map(textOf) }
   })
 
-/** Reads what may have conditions. @throws RequestError that calls their parts by the names of the form's fields. */
-function byFields<T>(form: URLSearchParams, read: () => T): T {
-  const found = resultOrError(read)
-  if (!(found instanceof RequestError)) return found
+/** The errors by the names of the form's fields: a part of a condition is in its row. */
+function byFields(form: URLSearchParams, errors: readonly FieldError[]): FieldError[] {
   const rows = rowsOf(form)
-  const named = (_: string, at: string, part: string) => `${part}.${rows[Number(at)]}`
-  throw new RequestError(found.code, found.message.replace(/\bwhere\[(\d+)\]\.(\w+)/, named))
+  const names = new Map<string, string>(
+    rows.flatMap((row, at) =>
+      ['property', 'op', 'value'].map((part) => [`where[${at}].${part}`, `${part}.${row}`] as const),
+    ),
+  )
+  return errors.map(({ field, problem }) => ({ field: names.get(field) ?? field, problem }))
 }
 
 const variablesOf = (typed: string): Record<string, string> =>
   Object.fromEntries(linesOf(typed, 'variables', MAX_VARIABLE_LINES).map((line) => pairOf(line, 'variables')))
 
-/** Reads what a step says. @param faults what is known already. @throws RequestError naming all fields at fault. */
-function readAll(given: Readonly<Record<string, unknown>>, faults: readonly string[]): GivenFields {
+/** Reads what a step says. @param known errors found before. @throws RequestError with all fields at fault. */
+function readAll(
+  form: URLSearchParams,
+  given: Readonly<Record<string, unknown>>,
+  known: readonly FieldError[] = [],
+): GivenFields {
   const read = resultOrError(() => readChange(given))
   if (!(read instanceof RequestError)) {
-    if (faults.length === 0) return read
-    throw new RequestError('bad_request', faults.join('; '))
+    if (known.length === 0) return read
+    throw new RequestError('bad_request', byFields(form, known))
   }
-  const all = [...faults, read.message]
-  const words = (read.message.split(/ (?:must|are|is) /)[0] ?? '').split(/[ ,.[]/)
-  const others = Object.entries(given).filter(([name]) => !words.includes(name))
-  if (others.length < Object.keys(given).length) return readAll(Object.fromEntries(others), all)
-  throw new RequestError('bad_request', all.join('; '))
+  const all = [...known, ...read.fields]
+  const others = Object.entries(given).filter(
+    ([name]) => !read.fields.some(({ field }) => isWithin(field, name)),
+  )
+  if (others.length < Object.keys(given).length) return readAll(form, Object.fromEntries(others), all)
+  throw all.length === 0 ? read : new RequestError('bad_request', byFields(form, all))
 }
 
 type Sent = (name: string) => string
 
-function messageOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
+function messageOf(form: URLSearchParams, sent: Sent, draft: BroadcastDraft | null): GivenFields {
   const template_id = sent('template_id')
   const given = {
     name: keptOr(sent('name'), draft?.name),
@@ -69,8 +77,8 @@ function messageOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
     variables: variablesOf(sent('variables')),
     tags: linesOf(sent('tags'), 'tags', MAX_FIELD_LINES).map(textOf),
   }
-  const faults = template_id === '' ? ['template_id is required'] : []
-  return { reply_to: '', variables: {}, tags: [], ...readAll(given, faults) }
+  const faults = template_id === '' ? [{ field: 'template_id', problem: REQUIRED }] : []
+  return { reply_to: '', variables: {}, tags: [], ...readAll(form, given, faults) }
 }
 
 /** @param isAimed whether it must say whom it goes to. */
@@ -81,11 +89,12 @@ function audienceOf(form: URLSearchParams, draft: BroadcastDraft | null, isAimed
     exclude_topic_ids: tickedOr(form.getAll('exclude_topic_ids'), draft?.exclude_topic_ids),
     where: conditionsOf(form),
   }
-  const faults = isAimed && topics.length === 0 ? ['topics: choose at least one'] : []
-  return { topic_ids: [], ...byFields(form, () => readAll(given, faults)) }
+  const none = isAimed && topics.length === 0
+  const faults = none ? [{ field: 'topic_ids', problem: 'must have at least 1 topic' }] : []
+  return { topic_ids: [], ...readAll(form, given, faults) }
 }
 
-function whenOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
+function whenOf(form: URLSearchParams, sent: Sent, draft: BroadcastDraft | null): GivenFields {
   const rate = sent('rate_per_minute').trim()
   const time = sent('send_at').trim()
   const zone = zoneOf(sent('send_at_zone'))
@@ -95,7 +104,7 @@ function whenOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
     ...(rate === '' ? {} : { rate_per_minute: Number(rate) }),
     ...(send_at === '' ? {} : { send_at }),
   }
-  return { rate_per_minute: null, send_at: null, ...readAll(given, []) }
+  return { rate_per_minute: null, send_at: null, ...readAll(form, given) }
 }
 
 type Aimed = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
@@ -105,9 +114,11 @@ export function aimOf(form: URLSearchParams): Aimed {
   const topic_ids = form.getAll('topic_ids')
   const where = conditionsOf(form)
   const exclude_topic_ids = form.getAll('exclude_topic_ids')
-  const { conditions = [], ...fields } = byFields(form, () =>
-    readChange({ exclude_topic_ids, where, ...(topic_ids.length > 0 ? { topic_ids } : {}) }),
-  )
+  const { conditions = [], ...fields } = readAll(form, {
+    exclude_topic_ids,
+    where,
+    ...(topic_ids.length > 0 ? { topic_ids } : {}),
+  })
   return { topic_ids: fields.topic_ids ?? [], exclude_topic_ids: fields.exclude_topic_ids ?? [], conditions }
 }
 
@@ -123,9 +134,9 @@ export function draftChanges(
 ): GivenFields {
   const sent = (name: string): string => form.get(name) ?? ''
   const said = {
-    message: () => messageOf(sent, draft),
+    message: () => messageOf(form, sent, draft),
     audience: () => audienceOf(form, draft, isAimed),
-    when: () => whenOf(sent, draft),
+    when: () => whenOf(form, sent, draft),
   }[step]()
   if (!draft) return said
   const changed = Object.entries(said).filter(

@@ -234,7 +234,7 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
 export const testForm = (request: TeamRequest): Section =>
   formOf(
     broadcastPath(request, 'test'),
-    'Send a test',
+    'Send test',
     [
       field('to', 'To, separated by commas', { required: true, value: request.person.email }),
       field('contact', 'As this contact (optional)', {

@@ -17,7 +17,7 @@ import type { Field, Form, Section, Tile, View } from '../components/section.ts'
 import { zoneOf } from '../components/zone.ts'
 import { compact, formOf, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { asSent, wordsWith } from '../server/form.ts'
+import { asSent, describeByLabels } from '../server/form.ts'
 import { wordParam } from '../server/list.ts'
 import { type PageAnswer, show, type TeamRequest } from '../server/page.ts'
 import { asTextTiles, unfilledSection } from './broadcast-ahead.ts'
@@ -55,9 +55,7 @@ const NOBODY: Aim = { topic_ids: [], exclude_topic_ids: [], conditions: [] }
 /** Whom a form aims at; of what cannot be read the reason, in the words of its fields. */
 function aimSent(form: URLSearchParams, fields: readonly Field[]): Aim | RequestError {
   const aim = resultOrError(() => aimOf(form))
-  return aim instanceof RequestError
-    ? new RequestError(aim.code, wordsWith(fields, { form, words: aim.message }))
-    : aim
+  return aim instanceof RequestError ? new RequestError(aim.code, describeByLabels(fields, aim)) : aim
 }
 
 /** How many contacts it goes to as it stands; of what cannot be read the reason. */

@@ -3,7 +3,7 @@
 import type { By } from '../../../db/accounts/audit/record.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templateById } from '../../../db/content/templates/templates.sql.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Acting,
@@ -142,9 +142,9 @@ function addressesOf(typed: string): string[] {
   const to = partsTyped(typed, { field: 'to', between: /[,;\s]/, most: 1_000 })
   const odd = to.find((each) => parseMailbox(each) === null)
   if (odd !== undefined)
-    throw new RequestError('bad_request', `${JSON.stringify(odd)} is not an email address`)
+    throw invalidField('to', `must be email addresses, and ${JSON.stringify(odd)} is not`)
   if (to.length > 0 && to.length <= MAX_TESTS) return to
-  throw new RequestError('bad_request', `name 1 to ${MAX_TESTS} addresses`)
+  throw invalidField('to', `must be 1 to ${MAX_TESTS} addresses`)
 }
 
 const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {

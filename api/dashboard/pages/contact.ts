@@ -87,7 +87,7 @@ function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Sect
 const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section =>
   formOf(
     here(request, 'lift'),
-    'Lift the suppression',
+    'Lift suppression',
     [
       field('reason', 'Reason', {
         required: true,
@@ -96,6 +96,7 @@ const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section
       hidden('seen', markOfSuppression(contact), true),
     ],
     {
+      title: 'Lift the suppression',
       folded: true,
       confirm: `End the suppression of ${contact.email}?`,
       warning: 'The contact becomes what it was before.',

@@ -80,7 +80,7 @@ export const topicChoices = (topics: Topics, chosen: readonly string[]): Field[]
 const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
   formOf(
     teamPath(team, 'contacts'),
-    'Add a contact',
+    'Add contact',
     [
       field('email', 'Email address', { type: 'email', required: true }),
       field('properties', 'Properties', {
@@ -90,7 +90,7 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
       }),
       ...topicChoices(topics, []),
     ],
-    { folded: true },
+    { title: 'Add a contact', folded: true },
   )
 
 /** Lines of the field at most, empty ones among them. */

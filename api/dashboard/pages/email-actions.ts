@@ -4,7 +4,7 @@
  */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
@@ -32,7 +32,7 @@ const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, 
   const { team, form } = request
   const email = await emailOf(request, deps)
   const mailbox = parseMailbox(form.get('to') ?? '')
-  if (!mailbox) throw new RequestError('bad_request', 'to must be an email address')
+  if (!mailbox) throw invalidField('to', 'must be an email address')
   const id = countOwn(
     deps,
     await asActor(request, deps, (by) => resendEmail({ ...deps, ...by }, email, mailbox)),

@@ -153,7 +153,10 @@ function resending({ email, emptied, request }: Looked): Section | null {
     value: former?.address ?? '',
     hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
   })
-  return formOf(emailPath(request, 'resend'), 'Send to a corrected address', [to], { folded: true })
+  return formOf(emailPath(request, 'resend'), 'Send to this address', [to], {
+    title: 'Send to a corrected address',
+    folded: true,
+  })
 }
 
 const LINKED: Record<LinkKind, { title: string; label: string }> = {

@@ -2,7 +2,7 @@
 
 import { requireTeam } from '../../../db/accounts/teams/view.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineFilter, idOf, search } from '../server/filter.ts'
@@ -33,7 +33,7 @@ export function parseEmailFilter(query: URLSearchParams): Omit<EmailFilter, 'tea
   const parsed = q === undefined ? {} : parseSearch(q)
   const twice = (['recipient', 'id', 'subject'] as const).find((name) => name in parsed && asked[name])
   if (twice !== undefined)
-    throw new RequestError('bad_request', `q names another ${twice} than the field for it: clear one of them`)
+    throw invalidField('q', `names another ${twice} than the field for it: clear one of them`)
   return { ...asked, ...parsed, ...statusFilter(status), template_id: template, broadcast_id: broadcast }
 }
 

@@ -93,7 +93,11 @@ function further(
     `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
   return compact([
     { href: pageFrom(null), label: `Show all ${title}` },
-    reached !== null && { href: pageFrom(reached), label: 'Look further back', rel: 'next' as const },
+    reached !== null && {
+      href: pageFrom(reached),
+      label: `Look further back: ${title}`,
+      rel: 'next' as const,
+    },
   ])
 }
 

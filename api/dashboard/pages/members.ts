@@ -12,7 +12,7 @@ import {
 } from '../../../db/accounts/members/members.ts'
 import { membersOfTeam } from '../../../db/accounts/members/people.sql.ts'
 import { ROLES, type Role } from '../../../db/accounts/members/roles.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField, RequestError } from '../../../db/errors.ts'
 import { BASE } from '../components/base.ts'
 import { status, text, time } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
@@ -68,7 +68,7 @@ const list = get('viewer', '/teams/:team/people', async ({ team, now }, { databa
 function roleOf(form: URLSearchParams): Role {
   const role = ROLES.find((word) => word === form.get('role'))
   if (role) return role
-  throw new RequestError('bad_request', `role must be one of ${ROLES.join(', ')}`)
+  throw invalidField('role', `must be one of ${ROLES.join(', ')}`)
 }
 
 /** What to hand on to a member: the same words for all, so that they do not reveal anybody's other teams. */

@@ -82,7 +82,7 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
     const wanted = { channel, before, most: MAX_COUNTED + 1, operator: person.operator }
     const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
     const atLeast = waiting > MAX_COUNTED ? 'at least ' : ''
-    const link = { href: `${teamPath(team, channel.path)}?status=queued`, label: 'Look at them' }
+    const link = { href: `${teamPath(team, channel.path)}?status=queued`, label: `Show ${channel.noun}s` }
     const alert = (tone: Tone, count: number, words: string): Alert => ({
       tone,
       title: `${atLeast}${plural(Math.min(count, MAX_COUNTED), channel.noun)} ${words}`,
@@ -107,7 +107,7 @@ async function webhookAlerts(
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<{ disabled: Alert[]; failing: Alert[] }> {
-  const link = ({ id }: EndpointRow) => ({ href: teamPath(team, 'webhooks', id), label: 'Look at it' })
+  const link = ({ id }: EndpointRow) => ({ href: teamPath(team, 'webhooks', id), label: 'Open webhook' })
   const endpoints = await endpointsOfTeam(database, team.id)
   return {
     disabled: endpoints.flatMap((endpoint): Alert[] => {

@@ -5,7 +5,7 @@
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { scheduledOfTeam } from '../../../db/delivery/schedule.sql.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 import { cancelScheduled, moveScheduled } from '../../../db/messages/scheduled.ts'
 import type { FigureRow } from '../../../db/stats/daily/stats.sql.ts'
 import { isMoment } from '../../../db/validation/moments.ts'
@@ -113,7 +113,7 @@ export function moveForm(message: Waits, path: string, given: string | undefined
     hidden('zone', zone, true),
     hidden('shown', due, true),
   ]
-  return formOf(`${path}/move`, 'Move to another time', fields, { folded: true })
+  return formOf(`${path}/move`, 'Save new time', fields, { title: 'Move to another time', folded: true })
 }
 
 /** What the two do. @param noun a message on these pages. */
@@ -130,7 +130,7 @@ export const scheduledActs = ({ name: channel, path }: Channel, noun: string): T
     if (isMoment(shown) && typed === typedOf(shown, zone))
       return redirect(teamPath(team, path, id), 'Nothing was changed.')
     const time = momentOf(typed, zone)
-    if (!isMoment(time)) throw new RequestError('bad_request', 'scheduled_at must be a date and a time')
+    if (!isMoment(time)) throw invalidField('scheduled_at', 'must be a date and a time')
     const { scheduled_at } = await moveScheduled(by, { channel, team_id: team.id, id }, time)
     return redirect(teamPath(team, path, id), `It goes ${momentWords(scheduled_at, zone)}.`)
   }),

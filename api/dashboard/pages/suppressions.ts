@@ -29,7 +29,7 @@ import { backgroundJobAnswer } from './background-job.ts'
 const addForm = ({ team }: TeamRequest): Section =>
   formOf(
     teamPath(team, 'suppressions'),
-    'Add a suppression',
+    'Suppress address',
     [
       field('email', 'Email address', {
         type: 'email',
@@ -48,7 +48,7 @@ const addForm = ({ team }: TeamRequest): Section =>
       }),
       field('reason', 'Reason', { required: true, hint: 'It is kept in the audit log.' }),
     ],
-    { folded: true },
+    { title: 'Add a suppression', folded: true },
   )
 
 const filter = defineFilter({

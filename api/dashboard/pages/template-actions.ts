@@ -13,8 +13,12 @@ const nameField = (value: string) => field('name', 'Name', { required: true, val
 
 /** The forms that buttons beside the title open. */
 export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
-  formOf(templatePath(request, 'rename'), 'Rename template', [nameField(name)], { folded: true }),
-  formOf(templatePath(request, 'duplicate'), 'Duplicate template', [nameField(`Copy of ${name}`)], {
+  formOf(templatePath(request, 'rename'), 'Save name', [nameField(name)], {
+    title: 'Rename template',
+    folded: true,
+  }),
+  formOf(templatePath(request, 'duplicate'), 'Create copy', [nameField(`Copy of ${name}`)], {
+    title: 'Duplicate template',
     folded: true,
     note: 'A new template with the published text of this one.',
   }),

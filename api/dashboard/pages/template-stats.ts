@@ -29,7 +29,7 @@ export async function templateFigures(
     href: `${emails}&status=${kind}`,
     ...(kind === 'delivered' && isUnreported(sums.sent, sums.delivered) ? UNREPORTED : {}),
   })
-  const waiting = made - sums.sent
+  const unsent = made - sums.sent
   return {
     kind: 'tiles',
     title: `The last ${FIGURE_DAYS} days`,
@@ -38,7 +38,7 @@ export async function templateFigures(
       {
         label: 'Sent',
         value: number(sums.sent).text,
-        detail: `${waiting === 0 ? 'none' : number(waiting).text} waiting`,
+        detail: `${unsent === 0 ? 'none' : number(unsent).text} not sent`,
         href: emails,
       },
       share('Delivered', 'delivered'),

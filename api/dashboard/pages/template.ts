@@ -8,7 +8,7 @@ import {
   versionsByIds,
   versionsOfTemplate,
 } from '../../../db/content/templates/templates.sql.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField, RequestError } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { type Cell, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
@@ -143,7 +143,7 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   const { team, form, person } = request
   const { template, previewed } = await previewedOf(request, deps, form)
   const from = parseMailbox(form.get('from') ?? '')
-  if (!from) throw new RequestError('bad_request', 'from must be an email address')
+  if (!from) throw invalidField('from', 'must be an email address')
   const variables = valuesOf(previewed, form)
   // A draft is no version that an email could keep: the test holds what it makes of the values.
   const content = previewed.isDraft

@@ -36,6 +36,7 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
           'Create template',
           [field('name', 'Name', { required: true }), ...partFields({ html: '', text: '' })],
           {
+            title: 'New template',
             folded: true,
             note: 'It is published at once: sends can use it by its ID. Later changes are drafts until you publish them.',
           },

@@ -1,7 +1,7 @@
 /** A first email to see that everything works: from a verified domain of the team to whom the person likes. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 import { fromOf } from '../../../db/messages/emails/item.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { formatMailbox, parseMailbox } from '../../../db/validation/address.ts'
@@ -38,7 +38,7 @@ export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Prom
 
 const send = post('editor', '/teams/:team/integration/test-email', async ({ team, form }, deps) => {
   const mailbox = parseMailbox(queryParam(form, 'to') ?? '')
-  if (!mailbox) throw new RequestError('bad_request', 'to must be an email address')
+  if (!mailbox) throw invalidField('to', 'must be an email address')
   const [from, to] = [fromOf(queryParam(form, 'from') ?? ''), formatMailbox(mailbox)]
   const mail = { from, to: [to], subject: SUBJECT, html: `<p>${TEXT}</p>`, text: TEXT }
   const id = await sendOwn(deps, { team_id: team.id, domain: null, rated: false }, mail)

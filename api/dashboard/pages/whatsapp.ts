@@ -2,7 +2,7 @@
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../../db/channels/whatsapp.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp/search.sql.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
@@ -34,14 +34,11 @@ function parseMessageFilter(query: URLSearchParams): MessageFilter {
   const { q, status, recipient, id, template, ...asked } = filter.read(query)
   const sought = q === undefined ? null : numberIn(q)
   if (q !== undefined && (sought === null ? id : recipient) !== undefined)
-    throw new RequestError('bad_request', 'q names another message than the field for it: clear one of them')
+    throw invalidField('q', 'names another message than the field for it: clear one of them')
   const number = sought ?? recipient
   const phone = number === undefined ? null : normalisePhone(number)
   if (number !== undefined && phone === null)
-    throw new RequestError(
-      'bad_request',
-      `${sought ? 'q' : 'number'} must be a phone number, such as +15551234567`,
-    )
+    throw invalidField(sought ? 'q' : 'recipient', 'must be a phone number, such as +15551234567')
   return {
     ...asked,
     ...statusFilter(status),

@@ -195,7 +195,7 @@ async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, faul
   )
   if (sections.length === 0) return false
   const shown = { ...answer, status: fault.status, view: { ...answer.view, sections } }
-  const refused = { action: request.path, form: request.query, words: fault.words }
+  const refused = { action: request.path, form: request.query, error: fault.reason }
   sendPage(dashboard, looked, shown, { notice: { tone: 'bad', text: fault.words }, refused })
   return true
 }
@@ -218,7 +218,7 @@ async function showOnPage(
   const refused = {
     action: addressWith(request, { [LIST]: undefined }),
     form: request.form,
-    words: fault.words,
+    error: fault.reason,
   }
   sendPage(dashboard, looked, { ...answer, status: fault.status }, { notice, refused })
   return true

@@ -4,8 +4,15 @@ import { isTooSlow } from '../../../db/postgres/pool.ts'
 import type { Log } from '../../../db/process/log.ts'
 import { STATUS, toRequestError } from '../../http/errors.ts'
 import type { View } from '../components/section.ts'
+import { describe, type Reason } from './form.ts'
 
-export type Fault = { status: number; title: string; words: string; retry_after?: number | undefined }
+export type Fault = {
+  status: number
+  title: string
+  words: string
+  reason: Reason
+  retry_after?: number | undefined
+}
 
 const TITLES: Record<number, string> = {
   400: 'Request refused',
@@ -34,14 +41,14 @@ export function faultOf(error: unknown, requestId: string, log: Log): Fault {
   if (isTooSlow(error)) {
     log.warn({ request_id: requestId, err: error }, 'a page took too long')
     const words = 'This took too long and was stopped. Narrow the filter, or choose a shorter time.'
-    return { status: 503, title: 'Too much to look through', words }
+    return { status: 503, title: 'Too much to look through', words, reason: { message: words, fields: [] } }
   }
-  const { code, message, retry_after } = toRequestError(error, requestId, log)
+  const reason = toRequestError(error, requestId, log)
+  const { code, message, retry_after } = reason
   const status = STATUS[code]
   const own = error instanceof RequestError ? undefined : WORDS[code]
-  if (own) return { status, title: own.title, words: own.words(requestId) }
-  const words = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
-  return { status, title: TITLES[status] ?? 'Request refused', words, retry_after }
+  if (own) return { status, title: own.title, words: own.words(requestId), reason }
+  return { status, title: TITLES[status] ?? 'Request refused', words: describe(message), reason, retry_after }
 }
 
 export const faultView = ({ title, words }: Fault): View => ({

@@ -3,89 +3,63 @@
  * they are about, the first of which gets the focus. Pure.
  */
 
+import type { FieldError, RequestError } from '../../../db/errors.ts'
 import { headed } from '../components/cell.ts'
 import type { Field, Form } from '../components/section.ts'
 import { filled, LIST } from './list.ts'
 
-/** A form that was refused. @param words why, as the page says it. */
-export type Refused = { action: string; form: URLSearchParams; words: string }
+/** A form that was rejected, and why. */
+export type Rejected = { action: string; form: URLSearchParams; error: Reason }
 
-const plain = (words: string): string =>
-  words
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, ' ')
-    .trim()
-
-/**
- * The field that a refusal is about: the one whose name or label it begins with, whose value it quotes, or the only
- * one that there is. Of a label that explains itself, what stands before the explanation.
- */
-function faultyField(fields: readonly Field[], { form, words }: Omit<Refused, 'action'>): Field | undefined {
-  const own = fields.filter(({ type }) => type !== 'hidden')
-  const said = `${plain(words)} `
-  const begins = (name = ''): boolean => name !== '' && said.startsWith(`${plain(name)} `)
-  const quoted = ({ name }: Field): boolean => {
-    const value = form.get(name)?.trim() ?? ''
-    return value !== '' && words.includes(JSON.stringify(value).slice(0, 200))
-  }
-  return (
-    own.find(({ name }) => begins(name.replace(/_id$/, ''))) ??
-    own.find(({ name }) => begins(name)) ??
-    own.find(({ label }) => begins(label)) ??
-    own.find(({ label }) => begins(label.split(/[:(]/)[0])) ??
-    own.find(quoted) ??
-    (own.length === 1 ? own[0] : undefined)
-  )
-}
+/** Why something was rejected, as a page reads it. */
+export type Reason = Pick<RequestError, 'message' | 'fields'>
 
 export const asSent = (fields: readonly Field[], form: URLSearchParams): Field[] => filled(fields, form, true)
 
-/** A refusal of several fields, one by one: `a is wrong; b is, too`, or `a, b and c are required`. */
-function clausesOf(words: string): string[] {
-  const clauses = words.split('; ').flatMap((clause) => {
-    const [, list] = /^(.+) are required\.?$/.exec(clause) ?? []
-    return list?.split(/, | and /).map((name) => `${name} is required`) ?? [clause]
-  })
-  return clauses.length === 1 ? [words] : clauses.map((clause) => `${headed(clause).replace(/\.$/, '')}.`)
+/** True for a field, or a part of it such as `to[3]`. @param path of the field at fault */
+export const isWithin = (path: string, name: string): boolean =>
+  path === name || path.startsWith(`${name}[`) || path.startsWith(`${name}.`)
+
+const findField = (fields: readonly Field[], { field }: FieldError): Field | undefined =>
+  fields.find(({ type, name }) => type !== 'hidden' && isWithin(field, name))
+
+/** Writes the sentence about a field by its label, without the explanation in the label. */
+const describeByLabel = ({ label }: Field, { problem }: FieldError): string =>
+  `${label.split(/[:(]/, 1).join('').trim()} ${problem}.`
+
+/** Writes the sentence of an error that has no field of a form. */
+export const describe = (message: string): string => `${headed(message)}.`
+
+/** Writes why a form with these fields was rejected, each field by its label. */
+export const describeByLabels = (fields: readonly Field[], { message, fields: errors }: Reason): string => {
+  const known = errors.map((error) => ({ error, field: findField(fields, error) }))
+  return errors.length === 0
+    ? describe(message)
+    : known
+        .map(({ error, field }) =>
+          field ? describeByLabel(field, error) : describe(`${error.field} ${error.problem}`),
+        )
+        .join(' ')
 }
 
-/** Names that nobody would say: `template_id`, `value.0`, `q`. */
-const NO_WORD = /[_.]|^.$/
+/** A form, or a filter with further fields. */
+type AnyForm = Form & { further?: readonly Field[] | undefined }
 
-/**
- * A fault that begins with its field's name, as the label has it: `URL must …`, never `Url must …`; `Template is
- * required`, never `Template_id …`. Of a label that begins with the name, no more than that.
- */
-function spelt(words: string, { name, label }: Field): string {
-  const rest = words.slice(name.length)
-  if (words.slice(0, name.length).toLowerCase() !== name.toLowerCase() || /^\w/.test(rest)) return words
-  const head = label.slice(0, name.length)
-  if (head.toLowerCase() === name.toLowerCase()) return head + rest
-  const [shown = ''] = label.split(/[:(]/)
-  return NO_WORD.test(name) && shown.trim() !== '' ? shown.trim() + rest : words
-}
+const allFields = ({ fields, further = [] }: AnyForm): Field[] => [...fields, ...further]
 
-/** The words of a refusal, with the names of these fields as their labels have them. */
-export function wordsWith(fields: readonly Field[], refused: Omit<Refused, 'action'>): string {
-  const clauses = refused.words.split('; ').map((words) => {
-    const field = faultyField(fields, { ...refused, words })
-    return field ? spelt(words, field) : words
-  })
-  return clauses.join('; ')
-}
+/** Writes why the form was rejected that is one of these. */
+export const describeOn = (forms: readonly AnyForm[], { action, error }: Rejected): string =>
+  describeByLabels(forms.filter((form) => form.action === action).flatMap(allFields), error)
 
-/** The words of a refusal on a page with these forms. */
-export const wordsOn = (forms: readonly Form[], refused: Refused): string =>
-  forms
-    .filter(({ action }) => action === refused.action)
-    .reduce((words, { fields }) => wordsWith(fields, { ...refused, words }), refused.words)
-
-function faultsOf(fields: readonly Field[], refused: Refused): Map<string, string> {
+/** The sentence under each field at fault. A form with one field shows any error there. */
+function faultsOf(fields: readonly Field[], error: Reason): Map<string, string> {
   const faults = new Map<string, string>()
-  for (const words of clausesOf(refused.words)) {
-    const field = faultyField(fields, { ...refused, words })
-    if (field && !faults.has(field.name)) faults.set(field.name, spelt(words, field))
+  for (const each of error.fields) {
+    const field = findField(fields, each)
+    if (field && !faults.has(field.name)) faults.set(field.name, describeByLabel(field, each))
   }
+  const [only, ...others] = fields.filter(({ type }) => type !== 'hidden')
+  if (faults.size === 0 && only && others.length === 0) faults.set(only.name, describe(error.message))
   return faults
 }
 
@@ -112,14 +86,14 @@ const withList = (action: string, list: string): string =>
   `${action}${action.includes('?') ? '&' : '?'}${new URLSearchParams({ [LIST]: list })}`
 
 /** Adds what a form's view needs. @param id begins the ids of its fields. */
-export function formReady<F extends Form & { further?: readonly Field[] | undefined }>(
+export function formReady<F extends AnyForm>(
   form: F,
   id: string,
-  { refused, list = null }: { refused: Refused | null; list?: string | null },
+  { refused, list = null }: { refused: Rejected | null; list?: string | null },
 ) {
   const again = refused !== null && refused.action === form.action ? refused : null
-  const all = [...form.fields, ...(form.further ?? [])]
-  const faults = again ? faultsOf(all, again) : new Map<string, string>()
+  const all = allFields(form)
+  const faults = again ? faultsOf(all, again.error) : new Map<string, string>()
   const first = all.find(({ name }) => faults.has(name))?.name
   const ready = (fields: readonly Field[]) =>
     (again ? filled(fields, again.form, true) : fields).map((field) => ({

@@ -8,7 +8,7 @@ import { ICONS } from '../components/icons.ts'
 import type { Section, View } from '../components/section.ts'
 import { cellReady, tableReady, withBreaks } from '../components/table.ts'
 import type { Render } from '../components/views.ts'
-import { formReady, type Refused, wordsOn } from './form.ts'
+import { describeOn, formReady, type Rejected } from './form.ts'
 import { navigation, places } from './nav.ts'
 import type { Notice, PageTeam } from './page.ts'
 import { isFrozen, withoutForms } from './read-only.ts'
@@ -21,7 +21,7 @@ export type Frame = {
   csrf: string
   notice: Notice | null
   /** A form that was refused: it is shown again with what was typed. */
-  refused: Refused | null
+  refused: Rejected | null
   /** What was searched for, in the field of every page. */
   asked?: string
   /** The filter of the list that the page was opened from. */
@@ -128,7 +128,7 @@ export const createLayout =
       teamId: team?.id,
       account: team ? `/account?team=${team.id}` : '/account',
       csrf,
-      notice: notice && refused ? { ...notice, text: wordsOn(all.filter(isFilled), refused) } : notice,
+      notice: notice && refused ? { ...notice, text: describeOn(all.filter(isFilled), refused) } : notice,
       alarming: notice?.tone === 'bad',
       suspended: team?.suspended,
       test: team?.test,

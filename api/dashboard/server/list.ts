@@ -3,7 +3,7 @@
  * the readers of what a filter says. Promises: a value that does not parse is refused, never ignored: a bulk act on
  * "all that match" must not widen because of a typo.
  */
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField, RequestError } from '../../../db/errors.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { readQuery } from '../../http/forms.ts'
 import type { Field, Link, PageLink, Section } from '../components/section.ts'
@@ -183,7 +183,7 @@ export const optionsWithAny = (words: readonly string[], any = 'any'): { value: 
 /** The longest value that a filter takes: a subject has at most 998 characters. */
 const MAX_FILTER_CHARACTERS = 1_000
 
-const refused = (name: string, must: string) => new RequestError('bad_request', `${name} must be ${must}`)
+const refused = (name: string, must: string) => invalidField(name, `must be ${must}`)
 
 /** A parameter of the address, trimmed; undefined when it is absent or empty. @throws RequestError bad_request. */
 export function queryParam(query: URLSearchParams, name: string): string | undefined {
@@ -218,7 +218,7 @@ export function refuseUnknownParams(query: URLSearchParams, names: readonly stri
   for (const name of query.keys()) {
     if (!names.includes(name))
       throw new RequestError('bad_request', `there is no filter ${JSON.stringify(name)}`)
-    if (seen.has(name)) throw new RequestError('bad_request', `${name} is given twice`)
+    if (seen.has(name)) throw invalidField(name, 'must be given once')
     seen.add(name)
   }
 }

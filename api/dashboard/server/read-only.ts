@@ -5,7 +5,7 @@
  */
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
 import type { Form, Section, View } from '../components/section.ts'
-import type { Refused } from './form.ts'
+import type { Rejected } from './form.ts'
 import type { PageTeam } from './page.ts'
 
 /** Whether this person may change nothing of the team, whatever their role is. */
@@ -15,7 +15,7 @@ export const isFrozen = (
 ): boolean => suspended && !operator
 
 /** A view without the forms that change something of a team, but for the one that was just refused. */
-export function withoutForms(view: View, refused: Refused | null): View {
+export function withoutForms(view: View, refused: Rejected | null): View {
   const stays = ({ action, method }: Form): boolean =>
     method === 'get' || !action.startsWith('/teams/') || action === refused?.action
   const left = (sections: readonly Section[]): Section[] =>

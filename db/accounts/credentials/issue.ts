@@ -3,7 +3,7 @@
  * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format), with
  * a line in the audit trail.
  */
-import { RequestError } from '../../errors.ts'
+import { invalidField } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { domainToAscii, parseAddress } from '../../validation/address.ts'
@@ -31,9 +31,9 @@ function checkScopes(given: readonly string[]): Scope[] {
   const known = SCOPES.join(', ')
   const unknown = given.find((scope) => !isScope(scope))
   if (unknown !== undefined)
-    throw new RequestError('bad_request', `there is no scope ${unknown || '""'}; there are: ${known}`)
+    throw invalidField('scopes', `must be some of ${known}: there is no scope ${unknown || '""'}`)
   const scopes = [...new Set(given.filter(isScope))]
-  if (scopes.length === 0) throw new RequestError('bad_request', `a key needs at least one of: ${known}`)
+  if (scopes.length === 0) throw invalidField('scopes', `must have at least one of ${known}`)
   return scopes
 }
 
@@ -43,9 +43,10 @@ function checkScopes(given: readonly string[]): Scope[] {
  */
 async function boundDomain(tx: Tx, teamId: string, given: string): Promise<string> {
   const name = domainToAscii(given)
-  if (name === null) throw new RequestError('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  if (name === null)
+    throw invalidField('domain', `must be a domain name, and ${JSON.stringify(given)} is not`)
   if (await domainByName(tx, teamId, name)) return name
-  throw new RequestError('bad_request', `the team has no domain ${name}: add it first`)
+  throw invalidField('domain', `must be a domain of the team: add ${name} first`)
 }
 
 /** @throws RequestError not_found, or bad_request for a field that cannot be. */
@@ -55,10 +56,7 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest) {
   const scopes = checkScopes(request.scopes)
   const { name, expires_at } = request
   if (expires_at !== null && expires_at <= now) {
-    throw new RequestError(
-      'bad_request',
-      `the key would have expired already, at ${expires_at.toISOString()}`,
-    )
+    throw invalidField('expires', `must be in the future, unlike ${expires_at.toISOString()}`)
   }
   await requireTeam(tx, teamId)
   const domain = request.domain === null ? null : await boundDomain(tx, teamId, request.domain)
@@ -87,7 +85,7 @@ export async function issueSession(by: By, teamId: string, user: string | null) 
   const { tx, now } = by
   const parsed = user === null ? null : parseAddress(user)
   if (parsed === null && user !== null) {
-    throw new RequestError('bad_request', `${JSON.stringify(user)} is not an email address`)
+    throw invalidField('user', `must be an email address, and ${JSON.stringify(user)} is not`)
   }
   await requireTeam(tx, teamId)
   const member = parsed && { id: idNow(), email: parsed.address, identity: parsed.identity }

@@ -4,7 +4,7 @@
  * trail says who ended them.
  */
 
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { requireTeam } from '../teams/view.ts'
@@ -26,7 +26,7 @@ type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: bo
 function identityOf(user: string): string {
   const parsed = parseAddress(user)
   if (parsed) return parsed.identity
-  throw new RequestError('bad_request', `${JSON.stringify(user)} is not an email address`)
+  throw invalidField('user', `must be an email address, and ${JSON.stringify(user)} is not`)
 }
 
 /** Which sessions a wish means. @throws RequestError bad_request unless exactly one part of it is set. */

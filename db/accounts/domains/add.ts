@@ -4,7 +4,7 @@
  * plan's domains_limit, under any concurrency; emails of a removed domain stay; the audit trail says who did it. Must
  * not look anything up in DNS (verify.ts does).
  */
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -29,7 +29,7 @@ export const domainView = (row: DomainRow, includes: readonly string[]) => ({
 /** The name in the form that is stored and compared. @throws RequestError bad_request. */
 function domainName(given: string): string {
   const name = domainToAscii(given)
-  if (name === null) throw new RequestError('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  if (name === null) throw invalidField('name', `must be a domain name, and ${JSON.stringify(given)} is not`)
   return name
 }
 
@@ -71,7 +71,7 @@ export async function addDomain(
     // Other additions and changes of plan queue up here; the count is read after that.
     await lockAccountRow(tx, teamId)
     if (await domainByName(tx, teamId, name))
-      throw new RequestError('bad_request', `the team has the domain ${name} already`)
+      throw invalidField('name', `must be new: the team has the domain ${name} already`)
     await checkRoom(tx, teamId)
     const row = await insertDomain(tx, teamId, { id: idNow(), name, status, ...key }, by.now)
     await record({ ...by, tx }, { team_id: teamId, action: 'domain.add', subject: name, detail: status })

@@ -4,7 +4,7 @@
  * elsewhere; a link that somebody else sees opens one team alone; no answer reveals whether a person is known
  * elsewhere; every change leaves an audit line.
  */
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { parseAddress } from '../../validation/address.ts'
@@ -30,7 +30,7 @@ import { INVITATION_LENGTH_MS, makeLink } from './sign-in.ts'
 function addressOf(email: string) {
   const parsed = parseAddress(email)
   if (parsed) return parsed
-  throw new RequestError('bad_request', `${JSON.stringify(email)} is not an email address`)
+  throw invalidField('email', `must be an email address, and ${JSON.stringify(email)} is not`)
 }
 
 /** @throws RequestError bad_request when that would leave the team without an owner. */

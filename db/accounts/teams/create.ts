@@ -2,7 +2,7 @@
  * Makes a team: its row, its subscription and its allowance, in the caller's transaction.
  * Promises that a stored team has all three, and its line in the audit trail.
  */
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { SettingsFault } from '../../process/config.ts'
@@ -22,7 +22,7 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
   const plan = plans.find((candidate) => candidate.key === key)
   if (plan) return plan
   const known = plans.map((candidate) => candidate.key).join(', ')
-  throw new RequestError('bad_request', `there is no plan ${key} for teams; there are: ${known || 'none'}`)
+  throw invalidField('plan', `must be a plan for teams (${known || 'none'}): there is no plan ${key}`)
 }
 
 /** The plan of new teams if DEFAULT_PLAN isn't set. */

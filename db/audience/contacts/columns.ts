@@ -4,7 +4,7 @@
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { setContactColumns } from '../../accounts/teams/teams.sql.ts'
-import { RequestError } from '../../errors.ts'
+import { invalidField } from '../../errors.ts'
 import { codePoints } from '../../validation/strings.ts'
 import { LONGEST_KEY } from './fields.ts'
 
@@ -14,10 +14,9 @@ export const MAX_COLUMNS = 4
 /** @throws RequestError bad_request for too many, or a name that no property can have. */
 export async function chooseContactColumns(by: By, teamId: string, names: readonly string[]): Promise<void> {
   const chosen = [...new Set(names)]
-  if (chosen.length > MAX_COLUMNS)
-    throw new RequestError('bad_request', `columns must be at most ${MAX_COLUMNS}`)
+  if (chosen.length > MAX_COLUMNS) throw invalidField('columns', `must be at most ${MAX_COLUMNS}`)
   if (chosen.some((name) => codePoints(name) > LONGEST_KEY))
-    throw new RequestError('bad_request', `columns must have at most ${LONGEST_KEY} characters each`)
+    throw invalidField('columns', `must have at most ${LONGEST_KEY} characters each`)
   await setContactColumns(by.tx, teamId, chosen.length > 0 ? chosen : null)
   await record(by, { team_id: teamId, action: 'team.columns', subject: chosen.join(', '), detail: '' })
 }

@@ -42,23 +42,35 @@ export const contactProperties = () =>
 
 const claim = () => mixed().meta({ jsonSchema: { not: {} } } satisfies Described)
 
-/** What a body may say of a contact's status: only what is so anyway, since clients send back what they have read. */
-export const statusClaims = () => ({ status: claim(), unsubscribed: claim() })
-export type StatusClaims = { status?: unknown; unsubscribed?: unknown }
+/** What each name of a contact's status says of it; other services call it by these names. */
+const STATUS_NAMES = {
+  status: (status: ContactStatus) => status,
+  subscribed: (status: ContactStatus) => status === 'subscribed',
+  unsubscribed: (status: ContactStatus) => status === 'unsubscribed',
+  emailBlacklisted: (status: ContactStatus) => status !== 'subscribed',
+}
+type StatusName = keyof typeof STATUS_NAMES
+const NAMES = Object.keys(STATUS_NAMES) as StatusName[]
 
-export const claimsStatus = ({ status, unsubscribed }: StatusClaims): boolean =>
-  status !== undefined || unsubscribed !== undefined
+/** What a body may say of a contact's status: only what is so anyway, since clients send back what they have read. */
+export const statusClaims = () => ({
+  status: claim(),
+  subscribed: claim(),
+  unsubscribed: claim(),
+  emailBlacklisted: claim(),
+})
+export type StatusClaims = { [name in StatusName]?: unknown }
+
+export const claimsStatus = (claims: StatusClaims): boolean =>
+  NAMES.some((name) => claims[name] !== undefined)
 
 const CALLS = 'POST /v1/contacts/:email/unsubscribe and /resubscribe do it'
 
 /** What is wrong with the claims on a contact of this status; null: nothing. @param path where they lie, '' or `x.` */
-export function claimFault({ status, unsubscribed }: StatusClaims, actual: ContactStatus, path = '') {
-  const cannot = (field: string): FieldError => ({
-    field: `${path}${field}`,
-    problem: `cannot be changed here: the contact is ${actual}; ${CALLS}`,
-  })
-  if (status !== undefined && status !== actual) return cannot('status')
-  if (unsubscribed !== undefined && unsubscribed !== (actual === 'unsubscribed'))
-    return cannot('unsubscribed')
-  return null
+export function claimFault(claims: StatusClaims, actual: ContactStatus, path = ''): FieldError | null {
+  const wrong = NAMES.find(
+    (name) => claims[name] !== undefined && claims[name] !== STATUS_NAMES[name](actual),
+  )
+  if (wrong === undefined) return null
+  return { field: `${path}${wrong}`, problem: `cannot be changed here: the contact is ${actual}; ${CALLS}` }
 }

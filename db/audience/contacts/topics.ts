@@ -6,7 +6,7 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
@@ -25,7 +25,7 @@ export async function createTopic(by: By, teamId: string, { name }: { name: stri
   checkName(name)
   await requireTeam(tx, teamId)
   const topic = await insertTopic(tx, teamId, { id: idNow(), name }, now)
-  if (!topic) throw new RequestError('bad_request', `the team has a topic ${JSON.stringify(name)} already`)
+  if (!topic) throw invalidField('name', `must be new: the team has a topic ${JSON.stringify(name)} already`)
   await record(by, { team_id: teamId, action: 'topic.create', subject: name, detail: topic.id })
   return topic
 }

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, string } from 'yup'
 import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { idRow, row } from '../../postgres/rows.ts'
 import { touchedAt } from '../contacts/contacts.sql.ts'
 
 const ids = () => array(string())
@@ -36,3 +36,12 @@ export const writeTopics = (
       left_topic_ids = ${sql.array(left_topic_ids, 'uuid')}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
+
+/** A suppressed contact whose suppression ends goes back to `unsubscribed`. @returns whether it is suppressed. */
+export const leaveWhileSuppressed = async (tx: Tx, teamId: string, identity: string): Promise<boolean> => {
+  const found = await tx.anyFirst(sql.type(idRow)`
+    update contacts set status_before = 'unsubscribed'
+    where team_id = ${teamId} and identity = ${identity} and status in ('bounced', 'complained')
+    returning id`)
+  return found.length > 0
+}

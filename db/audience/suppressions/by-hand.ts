@@ -4,7 +4,7 @@
  * DECISIONS: Suppression.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { RequestError } from '../../errors.ts'
+import { invalidField, type RequestError } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
 import { parseAddress } from '../../validation/address.ts'
 import type { Cause } from '../contacts/effect.ts'
@@ -47,7 +47,7 @@ export async function suppressAddresses(
 }
 
 const suppressedAlready = (address: string): RequestError =>
-  new RequestError('bad_request', `${JSON.stringify(address)} is suppressed already`)
+  invalidField('email', `must be new to the list: ${address} is suppressed already`)
 
 /**
  * Suppresses one address. @returns the contact, or the suppression if it is no contact.
@@ -59,7 +59,7 @@ export async function suppressByHand(
   { email, as, reason }: { email: string; as: ByHand['as']; reason: string },
 ): Promise<ContactDetail | ShownSuppression> {
   const parsed = parseAddress(email)
-  if (!parsed) throw new RequestError('bad_request', 'email must be an email address')
+  if (!parsed) throw invalidField('email', 'must be an email address')
   const detail = reasonOf(reason)
   const { address, identity } = parsed
   const added = { identity, email: address, cause: CAUSE_AS[as], reason: detail }
@@ -80,7 +80,7 @@ export async function addSuppression(
   { email, cause, reason = '' }: { email: string; cause: Cause; reason?: string | undefined },
 ): Promise<ShownSuppression> {
   const parsed = parseAddress(email)
-  if (!parsed) throw new RequestError('bad_request', 'email must be an email address')
+  if (!parsed) throw invalidField('email', 'must be an email address')
   const { address, identity } = parsed
   const words = reason === '' ? '' : reasonOf(reason)
   const added = { identity, email: address, cause, reason: words }

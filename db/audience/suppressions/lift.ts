@@ -4,7 +4,7 @@
  * is one entry of the audit log, with the reason. DECISIONS: Suppression.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { assertSeen } from '../../validation/mark.ts'
@@ -45,7 +45,7 @@ const LONGEST_REASON = 500
 export function reasonOf(text: string): string {
   const words = text.trim()
   if (words === '' || words.length > LONGEST_REASON)
-    throw new RequestError('bad_request', `the reason must have 1 to ${LONGEST_REASON} characters`)
+    throw invalidField('reason', `must have 1 to ${LONGEST_REASON} characters`)
   return words
 }
 

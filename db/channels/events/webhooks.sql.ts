@@ -45,13 +45,15 @@ const emailRow = row({
   template_id: string().nullable(),
   idempotency_key: string().nullable(),
   broadcast_id: string().nullable(),
+  requeued_at: string().nullable(),
   delays: number(),
 })
 
 /** What webhooks say of emails, internal ones left out; `delays`: how often each was put off or delayed. */
 export const emailFacts = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.any(sql.prepared('notified_emails', emailRow)`
-    select e.id, e.from_address, e.to_emails, e.first_cc, e.first_bcc, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id, (
+    select e.id, e.from_address, e.to_emails, e.first_cc, e.first_bcc, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id,
+      (select requeued_at from email_states s where s.team_id = e.team_id and s.id = e.id), (
         select count(*) from email_events v
         where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
     from ${rowsOf('ref', REF, refs)}

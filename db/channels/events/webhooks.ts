@@ -95,11 +95,12 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
     const fresh = delays.get(row.id) ?? []
     // Earlier ones are on record already: then the delay was sent before.
     if (type === 'email.delivery_delayed' && (fresh[0] !== each || row.delays > fresh.length)) return []
-    const { from_address: from, subject, tags, template_id, idempotency_key, broadcast_id } = row
+    const { from_address: from, subject, tags, template_id, idempotency_key, broadcast_id, requeued_at } = row
     const recipient = 'recipient' in happening ? happening.recipient : null
     const about = { from, ...addressedTo(row), recipient, subject, tags, template_id, idempotency_key }
     const data = { email_id: row.id, broadcast_id, ...about }
-    return [draftOf(each, domainOf(from), { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
+    const standing = { requeued_at, rank: rankOf(happening), detail: detailOf(happening) }
+    return [draftOf(each, domainOf(from), { ...data, ...standing })]
   })
 }
 

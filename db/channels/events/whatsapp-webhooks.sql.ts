@@ -10,11 +10,12 @@ const whatsappRow = row({
   recipient: string(),
   template_id: string(),
   idempotency_key: string().nullable(),
+  requeued_at: string().nullable(),
 })
 
 export const whatsappFacts = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.any(sql.prepared('notified_whatsapp', whatsappRow)`
-    select m.id, m.recipient, r.template_id, r.idempotency_key
+    select m.id, m.recipient, r.template_id, r.idempotency_key, m.requeued_at
     from ${rowsOf('ref', REF, refs)}
       cross join lateral (
         select * from whatsapp_messages where team_id = ref.team_id and id = ref.id offset 0) m

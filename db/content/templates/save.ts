@@ -5,7 +5,7 @@
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
@@ -35,11 +35,12 @@ type Parts = { html: string; text: string; list_unsubscribe: boolean }
 function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
   const problem =
     textFault(source)?.problem ?? (utf8Bytes(source) > LARGEST_PART ? 'must be at most 1 MiB' : undefined)
-  if (problem) throw new RequestError('bad_request', `${part} ${problem}`)
+  if (problem) throw invalidField(part, problem)
   try {
     return compileTemplate(source).slots
   } catch (error) {
-    if (error instanceof TemplateFault) throw new RequestError('bad_request', `${part}: ${error.message}`)
+    if (error instanceof TemplateFault)
+      throw invalidField(part, `is not a text with {{name}} slots: ${error.message}`)
     throw error
   }
 }
@@ -49,7 +50,7 @@ function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
  * @throws RequestError bad_request for parts that cannot be.
  */
 export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] {
-  if (html === '') throw new RequestError('bad_request', 'html must not be empty')
+  if (html === '') throw invalidField('html', 'must not be empty')
   const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
   const slots = [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
   if (slots.length <= MAX_VARIABLES) return slots
@@ -79,7 +80,7 @@ export async function saveTemplate(
   const id = idNow()
   const versionId = idNow()
   if (!(await insertTemplate(tx, teamId, { id, name, version_id: versionId }, now))) {
-    throw new RequestError('bad_request', `the team has a template ${JSON.stringify(name)} already`)
+    throw invalidField('name', `must be new: the team has a template ${JSON.stringify(name)} already`)
   }
   const version = {
     team_id: teamId,

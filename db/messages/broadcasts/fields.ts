@@ -12,6 +12,7 @@ import {
   isObject,
   noCopies,
   noFiles,
+  otherSpellings,
   parse,
   stringMap,
   subjectLine,
@@ -139,6 +140,7 @@ export const ownTime = () => ({
   send_at: time(() => new Date()),
   scheduled_at: unsupported('is no field of a broadcast: the time that it begins at is send_at'),
   expires_in: unsupported(),
+  ...otherSpellings({ scheduledAt: 'send_at', sendAt: 'send_at' }),
 })
 
 /** What PATCH takes: any of a broadcast's fields. */
@@ -165,6 +167,7 @@ export const changeSchema = object({
     .min(1, NO_RATE)
     .max(MAX_RATE, NO_RATE),
   ...ownTime(),
+  ...otherSpellings({ templateId: 'template_id', replyTo: 'reply_to', topicIds: 'topic_ids' }),
 })
 
 export const newSchema = changeSchema.shape({

@@ -63,6 +63,9 @@ type TeamBatch = {
 
 type StoredKey = { id: string; domain: string | null }
 
+/** Keeps vacation programs from answering our own email (RFC 3834). */
+const OF_A_NOTICE = { 'Auto-Submitted': 'auto-generated' }
+
 const refused = (refusal: RequestError): EmailOutcome => ({ kind: 'refused', refusal })
 
 function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: TeamBatch): NewEmail {
@@ -93,7 +96,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     broadcast_id: sender.broadcast_id ?? null,
     contact_id: item.contact_id ?? references.contacts.get(soleRecipient(item) ?? '') ?? null,
     body_text: item.text,
-    headers: item.headers,
+    headers: sender.internal ? { ...item.headers, ...OF_A_NOTICE } : item.headers,
     reply_to: item.reply_to,
     http_request_id: sender.http_request_id ?? null,
     pending_recipients: null,

@@ -39,20 +39,17 @@ export async function idsAsSeen(
     order by e.id desc`)
 }
 
-/** The ids of a team's emails that fit and that no provider has taken; with `force` those too that were refused. */
-export async function idsToRequeue(tx: Tx, teamId: string, criteria: EmailCriteria, force: boolean) {
-  const ways = force
-    ? sql.fragment`(e.unfinished or e.status = 'bounced' and e.provider_message_id is null)`
-    : sql.fragment`e.unfinished`
-  return tx.anyFirst(sql.type(idRow)`
-    select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)} and ${ways}`)
-}
+/** The ids of a team's emails that fit and that no provider has accepted, rejected ones among them. */
+export const idsToRequeue = (tx: Tx, teamId: string, criteria: EmailCriteria) =>
+  tx.anyFirst(sql.type(idRow)`
+    select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)}
+      and (e.unfinished or e.status = 'bounced' and e.provider_message_id is null)`)
 
 const waitingRow = idRow.concat(row({ fits: boolean() }))
 
 /**
- * The newest of a team's emails that no provider has taken, and whether each fits: a batch of those that follow an id,
- * looked up one by one.
+ * The newest of a team's emails that no provider has accepted, and whether each fits: a batch of those that follow an
+ * id, looked up one by one. Each of two indexes has some of them.
  */
 export async function waitingEmails(
   tx: Tx,
@@ -60,15 +57,20 @@ export async function waitingEmails(
   { from, between, ...criteria }: EmailCriteria,
   { before, limit }: EmailPage,
 ) {
-  const waiting = allOf(
-    sql.fragment`team_id = ${teamId} and unfinished`,
+  const part = allOf(
+    sql.fragment`team_id = ${teamId}`,
     from && sql.fragment`id >= ${firstIdAt(from)}`,
     between && sql.fragment`id between ${between.oldest} and ${between.newest}`,
     before !== undefined && sql.fragment`id < ${before}`,
   )
   return tx.any(sql.type(waitingRow)`
     select w.id, e.id is not null as fits from (
-      select id from email_states where ${waiting} order by id desc limit ${limit}) w
+      select id from (
+        (select id from email_states where ${part} and unfinished order by id desc limit ${limit})
+        union
+        (select id from email_states where ${part} and rare_status = 'bounced' and provider_message_id is null
+          order by id desc limit ${limit})) never_accepted
+      order by id desc limit ${limit}) w
     left join lateral (
       select e.id from emails e where e.team_id = ${teamId} and e.id = w.id and ${fits(teamId, criteria)} offset 0) e on true
     order by w.id desc`)

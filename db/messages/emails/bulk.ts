@@ -171,7 +171,7 @@ export const deleteBatch = async (
 ): Promise<Batch> =>
   nextBatch({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
 
-/** The emails of a team that wait to be taken by a provider and match, looked through in batches. */
+/** The emails of a team that match and that no provider has accepted, looked through in batches. */
 async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {
   const ids: string[] = []
   for (let before: string | undefined; ; ) {
@@ -193,8 +193,8 @@ export const requeueToStore = (
 })
 
 /**
- * The emails of a team that match and wait to be taken by a provider, which an index has; with `force` those too that
- * were refused, which are looked for part by part.
+ * The emails of a team that match and that a requeue may take: indexes have those that no provider has accepted. With
+ * `force` rejected ones are looked for part by part.
  */
 export async function emailsToRequeue(
   tx: Tx,
@@ -202,12 +202,11 @@ export async function emailsToRequeue(
   { force, ...filter }: Filter & { force: boolean },
 ): Promise<readonly string[]> {
   const criteria = criteriaOf(filter)
-  if (filter.recipient !== undefined || filter.id !== undefined)
-    return idsToRequeue(tx, teamId, criteria, force)
+  if (filter.recipient !== undefined || filter.id !== undefined) return idsToRequeue(tx, teamId, criteria)
   if (!force) return waitingOf(tx, teamId, criteria)
   const time = timeToLook(filter, { since: new Date(0), now: await serviceTime(tx) })
   const ids: string[] = []
   for (const part of stretches(time, Number.POSITIVE_INFINITY))
-    ids.push(...(await idsToRequeue(tx, teamId, { ...criteria, ...part }, force)))
+    ids.push(...(await idsToRequeue(tx, teamId, { ...criteria, ...part })))
   return ids
 }

@@ -9,7 +9,7 @@ import { domainToUnicode } from 'node:url'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { messagesWithId } from '../../delivery/locate.sql.ts'
-import { RequestError } from '../../errors.ts'
+import { invalidField } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii, parseMailbox } from '../../validation/address.ts'
@@ -43,7 +43,8 @@ const READ_BATCH = 100
 /** A domain name as an address may spell it. @throws RequestError bad_request. */
 function domainSpellings(given: string): string[] {
   const ascii = domainToAscii(given)
-  if (ascii === null) throw new RequestError('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  if (ascii === null)
+    throw invalidField('domain', `must be a domain name, and ${JSON.stringify(given)} is not`)
   return [...new Set([ascii, domainToUnicode(ascii)])]
 }
 
@@ -53,17 +54,17 @@ function domainSpellings(given: string): string[] {
 function recipientSpellings(given: string): string[] {
   const mailbox = parseMailbox(given)
   if (mailbox === null) {
-    throw new RequestError('bad_request', `${JSON.stringify(given)} is not an email address`)
+    throw invalidField('recipient', `must be an email address, and ${JSON.stringify(given)} is not`)
   }
   const local = mailbox.address.slice(0, mailbox.address.lastIndexOf('@')).toLowerCase()
   return domainSpellings(mailbox.domain).map((domain) => `${local}@${domain}`)
 }
 
 /** The words of a part of the filter. @throws RequestError bad_request for too many. */
-function wordsOf(what: 'subject' | 'a search', given: string | undefined): string[] | undefined {
+function wordsOf(what: 'subject' | 'q', given: string | undefined): string[] | undefined {
   const words = given?.split(/\s+/).filter((word) => word !== '')
   if (words === undefined || words.length <= MAX_WORDS) return words
-  throw new RequestError('bad_request', `${what} must have at most ${MAX_WORDS} words`)
+  throw invalidField(what, `must have at most ${MAX_WORDS} words`)
 }
 
 /** The filter as the query takes it. @throws RequestError bad_request for what is no address or no domain. */
@@ -72,7 +73,7 @@ export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailF
     ...rest,
     recipients: recipient === undefined ? undefined : recipientSpellings(recipient),
     words: wordsOf('subject', subject),
-    text: wordsOf('a search', text),
+    text: wordsOf('q', text),
     domains: domain === undefined ? undefined : domainSpellings(domain),
   }
 }

@@ -5,7 +5,7 @@
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import { idNow } from '../../process/ids.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints, textFault } from '../../validation/strings.ts'
@@ -43,14 +43,14 @@ export type WhatsappTemplateView = ReturnType<typeof templateView>
 function field(definition: Readonly<Record<string, unknown>>, name: string): string {
   const value = definition[name]
   if (typeof value === 'string' && value !== '' && codePoints(value) <= LONGEST_NAME) return value
-  throw new RequestError('bad_request', `${name} must be a string of 1 to ${LONGEST_NAME} characters`)
+  throw invalidField(name, `must be a string of 1 to ${LONGEST_NAME} characters`)
 }
 
 /** @throws RequestError bad_request naming the states that exist. */
 function requireState(word: unknown): TemplateState {
   const state = typeof word === 'string' ? templateState(word) : null
   if (state) return state
-  throw new RequestError('bad_request', `status must be one of ${TEMPLATE_STATES.join(', ')}`)
+  throw invalidField('status', `must be one of ${TEMPLATE_STATES.join(', ')}`)
 }
 
 /** Reads the provider's template object; without a status it is pending. @throws RequestError bad_request */
@@ -62,7 +62,7 @@ export function readTemplate(definition: unknown): TemplateContent {
     throw new RequestError('bad_request', 'the template must be at most 256 KiB')
   }
   if (!Array.isArray(definition.components)) {
-    throw new RequestError('bad_request', 'components must be an array')
+    throw invalidField('components', 'must be an array')
   }
   return {
     ...shapeOf(definition),

@@ -1,5 +1,6 @@
 /** Background jobs on their pages: how far each has come, how fast, and how long it may take still. */
 import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -11,7 +12,7 @@ const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const aBackgroundJob = (minutes: number, done: number, total: number | null, over = false) =>
   service.database.oneFirst(sql.unsafe`
     insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at, finished_at)
-    values (uuidv7(), ${team.id}, 'email.requeue', ${done}, ${total}, 'ana@example.com',
+    values (${uuidv7()}, ${team.id}, 'email.requeue', ${done}, ${total}, 'ana@example.com',
       now() - make_interval(secs => ${minutes * 60}), now(), case when ${over} then now() end) returning id`)
 
 t.test('a running job says how fast it goes on and how long it may take still', async (t) => {

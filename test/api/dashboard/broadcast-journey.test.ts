@@ -61,7 +61,7 @@ async function journey(browser: Browser): Promise<void> {
       const summary = page.locator('details:not([open]) > summary', { hasText: 'Add a contact' })
       if (await summary.count()) await summary.click()
       await page.getByLabel('News').last().check()
-      await submit(page, 'Add a contact', { email, properties })
+      await submit(page, 'Add contact', { email, properties })
     }
     await page.goto(`${here}/broadcasts/new`)
     await isFine('a new broadcast')
@@ -87,7 +87,7 @@ async function journey(browser: Browser): Promise<void> {
     await page.goBack()
     await page.getByRole('link', { name: 'Edit time' }).click()
     await submit(page, 'Save the draft', { send_at: '' })
-    await submit(page, 'Send a test', { to: 'me@example.net', contact: 'ana@example.org' })
+    await submit(page, 'Send test', { to: 'me@example.net', contact: 'ana@example.org' })
     await until('the test is there', () => sink.messages().length === 1)
     await submit(page, 'Send now')
     t.match(await said(page), /Send “Spring” to 2 contacts of News\?/)

@@ -73,7 +73,7 @@ t.test('every field of a step that is at fault says so in one round, the first w
   const step = (name: string, next: string, fields: object) =>
     editor.post(`${path}/edit`, { ...good, step: name, next, ...fields })
   const fault = ({ html }: Seen, name: string): string =>
-    textOf(new RegExp(`<span class="fault" id="f\\d+-${name}-fault">[^<]*`).exec(html)?.[0] ?? '')
+    textOf(new RegExp(`<span class="fault" id="[^"]*\\b${name}-fault">[^<]*`).exec(html)?.[0] ?? '')
   const message = await step('message', 'audience', { from: 'Acme <no', subject: '{{' })
   t.equal(message.status, 400)
   t.match(fault(message, 'from'), /^From must be/)
@@ -82,19 +82,19 @@ t.test('every field of a step that is at fault says so in one round, the first w
   t.equal(message.html.match(/ autofocus/g)?.length, 1)
   const odd = { template_id: '', from: 'Acme <no', reply_to: 'nobody' }
   const several = textOf((await step('message', 'audience', odd)).html)
-  t.match(several, / Template is required; .*Reply to must be an email address\. /, 'on top')
+  t.match(several, / Template is required\. .*Reply to must be an email address\. /, 'on top')
   t.notMatch(several, /template_id|reply_to/i, 'fields are called what their labels say')
   const audience = await step('audience', 'when', { 'property.0': 'city', 'op.0': 'in' })
-  t.equal(fault(audience, 'topic_ids'), 'Topics: choose at least one.')
+  t.match(fault(audience, 'topic_ids'), /at least 1 topic/)
   t.match(audience.html, new RegExp(`name="topic_ids" value="${topic}" aria-invalid="true" autofocus`))
-  t.match(audience.html, /<fieldset aria-describedby="f\d+-topic_ids-fault">/)
+  t.match(audience.html, /<fieldset aria-describedby="[^"]*topic_ids-fault">/)
   t.match(audience.html, 'name="property.0" type="text" value="city"', 'what was typed is kept')
   // A blank row is no condition, and does not change what the others are called.
   const odder = await step('audience', 'when', { topic_ids: topic, 'property.1': 'city', 'op.1': 'in' })
   t.match(fault(audience, 'value\\.0'), /^Value 1 must be an array of 1 to 100 strings/)
   t.match(fault(odder, 'value\\.1'), /^Value 2 must be an array of 1 to 100 strings/)
   t.match(odder.html, /name="value\.1"[^>]* autofocus[^>]* aria-invalid="true"/)
-  t.match(textOf(audience.html), /Topics: choose at least one; Value 1 must be/, 'on top')
+  t.match(textOf(audience.html), /at least 1 topic\. Value 1 must be/, 'on top')
   t.match(textOf(odder.html), / Value 2 must be/, 'on top')
   t.notMatch(textOf(audience.html + odder.html), /where\[|value\.\d/i)
   const wide = { topic_ids: topic, 'property.1': 'x'.repeat(129), 'value.1': 'x' }

@@ -37,7 +37,7 @@ async function journeys(browser: Browser): Promise<void> {
     const preview = page.frameLocator('iframe').locator('p')
     const state = page.locator('#state')
     await page.goto(`${here}/templates`)
-    await page.getByText('Create template').first().click()
+    await page.locator('summary', { hasText: 'New template' }).click()
     await page.getByLabel('Name').fill('Welcome')
     await page.getByLabel('HTML').fill('<p>Hi {{name}}</p>')
     await submit(page, 'Create template')
@@ -89,7 +89,7 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('a text that was refused is kept, and not left without a question either', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/templates`)
-    await page.getByText('Create template').first().click()
+    await page.locator('summary', { hasText: 'New template' }).click()
     await page.getByLabel('Name').fill('Refused')
     await page.getByLabel('HTML').fill('<p>{{#broken}}</p>')
     await submit(page, 'Create template')

@@ -139,7 +139,7 @@ async function journeys(browser: Browser): Promise<void> {
       t.match(await said(page), 'Bounced: the mailbox does not exist.')
       await click(page.locator('summary', { hasText: 'Send to a corrected address' }))
       await type(page.getByLabel('Corrected address'), 'erika@example.org')
-      await press('Send to a corrected address')
+      await press('Send to this address')
       await until('it has arrived', () => sink.last().rcpt_to[0] === 'erika@example.org')
       t.match(sink.last().raw.toString(), /^To: Erika Mustermann <erika@example\.org>/m)
     },
@@ -223,11 +223,11 @@ async function journeys(browser: Browser): Promise<void> {
       })
       receiver.answer = null
       const missed = receiver.received.length
-      await follow(page.getByRole('link', { name: 'Look at it' }))
+      await follow(page.getByRole('link', { name: 'Open webhook' }))
       await press('Enable webhook')
       await click(page.locator('summary', { hasText: 'Send again' }))
-      await press('Send again')
-      await press('Send again')
+      await press('Send webhooks again')
+      await press('Send webhooks again')
       t.match(await page.locator('.notice').innerText(), 'queued to be sent again')
       await until('they are there', () => receiver.received.length > missed)
     },

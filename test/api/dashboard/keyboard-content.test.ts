@@ -55,7 +55,7 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('a template is made, changed as a draft, compared and published', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'Templates')
-    await press(t, page, 'Create template')
+    await press(t, page, 'New template')
     await type(t, page, 'Name', 'Welcome')
     await type(t, page, 'HTML', '<p>Hi {{name}}</p>')
     await follow(t, page, 'Create template')

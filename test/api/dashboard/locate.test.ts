@@ -6,6 +6,7 @@ import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
+import { uuidAt } from '../../support/uuid-sql.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 const { service, team } = await world(t)
@@ -159,7 +160,7 @@ t.test('a search that is broken off says since when, and goes on in the list of 
   const owner = await signedIn(service, { team: own.id, role: 'owner' })
   await service.database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-    select ${own.id}, uuidv7(make_interval(secs => -n)), 'n' || n || '@long.test', 'n' || n || '@long.test', 'subscribed',
+    select ${own.id}, ${uuidAt(sql.fragment`now() - make_interval(secs => n)`)}, 'n' || n || '@long.test', 'n' || n || '@long.test', 'subscribed',
       jsonb_build_object('note', repeat('long ', 3000)), '{}', now() - make_interval(secs => n), now()
     from generate_series(1, 2500) n`)
   const { html } = await owner.get(`/find?q=nobody+here&team=${own.id}`)

@@ -19,6 +19,7 @@ import {
 import {
   ask,
   BEYOND,
+  hasOwnNames,
   isFramed,
   isWanted,
   lookAt,
@@ -90,6 +91,15 @@ async function looks(browser: Browser): Promise<void> {
     }
     t.ok(red.size >= 8 || !isWanted(''), `red: ${[...red]}`)
     t.ok(asked >= 12 || !isWanted(''), `${asked} questions`)
+  })
+
+  t.test('each button and link of every page and question has a name of its own', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: team.id })
+    for (const path of paths.filter(isWanted)) {
+      await page.goto(home + path)
+      await hasOwnNames(t, page, path)
+      if (await ask(page)) await hasOwnNames(t, page, `${path} asks`)
+    }
   })
 
   const inTeam = `/teams/${team.id}`
@@ -207,7 +217,7 @@ async function looks(browser: Browser): Promise<void> {
     await page.evaluate("for (const form of document.querySelectorAll('main form')) form.noValidate = true")
     await page.getByLabel('Email address', { exact: true }).fill('no')
     await page.getByLabel('Reason', { exact: true }).fill('Asked by phone')
-    await page.getByRole('button', { name: 'Add a suppression', exact: true }).click()
+    await page.getByRole('button', { name: 'Suppress address', exact: true }).click()
     await page.getByText('Email must be an email address').last().waitFor()
     t.match(
       await page.evaluate<string>('document.activeElement.outerHTML'),

@@ -32,7 +32,7 @@ t.test('each page of messages, contacts and templates has one act that stands ou
   await acts(at('contacts/ana%40example.org'), 'Edit contact')
   await acts(at('contacts/gone%40example.org'), 'Lift the suppression')
   await acts(at('contacts/nobody%40example.org'), 'Add to contacts')
-  await acts(at('templates'), 'Create template')
+  await acts(at('templates'), 'New template')
   await acts(at('whatsapp-templates'), 'Add a template')
   await acts(template, 'Send a test')
   await editor.press(template, `${template}/draft`, { html: '<p>Ho</p>' })
@@ -52,7 +52,7 @@ t.test('each page of messages, contacts and templates has one act that stands ou
   shows(
     t,
     await editor.get(at('templates')),
-    /Create template It is published at once: sends can use it by its ID/,
+    /New template It is published at once: sends can use it by its ID/,
   )
 })
 

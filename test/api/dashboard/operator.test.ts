@@ -200,7 +200,7 @@ t.test('the catalog is replaced whole, or not at all', async (t) => {
   t.equal(loaded.status, 303)
   const broken = await operator.post('/operator/plans', { catalog: '{"plans": [' })
   t.equal(broken.status, 400)
-  shows(t, broken, /not valid JSON/)
+  shows(t, broken, /must be valid JSON/)
   const lacking = await operator.post('/operator/plans', { catalog: '{"plans": []}' })
   t.equal(lacking.status, 400)
   shows(t, lacking, /lacks the plan \w+, which \d+ teams have/)

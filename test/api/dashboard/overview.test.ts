@@ -51,8 +51,8 @@ t.test('what waits for long is counted on both channels, with the words that mos
     sql.unsafe`update whatsapp_messages set created_at = created_at - interval '10 minutes'`,
   )
   const page = await overviewOf(team)
-  t.match(page, '3 emails waiting for longer than 5 minutes 451 4.7.1 Greylisted Look at them')
-  t.match(page, '1 WhatsApp message waiting for longer than 5 minutes Look at them')
+  t.match(page, '3 emails waiting for longer than 5 minutes 451 4.7.1 Greylisted Show emails')
+  t.match(page, '1 WhatsApp message waiting for longer than 5 minutes Show WhatsApp messages')
   t.notMatch(await overviewOf(other), 'waiting for longer')
 })
 
@@ -69,7 +69,7 @@ t.test('the last day is drawn by the hour, in the reader’s time, each channel 
       ('whatsapp', ${hour}, 'failed', 3)) as f (channel, h, status, n)`)
   const page = await overviewOf(team)
   t.match(page, /Emails of the last 24 hours delivered 1,200 sent 30 waiting 0 bounced 7 complained 2 /)
-  t.match(page, /WhatsApp messages of the last 24 hours delivered 0 sent 0 waiting 0 failed 3 /)
+  t.match(page, /WhatsApp messages of the last 24 hours delivered 0 sent 0 not reported yet 0 failed 3 /)
   t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced complained All /)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   owner.cookies.set('heliograph-zone', 'Asia/Kolkata')
@@ -81,6 +81,18 @@ t.test('the last day is drawn by the hour, in the reader’s time, each channel 
   const [, named = ''] = /^attachment; filename="emails-(\d{4}-\d\d-\d\d-\d{4})\.csv"$/.exec(file) ?? []
   const time = named.replace(/-(\d\d)(\d\d)$/, 'T$1:$2+05:30')
   t.ok(Math.abs(Date.parse(time) - Date.now()) < 3_600_000, `${file} is named with the reader’s time`)
+})
+
+t.test('a chart does not call waiting what the WhatsApp provider accepted', async (t) => {
+  const team = await makeTeam(service)
+  await sendWhatsapp(team)
+  await database.query(
+    sql.unsafe`update whatsapp_messages set accepted_at = now(), created_at = created_at - interval '10 minutes'
+      where team_id = ${team.id}`,
+  )
+  const page = await overviewOf(team)
+  t.match(page, /WhatsApp messages of the last 24 hours delivered 0 sent 0 not reported yet 1 failed 0 /)
+  t.notMatch(page, 'waiting for longer')
 })
 
 t.test('what stands on each other in a chart differs in colour, complaints from bounces too', async (t) => {
@@ -291,7 +303,11 @@ t.test('a test email is for editors, and only from a verified domain', async (t)
   ])
     t.match((await editor.post(path, form)).status, /4\d\d/)
   const { html } = await editor.post(path, { from: 'hello@trial.test', to: 'ana@example' })
-  t.match(html, /<details class="act" open>(?:(?!<\/details>)[\s\S])*value="ana@example"/, 'what was typed')
+  t.match(
+    html,
+    /<details class="act" id="[^"]+" open>(?:(?!<\/details>)[\s\S])*value="ana@example"/,
+    'what was typed',
+  )
   t.notMatch(await overviewOf(team), 'Emails of the last 7 days')
 })
 

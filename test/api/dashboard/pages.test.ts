@@ -174,7 +174,7 @@ t.test('what cannot be is said beside the form, with what was typed', async (t) 
   t.equal(refused.status, 400)
   shows(t, refused, 'must be an email address')
   t.match(refused.html, /value="no address"/)
-  t.match(refused.html, /<details class="act" open>/)
+  t.match(refused.html, /<details class="act" id="[^"]+" open>/)
   const full = await makeTeam(service, { plan: 'free', contact_limit: 0, domain: 'full.test' })
   const person = await signedIn(service, { team: full.id, role: 'editor' })
   t.equal((await person.post(`/teams/${full.id}/contacts`, { email: 'a@example.org' })).status, 402)
@@ -190,8 +190,9 @@ t.test('a form behind a button is open again when it was refused, its fault at t
     webhooks: { name: '', url: 'https://hooks.example.com' },
   }
   for (const [list, form] of Object.entries(refused)) {
-    const opened = /<details class="act" open>(?:(?!<\/details>)[\s\S])*autofocus[\s\S]*?class="fault"/
-    t.notMatch((await owner.get(at(list))).html, /<details class="act" open>/, list)
+    const opened =
+      /<details class="act" id="[^"]+" open>(?:(?!<\/details>)[\s\S])*autofocus[\s\S]*?class="fault"/
+    t.notMatch((await owner.get(at(list))).html, /<details class="act" id="[^"]+" open>/, list)
     const { status, html } = await owner.post(at(list), form)
     t.equal(status, 400, list)
     t.match(html, opened, list)
@@ -281,7 +282,7 @@ t.test('an editor chooses the columns of the contacts’ list for everybody', as
   shows(t, many, /Columns must be at most 4/)
   t.match(
     many.html,
-    /<details class="act" open>(?:(?!<\/details>)[\s\S])*>\na\nb\nc\nd\ne<\/textarea>/,
+    /<details class="act" id="[^"]+" open>(?:(?!<\/details>)[\s\S])*>\na\nb\nc\nd\ne<\/textarea>/,
     'what was typed',
   )
   shows(t, await choose('x'.repeat(129)), /Columns must have at most 128 characters each/)

@@ -91,7 +91,7 @@ t.test('templates show their state, slots and the provider’s object; one is ad
   shows(t, await editor.get(added.location ?? ''), /second/)
   const broken = await editor.post(list, { definition: '{' })
   t.equal(broken.status, 400)
-  shows(t, broken, /not valid JSON/)
+  shows(t, broken, /must be valid JSON/)
 })
 
 t.test('what a fault means is shown by the provider’s code, and not by a number in its words', async (t) => {

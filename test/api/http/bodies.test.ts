@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp, ROUTES } from '../../../api/app.ts'
-import { BODY_BUDGET, createBodies, type Taking } from '../../../api/http/bodies.ts'
+import { createBodies, type Taking } from '../../../api/http/bodies.ts'
+import { BODY_BUDGET, budgetFor, LARGE_BODIES_SHARE, largestBody } from '../../../api/http/body-budget.ts'
 import { type BodyShape, parseBody } from '../../../api/http/input.ts'
 import { createParser } from '../../../api/http/parser.ts'
 import { MAX_BODY_BYTES } from '../../../api/http/read-body.ts'
@@ -37,7 +38,12 @@ function beginUpload(t: Test, url: string, bytes: number): ClientRequest {
 t.test('bodies that come in at once are bounded: past it 503, until some break off', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  const bodies = createBodies(parser, { ...BODY_BUDGET, unproved: 600_000, patience: 200 })
+  const bodies = createBodies(parser, {
+    ...BODY_BUDGET,
+    unproved: 600_000,
+    atOneDoor: 300_000,
+    patience: 200,
+  })
   const base = await listen(t, createApp({ ...service.deps, bodies }))
   const url = `${base}/hooks/whatsapp`
   const stalled = [beginUpload(t, url, 200_000), beginUpload(t, url, 200_000)]
@@ -165,7 +171,13 @@ t.test('calls of many items are heavy: they are what takes long for its length',
 t.test('a body waits for room, a small one finds it beside large ones', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  const bodies = createBodies(parser, { ...BODY_BUDGET, unproved: 800_000, inAll: 400_000, patience: 60_000 })
+  const bodies = createBodies(parser, {
+    ...BODY_BUDGET,
+    unproved: 800_000,
+    atOneDoor: 400_000,
+    inAll: 400_000,
+    patience: 60_000,
+  })
   const base = await listen(t, createApp({ ...service.deps, bodies }))
   const stalled = beginUpload(t, `${base}/hooks/whatsapp`, 300_000)
   await until('it is held', async () => {
@@ -296,7 +308,7 @@ t.test('a body of very many values keeps nobody else waiting', async (t) => {
 })
 
 t.test('a body on which the thread hangs or dies harms itself alone', async (t) => {
-  const parser = createParser(new URL('../../support/stuck-parser.ts', import.meta.url), 5_000)
+  const parser = createParser(new URL('../../support/stuck-parser.ts', import.meta.url), { timeLimit: 5_000 })
   t.teardown(parser.close)
   const parse = (path: string) => parser.parse({ method: 'POST', path }, Buffer.from('{}'))
   const asked = ['/hang', '/fine', '/exit', '/fine', '/hoard', '/fine', '/throw', '/fine'].map(parse)
@@ -343,4 +355,17 @@ t.test('the items of a large batch are taken over one by one, with room for othe
   // A collection of the whole heap may fall into one of them: the middle one counts.
   const parts = [await largestTurn(), await largestTurn(), await largestTurn()].sort((a, b) => a - b)
   t.ok((parts[1] ?? 1) < 1 / 4, parts.join(' '))
+})
+
+t.test('each bound of any memory limit has room for the largest single body', (t) => {
+  for (let limit = 100e6; limit <= 600e6; limit += 10e6) {
+    const { ofOne, unproved, atOneDoor, inAll } = budgetFor(limit)
+    const largest = largestBody(budgetFor(limit))
+    t.ok(largest >= 3.5 * MIB && largest <= ofOne * LARGE_BODIES_SHARE)
+    t.ok(unproved + largest <= inAll * LARGE_BODIES_SHARE, 'strangers leave room for it')
+    t.ok(Math.min(atOneDoor, unproved) * LARGE_BODIES_SHARE >= 3 * MIB, 'the largest post of a hook')
+  }
+  t.strictSame(budgetFor(Number.POSITIVE_INFINITY), BODY_BUDGET)
+  t.equal(largestBody(BODY_BUDGET), MAX_BODY_BYTES)
+  t.end()
 })

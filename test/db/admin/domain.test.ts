@@ -59,9 +59,9 @@ t.test('domain add --verified takes the operator’s word', async (t) => {
 t.test('domain add refuses what is no domain, a domain the team has, and a missing SECRET_KEY', async (t) => {
   const { cli, id } = await start(t)
   for (const name of ['localhost', 'a b.test', '127.0.0.1', 'https://a.test', 'a.test.'])
-    t.match(await cli.fault(['domain', 'add', id, name]), /is not a domain name/, name)
+    t.match(await cli.fault(['domain', 'add', id, name]), /must be a domain name/, name)
   await cli.json(['domain', 'add', id, 'a.test'])
-  t.equal(await cli.fault(['domain', 'add', id, 'A.TEST']), 'the team has the domain a.test already')
+  t.match(await cli.fault(['domain', 'add', id, 'A.TEST']), /^name .*a\.test already$/)
   t.match(
     await cli.fault(['domain', 'add', id, 'b.test'], { env: { SECRET_KEY: 'short' } }),
     /SECRET_KEY must be/,
@@ -79,7 +79,7 @@ t.test('domain add keeps to the plan’s domains_limit, and says what to do abou
     await cli.fault(['domain', 'add', id, 'f.test']),
     `${full}: remove one, or move the team to a plan that allows more`,
   )
-  t.equal(await cli.fault(['domain', 'add', id, 'a.test']), 'the team has the domain a.test already')
+  t.match(await cli.fault(['domain', 'add', id, 'a.test']), /^name .*a\.test already$/)
   await cli.json(['domain', 'remove', id, 'a.test'])
   t.match(await cli.json(['domain', 'add', id, 'f.test']), { name: 'f.test' })
   await cli.json(['team', 'plan', id, '--plan', 'enterprise'])

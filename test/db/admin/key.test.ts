@@ -49,21 +49,15 @@ t.test('key create binds a key to a domain of the team in its ASCII form, and to
 
 t.test('key create refuses unknown scopes, naming those there are, and malformed flags', async (t) => {
   const { cli, create } = await start(t)
-  t.equal(
-    await cli.fault([...create, 'emails:send,emails:read']),
-    'there is no scope emails:read; there are: contacts:read, contacts:write, emails:send, whatsapp:send, ' +
-      'broadcasts:read, broadcasts:write, broadcasts:send',
-  )
-  t.match(await cli.fault([...create, ' , ']), /a key needs at least one of: contacts:read/)
-  t.match(await cli.fault([...create, 'emails:send', '--domain', 'nodots']), /is not a domain name/)
-  t.equal(
-    await cli.fault([...create, 'emails:send', '--domain', 'exmaple.com']),
-    'the team has no domain exmaple.com: add it first',
-  )
+  const unknown = await cli.fault([...create, 'emails:send,emails:read'])
+  t.match(unknown, /^scopes .*contacts:read, contacts:write, emails:send, .* no scope emails:read$/)
+  t.match(await cli.fault([...create, ' , ']), /^scopes .*contacts:read/)
+  t.match(await cli.fault([...create, 'emails:send', '--domain', 'nodots']), /must be a domain name/)
+  t.match(await cli.fault([...create, 'emails:send', '--domain', 'exmaple.com']), /^domain .*exmaple\.com/)
   t.match(await cli.fault([...create, 'emails:send', '--expires', 'tomorrow']), /must be a time such as/)
-  t.equal(
+  t.match(
     await cli.fault([...create, 'emails:send', '--expires', '2026-01-31']),
-    'the key would have expired already, at 2026-01-31T00:00:00.000Z',
+    /^expires .*2026-01-31T00:00:00\.000Z/,
   )
   t.match(await cli.fault(create.slice(0, -1)), /required option '--scopes <list>' not specified/)
 })
@@ -92,7 +86,10 @@ t.test('session create makes a token of 30 days, of a member when it names one',
   const ada = await cli.json(['session', 'create', id, '--user', 'Ada@Example.com'])
   const again = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])
   t.not(ada.token, again.token)
-  t.match(await cli.fault(['session', 'create', id, '--user', 'nobody']), /"nobody" is not an email address/)
+  t.match(
+    await cli.fault(['session', 'create', id, '--user', 'nobody']),
+    /user must be an email address, and "nobody"/,
+  )
 })
 
 t.test('key list shows the hour of each key’s last use, which many uses note once', async (t) => {
@@ -137,7 +134,7 @@ t.test('session revoke wants to know exactly which, and ends nothing of another 
   t.equal(await revoke(id), which)
   t.equal(await revoke(id, session, '--all'), which)
   t.equal(await revoke(other, session), `there is no session ${session} of this team to revoke`)
-  t.match(await revoke(id, '--user', 'ada'), /"ada" is not an email address/)
+  t.match(await revoke(id, '--user', 'ada'), /user must be an email address, and "ada"/)
   t.strictSame(await cli.json(['session', 'revoke', other, '--user', 'ada@example.com']), [])
   t.match(await cli.json(['session', 'list', id]), [{ revoked_at: null }])
 })

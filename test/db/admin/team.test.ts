@@ -25,11 +25,8 @@ t.test('team create refuses a name that cannot be stored, and a plan that teams 
   t.match(await cli.fault(['team', 'create', '--name', 'a\nb']), /name must not contain control characters/)
   t.match(await cli.fault(['team', 'create', '--name', 'x'.repeat(201)]), /at most 200 characters/)
   const unknown = await cli.fault(['team', 'create', '--name', 'x', '--plan', 'gold'])
-  t.equal(unknown, 'there is no plan gold for teams; there are: free, pro, enterprise')
-  t.match(
-    await cli.fault(['team', 'create', '--name', 'x', '--plan', 'marketing']),
-    /no plan marketing for teams/,
-  )
+  t.match(unknown, /^plan .*free, pro, enterprise.* gold$/)
+  t.match(await cli.fault(['team', 'create', '--name', 'x', '--plan', 'marketing']), /^plan .* marketing$/)
 })
 
 t.test('team show prints limits, used, left, bucket and period', async (t) => {

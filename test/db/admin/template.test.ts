@@ -27,7 +27,7 @@ t.test('template create answers with the slots of both parts, in order of first 
   const made = await cli.json([...create, '--html', html, '--text', text])
   t.match(made, { name: 'Welcome', slots: ['name', 'order.id', 'first-name', '1'] })
   const again = await cli.fault([...create, '--html', html])
-  t.equal(again, 'the team has a template "Welcome" already')
+  t.match(again, /^name .*"Welcome" already$/)
   const other = [...create.slice(0, -1), 'Other', '--html', '-']
   const piped = await cli.json(other, { input: '<p>Grüße, {{x}}</p>' })
   t.match(piped, { slots: ['x'] })
@@ -71,17 +71,17 @@ t.test('template create refuses what is no template, saying where', async (t) =>
   const refuse = async (content: string | Buffer, reason: RegExp) =>
     t.match(await cli.fault([...create, '--html', await file('x', content)]), reason)
   await refuse('', /html must not be empty/)
-  await refuse('<p>\n{{#if x}}{{/if}}', /html: line 2: .*if/)
-  await refuse('{{{x}}}', /html: line 1: \{\{\{x\}\}\} .*\{\{name\}\}/)
-  await refuse('{{a b}}\n', /html: line 1: /)
-  await refuse('{{#each', /html: /)
+  await refuse('<p>\n{{#if x}}{{/if}}', /^html .*: line 2: .*if/)
+  await refuse('{{{x}}}', /^html .*: line 1: \{\{\{x\}\}\} .*\{\{name\}\}/)
+  await refuse('{{a b}}\n', /^html .*: line 1: /)
+  await refuse('{{#each', /^html /)
   await refuse('a\0b', /html must not contain NUL/)
   await refuse('x'.repeat(1024 * 1024 + 1), /html must be at most 1 MiB/)
   await refuse(Buffer.from([0x3c, 0xff, 0xfe]), /is not text in UTF-8/)
   const html = await file('good', '<p>good</p>')
   t.match(
     await cli.fault([...create, '--html', html, '--text', await file('bad', '{{>x}}')]),
-    /text: line 1: /,
+    /^text .*: line 1: /,
   )
   t.match(
     await cli.fault([...create, '--html', '/nowhere/x.html']),

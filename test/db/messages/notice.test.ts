@@ -40,6 +40,7 @@ t.test('the team’s owners get one mail about a webhook that was disabled by it
   await cli.json(['webhook', 'test', team.id, endpoint.id])
   await until('it is disabled', async () => (await show()).state === 'disabled')
   await until('the owners have mail', () => sink.messages().length === 2)
+  for (const { raw } of sink.messages()) t.match(raw.toString(), /^Auto-Submitted: auto-generated\r$/m)
   const stored = await mails()
   t.strictSame(
     stored.map(({ team_id, to_emails: [to], subject }) => [team_id, to, subject]),

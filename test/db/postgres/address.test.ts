@@ -7,11 +7,12 @@ import { databaseRefusal, openDatabase } from '../../../db/postgres/pool.ts'
 import { readToolSettings } from '../../../db/process/config.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { testDatabase, testServer } from '../../support/database.ts'
-import { startDatabaseTls } from '../../support/database-tls.ts'
+import { startDatabaseTls, startDatabaseWithoutTls } from '../../support/database-tls.ts'
 import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 const { port, authority } = await startDatabaseTls(t, url)
+const plain = await startDatabaseWithoutTls(t, url)
 const at = (host: string, to: number | string, query = ''): string => {
   const changed = Object.assign(new URL(url), { port: String(to) })
   return `${changed.href.replace(changed.hostname, host)}${query}`
@@ -44,7 +45,7 @@ t.test('every sslmode means to all three what it means to libpq', async (t) => {
   for (const query of ['allow', 'prefer', 'require', 'no-verify', `verify-full${root}`, `require${root}`])
     t.strictSame(await refusals(tls(`?sslmode=${query}`)), ALL_FINE, query)
   t.strictSame(await refusals(tls(`?sslmode=verify-ca${root}`, '127.0.0.1')), ALL_FINE, 'of whatever name')
-  t.strictSame(await refusals(`${url}?sslmode=prefer`), ALL_FINE, 'plain where the server offers no TLS')
+  t.strictSame(await refusals(`${plain}?sslmode=prefer`), ALL_FINE, 'plain where the server offers no TLS')
 })
 
 t.test('a refusal names DATABASE_URL and the way out', async (t) => {
@@ -55,7 +56,7 @@ t.test('a refusal names DATABASE_URL and the way out', async (t) => {
   const root = `&sslrootcert=${encodeURIComponent(authority)}`
   await each(tls(`?sslmode=verify-full${root}`, '127.0.0.1'), /DATABASE_URL.*another name.*sslmode=verify-ca/)
   await each(tls(''), /refuses DATABASE_URL: .*no encryption; add \?sslmode=require/)
-  await each(`${url}?sslmode=require`, /DATABASE_URL.*no TLS.*sslmode=disable/)
+  await each(`${plain}?sslmode=require`, /DATABASE_URL.*no TLS.*sslmode=disable/)
 })
 
 t.test('PGSSLMODE and PGSSLROOTCERT hold where the URL says nothing of it', async (t) => {

@@ -132,8 +132,8 @@ t.test('topics that were left are reported, and an email says of which broadcast
   t.strictSame([of.get(email_id), of.get(single.id)], [broadcast.id, null])
 })
 
-t.test('an email that is given up is reported as failed', async (t) => {
-  const { team, receiver } = await begin(t, { types: 'email.failed' })
+t.test('an email that servers defer for a day is reported as bounced', async (t) => {
+  const { team, receiver } = await begin(t, { types: 'email.bounced,email.failed' })
   const script = await startSmtpScript(t, (step) => (step === 'rcpt' ? '451 4.2.1 not now' : undefined))
   const { body: sent } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
   await startWorker(t, service, { smtp_url: script.url })
@@ -143,8 +143,8 @@ t.test('an email that is given up is reported as failed', async (t) => {
   await setJobsDue(service, sent.id)
   await until('it came', () => receiver.received.length > 0)
   t.match(receiver.received[0]?.body, {
-    type: 'email.failed',
-    data: { email_id: sent.id, recipient: null, rank: 0, detail: /451 4\.2\.1 not now/ },
+    type: 'email.bounced',
+    data: { email_id: sent.id, recipient: /@/, rank: 5, detail: /^4\.4\.7 .*451 4\.2\.1 not now/ },
   })
 })
 

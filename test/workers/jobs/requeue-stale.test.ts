@@ -2,7 +2,8 @@
 import { sql } from 'slonik'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { resumeSender } from '../../../db/delivery/senders/show.ts'
-import { emailById, emailsToDeliver } from '../../../db/messages/emails/emails.sql.ts'
+import { emailById } from '../../../db/messages/emails/emails.sql.ts'
+import { emailsToDeliver } from '../../../db/messages/emails/outgoing.sql.ts'
 import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
 import { messagesToDeliver } from '../../../db/messages/whatsapp/messages.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
@@ -202,7 +203,7 @@ t.test('what was given up stays so when the queue has forgotten its dead letter'
   t.strictSame(await jobsIn(service, 'deliver-whatsapp'), [])
 })
 
-t.test('a message past its deadline says so with its last words, and the sweep adds nothing', async (t) => {
+t.test('an email past its deadline bounces with the last response', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
   const id = await sendEmail(service, team)
@@ -212,12 +213,17 @@ t.test('a message past its deadline says so with its last words, and the sweep a
   t.match(waiting, { next_attempt_at: /Z$/, last_refusal: '451 4.3.0 Come back later' })
   await ageByADay(service, id)
   await setJobsDue(service, id)
-  await until('it is given up', async () => (await gaveUps(service, id)).length === 1)
-  await until('it is dead', async () => (await queueStatus(service.database)).some(({ dead }) => dead === 1))
+  await until('it bounces', async () => (await emailStatus(service, id)) === 'bounced')
+  await until('its job is over', async () => (await jobsIn(service, 'deliver-email')).length === 0)
   await sweep(later(60_000))
-  t.match(await gaveUps(service, id), [{ recipient: null, detail: '451 4.3.0 Come back later' }])
+  t.strictSame(await jobsIn(service, 'deliver-email'), [])
+  t.strictSame(await gaveUps(service, id), [])
   const shown = await cli.json(['email', 'show', team.id, id])
-  t.match(shown, { status: 'queued', waiting: { state: 'given_up' } })
+  t.match(shown, { status: 'bounced', provider_message_id: null })
+  t.match(
+    shown.events.find(({ kind }: { kind: string }) => kind === 'bounced'),
+    { recipient: 'someone@example.org', detail: /^4\.4\.7 .*451 4\.3\.0 Come back later$/ },
+  )
   t.match(
     shown.events.find(({ kind }: { kind: string }) => kind === 'deferred'),
     { time: /Z$/, recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' },
@@ -247,12 +253,12 @@ t.test('while its queue, team or sender stood still, no time of the 24 h of trie
   await setJobsDue(service, id)
   const again = await startWorker(t, service, { smtp_url: sink.url })
   await until('it was tried again', async () => (await deferrals()) === 2)
-  t.strictSame(await gaveUps(service, id), [])
+  t.equal(await emailStatus(service, id), 'queued')
   await again.stop()
   await shiftClock(database, 55 * 3_600)
   await setJobsDue(service, id)
   await startWorker(t, service, { smtp_url: sink.url })
-  await until('it is given up', async () => (await gaveUps(service, id)).length === 1)
+  await until('it bounces', async () => (await emailStatus(service, id)) === 'bounced')
 })
 
 t.test('what a suspended team has queued waits, and goes out at the sweep once it may go on', async (t) => {

@@ -11,12 +11,22 @@ import type { Pieces } from './pieces.ts'
 
 const sign = promisify(signIn)
 
-/** RFC 6376 §5.4.1 and, since RFC 8058 asks for both to be covered, List-Unsubscribe-Post. */
-const SIGNED_HEADERS = (
-  'from sender reply-to subject date message-id to cc mime-version content-type content-transfer-encoding ' +
-  'in-reply-to references list-id list-help list-unsubscribe list-unsubscribe-post list-subscribe list-post ' +
-  'list-owner list-archive x-heliograph-ref'
-).split(' ')
+/**
+ * How often h= names a header beyond each time that it occurs (RFC 6376 §5.4.2, §8.15). An extra name keeps others from
+ * adding such a header. Lists and relays may add what only `if present` has, so these are named for what is there.
+ */
+const OVERSIGNED = {
+  always: 'from reply-to subject to cc',
+  'if present':
+    'sender date message-id mime-version content-type content-transfer-encoding in-reply-to references ' +
+    'list-unsubscribe list-unsubscribe-post list-id feedback-id cfbl-address cfbl-feedback-id x-heliograph-ref ' +
+    'auto-submitted',
+  never: 'list-help list-subscribe list-post list-owner list-archive',
+}
+
+const SIGNED_HEADERS = Object.entries(OVERSIGNED).flatMap(([when, names]) =>
+  names.split(' ').map((name) => ({ name, when: when as keyof typeof OVERSIGNED })),
+)
 
 const NAMES_A_LINE = 4
 
@@ -66,20 +76,27 @@ async function bodyDigest(body: Pieces): Promise<string> {
   return hash.digest('base64')
 }
 
+const nameOf = (field: string): string => field.slice(0, field.indexOf(':')).trim().toLowerCase()
+
 /** The signature of a message. @throws Error when the key cannot sign. */
 export async function signatureOf([text, ...rest]: [string, ...Pieces], key: DkimKey): Promise<string> {
   const cut = text.indexOf('\r\n\r\n')
-  const fields = new Map<string, string>()
-  // Of several fields of one name the last one is signed (RFC 6376 §5.4.2).
-  for (const field of text.slice(0, cut).split(/\r\n(?![ \t])/)) {
-    fields.set(field.slice(0, field.indexOf(':')).trim().toLowerCase(), field)
-  }
-  const names = SIGNED_HEADERS.filter((name) => fields.has(name))
+  const fields = Map.groupBy(text.slice(0, cut).split(/\r\n(?![ \t])/), nameOf)
+  const signedFields = SIGNED_HEADERS.flatMap(({ name, when }) => {
+    // Of several fields of one name the last one is signed first (RFC 6376 §5.4.2).
+    const own = (fields.get(name) ?? []).toReversed()
+    const isOversigned = when === 'always' || (when === 'if present' && own.length > 0)
+    return [...own, ...(isOversigned ? [null] : [])].map((field) => ({ name, field }))
+  })
+  const names = signedFields.map(({ name }) => name)
   const bodyHash = await bodyDigest([text.slice(cut + 4), ...rest])
   const unsigned =
     `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; q=dns/txt;\r\n d=${key.domain}; s=${key.selector};\r\n` +
+    ` t=${Math.floor(Date.now() / 1_000)};\r\n` +
     ` h=${inLines(names, NAMES_A_LINE, ':')};\r\n bh=${bodyHash};\r\n b=`
-  const lines = names.map((name) => `${name}:${relaxedValue(fields.get(name) ?? '')}\r\n`)
+  const lines = signedFields.flatMap(({ name, field }) =>
+    field === null ? [] : [`${name}:${relaxedValue(field)}\r\n`],
+  )
   const signed = `${lines.join('')}dkim-signature:${relaxedValue(unsigned)}`
   const signature = await sign('sha256', Buffer.from(signed, 'latin1'), key.private_key).catch(() => {
     throw new Error(`the DKIM key of ${key.domain} cannot sign`)

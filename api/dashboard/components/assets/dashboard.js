@@ -78,7 +78,10 @@ function close(opened) {
 
 document.addEventListener('click', async ({ target }) => {
   for (const menu of openMenus()) if (!menu.contains(target)) menu.open = false
-  if (target.closest('[data-cancel]')) close(target.closest('details'))
+  if (target.closest('[data-cancel]')) {
+    target.form.reset()
+    close(target.closest('.act'))
+  }
   const opened = target.closest('.act:not([open]) > summary')?.parentElement
   if (opened) setTimeout(() => opened.querySelector('.field :is(input,select,textarea)')?.focus())
   const button = target.closest('[data-copy],[data-copy-text]')

@@ -7,7 +7,7 @@ import { type AuditRow, auditEntries } from '../../../../db/accounts/audit/audit
 import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
 import { type NamedThing, namesOfThings, thingKey } from '../../../../db/accounts/teams/search-index.sql.ts'
 import { QUEUES } from '../../../../db/delivery/queues.ts'
-import { RequestError } from '../../../../db/errors.ts'
+import { invalidField } from '../../../../db/errors.ts'
 import { parseAddress } from '../../../../db/validation/address.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { actionLabel, actionOf } from '../../components/action-labels.ts'
@@ -41,10 +41,7 @@ async function teamsMeant(words: string, { database }: PageDeps): Promise<string
   if (isUuid(words)) return [words.toLowerCase()]
   const teams = await teamsAfter(database, { name: words, limit: MAX_TEAMS + 1 })
   if (teams.length <= MAX_TEAMS) return teams.map(({ id }) => id)
-  throw new RequestError(
-    'bad_request',
-    `team must be in the names of at most ${MAX_TEAMS} teams: type more of it`,
-  )
+  throw invalidField('team', `must be in the names of at most ${MAX_TEAMS} teams: type more of it`)
 }
 
 /** The word that names a thing: of an address its identity. */

@@ -9,7 +9,7 @@ import { accountOf } from '../../../../db/accounts/teams/limits.ts'
 import { subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.ts'
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
-import { RequestError } from '../../../../db/errors.ts'
+import { invalidField } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { isObject } from '../../../../db/validation/fields.ts'
 import { jsonOf } from '../../../../db/validation/strings.ts'
@@ -201,13 +201,13 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
 const GROUPED = /^\d{1,3}([,\s]\d{3})+(\.\d+)?$/
 
 /** A figure: a number, null for the plan's own, undefined where it is not sent. @throws RequestError bad_request. */
-function figureOf(form: URLSearchParams, name: string, label: string): number | null | undefined {
+function figureOf(form: URLSearchParams, name: string): number | null | undefined {
   const typed = form.get(name)?.trim()
   if (typed === undefined) return undefined
   if (typed === '' || typed === 'plan') return null
   const value = GROUPED.test(typed) ? typed.replace(/[,\s]/g, '') : typed
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value)
-  throw new RequestError('bad_request', `${label} must be a number, or empty for the plan’s own`)
+  throw invalidField(name, 'must be a number, or empty for the plan’s own')
 }
 
 /**
@@ -222,8 +222,8 @@ function leftIn(form: URLSearchParams): (name: string) => boolean {
 
 const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params: { id }, form }) => {
   const isLeft = leftIn(form)
-  const figures = FIGURES.flatMap(({ name, label }) => {
-    const value = isLeft(name) ? undefined : figureOf(form, name, label)
+  const figures = FIGURES.flatMap(({ name }) => {
+    const value = isLeft(name) ? undefined : figureOf(form, name)
     return value === undefined ? [] : [[name, value] as const]
   })
   const plan = isLeft('plan') ? {} : { plan: form.get('plan') ?? '' }

@@ -1,6 +1,5 @@
 /** The messages to a webhook: found by status and type; one with its tries, why it waits, and another try. */
 
-import { DISABLED } from '../../../../db/channels/events/webhooks.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
 import { RequestError } from '../../../../db/errors.ts'
@@ -13,8 +12,9 @@ import {
   webhooksOfTeam,
 } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
-import { plural, status, text, time } from '../../components/cell.ts'
+import { status, text, time } from '../../components/cell.ts'
 import type { Alert, Moment, Section } from '../../components/section.ts'
+import { webhookSentence } from '../../components/sentence.ts'
 import { mainReason, stateAlert, stopsOf } from '../../components/timeline.ts'
 import { asActor, auditRead } from '../../server/action.ts'
 import { factsOf, get, post, press } from '../../server/builders.ts'
@@ -122,16 +122,6 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
       at: time(at, now),
       detail,
     }))
-}
-
-function webhookSentence({ status: word, attempts, events }: ShownWebhook): string {
-  const isMissed = attempts.length === 0 && events.at(-1)?.detail === DISABLED
-  if (word === 'failed' && isMissed) return 'Not sent: the webhook was disabled.'
-  if (word === 'delivered') return `Delivered after ${plural(attempts.length, 'attempt')}.`
-  if (word === 'failed') return `Failed after ${plural(attempts.length, 'attempt')}.`
-  return attempts.length === 0
-    ? 'Waiting to be sent.'
-    : `Attempted ${plural(attempts.length, 'time')}. Waiting for the next attempt.`
 }
 
 type OfEvent = TeamRequest<'id' | 'event_id'>

@@ -72,7 +72,7 @@ async function actionsFor(
 const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
   formOf(
     teamPath(team, 'webhooks', id, 'replay'),
-    'Send again',
+    'Send webhooks again',
     [
       field('from', dayLabel('First day'), { type: 'date', hint: 'Leave it empty for all.' }),
       field('to', dayLabel('Last day'), { type: 'date' }),

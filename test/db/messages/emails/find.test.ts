@@ -52,10 +52,7 @@ t.test('a recipient is found in any spelling, in one team or in all', async (t) 
   t.strictSame(await find({ team_id: team, recipient: 'zoe@bücher.test' }), [third])
   t.strictSame(await find({ team_id: team, recipient: 'zoe@xn--bcher-kva.test' }), [third])
   t.strictSame(await find({ team_id: team, recipient: 'nn@example.com' }), [], 'a part of one is not enough')
-  await t.rejects(find({ recipient: 'ann' }), {
-    code: 'bad_request',
-    message: /"ann" is not an email address/,
-  })
+  await t.rejects(find({ recipient: 'ann' }), { code: 'bad_request', message: /"ann"/ })
 })
 
 t.test('a recipient that is stored with a name is found by its bare address', async (t) => {
@@ -141,7 +138,7 @@ t.test('email find prints what fits, and says what it cannot look for', async (t
   t.match(found, [{ id: second, team_id: team, subject: 'Your invoice 100%', status: 'queued' }])
   t.notOk('html' in found[0])
   t.match(await cli.json(['email', 'find', '--id', `invoice-${team}`]), [{ id: second }])
-  t.match(await cli.fault(['email', 'find', '--recipient', 'ann']), /not an email address/)
+  t.match(await cli.fault(['email', 'find', '--recipient', 'ann']), /^recipient must be an email address/)
 })
 
 t.test('nothing that a customer wrote drives the terminal that shows it', async (t) => {

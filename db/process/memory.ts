@@ -1,0 +1,40 @@
+/** How much memory this process may take: what a setting says, otherwise the limit of its container. */
+import { setFlagsFromString } from 'node:v8'
+import { SettingsFault } from './config.ts'
+
+const MIB = 1024 * 1024
+
+/** The least that a web process and a worker need, in bytes: 256 MB. */
+const MIN_MEMORY = 256_000_000
+/** From here on, in bytes, bodies and attachments have all the room that is documented. */
+const FULL_MEMORY = 512_000_000
+
+/** The limit in bytes; infinite if there is none. @param setting in MiB. */
+export const memoryLimit = (setting?: number): number =>
+  setting === undefined ? process.constrainedMemory() || Number.POSITIVE_INFINITY : setting * MIB
+
+/** Scales an amount by a limit: `least` with MIN_MEMORY, `full` from 512 MB on. */
+export function byMemory(limit: number, least: number, full: number): number {
+  const part = (limit - MIN_MEMORY) / (FULL_MEMORY - MIN_MEMORY)
+  return least + (full - least) * Math.min(Math.max(part, 0), 1)
+}
+
+/** How much V8 lets a heap grow before it collects garbage, in percent, where memory is little. */
+const HEAP_GROWING_PERCENT = 20
+
+/** Has V8 collect garbage earlier if memory is little: --max-old-space-size can't be changed in a running process. */
+export function saveMemory(limit: number): void {
+  if (limit < FULL_MEMORY) setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
+}
+
+const isTooLow = (limit: number): boolean => limit < MIN_MEMORY
+const fault = (limit: number): string =>
+  `MEMORY_LIMIT_MB: this process may take ${Math.floor(limit / MIB)} MiB of memory, and needs 256 MB: raise the container's limit`
+
+/** Warns about a limit that is too low for a web process, which starts nevertheless. */
+export const memoryWarnings = (limit: number): string[] => (isTooLow(limit) ? [fault(limit)] : [])
+
+/** Stops a worker at the start. @throws SettingsFault if the limit is too low for it */
+export function assertMemory(limit: number): void {
+  if (isTooLow(limit)) throw new SettingsFault([fault(limit)])
+}

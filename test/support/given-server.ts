@@ -1,0 +1,33 @@
+/** What the tests ask of the server that DATABASE_URL names, beside what the service asks of it. */
+import { Client } from 'pg'
+
+/** The oldest version that the service runs on. */
+const MAJOR = 15
+/** How many connections the tests open side by side, and some to spare. */
+const CONNECTIONS = 300
+
+/** Returns what the server lacks, in one line; null if it has everything. */
+export async function givenServerFault(url: string): Promise<string | null> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{
+      version: number
+      connections: number
+      role: string
+      all: boolean
+    }>(`
+      select current_setting('server_version_num')::int / 10000 as version,
+        current_setting('max_connections')::int as connections, current_user as role,
+        (select rolsuper from pg_roles where rolname = current_user) as all`)
+    const [{ version, connections, role, all }] = rows as [(typeof rows)[number]]
+    const lacks = [
+      version < MAJOR && `PostgreSQL ${MAJOR} or newer (it is ${version})`,
+      !all && `a superuser (${role} is none)`,
+      connections < CONNECTIONS && `max_connections of at least ${CONNECTIONS} (it is ${connections})`,
+    ].filter((lack) => lack !== false)
+    return lacks.length === 0 ? null : `the server of DATABASE_URL lacks ${lacks.join(', ')}`
+  } finally {
+    await client.end()
+  }
+}
