@@ -56,7 +56,8 @@ const TRIES = new Set(['deferred', 'unknown'])
 type TimelineEvent = { kind: string; occurred_at: string; detail: string }
 
 /**
- * @param state the message's, of `deliveryState`. @param recipient its own, where recipients can be paused. @param sender its own, where it has one.
+ * @param state of `deliveryState`.
+ * @param recipient its own, where recipients can be paused. @param sender its own, where it has one.
  * @param events the message's timeline, oldest first. @returns null when nothing is left to deliver.
  */
 export async function waitingOf(

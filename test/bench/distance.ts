@@ -26,22 +26,23 @@ function passLater(from: Socket, to: Socket): void {
 
 /** A database's URL by way of a proxy that takes its time. */
 async function away(url: string): Promise<{ url: string; stop(): void }> {
-  const target = new URL(url)
+  const { port, hostname } = new URL(url)
   const open = new Set<Socket>()
   const proxy = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname)
+    const far = connect(Number(port), hostname)
     for (const socket of [near, far]) open.add(socket.once('close', () => open.delete(socket)))
     passLater(near, far)
     passLater(far, near)
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  target.hostname = '127.0.0.1'
-  target.port = String((proxy.address() as AddressInfo).port)
+  const through = new URL(url)
+  through.hostname = '127.0.0.1'
+  through.port = String((proxy.address() as AddressInfo).port)
   const stop = (): void => {
     proxy.close()
     for (const socket of open) socket.destroy()
   }
-  return { url: target.href, stop }
+  return { url: through.href, stop }
 }
 
 type Measured = { accept: number; delivery: number; page: number }
