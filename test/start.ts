@@ -213,6 +213,7 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
     SMTP_URL: `smtp://127.0.0.1:${smtp}`,
     PUBLIC_URL: url,
     DOCS_DOMAIN: DEMO_DOMAIN,
+    ...(process.env.SMTP_URL || process.env.EMAIL_PROVIDER ? {} : { SIMULATED_RECIPIENTS: 'yes' }),
     WEBHOOK_ALLOW: LOOPBACK,
     ...(await whatsappSettings(whatsapp, url)),
     ...Object.fromEntries(set),

@@ -79,6 +79,8 @@ const workerSettings = object({
   PUBLIC_URL: publicUrl,
   /** A DNS server to ask for the names in webhooks' URLs, in place of the system's. */
   DNS_SERVER: dnsServer,
+  /** Whether recipients' names decide what becomes of an email: for the sandbox, where nothing is delivered. */
+  SIMULATED_RECIPIENTS: string().oneOf(['yes'], '${path} must be yes'),
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
   /** How much memory the attachments of emails that are being sent may take, in MiB; less with little memory. */
@@ -127,7 +129,12 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
 })
 
 /** For how long email is attempted, and where its bounces return to. */
-export const emailRules = ({ EMAIL_RETRY_HOURS, RETURN_PATH_DOMAIN }: WorkerSettings) => ({
+export const emailRules = ({
+  EMAIL_RETRY_HOURS,
+  RETURN_PATH_DOMAIN,
+  SIMULATED_RECIPIENTS,
+}: WorkerSettings) => ({
+  simulated_recipients: SIMULATED_RECIPIENTS === 'yes',
   retry_ms: EMAIL_RETRY_HOURS * 3_600_000,
   return_domain: domainToAscii(RETURN_PATH_DOMAIN ?? ''),
 })

@@ -14,6 +14,7 @@ import { type Delivery, startDelivery } from './delivery/engine.ts'
 import { createSlots, type SlotShare } from './delivery/slots.ts'
 import type { WorkerDeps } from './deps.ts'
 import { checkEmail } from './jobs/check-email.ts'
+import { copySuppressions } from './jobs/copy-suppressions.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
 import { expandBroadcasts } from './jobs/expand-broadcast.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
@@ -88,5 +89,6 @@ export const SCHEDULED_JOBS: Record<ScheduleName, (deps: WorkerDeps) => Promise<
   'forget-sessions': forgetSessions,
   'forget-messages': forgetMessages,
   'review-suppressions': reviewSuppressions,
+  'copy-suppressions': copySuppressions,
   'recheck-domains': recheckDomainsJob,
 }

@@ -6,7 +6,7 @@
 import type { Command } from 'commander'
 import { requireTeam } from '../accounts/teams/view.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
-import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
+import { requeueableMessages, requeuedAt, suppressedAmongRequeueable } from '../delivery/requeue.sql.ts'
 import { type PickedByPerson, pausesOf, requeueError, requeueOne } from '../delivery/requeue.ts'
 import { RequestError } from '../errors.ts'
 import type { MatchingRequeue } from '../messages/emails/bulk.ts'
@@ -149,6 +149,9 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
         requeueableMessages(database, channel, team, { ...chosen, ids: part }),
       )
     : await requeueableMessages(database, channel, team, chosen)
+  const count = (part?: readonly string[]) =>
+    suppressedAmongRequeueable(database, channel, team, { ...chosen, ids: part })
+  const counts = ids ? await readByIds(ids, async (part) => [await count(part)]) : [await count()]
   const [first, last] = [found[0], found.at(-1)]
   if (first && last && !dryRun) {
     const at = now.toISOString()
@@ -171,6 +174,7 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
     : await readByIds(all, (part) => requeuedAt(database, channel, team, { ids: part, at: now }))
   return {
     requeued: requeued.length,
+    ...(channel.suppressible ? { suppressed: counts.reduce((sum, each) => sum + each, 0) } : {}),
     requeued_at: dryRun ? null : now.toISOString(),
     dry_run: dryRun,
     paused: await pausesOf(database, channel, { team_id: team }),

@@ -62,6 +62,8 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
    * blank. What waits to be delivered never is.
    */
   emptied: FragmentSqlToken
+  /** How many recipients of a row `m` are left, and how many are suppressed, where recipients can be suppressed. */
+  suppressible?: { left: FragmentSqlToken; suppressed: FragmentSqlToken }
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
   given_up_as: string | null
 }

@@ -7,6 +7,19 @@ import { EMAIL_FACTS, RETRIES_ENDED } from './email.ts'
 /** Whether an email is the team's own, and no internal one: a sign-in link or a notice of ours. Of either table. */
 export const isCustomers = sql.fragment`not internal`
 
+/** Counts recipients of a row `m` of email_states, by whether suppressions stop its email to them. */
+const recipientsWhere = (isSuppressed: boolean) => sql.fragment`(
+  select count(*)
+  from accepted_emails e join teams t on t.id = e.team_id
+    cross join lateral (
+      select distinct identity from unnest(recipient_identities(coalesce(m.pending_recipients, e.to_emails))) identity) r
+  where e.team_id = m.team_id and e.id = m.id and ${isSuppressed} = (
+    m.broadcast_id is null and not m.internal and m.suppression is distinct from 'ignored' and exists (
+      select from suppressed_addresses a
+      where a.team_id = m.team_id and a.identity = r.identity and a.cause is not null
+        and case t.suppress_transactional when 'nothing' then false when 'bounces' then a.bounced_at is not null
+          else a.bounced_at is not null or a.cause in ('complaint', 'manual') end)))::int`
+
 export const EMAIL: Channel<'deliver-email'> = {
   ...EMAIL_FACTS,
   job: 'deliver-email',
@@ -29,6 +42,7 @@ export const EMAIL: Channel<'deliver-email'> = {
     columns: sql.fragment`, recipient, contact_id, effect`,
     types: { recipient: 'text', contact_id: 'uuid', effect: 'text' },
   },
+  suppressible: { left: recipientsWhere(false), suppressed: recipientsWhere(true) },
   given_up_as: null,
   sender_of: sql.fragment`null::text`,
   customers: isCustomers,

@@ -8,7 +8,7 @@ import { isSuspended } from '../accounts/teams/teams.sql.ts'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { allOf } from '../postgres/conditions.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { refRow, row, rowsOf } from '../postgres/rows.ts'
+import { countRow, refRow, row, rowsOf } from '../postgres/rows.ts'
 import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { firstIdAt } from '../validation/ids.ts'
@@ -46,8 +46,17 @@ type Picked = {
 /** A part of them: those after one id, up to another, `most` at most. */
 type Part = { after: string; until: string; limit: number }
 
-/** Whether a row `m` can be requeued: it waits to be delivered now, or is taken back by force. */
-function canBeRequeued(
+/**
+ * Whether a row `m` can be requeued: it waits to be delivered now, or is taken back by force. By a filter it also needs
+ * a recipient that isn't suppressed.
+ */
+function canBeRequeued(channel: Deliverable, how: How) {
+  const left = how.by === 'person' && !how.named ? channel.suppressible?.left : undefined
+  return left ? sql.fragment`(${isOpen(channel, how)} and ${left} > 0)` : isOpen(channel, how)
+}
+
+/** The same without a look at its recipients. */
+function isOpen(
   { refused, timed_out, undelivered, expired, emptied }: Deliverable,
   { by, force, named }: How,
 ) {
@@ -76,6 +85,25 @@ export async function requeueableMessages(
     select team_id, id from ${channel.rows} m
     where ${fits} and ${canBeRequeued(channel, { by: 'person', force, named })}
     order by id limit ${part?.limit ?? null}`)
+}
+
+/** How many recipients of these messages are suppressed, of those that could be requeued otherwise. */
+export async function suppressedAmongRequeueable(
+  tx: Tx,
+  channel: Deliverable,
+  teamId: string,
+  { ids, status, since, force }: Picked,
+): Promise<number> {
+  if (!channel.suppressible) return 0
+  const fits = allOf(
+    sql.fragment`team_id = ${teamId}`,
+    ids && sql.fragment`id = any(${sql.array(ids, 'uuid')})`,
+    status !== undefined && sql.fragment`status = ${status}`,
+    since && sql.fragment`id >= ${firstIdAt(since)}`,
+  )
+  return tx.oneFirst(sql.type(countRow)`
+    select coalesce(sum(${channel.suppressible.suppressed}), 0)::int as count from ${channel.rows} m
+    where ${fits} and ${isOpen(channel, { by: 'person', force })}`)
 }
 
 /** Those of the messages that a person requeued at this time, oldest first. */
@@ -118,11 +146,16 @@ export async function markRequeued(
     )
     update ${channel.rows} m set
       requeued_at = ${time}, tries_from = ${triesFrom}, status = case when ${channel.undelivered} then m.status else 'queued' end
+      ${channel.name === 'email' && how.by === 'person' ? suppressionFor(how) : sql.fragment``}
       ${how.named && hasProvider(channel) ? sentNow(channel, time) : sql.fragment``}
     from held
     where m.team_id = held_team and m.id = held_id and not ${isNewer}
     returning m.team_id, m.id, ${channel.job_of} as job, ${channel.sender_of} as sender`)
 }
+
+/** With --force the relay is asked about one message, whatever is suppressed. */
+const suppressionFor = ({ force, named }: How) =>
+  sql.fragment`, suppression = ${force && named ? 'ignored' : null}`
 
 /** What waits for its time goes now, with as long as it had; what has expired does not any more. */
 const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) => sql.fragment`,

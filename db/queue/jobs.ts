@@ -229,6 +229,7 @@ export const SCHEDULES = {
   'forget-sessions': { cron: '37 * * * *' },
   'forget-messages': { cron: '23 3 * * *' },
   'review-suppressions': { cron: '23 * * * *' },
+  'copy-suppressions': { cron: '* * * * *' },
   // Each night, in as many rounds as there are domains for.
   'recheck-domains': { cron: '*/5 2-4 * * *' },
 } as const

@@ -154,7 +154,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'EqualityOperator: changes.length > 0 → changes.length >= 0 in if (changes.length > 0) await changeEmails(tx, changes)',
     ],
     [`${SAME}what is not on the ladder is below all of it`]: [
-      "StringLiteral: 'queued' → \"\" in changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending: { left, undecided, seen } })",
+      "StringLiteral: 'queued' → \"\" in changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending })",
       "StringLiteral: 'queued' → \"\" in ...{ team_id, email_id, status: 'queued', provider_message_id: null, size_kb: null },",
     ],
     [`${SAME}what is neither of the others leaves them as they were`]: [

@@ -98,6 +98,7 @@ export async function startWorker(
     readers,
     retry_ms: 24 * 3_600_000,
     return_domain: null,
+    simulated_recipients: false,
     retention: {
       reports: 30,
       events: 365,

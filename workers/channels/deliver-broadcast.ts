@@ -8,10 +8,11 @@ import type { Channel } from '../../db/channels/channel.sql.ts'
 import { BROADCAST } from '../../db/channels/email.sql.ts'
 import { emailsNotPaused } from '../../db/messages/broadcasts/consent.sql.ts'
 import { checkBeforeSend } from '../../db/messages/broadcasts/consent.ts'
-import type { OutgoingRow } from '../../db/messages/emails/emails.sql.ts'
+import type { OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import type { DeliveryChannel } from '../delivery/channel.ts'
 import type { EmailProvider } from '../providers/provider.ts'
-import { type EmailAttempt, type EmailDeps, emailChannel, type Through } from './deliver-email.ts'
+import { type EmailDeps, emailChannel, type Through } from './deliver-email.ts'
+import type { EmailAttempt } from './email-attempts.ts'
 
 /** What the channel needs: as emails do, and what broadcasts go out through; null where `email` is. */
 export type BroadcastDeps = EmailDeps & { bulk: EmailProvider | null }

@@ -10,19 +10,16 @@ import type { Versions } from '../../db/content/templates/versions.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import type { SendCheck } from '../../db/messages/broadcasts/consent.ts'
-import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailFile } from '../../db/messages/emails/call.ts'
-import { sizeKb } from '../../db/messages/emails/content.ts'
-import { bodiesOfEmail, emailsToDeliver, type OutgoingRow } from '../../db/messages/emails/emails.sql.ts'
-import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
+import { bodiesOfEmail } from '../../db/messages/emails/emails.sql.ts'
+import { emailsToDeliver, type OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import { returnPath, signedReference } from '../../db/messages/emails/return-path.ts'
-import type { EmailEventKind } from '../../db/messages/emails/status.ts'
-import type { Database, Tx } from '../../db/postgres/pool.ts'
+import type { Database } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import { isLarge } from '../../db/validation/files.ts'
 import { storableId, storableWords } from '../../db/validation/words.ts'
-import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
+import type { DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import { ROOM_WAIT_S } from '../delivery/in-flight-buffer.ts'
 import { judgePolicy } from '../delivery/retry-policy.ts'
 import type {
@@ -33,9 +30,11 @@ import type {
   OutgoingFile,
 } from '../providers/provider.ts'
 import { dkimKeysOf } from './dkim-keys.ts'
+import { type EmailAttempt, recordAttempts } from './email-attempts.ts'
 import type { EncodedFiles } from './encoded-files.ts'
 import { bounceOverdue } from './overdue.ts'
 import { recipientsOf, renderEmail } from './render.ts'
+import { NOBODY_SUPPRESSED, type Suppressed, suppressedRecipients } from './suppressed-recipients.ts'
 
 export type EmailDeps = {
   database: Database
@@ -46,23 +45,13 @@ export type EmailDeps = {
   files: EncodedFiles
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null
+  /** Whether the names of recipients decide what becomes of an email (suppressed-recipients.ts). */
+  simulated_recipients: boolean
   /** For how long an email is attempted that servers defer, in milliseconds. */
   retry_ms: number
   log: Log
 }
 
-/** One row at one try and what the provider made of it; `html` is null when it could not even be rendered. */
-export type EmailAttempt = { row: OutgoingRow; html: string | null; delivery: EmailDelivery }
-
-/** The timeline's event for an outcome; null when it is about the sender, whose own timeline has it. */
-const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
-  accepted: 'sent',
-  refused: 'bounced',
-  policy: 'held',
-  deferred: 'deferred',
-  sender: null,
-  unknown: 'unknown',
-}
 /** After a lost answer a report may still come: another try waits this long (DECISIONS: Lost answers), in seconds. */
 const UNKNOWN_WAIT_S = 600
 
@@ -97,13 +86,15 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
       const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const compose = await composer<T>(rows, provider.signs, deps)
       const checks = await deps.checkBeforeSend?.(rows)
+      const suppressed = await suppressedRecipients(rows, deps)
       const rest = waitForRoom(deps, provider)
       return new Map(
         jobs.flatMap((job) => {
           const row = byId.get(job.data.email_id)
           const check = checks?.get(job.data.email_id) ?? (checks ? 'gone' : 'go')
           if (!row || check === 'gone') return []
-          const outgoing = outgoingOf(row, { compose, provider, sender, deps, own_wait_seconds: rest(row) })
+          const way = { compose, provider, deps, suppressed: suppressed.get(row.id) ?? NOBODY_SUPPRESSED }
+          const outgoing = outgoingOf(row, { ...way, sender, own_wait_seconds: rest(row) })
           if (check === 'go') return [[job, outgoing]]
           const kept =
             'given_up' in check ? { given_up: check.given_up } : { own_wait_seconds: check.wait_seconds }
@@ -118,13 +109,21 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
       return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
     },
     outcomesOf: ({ delivery }) => [...delivery.outcomes.values()],
-    record,
+    record: recordAttempts,
   }
 }
 
+/** What became of an email whose recipients are all suppressed. */
+const NOT_SENT: EmailDelivery = { provider_message_id: null, outcomes: new Map() }
+
 type Compose<T extends boolean> = (row: OutgoingRow<T>, files: readonly OutgoingFile[]) => OutgoingEmail<T>
 /** What turns a row into a message, and takes it. */
-type Way<T extends boolean> = { compose: Compose<T>; provider: EmailProvider<T>; deps: Through<T> }
+type Way<T extends boolean> = {
+  compose: Compose<T>
+  provider: EmailProvider<T>
+  deps: Through<T>
+  suppressed: Suppressed
+}
 
 /**
  * For each email of a batch in turn: how long it has to wait, in seconds, so that no slot waits for memory meanwhile.
@@ -144,6 +143,9 @@ function outgoingOf<T extends boolean>(
 ): Outgoing<EmailAttempt> {
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
   let whole = row
+  const { suppressed } = way
+  const left = recipientsOf(row).filter((to) => !suppressed.has(to))
+  const answered: EmailAttempt = { row, html: null, delivery: NOT_SENT, suppressed }
   return {
     ref: { team_id, id },
     http_request_id: row.http_request_id,
@@ -152,7 +154,8 @@ function outgoingOf<T extends boolean>(
     held_at: held_at === null ? null : new Date(held_at),
     expires_at: row.expires_at === null ? null : new Date(row.expires_at),
     sender,
-    cost: recipientsOf(row).length,
+    cost: left.length,
+    ...(left.length === 0 && suppressed.size > 0 ? { answered } : {}),
     own_wait_seconds,
     is_large: isLarge(row.attachments),
     load: row.is_large
@@ -196,29 +199,29 @@ async function composer<T extends boolean>(
 /** One try. An email that cannot be rendered is put off, as by a provider: it goes out once that is fixed. */
 async function attempt<T extends boolean>(
   row: OutgoingRow<T>,
-  { compose, provider, deps }: Way<T>,
+  { compose, provider, deps, suppressed }: Way<T>,
   cut: AbortSignal,
 ): Promise<EmailAttempt> {
+  const recipients = recipientsOf(row).filter((to) => !suppressed.has(to))
+  const sent = suppressed.size > 0 ? { ...row, pending_recipients: recipients } : row
   let email: OutgoingEmail<T>
   let held: Held | null = null
   try {
     const place = { team_id: row.team_id, bufferedCopies: provider.bufferedCopies }
     if (row.attachments !== null) held = await holdFiles(deps.files, place, row.attachments, cut)
-    email = compose(row, held?.files ?? [])
+    email = compose(sent, held?.files ?? [])
   } catch (error) {
     held?.release(true)
     deps.log.error({ err: error, email_id: row.id }, 'cannot render this email')
     const detail = storableWords(`the email could not be rendered: ${(error as Error).message}`)
-    const outcomes = new Map(
-      recipientsOf(row).map((to): [string, Outcome] => [to, { kind: 'deferred', detail }]),
-    )
-    return { row, html: null, delivery: { provider_message_id: null, outcomes } }
+    const outcomes = new Map(recipients.map((to): [string, Outcome] => [to, { kind: 'deferred', detail }]))
+    return { row, html: null, delivery: { provider_message_id: null, outcomes }, suppressed }
   }
   let isSent = false
   try {
     const delivery = await provider.send(email, cut)
     isSent = [...delivery.outcomes.values()].some(({ kind }) => kind === 'accepted')
-    return { row, html: email.html, delivery: storable(delivery) }
+    return { row, html: email.html, delivery: storable(delivery), suppressed }
   } finally {
     held?.release(isSent)
   }
@@ -245,56 +248,3 @@ const storable = ({ provider_message_id, outcomes }: EmailDelivery): EmailDelive
     [...outcomes].map(([to, outcome]) => [to, { ...outcome, detail: storableWords(outcome.detail) }]),
   ),
 })
-
-/** Stores rows and events of tries. The events come first: they lock the rows in the order that everyone does. */
-async function record(tx: Tx, delivered: readonly Delivered<EmailAttempt>[]): Promise<void> {
-  const eventful = delivered.filter((each) => eventsOf(each).length > 0)
-  const newest = new Date(Math.max(...eventful.map(({ at }) => at.getTime())))
-  const attempts = eventful.map(({ answer }) => recordOf(answer))
-  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts)
-}
-
-function eventsOf({ answer: { row, delivery }, at }: Delivered<EmailAttempt>): EmailEvent[] {
-  return [...delivery.outcomes].flatMap(([recipient, outcome]): EmailEvent[] => {
-    const kind = EVENT_OF[outcome.kind]
-    if (kind === null) return []
-    const event: EmailEvent = {
-      team_id: row.team_id,
-      email_id: row.id,
-      event_key: `attempt:${at.toISOString()}:${recipient}`,
-      kind,
-      recipient,
-      occurred_at: at,
-      detail: outcome.detail,
-      effect: outcome.kind === 'refused' ? outcome.effect : 'none',
-    }
-    if (outcome.kind !== 'accepted' || !outcome.delivered) return [event]
-    const event_key = `${event.event_key}:delivered`
-    return [event, { ...event, event_key, kind: 'delivered', effect: 'delivered' }]
-  })
-}
-
-const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
-
-/**
- * What a try leaves. Once the result of some recipients is decided, the row stores who is still to be tried; so it does
- * where the answer was lost for some alone: a report about these must not end it for the others.
- */
-function recordOf({ row, html, delivery }: EmailAttempt): AttemptRecord {
-  const outcomes = [...delivery.outcomes]
-  const pending = outcomes.flatMap(([to, outcome]) => (isDecided(outcome) ? [] : [to]))
-  const unknown = outcomes.filter(([, { kind }]) => kind === 'unknown').length
-  const isPartial =
-    row.pending_recipients !== null ||
-    pending.length < outcomes.length ||
-    (unknown > 0 && unknown < pending.length)
-  return {
-    team_id: row.team_id,
-    email_id: row.id,
-    provider_message_id: delivery.provider_message_id,
-    pending_recipients: pending.length > 0 && isPartial ? pending : null,
-    undecided: pending,
-    seen: row,
-    size_kb: html === null ? null : sizeKb(html),
-  }
-}

@@ -11,7 +11,8 @@ import type { Producer } from '../../db/queue/producer.ts'
 import type { Delivered, DeliveryChannel } from '../delivery/channel.ts'
 import { reportsOfEmail, SIMULATED_EMAIL } from '../providers/test/simulator.ts'
 import { withFinalCheck } from './deliver-broadcast.ts'
-import type { EmailAttempt, EmailDeps } from './deliver-email.ts'
+import type { EmailDeps } from './deliver-email.ts'
+import type { EmailAttempt } from './email-attempts.ts'
 
 export type Reporting = { queue: Pick<Producer, 'enqueue'> }
 
@@ -33,7 +34,7 @@ export const testEmailChannel = (
   deps: Omit<EmailDeps, 'email'> & Reporting,
 ): DeliveryChannel<'deliver-test', EmailAttempt> =>
   reporting(
-    withFinalCheck(TEST_EMAIL, { ...deps, email: SIMULATED_EMAIL }),
+    withFinalCheck(TEST_EMAIL, { ...deps, email: SIMULATED_EMAIL, simulated_recipients: true }),
     deps,
     ({ answer: { row, delivery }, at }) =>
       [...delivery.outcomes].flatMap(([to, { kind }]) =>

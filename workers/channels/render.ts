@@ -5,7 +5,8 @@
 
 import type { CompiledVersion } from '../../db/content/templates/versions.ts'
 import { emailContent } from '../../db/messages/emails/content.ts'
-import type { EmailRow, OutgoingRow } from '../../db/messages/emails/emails.sql.ts'
+import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
+import type { OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import { bareRecipients, named, present } from '../../db/messages/emails/recipients.ts'
 import { parseMailbox } from '../../db/validation/address.ts'
 import { UNSUBSCRIBE_SLOT } from '../../db/validation/slots.ts'

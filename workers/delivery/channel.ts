@@ -31,6 +31,8 @@ export type Outgoing<A> = {
   cost: number
   /** How many seconds it waits for what is its own, such as a paused recipient or room for its files; 0: it may go. */
   own_wait_seconds: number
+  /** What became of it without asking the provider; absent if the provider is asked. */
+  answered?: A
   /** Why it is given up without another try; absent where it is not. */
   given_up?: string
   /** Whether it holds a slot for long, by its size: others do not wait for it. Not so when absent. */

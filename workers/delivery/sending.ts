@@ -67,6 +67,8 @@ export function leaveOutEnded<J extends DeliveryJob, A>(
     const reason = message.outgoing.given_up
     if (reason !== undefined) parts.buffer.add(givenUp(parts, message, reason))
     else if (hasExpired(parts, message)) parts.buffer.add(expired(parts, message))
+    else if (message.outgoing.answered !== undefined)
+      parts.buffer.add(settled(parts, message, message.outgoing.answered))
     else return true
     return false
   })
@@ -124,6 +126,16 @@ function expired<J extends DeliveryJob, A>(
 ): Recording<J, A> {
   deps.figures?.ended(delivery.channel.job, 'completed')
   return { job, end: { end: 'completed' }, expired: { outgoing, at: clock.now() } }
+}
+
+/** The end of a message whose result is known without asking the provider. */
+function settled<J extends DeliveryJob, A>(
+  { delivery, deps, clock }: Parts<J, A>,
+  { job, outgoing }: Message<J, A>,
+  answer: A,
+): Recording<J, A> {
+  deps.figures?.ended(delivery.channel.job, 'completed')
+  return { job, end: { end: 'completed' }, sent: { outgoing, answer, at: clock.now(), signal: null } }
 }
 
 function givenUp<J extends DeliveryJob, A>(

@@ -210,12 +210,16 @@ export async function setResumed(tx: Tx, id: string): Promise<boolean> {
 export const isSuspended = (teamId: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   exists (select from teams s where s.id = ${teamId} and s.suspended_at is not null)`
 
+/** Whether a team `s` may send, and is a test team or none, as what asks can serve. */
+export const isSending = ({ test }: { test: boolean }): FragmentSqlToken =>
+  sql.fragment`s.suspended_at is null and s.test = ${test}`
+
 /** Whether the team of a message may send, and is a test team or none, as what asks can serve. */
 export const maySend = (
   teamId: FragmentSqlToken,
   { test }: { test: boolean },
 ): FragmentSqlToken => sql.fragment`
-  exists (select from teams s where s.id = ${teamId} and s.suspended_at is null and s.test = ${test})`
+  exists (select from teams s where s.id = ${teamId} and ${isSending({ test })})`
 
 /** Whether the team of a message has been let go on since a time: then its job may have come to nothing meanwhile. */
 export const wasResumedSince = (

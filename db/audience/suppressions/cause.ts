@@ -70,3 +70,19 @@ export function stopsTransactional(
   if (bounced_at !== null) return true
   return stops === 'bounces_and_complaints' && (cause === 'complaint' || cause === 'manual')
 }
+
+/** Returns the detail of the event `suppressed`: the first bounce's date and response, or those of the cause. */
+export function suppressedDetail({
+  cause,
+  since,
+  response,
+  bounced_at,
+  bounce_response,
+}: Pick<Suppression, 'cause' | 'since' | 'response' | 'bounced_at' | 'bounce_response'>): string {
+  const [verb, at, said] =
+    bounced_at === null
+      ? [cause === 'complaint' ? 'complained' : 'added', since, response]
+      : ['bounced', bounced_at, bounce_response ?? '']
+  const day = new Date(at).toISOString().slice(0, 10)
+  return said === '' ? `${verb} on ${day}` : `${verb} on ${day}: ${said}`
+}

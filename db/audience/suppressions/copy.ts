@@ -3,13 +3,17 @@
  * writes while it runs. A permanent bounce is judged again by its response. What was added manually isn't.
  */
 import type { Tx } from '../../postgres/pool.ts'
+import { classifyFailure } from '../../validation/failures.ts'
 import type { Cause } from '../contacts/effect.ts'
 import { insertAddresses, liftAddresses, lockAddresses, updateAddresses } from './addresses.sql.ts'
 import { merged, type Suppression, suppressionBy } from './cause.ts'
-import { isAboutAddress } from './judge.ts'
 import { contactsToCopy, type LockedContact, markCopied } from './suppressions.sql.ts'
 
 const keyOf = ({ team_id, identity }: Pick<LockedContact, 'team_id' | 'identity'>) => `${team_id}/${identity}`
+
+/** True if a stored response states that the address doesn't exist or accepts no mail. */
+const isAboutAddress = (response: string): boolean =>
+  response !== '' && classifyFailure({ reply: response }).about === 'address'
 
 /** Returns the cause of a contact's suppression, as its row has it. */
 function judgedCause({

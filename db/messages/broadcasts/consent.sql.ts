@@ -26,7 +26,9 @@ export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
   tx.any(sql.prepared('states_of_broadcast_emails', stateRow)`
     select e.team_id, e.id, e.broadcast_id, b.rate_per_minute, b.state,
       case when b.state = 'cancelled' then 'cancelled' when c.id is null then 'deleted'
-        when c.status = 'unsubscribed' then 'unsubscribed' when c.suppression is not null then 'suppressed'
+        when c.status = 'unsubscribed' then 'unsubscribed' when c.suppression is not null or exists (
+          select from suppressed_addresses s
+          where s.team_id = ref.team_id and s.identity = c.identity and s.cause is not null) then 'suppressed'
         when not c.topic_ids && b.topic_ids then 'left_topic' end as reason
     from ${rowsOf('ref', EMAIL_REF, refs)}
     cross join lateral (

@@ -6,6 +6,7 @@
  */
 
 import { left, lockAccount } from '../../accounts/teams/limits.ts'
+import { findSuppressed } from '../../audience/suppressions/suppressed.ts'
 import { versionsByIds } from '../../content/templates/templates.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -132,6 +133,9 @@ function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem 
   return typeof made === 'string' ? made : { ...made, contact_id, person }
 }
 
+/** Why there is no email for a member whose address is suppressed. */
+const SUPPRESSED = 'suppressed'
+
 type Picked = { member: Member; made: EmailItem | string }
 
 /** Those whom the quota still holds, and their emails: who follows is met when there is quota again. */
@@ -148,7 +152,12 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
   const until = row.audience_until ?? now.toISOString()
   const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MAX_READ, limit: most })
   const { mailing, version } = await fixedMailing(tx, row)
-  const picked = next.members.map((member) => ({ member, made: madeFor(mailing, member, secrets) }))
+  const identities = next.members.map(({ identity }) => identity)
+  const suppressed = await findSuppressed(tx, secrets, row.team_id, identities)
+  const picked = next.members.map((member) => ({
+    member,
+    made: suppressed.has(member.identity) ? SUPPRESSED : madeFor(mailing, member, secrets),
+  }))
   const { limits, used } = await lockAccount(tx, row.team_id)
   // Somebody may have been erased since they were picked: nothing is to name them any more.
   const ids = next.members.map(({ id }) => id)
@@ -172,8 +181,7 @@ const skipOf = ({ team_id, id }: BroadcastRow, member: Member, detail: string): 
   broadcast_id: id,
   contact_id: member.id,
   email: member.email,
-  reason: 'variables',
-  detail,
+  ...(detail === SUPPRESSED ? { reason: 'suppressed', detail: '' } : { reason: 'variables', detail }),
 })
 
 /** @returns why contacts were refused one, by their ids; `domain` when the sender's domain is not verified any more. */

@@ -55,6 +55,8 @@ export type EmailChange = EmailRef & {
 type Pending =
   | 'as they were'
   | 'none left'
+  /** All are suppressed: the email is bounced, unless something else has become of it. */
+  | 'suppressed'
   /** As an attempt leaves them, unless somebody else has been at the row since the attempt read it. */
   | AttemptEnded
   /** Those of several that no report has decided, where no attempt has said what became of them. */
@@ -120,7 +122,7 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
   // Whom a report has decided while an attempt was under way stays so, and who was erased stays away.
   const pending = sql.fragment`
     case
-      when c.kind = 'none left' then null
+      when c.kind in ('none left', 'suppressed') then null
       when c.kind = 'a report' and e.provider_message_id is null
         and (e.pending_recipients is not null or e.status = 'queued') and not ${lostAnswer}
         then ${undecidedOf(sql.fragment`coalesce(e.pending_recipients, ${list(sql.fragment`c.undecided`)})`)}
@@ -140,10 +142,12 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
   await tx.query(sql.prepared('change_emails', object())`
     with change as (
       select e.team_id, e.id,
-        case when array_position(${ladder}, c.status) > array_position(${ladder}, e.status)
+        case when c.kind = 'suppressed' and e.status = 'queued' then 'bounced'
+          when array_position(${ladder}, c.status) > array_position(${ladder}, e.status)
           then c.status else e.status end as status,
         coalesce(e.provider_message_id, c.provider_message_id) as provider_message_id,
         coalesce(e.size_kb, c.size_kb) as size_kb,
+        case when c.kind = 'suppressed' and e.status = 'queued' then 'applied' else e.suppression end as suppression,
         case when b.pending is not null then (${untried}) end as pending_recipients
       from email_states e join ${rowsOf('c', CHANGE, changes.map(changeOf))}
         on e.team_id = c.team_id and e.id = c.email_id
@@ -151,9 +155,9 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
     )
     update email_states e set
       status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
-      pending_recipients = c.pending_recipients
+      pending_recipients = c.pending_recipients, suppression = c.suppression
     from change c
     where e.team_id = c.team_id and e.id = c.id
-      and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients)
-        is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients)`)
+      and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients, e.suppression)
+        is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients, c.suppression)`)
 }

@@ -63,6 +63,8 @@ export type AttemptRecord = EmailRef & {
   pending_recipients: readonly string[] | null
   /** Those of whom it was for that were neither taken nor refused for good. */
   undecided: readonly string[]
+  /** Whether no recipient was left that isn't suppressed. */
+  is_suppressed?: boolean
   seen: AttemptBegan
 }
 
@@ -165,8 +167,9 @@ function changesOf(
   recipients: Recipients,
 ): EmailChange[] {
   const changes = new Map<string, EmailChange>()
-  for (const { pending_recipients: left, undecided, seen, ...attempt } of attempts) {
-    changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending: { left, undecided, seen } })
+  for (const { pending_recipients: left, undecided, is_suppressed, seen, ...attempt } of attempts) {
+    const pending = is_suppressed ? 'suppressed' : { left, undecided, seen }
+    changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending })
   }
   for (const event of events) {
     const { team_id, email_id, provider_message_id } = event

@@ -6,7 +6,6 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
-import { maySend } from '../../accounts/teams/teams.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { type AttachedFiles, attaching } from '../../content/files/files.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -58,7 +57,7 @@ export type EmailRow = InferType<typeof emailRow>
 export type NewEmail = EmailRow & { person?: string | null }
 
 /** All but the bodies. */
-const lightColumns = columnsOf(
+export const lightColumns = columnsOf(
   Object.keys(emailRow.fields).filter((column) => !['html', 'body_text', 'variables'].includes(column)),
 )
 
@@ -216,60 +215,6 @@ export type EmailRef = { team_id: string; email_id: string }
 
 /** How references to emails travel, as rows of a statement. */
 export const EMAIL_REF = { team_id: 'uuid', email_id: 'uuid' }
-
-const outgoingRow = emailRow.concat(
-  row({
-    /** From when its tries count: it was accepted, or requeued by a person. */
-    since: string(),
-    /** Since then: its tries that were put off, and those without an answer. */
-    deferrals: number(),
-    unknowns: number(),
-    /** When the first of them was; null when it was never tried. */
-    tried_since: string().nullable(),
-    /** When it was held back last because its sender may be at fault; null when it never was. */
-    held_at: string().nullable(),
-    /** Whether its bodies were left out for their size: `bodiesOfEmail` has them. */
-    is_large: boolean(),
-    test: boolean(),
-  }),
-)
-export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
-
-/** The largest bodies that are read with their rows, in bytes. */
-const LARGE_BODY_BYTES = 65_536
-
-/**
- * Those of the emails that still have something to deliver, and whose team may send. Each is looked up by its key,
- * whatever the planner thinks of the table: while it has seen nothing unfinished, it would go through all that waits.
- * Large bodies are left out: a worker that reads ahead shall not hold them all.
- * @param test whether the simulator asks: it reads test teams' emails alone, and who speaks to a provider never one.
- */
-export async function emailsToDeliver<T extends boolean = false>(
-  tx: Tx,
-  refs: readonly EmailRef[],
-  test = false as T,
-): Promise<readonly OutgoingRow<T>[]> {
-  const rows = await tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
-    select ${lightColumns}, is_large, ${test}::boolean as test, case when not is_large then html end as html,
-      case when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
-      coalesce(tries_from, created_at) as since, past.*
-    from (select team_id as ref_team, email_id as ref_id from ${rowsOf('ref', EMAIL_REF, refs)}) ref
-    cross join lateral (
-      select *, coalesce(octet_length(html), 0) + coalesce(octet_length(body_text), 0)
-        + coalesce(pg_column_size(variables), 0) > ${LARGE_BODY_BYTES}::int as is_large
-      from emails where team_id = ref_team and id = ref_id offset 0) emails
-    cross join lateral (
-      select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,
-        count(distinct v.occurred_at) filter (where v.kind = 'unknown') as unknowns,
-        min(v.occurred_at) filter (where v.kind <> 'held') as tried_since,
-        max(v.occurred_at) filter (where v.kind = 'held') as held_at
-      from email_events v
-      where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
-        and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)) past
-    where unfinished and ${maySend(sql.fragment`emails.team_id`, { test })}`)
-  // As the statement says.
-  return rows as readonly OutgoingRow<T>[]
-}
 
 const bodiesRow = emailRow.pick(['html', 'body_text', 'variables'])
 

@@ -1,8 +1,10 @@
 with change as (
-  select e.team_id, e.id, case when array_position($1::text[], c.status) > array_position($2::text[],
-    e.status) then c.status else e.status end as status, coalesce(e.provider_message_id,
+  select e.team_id, e.id, case when c.kind = 'suppressed' and e.status = 'queued' then 'bounced'
+    when array_position($1::text[], c.status) > array_position($2::text[], e.status) then c.status
+    else e.status end as status, coalesce(e.provider_message_id,
     c.provider_message_id) as provider_message_id, coalesce(e.size_kb, c.size_kb) as size_kb, case
-    when b.pending is not null then (
+    when c.kind = 'suppressed' and e.status = 'queued' then 'applied' else e.suppression end as suppression,
+    case when b.pending is not null then (
     with said as (
       select v.recipient, array_agg(v.occurred_at) filter (where v.kind = 'unknown') as lost,
         array_agg(v.occurred_at) filter (where v.kind in ('unknown', 'sent')) as handed,
@@ -23,8 +25,9 @@ with change as (
     undecided, seen_id) on e.team_id = c.team_id
     and e.id = c.email_id
   cross join lateral (
-    select case when c.kind = 'none left' then null when c.kind = 'a report' and e.provider_message_id is null
-      and (e.pending_recipients is not null or e.status = 'queued') and not exists (
+    select case when c.kind in ('none left', 'suppressed') then null when c.kind = 'a report'
+      and e.provider_message_id is null and (e.pending_recipients is not null or e.status = 'queued')
+      and not exists (
       select from email_events v where v.team_id = e.team_id and v.email_id = e.id and v.kind = 'unknown'
     ) then array(
       select r from unnest(coalesce(e.pending_recipients, case when c.undecided is null then null else array(
@@ -44,9 +47,10 @@ with change as (
 )
 update email_states e
 set status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
-  pending_recipients = c.pending_recipients
+  pending_recipients = c.pending_recipients, suppression = c.suppression
 from change c
 where e.team_id = c.team_id
   and e.id = c.id
-  and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients) is distinct from (c.status,
-    c.provider_message_id, c.size_kb, c.pending_recipients)
+  and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients,
+    e.suppression) is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients,
+    c.suppression)

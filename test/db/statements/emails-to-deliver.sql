@@ -3,7 +3,14 @@ select team_id, id, domain_id, template_id, template_version_id, from_address, t
   contact_id, headers, reply_to, http_request_id, pending_recipients, attachments, scheduled_at, expires_at,
   due_at, internal, is_large, $1::boolean as test, case when not is_large then html end as html, case
   when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
-  coalesce(tries_from, created_at) as since, past.*
+  coalesce(tries_from, created_at) as since, past.*, suppression, team.suppress_transactional,
+  stopped.suppressed, (team.suppress_transactional <> 'nothing' and emails.broadcast_id is null
+  and not emails.internal and emails.suppression is distinct from 'ignored')
+  and exists (
+  select
+  from erased_contacts x
+  where x.team_id = emails.team_id
+) as has_erased
 from (
   select team_id as ref_team, email_id as ref_id
   from unnest($2::uuid[], $3::uuid[]) as ref (team_id, email_id)
@@ -26,11 +33,21 @@ cross join lateral (
     and v.kind in ('deferred', 'unknown', 'held')
     and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)
 ) past
-where unfinished
-  and exists (
-  select
+cross join lateral (
+  select s.suppress_transactional
   from teams s
   where s.id = emails.team_id
     and s.suspended_at is null
-    and s.test = $5
-)
+    and s.test = $5 offset 0
+) team
+cross join lateral (
+  select json_agg(json_build_object('identity', a.identity, 'cause', a.cause, 'since', a.since, 'response',
+    a.response, 'bounced_at', a.bounced_at, 'bounce_response', a.bounce_response)) as suppressed
+  from suppressed_addresses a
+  where a.team_id = emails.team_id
+    and a.identity = any(recipient_identities(emails.to_emails))
+    and a.cause is not null
+    and (team.suppress_transactional <> 'nothing' and emails.broadcast_id is null and not emails.internal
+      and emails.suppression is distinct from 'ignored')
+) stopped
+where unfinished

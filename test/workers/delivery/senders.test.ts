@@ -64,7 +64,8 @@ async function startMany(
   const email = createSmtpProvider({ url, max_connections: SLOTS })
   const pauses = createQueuePauses(database)
   const files = createEncodedFiles(database, 1024 * 1024)
-  const own = { ...deps, queue, email, pauses, files, return_domain: null, retry_ms: 86_400_000 }
+  const rules = { return_domain: null, simulated_recipients: false, retry_ms: 86_400_000 }
+  const own = { ...deps, queue, email, pauses, files, ...rules }
   const single = emailChannel(EMAIL, own)
   const channel: typeof single = {
     ...single,

@@ -41,8 +41,13 @@ export async function composeMessage(email: MessageParts): Promise<Pieces> {
   ].join('\r\n')
   // What the composer is given in a file's place.
   const places = new Map(email.files.map((file) => [Buffer.of(0), file]))
-  const tree = new MailComposer(composerOptions(email, places)).compile()
-  const pieces = joined([`${own}\r\n`, ...written(tree, places)])
+  const invitations = new Map(email.files.filter(isInvitation).map((file) => [Buffer.of(0), file]))
+  const options = {
+    ...composerOptions(email, places),
+    alternatives: [...invitations].map(alternativeOptions),
+  }
+  const tree = new MailComposer(options).compile()
+  const pieces = joined([`${own}\r\n`, ...written(tree, new Map([...places, ...invitations]))])
   const last = pieces.at(-1)
   if (typeof last !== 'string' || !last.endsWith('\n')) pieces.push('\r\n')
   const message = joined(pieces) as [string, ...Pieces]
@@ -103,6 +108,18 @@ const attachmentOptions = ([place, { filename, content_type, content_id }]: [unk
   contentTransferEncoding: 'base64' as const,
   contentDisposition: content_id === null ? ('attachment' as const) : ('inline' as const),
   ...(content_id === null ? {} : { cid: content_id }),
+  content: place as Buffer,
+})
+
+/** Outlook and Gmail show buttons for a calendar part with a method, if it is an alternative to the text. */
+function isInvitation({ content_type }: OutgoingFile): boolean {
+  const [type, ...parameters] = content_type.split(';').map((part) => part.trim().toLowerCase())
+  return type === 'text/calendar' && parameters.some((parameter) => parameter.startsWith('method='))
+}
+
+const alternativeOptions = ([place, { content_type }]: [unknown, OutgoingFile]) => ({
+  contentType: content_type,
+  contentTransferEncoding: 'base64' as const,
   content: place as Buffer,
 })
 

@@ -6,6 +6,7 @@
  * - delivered@ bounced@ are taken, then reported so.
  * - complained@ opened@ clicked@ are taken, reported delivered, then so.
  * - deferred@ is put off twice, then taken. refused@ is refused for good.
+ * - suppressed@ is not sent to, as to an address with a hard bounce of today.
  */
 
 type EmailReply = 'taken' | 'deferred' | 'refused'
@@ -22,6 +23,13 @@ const EMAIL_REPORTS = new Map<string, readonly EmailReport[]>([
 ])
 
 const magicPart = (address: string): string => /^[^@+]*/.exec(address.toLowerCase())?.[0] ?? ''
+
+/** True if an address is suppressed by its name: a test suite sees what suppression does, and nothing is stored. */
+export const isSuppressedByName = (address: string): boolean => magicPart(address) === 'suppressed'
+
+/** True if an address decides by its name what becomes of mail to it. */
+export const isMagic = (address: string): boolean =>
+  ['deferred', 'refused', 'suppressed', ...EMAIL_REPORTS.keys()].includes(magicPart(address))
 
 /** How mail to an address is answered. @param tries how often it was put off before. */
 export function emailReply(address: string, tries: number): EmailReply {

@@ -4,8 +4,9 @@ import {
   applyReportedEmails,
   type ReportedEmail,
 } from '../../../../db/messages/emails/apply-events.ts'
-import { emailById, emailsToDeliver } from '../../../../db/messages/emails/emails.sql.ts'
+import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
+import { emailsToDeliver } from '../../../../db/messages/emails/outgoing.sql.ts'
 import {
   contactState,
   eventsOf,

@@ -1,6 +1,6 @@
 /** What a worker reads before it sends: by key, whatever the planner knows of what waits. */
 import { sql } from 'slonik'
-import { emailsToDeliver } from '../../../../db/messages/emails/emails.sql.ts'
+import { emailsToDeliver } from '../../../../db/messages/emails/outgoing.sql.ts'
 import { storeEmails, storeTeam } from '../../../support/reports.ts'
 import { tuplesRead } from '../../../support/rows.ts'
 import { startService } from '../../../support/service.ts'

@@ -193,3 +193,32 @@ t.test('OpenDKIM, too, finds the signature of each shape good', { skip: withoutO
     t.match(stdout, /verification \(s=h1, d=demo\.test,.*\) succeeded/, name)
   }
 })
+
+t.test('a calendar file with a method is also the last alternative', async (t) => {
+  const content_type = 'text/calendar; charset=utf-8; method=REQUEST'
+  const invitation = file('invitation.ics', { content_type })
+  const raw = await deliver(t, { text: 'hi', files: [invitation] })
+  const { alternatives, attachments } = await simpleParser(raw).then(({ attachments }) => ({
+    alternatives: attachments.filter(({ contentDisposition }) => contentDisposition !== 'attachment'),
+    attachments: attachments.filter(({ contentDisposition }) => contentDisposition === 'attachment'),
+  }))
+  for (const found of [alternatives, attachments]) {
+    t.strictSame(
+      found.map((each) => [each.contentType, each.content.equals(invitation.bytes)]),
+      [['text/calendar', true]],
+    )
+  }
+  const types = [...raw.toString('latin1').matchAll(/^Content-Type: ([^;\r]+)/gm)].map(([, type]) => type)
+  t.strictSame(types, [
+    ...[
+      'multipart/mixed',
+      'multipart/alternative',
+      'text/plain',
+      'text/html',
+      'text/calendar',
+      'text/calendar',
+    ],
+  ])
+  const plain = await deliver(t, { files: [file('dates.ics', { content_type: 'text/calendar' })] })
+  t.equal(plain.toString('latin1').match(/^Content-Type: text\/calendar/gm)?.length, 1)
+})

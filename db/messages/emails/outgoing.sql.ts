@@ -1,0 +1,93 @@
+/** Emails on their way out: the query that reads what is to be delivered, with what suppresses its recipients. */
+import { sql } from 'slonik'
+import { boolean, type InferType, mixed, number, string } from 'yup'
+import { SUPPRESS_TRANSACTIONAL } from '../../accounts/teams/suppress-transactional.ts'
+import { isSending } from '../../accounts/teams/teams.sql.ts'
+import type { Suppression } from '../../audience/suppressions/cause.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
+import { EMAIL_REF, type EmailRef, emailRow, lightColumns } from './emails.sql.ts'
+
+/** A suppressed recipient of an email. */
+type StoredSuppression = { identity: string } & Pick<
+  Suppression,
+  'cause' | 'since' | 'response' | 'bounced_at' | 'bounce_response'
+>
+
+/** Whether suppressions may stop an email `emails` of `team`: broadcasts have their own check, and our notices none. */
+const isChecked = sql.fragment`
+  (team.suppress_transactional <> 'nothing' and emails.broadcast_id is null and not emails.internal
+    and emails.suppression is distinct from 'ignored')`
+
+/** Those of the recipients of an email `emails` that are suppressed, by their keys. */
+const suppressedRecipients = sql.fragment`
+  select json_agg(json_build_object('identity', a.identity, 'cause', a.cause, 'since', a.since,
+    'response', a.response, 'bounced_at', a.bounced_at, 'bounce_response', a.bounce_response)) as suppressed
+  from suppressed_addresses a
+  where a.team_id = emails.team_id and a.identity = any(recipient_identities(emails.to_emails))
+    and a.cause is not null and ${isChecked}`
+
+const outgoingRow = emailRow.concat(
+  row({
+    /** From when its tries count: it was accepted, or requeued by a person. */
+    since: string(),
+    /** Since then: its tries that were put off, and those without an answer. */
+    deferrals: number(),
+    unknowns: number(),
+    /** When the first of them was; null when it was never tried. */
+    tried_since: string().nullable(),
+    /** When it was held back last because its sender may be at fault; null when it never was. */
+    held_at: string().nullable(),
+    /** Whether its bodies were left out for their size: `bodiesOfEmail` has them. */
+    is_large: boolean(),
+    test: boolean(),
+    /** 'ignored': requeued with --force, so that the relay is asked whatever is suppressed. */
+    suppression: string().oneOf(['applied', 'ignored']).nullable(),
+    suppress_transactional: string().oneOf(SUPPRESS_TRANSACTIONAL),
+    /** Those of its recipients that are suppressed; null if there are none, or if it isn't checked. */
+    suppressed: mixed<StoredSuppression[]>().nullable(),
+    /** Whether its team keeps hashes of erased addresses, which may be suppressed. */
+    has_erased: boolean(),
+  }),
+)
+export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
+
+/** The largest bodies that are read with their rows, in bytes. */
+const LARGE_BODY_BYTES = 65_536
+
+/**
+ * Those of the emails that still have something to deliver, and whose team may send. Each is looked up by its key,
+ * whatever the planner thinks of the table: while it has seen nothing unfinished, it would go through all that waits.
+ * Large bodies are left out: a worker that reads ahead shall not hold them all.
+ * @param test whether the simulator asks: it reads test teams' emails alone, and who speaks to a provider never one.
+ */
+export async function emailsToDeliver<T extends boolean = false>(
+  tx: Tx,
+  refs: readonly EmailRef[],
+  test = false as T,
+): Promise<readonly OutgoingRow<T>[]> {
+  const rows = await tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
+    select ${lightColumns}, is_large, ${test}::boolean as test, case when not is_large then html end as html,
+      case when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
+      coalesce(tries_from, created_at) as since, past.*, suppression, team.suppress_transactional, stopped.suppressed,
+      ${isChecked} and exists (select from erased_contacts x where x.team_id = emails.team_id) as has_erased
+    from (select team_id as ref_team, email_id as ref_id from ${rowsOf('ref', EMAIL_REF, refs)}) ref
+    cross join lateral (
+      select *, coalesce(octet_length(html), 0) + coalesce(octet_length(body_text), 0)
+        + coalesce(pg_column_size(variables), 0) > ${LARGE_BODY_BYTES}::int as is_large
+      from emails where team_id = ref_team and id = ref_id offset 0) emails
+    cross join lateral (
+      select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,
+        count(distinct v.occurred_at) filter (where v.kind = 'unknown') as unknowns,
+        min(v.occurred_at) filter (where v.kind <> 'held') as tried_since,
+        max(v.occurred_at) filter (where v.kind = 'held') as held_at
+      from email_events v
+      where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
+        and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)) past
+    cross join lateral (
+      select s.suppress_transactional from teams s where s.id = emails.team_id and ${isSending({ test })} offset 0) team
+    cross join lateral (${suppressedRecipients}) stopped
+    where unfinished`)
+  // As the statement says.
+  return rows as readonly OutgoingRow<T>[]
+}

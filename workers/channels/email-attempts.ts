@@ -1,0 +1,98 @@
+/**
+ * Records attempts to deliver emails: their events, and what is left to be tried. Recipients that are suppressed get an
+ * event, and none is asked of the provider for them.
+ */
+import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import { sizeKb } from '../../db/messages/emails/content.ts'
+import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
+import type { OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
+import type { EmailEventKind } from '../../db/messages/emails/status.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
+import type { Delivered } from '../delivery/channel.ts'
+import type { EmailDelivery, Outcome } from '../providers/provider.ts'
+import type { Suppressed } from './suppressed-recipients.ts'
+
+/** One row at one try and what the provider made of it; `html` is null when it could not even be rendered. */
+export type EmailAttempt = {
+  row: OutgoingRow
+  html: string | null
+  delivery: EmailDelivery
+  /** Recipients that it was not sent to. */
+  suppressed: Suppressed
+}
+
+/** The timeline's event for an outcome; null when it is about the sender, whose own timeline has it. */
+const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
+  accepted: 'sent',
+  refused: 'bounced',
+  policy: 'held',
+  deferred: 'deferred',
+  sender: null,
+  unknown: 'unknown',
+}
+/** Stores rows and events of tries. The events come first: they lock the rows in the order that everyone does. */
+export async function recordAttempts(tx: Tx, delivered: readonly Delivered<EmailAttempt>[]): Promise<void> {
+  const eventful = delivered.filter((each) => eventsOf(each).length > 0)
+  const newest = new Date(Math.max(...eventful.map(({ at }) => at.getTime())))
+  const attempts = eventful.map(({ answer }) => recordOf(answer))
+  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts)
+}
+
+/** One event for each recipient left out, however often the email is tried until it is requeued. */
+const leftOut = ({ answer: { row, suppressed }, at }: Delivered<EmailAttempt>): EmailEvent[] =>
+  [...suppressed].map(([recipient, detail]) => ({
+    ...{ team_id: row.team_id, email_id: row.id, event_key: `suppressed:${row.since}:${recipient}` },
+    ...{ kind: 'suppressed', recipient, occurred_at: at, detail },
+  }))
+
+function eventsOf(delivered: Delivered<EmailAttempt>): EmailEvent[] {
+  const {
+    answer: { row, delivery },
+    at,
+  } = delivered
+  const tried = [...delivery.outcomes].flatMap(([recipient, outcome]): EmailEvent[] => {
+    const kind = EVENT_OF[outcome.kind]
+    if (kind === null) return []
+    const event: EmailEvent = {
+      team_id: row.team_id,
+      email_id: row.id,
+      event_key: `attempt:${at.toISOString()}:${recipient}`,
+      kind,
+      recipient,
+      occurred_at: at,
+      detail: outcome.detail,
+      effect: outcome.kind === 'refused' ? outcome.effect : 'none',
+    }
+    if (outcome.kind !== 'accepted' || !outcome.delivered) return [event]
+    const event_key = `${event.event_key}:delivered`
+    return [event, { ...event, event_key, kind: 'delivered', effect: 'delivered' }]
+  })
+  return [...leftOut(delivered), ...tried]
+}
+
+const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
+
+/**
+ * What a try leaves. Once the result of some recipients is decided, the row stores who is still to be tried; so it does
+ * where the answer was lost for some alone: a report about these must not end it for the others.
+ */
+function recordOf({ row, html, delivery, suppressed }: EmailAttempt): AttemptRecord {
+  const outcomes = [...delivery.outcomes]
+  const pending = outcomes.flatMap(([to, outcome]) => (isDecided(outcome) ? [] : [to]))
+  const unknown = outcomes.filter(([, { kind }]) => kind === 'unknown').length
+  const isPartial =
+    row.pending_recipients !== null ||
+    suppressed.size > 0 ||
+    pending.length < outcomes.length ||
+    (unknown > 0 && unknown < pending.length)
+  return {
+    team_id: row.team_id,
+    email_id: row.id,
+    provider_message_id: delivery.provider_message_id,
+    pending_recipients: pending.length > 0 && isPartial ? pending : null,
+    undecided: pending,
+    is_suppressed: suppressed.size > 0 && outcomes.length === 0 && row.provider_message_id === null,
+    seen: row,
+    size_kb: html === null ? null : sizeKb(html),
+  }
+}
