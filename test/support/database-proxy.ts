@@ -1,7 +1,6 @@
 /**
  * A TCP proxy in front of PostgreSQL: counts the statements that pass (message types Query and Execute of the
- * frontend protocol), keeps the server's notices, and can cut the
- * way. Promises to change nothing of what it passes on.
+ * frontend protocol), keeps the server's notices, and can cut the way. It changes nothing of what it passes on.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
