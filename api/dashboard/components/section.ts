@@ -68,6 +68,8 @@ export type Form = Loose<{
   name?: string
   /** Another form of the page, whose fields are sent with these; the answer is shown in a frame, and the page stays. */
   joins?: { form: string; frame: string }
+  /** Whether a file is the response: the page stays. */
+  file?: boolean
   /** A form that sends a file. */
   multipart?: boolean
   /** Whether its fields stand two in a row: a choice and what belongs to it. */

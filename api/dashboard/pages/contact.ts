@@ -1,6 +1,7 @@
 /** One contact: status, what suppresses it and since when, topics and properties, what was sent to it; and changes. */
 
 import { Readable } from 'node:stream'
+import disposition from 'content-disposition'
 import { suppressTransactionalOf } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import {
@@ -140,7 +141,7 @@ function actions(contact: ContactDetail, request: TeamRequest): Actions {
       confirm: `Delete ${contact.email}? Sent emails stay.`,
     }),
     request.team.role === 'owner' &&
-      press(here(request, 'export'), 'Export everything stored', { tone: 'quiet' }),
+      press(here(request, 'export'), 'Export everything stored', { tone: 'quiet', file: true }),
     request.team.role === 'owner' &&
       press(here(request, 'erase'), 'Erase this person', {
         tone: 'danger',
@@ -308,7 +309,7 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
   const pieces = await exportContact({ ...deps, ...by }, team.id, contactIdentity(params.email))
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
-    'Content-Disposition': 'attachment; filename="contact.json"',
+    'Content-Disposition': disposition(`contact-${params.email}.json`),
   }
   return raw(headers, Readable.from(pieces))
 })

@@ -67,11 +67,15 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
   }
 }
 
+async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps): Promise<Names> {
+  const templates = await templatesOfTeam(database, team.id)
+  return new Map(templates.map(({ id, name }) => [id, name]))
+}
+
 const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, deps) => {
   const { team, query, path } = request
-  const templates = await templatesOfTeam(deps.database, team.id)
+  const names = await namesOfTemplates(request, deps)
   const figures = await figuresSince(deps.database, team.id, EMAIL, dayBefore(request.now, 29))
-  const names = new Map(templates.map(({ id, name }) => [id, name]))
   const more = compact([
     { href: `${path}.csv?${filter.set(query)}`, label: 'CSV' },
     team.role !== 'viewer' && { href: `${path}/all?${filter.set(query)}`, label: 'Bulk actions' },
@@ -95,18 +99,32 @@ const HEADER = [
   ...['cc', 'bcc'],
 ]
 
+/** A mailbox list (RFC 5322). */
+const mailboxes = (each: readonly string[]): string => each.join(', ')
+
 const csv = csvOf<ListedEmail>(
   '/teams/:team/emails.csv',
   { name: 'emails', action: 'email.export', header: HEADER, filter },
-  async (request, deps) => ({
-    read: await readerOf(request, deps),
-    keyOf: ({ id }) => id,
-    line: ({ tags, to_emails, cc_emails = [], bcc_emails = [], ...email }) => [
-      ...[email.id, email.created_at, email.status, email.from_address, to_emails.join(' '), email.subject],
-      ...[tags.join(' '), email.template_id, email.idempotency_key, email.provider_message_id],
-      ...[cc_emails.join(' '), bcc_emails.join(' ')],
-    ],
-  }),
+  async (request, deps) => {
+    const names = await namesOfTemplates(request, deps)
+    const templateOf = (id: string | null) => id && (names.get(id) ?? id)
+    return {
+      read: await readerOf(request, deps),
+      keyOf: ({ id }) => id,
+      line: ({ tags, to_emails, cc_emails = [], bcc_emails = [], ...email }) => [
+        ...[
+          email.id,
+          email.created_at,
+          email.status,
+          email.from_address,
+          mailboxes(to_emails),
+          email.subject,
+        ],
+        ...[tags.join(' '), templateOf(email.template_id), email.idempotency_key, email.provider_message_id],
+        ...[mailboxes(cc_emails), mailboxes(bcc_emails)],
+      ],
+    }
+  },
 )
 
 export const emailsPages = [list, csv]

@@ -1,6 +1,7 @@
 /** The form that says what the columns of an uploaded file become, each with its first values; and what it sent. */
 
 import type { TopicRow } from '../../../db/audience/contacts/topics.sql.ts'
+import { AFTER_NO } from '../../../db/audience/import/consent.ts'
 import type { Draft } from '../../../db/audience/import/draft.ts'
 import type { Becomes, Mapping } from '../../../db/audience/import/mapping.ts'
 import { SUPPRESSIONS } from '../../../db/audience/suppressions/by-hand.ts'
@@ -39,6 +40,7 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
   return compact([
     email,
     { value: 'property', label: 'Property' },
+    { value: 'consent', label: 'Consent (yes or no)' },
     ...topics.map(({ id, name }) => ({ value: `topic:${id}`, label: `Topic ${name} (yes or no)` })),
     exported && [
       { value: 'properties', label: 'Properties, as JSON' },
@@ -75,6 +77,24 @@ export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[]
   })
 }
 
+const NO_LABELS: Readonly<Record<(typeof AFTER_NO)[number], string>> = {
+  unsubscribed: 'are unsubscribed',
+  suppressed: 'are suppressed: no broadcast reaches them until an operator lifts it',
+  ignore: 'are imported like the others: ignore the column',
+}
+
+/** The question what a column of consent means, if the file has one. */
+const consentFields = ({ no }: Mapping): Field[] =>
+  no === undefined
+    ? []
+    : [
+        field('no', 'Contacts whose consent says no', {
+          type: 'radios',
+          hint: 'New contacts and those that exist. A yes changes nothing: it never resubscribes anyone.',
+          options: AFTER_NO.map((value) => ({ value, label: NO_LABELS[value], selected: value === no })),
+        }),
+      ]
+
 export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): Field[] =>
   mapping.suppress
     ? [
@@ -93,6 +113,7 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
         }),
       ]
     : [
+        ...consentFields(mapping),
         field('merge', 'Contacts that exist', {
           type: 'radios',
           hint: 'In place of their own: a property that the file does not have is deleted from the contact. Either way their status stays, and topics are only added.',
@@ -141,7 +162,9 @@ function columnOf(form: URLSearchParams, at: number): Becomes {
   const choice = form.get(`column.${at}`) ?? 'ignore'
   if (choice.startsWith('topic:')) return { to: 'topic', id: choice.slice('topic:'.length) }
   if (choice === 'property') return { to: 'property', name: (form.get(`name.${at}`) ?? '').trim() }
-  const simple = (['ignore', 'email', 'properties', 'status', 'reason'] as const).find((to) => to === choice)
+  const simple = (['ignore', 'email', 'properties', 'status', 'reason', 'consent'] as const).find(
+    (to) => to === choice,
+  )
   if (simple === undefined) throw new RequestError('bad_request', `column ${at + 1} cannot become that`)
   return { to: simple }
 }
@@ -152,6 +175,7 @@ export const mappingSent = (form: URLSearchParams, { table, mapping }: Draft): M
   columns: table.header.map((_, at) => columnOf(form, at)),
   merge: form.get('merge') === 'yes',
   topic_ids: mapping.suppress ? [] : topicsOf(form),
+  ...(mapping.no === undefined ? {} : { no: wordParam(form, 'no', AFTER_NO) ?? 'unsubscribed' }),
   suppress: mapping.suppress && {
     as: wordParam(form, 'as', SUPPRESSIONS) ?? 'bounced',
     detail: reasonOf(form.get('reason') ?? ''),

@@ -159,6 +159,8 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
     'Suppressed as': suppress && text(suppress.as),
     Reason: suppress && text(suppress.detail),
     Properties: !suppress && text(properties.join(', ')),
+    Consent: mapping.columns.some(({ to }) => to === 'consent') && text(named(({ to }) => to === 'consent')),
+    'Without consent': mapping.no && text(mapping.no === 'ignore' ? 'imported like the others' : mapping.no),
     'Subscribed to': !suppress && text([...mapping.topic_ids.map(nameOf), ...wished].join(', ')),
     'Not imported': text(named(({ to }) => to === 'ignore')),
   })

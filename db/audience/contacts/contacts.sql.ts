@@ -247,6 +247,15 @@ export const updateContactStatus = (
     where team_id = ${teamId} and id = ${id}
     returning ${contactColumns}, ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
 
+const unsubscribedRow = row({ id: string(), has_listeners: boolean() })
+
+/** Unsubscribes those of these contacts that aren't. @returns them. */
+export const unsubscribeContacts = (tx: Tx, teamId: string, ids: readonly string[], now: Date) =>
+  tx.any(sql.type(unsubscribedRow)`
+    update contacts set status = 'unsubscribed', updated_at = ${touchedAt(now)}
+    where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and status <> 'unsubscribed'
+    returning id, ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
+
 const emailRow = row({ email: string() })
 
 /** Deletes a contact. @returns its address; null when there was none. */

@@ -35,6 +35,16 @@ function separatorOf(source: string): string {
   return SEPARATORS.toSorted((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))[0] ?? ','
 }
 
+/** More than that line takes. */
+const SEPARATOR_LINE_BYTES = 32
+
+/** Excel's first line, such as `sep=;`: what separates cells. @returns it with the line's length; null without one. */
+function separatorLine(bytes: Buffer): { separator: string; length: number } | null {
+  const [line, separator] =
+    /^(?:\u{feff})?"?sep=(.)"?(?:\r\n|\n|\r)/iu.exec(bytes.subarray(0, SEPARATOR_LINE_BYTES).toString()) ?? []
+  return line === undefined || separator === undefined ? null : { separator, length: Buffer.byteLength(line) }
+}
+
 type Row = { info: { bytes: number }; record: string[] }
 
 const breaksIn = (text: string): number => text.match(/\r\n|\r|\n/g)?.length ?? 0
@@ -101,7 +111,7 @@ function scan(bytes: Buffer, separator = '', line = 0) {
 
 /** How many records a file has, its first line too. */
 export function countRecords(bytes: Buffer): number {
-  const { ended, isOpen } = scan(bytes)
+  const { ended, isOpen } = scan(bytes.subarray(separatorLine(bytes)?.length ?? 0))
   return isOpen ? ended + 1 : ended
 }
 
@@ -218,8 +228,9 @@ export async function readSlice(
   place: CsvPlace | null,
   most = LONGEST_RECORD,
 ): Promise<{ table: CsvTable; place: CsvPlace | null; separator: string }> {
-  const { at, line, breaks } = place ?? { at: 0, line: 0, breaks: 0 }
-  let separator = place?.separator
+  const first = place === null ? separatorLine(await readBytes(0, SEPARATOR_LINE_BYTES)) : null
+  const { at, line, breaks } = place ?? { at: first?.length ?? 0, line: first ? 1 : 0, breaks: 0 }
+  let separator = place?.separator ?? first?.separator
   for (let length = SLICE_BYTES; ; length *= 2) {
     const bytes = await readBytes(at, length)
     const isLast = bytes.length < length

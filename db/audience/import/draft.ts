@@ -69,7 +69,8 @@ async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<vo
 /** What was chosen for the last file of the same columns, without topics that are gone; null without one. */
 async function chosenBefore(tx: Tx, teamId: string, guess: Mapping): Promise<Mapping | null> {
   const last = await lastMapping(tx, teamId, guess)
-  if (!last) return null
+  // A version without consent made the columns properties.
+  if (!last || (guess.no && !last.no)) return null
   const known = await holdTopics(tx, teamId, topicsIn(last))
   return {
     ...last,

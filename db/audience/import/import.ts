@@ -12,8 +12,10 @@ import { idOfName } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addTopics, holdTopics } from '../contacts/topics.sql.ts'
 import { type ContactItem, readItem, upsertContacts } from '../contacts/upsert.ts'
+import { unsubscribeAll } from '../subscription/subscription.ts'
 import { suppressedAmong } from '../suppressions/addresses.sql.ts'
 import { CAUSE_AS, suppressAddresses } from '../suppressions/by-hand.ts'
+import type { AfterNo } from './consent.ts'
 import { type CsvPlace, type CsvRecord, REFUSED_COLUMNS, readSlice } from './csv.ts'
 import {
   addSlice,
@@ -95,7 +97,7 @@ async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promi
   return holdTopics(tx, teamId, [...new Set(ids)])
 }
 
-type Stored = { contact_id: string; identity: string; extra: Extra | null }
+type Stored = { contact_id: string; identity: string; email: string; extra: Extra | null }
 type Storing = Pick<Upserting, 'tx' | 'now' | 'since'>
 
 /** Subscribes the contacts of records to what each wants. */
@@ -116,7 +118,7 @@ async function upsertRecords(
   { tx, now, secrets, since }: Upserting,
   teamId: string,
   records: readonly ReadRecord[],
-  { merge, topic_ids }: Mapping,
+  { merge, topic_ids, no = 'unsubscribed' }: Mapping,
 ): Promise<Outcomes> {
   const items = records.map(({ item }) => item)
   const wanted = [...topic_ids, ...records.flatMap(({ extra }) => extra?.topic_ids ?? [])]
@@ -130,12 +132,39 @@ async function upsertRecords(
   const stored = records.flatMap(({ item, extra }, at) => {
     const contact_id = result.items[at]
     if (typeof contact_id !== 'string' || item instanceof RequestError) return []
-    return [{ contact_id, identity: item.identity, extra }]
+    return [{ contact_id, identity: item.identity, email: item.email, extra }]
   })
   await storeExtras({ tx, now, since }, teamId, stored, ({ extra }) =>
     [...topic_ids, ...(extra?.topic_ids ?? [])].filter((topic) => topics.has(topic)),
   )
+  await storeRefusals({ tx, now }, teamId, { stored, no })
   return { outcomes: result.items, created: result.created }
+}
+
+/** Unsubscribes or suppresses the contacts of records whose consent says no, those that existed too. */
+async function storeRefusals(
+  { tx, now }: At,
+  teamId: string,
+  { stored, no }: { stored: readonly Stored[]; no: AfterNo },
+): Promise<void> {
+  const refusing = stored.filter(({ extra }) => extra?.saysNo)
+  if (no === 'suppressed')
+    await suppressAddresses(
+      { tx, now },
+      teamId,
+      refusing.map(({ identity, email }) => ({
+        identity,
+        email,
+        cause: 'manual',
+        reason: 'said no in an imported file',
+      })),
+    )
+  else
+    await unsubscribeAll(
+      { tx, now },
+      teamId,
+      refusing.map(({ contact_id }) => contact_id),
+    )
 }
 
 type Outcomes = { outcomes: (string | RequestError)[]; created: readonly string[] }

@@ -8,6 +8,7 @@ import { isObject } from '../../validation/fields.ts'
 import { codePoints, jsonOf, memberPath } from '../../validation/strings.ts'
 import { LONGEST_KEY } from '../contacts/fields.ts'
 import type { ByHand } from '../suppressions/by-hand.ts'
+import { type AfterNo, consentIn, isConsent } from './consent.ts'
 import { type CsvRecord, EXPORT_COLUMNS, isExport } from './csv.ts'
 
 export type Purpose = 'contacts' | 'suppressions'
@@ -15,9 +16,10 @@ export type Purpose = 'contacts' | 'suppressions'
 /**
  * What a column becomes. `properties`: a JSON map of them, as in our export. `status`: for contacts, what theirs must
  * be anyway; for suppressions, what each is suppressed as. `reason`: why it is suppressed. `topic`: yes or no.
+ * `consent`: whether the person wants email.
  */
 export type Becomes =
-  | { to: 'ignore' | 'email' | 'properties' | 'status' | 'reason' }
+  | { to: 'ignore' | 'email' | 'properties' | 'status' | 'reason' | 'consent' }
   | { to: 'property'; name: string }
   | { to: 'topic'; id: string }
 
@@ -29,6 +31,8 @@ export type Mapping = {
   merge: boolean
   /** What all of them are subscribed to. */
   topic_ids: readonly string[]
+  /** What becomes of those whose consent says no. Absent of a file without such a column. */
+  no?: AfterNo
   /** What the contacts are suppressed as and why, unless their record says otherwise; null: they are not. */
   suppress: ByHand | null
 }
@@ -40,6 +44,7 @@ const REASON_NAMES = ['words', 'reason', 'detail', 'details', 'description']
 
 function contactColumn(name: string, exported: boolean): Becomes {
   if (name === '') return { to: 'ignore' }
+  if (!exported && isConsent(name)) return { to: 'consent' }
   if (!exported || !EXPORT_COLUMNS.some((known) => known === name)) return { to: 'property', name }
   return name === 'status' || name === 'properties' ? { to: name } : { to: 'ignore' }
 }
@@ -59,7 +64,8 @@ export function mappingFor(header: readonly string[], purpose: Purpose): Mapping
     return purpose === 'suppressions' ? suppressionColumn(name) : contactColumn(name, exported)
   })
   const suppress = purpose === 'suppressions' ? ({ as: 'bounced', detail: '' } as const) : null
-  return { names: header, columns, merge: false, topic_ids: [], suppress }
+  const no = columns.some(({ to }) => to === 'consent') ? ({ no: 'unsubscribed' } as const) : {}
+  return { names: header, columns, merge: false, topic_ids: [], ...no, suppress }
 }
 
 /** The first of these that is repeated. */
@@ -94,12 +100,22 @@ export function checkMapping({ columns, suppress }: Mapping): void {
 export type Fault = { words: string; column?: number; value?: string }
 
 /** What a record says beyond its contact: topics, a suppression, or why it cannot be taken. */
-export type Extra = { topic_ids?: readonly string[]; suppress?: ByHand; fault?: Fault }
+export type Extra = { topic_ids?: readonly string[]; suppress?: ByHand; saysNo?: boolean; fault?: Fault }
 
 /** How much of a value is shown. */
 const SHOWN_LENGTH = 100
 const shown = (value: string): string =>
   value.length > SHOWN_LENGTH ? `${value.slice(0, SHOWN_LENGTH).toWellFormed()}…` : value
+
+/** Characters that nobody sees: control and format characters, other spaces than the common one, and fillers. */
+const UNSEEN = /\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}|\u{34f}|\u{115f}|\u{1160}|\u{3164}|\u{ffa0}|(?! )\p{Zs}/gu
+
+/** Names each character that nobody sees, such as U+200B. */
+const withUnseen = (value: string): string =>
+  value.replace(UNSEEN, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    return `[U+${code.toString(16).toUpperCase().padStart(4, '0')}]`
+  })
 
 const YES = ['yes', 'y', 'true', '1', 'x', 'on', 'subscribed']
 const NO = ['', 'no', 'n', 'false', '0', 'off', 'unsubscribed']
@@ -139,10 +155,29 @@ function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
   return { words: `${words}: put a value with separators into quotes`, value: shown(surplus.join(' ')) }
 }
 
-function extraOf(cells: Cells, { suppress }: Mapping): Extra | null {
-  if (suppress) return suppressionOf(cells, suppress)
+/** Whether one of a record's columns of consent says no. */
+function refusalIn(
+  cells: Cells,
+  { names, no = 'unsubscribed' }: Mapping,
+): { saysNo: boolean; fault?: Fault } {
+  let saysNo = false
+  for (const [at, [column, value]] of cells.entries()) {
+    if (column.to !== 'consent' || no === 'ignore') continue
+    const said = consentIn(names[at] ?? '', value)
+    if (said === null)
+      return { saysNo, fault: { words: 'must say yes or no', column: at, value: shown(value) } }
+    saysNo ||= said === 'no'
+  }
+  return { saysNo }
+}
+
+function extraOf(cells: Cells, mapping: Mapping): Extra | null {
+  if (mapping.suppress) return suppressionOf(cells, mapping.suppress)
   const { topic_ids, fault } = topicsOf(cells)
-  if (fault !== undefined) return { fault }
+  const refusal = refusalIn(cells, mapping)
+  const wrong = fault ?? refusal.fault
+  if (wrong !== undefined) return { fault: wrong }
+  if (refusal.saysNo) return { topic_ids, saysNo: true }
   return topic_ids.length > 0 ? { topic_ids } : null
 }
 
@@ -187,7 +222,9 @@ export function faultOf({ columns }: Mapping, item: GivenItem, { message, fields
   for (const [column, becomes] of columns.entries()) {
     const [path, value] = heldBy(item, becomes)
     const found = path === '' ? undefined : fields.find(({ field }) => field === path)
-    if (found) return { words: found.problem, column, value: shown(value) }
+    if (!found) continue
+    const seen = becomes.to === 'email' ? withUnseen(value) : value
+    return { words: found.problem, column, value: shown(seen) }
   }
   return { words: message }
 }

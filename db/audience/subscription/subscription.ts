@@ -11,7 +11,12 @@ import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { publishContacts } from '../contacts/changes.ts'
-import { type ContactRow, lockContact, updateContactStatus } from '../contacts/contacts.sql.ts'
+import {
+  type ContactRow,
+  lockContact,
+  unsubscribeContacts,
+  updateContactStatus,
+} from '../contacts/contacts.sql.ts'
 import { distinctTopics, noContact } from '../contacts/edit.ts'
 import { rememberWish } from '../contacts/erased.sql.ts'
 import { endWishes, erasureHash } from '../contacts/erased.ts'
@@ -49,6 +54,19 @@ async function become(
 export async function unsubscribe(by: Caller, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await locked(by.tx, teamId, identity)
   return contact.status === 'unsubscribed' ? contact : become(by, teamId, contact, 'unsubscribed')
+}
+
+/** Unsubscribes contacts that said no elsewhere, those that aren't yet; the trail has the import alone. */
+export async function unsubscribeAll({ tx, now }: At, teamId: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  const changed = await unsubscribeContacts(tx, teamId, [...new Set(ids)], now)
+  await publishContacts(
+    tx,
+    changed.map(({ id, has_listeners }) => ({
+      ...{ team_id: teamId, contact_id: id, has_listeners },
+      ...{ kind: 'unsubscribed' as const, occurred_at: now, detail: '' },
+    })),
+  )
 }
 
 /** @param chosen topics that its person has just chosen. @throws RequestError contact_not_found, contact_suppressed. */

@@ -7,7 +7,7 @@
  */
 
 import type { MessageEvent } from '../../channels/events/events.sql.ts'
-import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
+import { APPLIED, type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
@@ -121,6 +121,9 @@ async function release(tx: Tx, events: readonly AppliedEvent[], now: Date): Prom
   })
 }
 
+/** What we send brings our own ids back: a status with the provider's id alone may be of another server's message. */
+const FOREIGN = ignored('the status is of no message of ours')
+
 /** Applies statuses as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
 export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedStatus[], now: Date) {
   const refs = await rowsOfReported(
@@ -137,7 +140,7 @@ export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedSta
   const lifting = known.filter(({ kind }) => kind !== 'held')
   const held = known.filter(({ kind }) => kind === 'held')
   const applied = [...(await lift(tx, lifting, locked)), ...(await release(tx, held, now))]
-  const results = events.map(() => UNKNOWN)
+  const results = events.map((): EventResult => FOREIGN)
   for (const [at, { index }] of [...lifting, ...held].entries()) results[index] = applied[at] ?? UNKNOWN
   const findings = known.flatMap(({ template, detail: fault, ...event }): ReportedFinding[] =>
     template ? [{ ...event, status: template.status, fault }] : [],

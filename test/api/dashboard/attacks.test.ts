@@ -188,7 +188,7 @@ t.test('a field that takes several values refuses more than it could take', asyn
 t.test('forms that come in at once are bounded by person: past it 503, and nobody else waits', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  const bodies = createBodies(parser, { ...BODY_BUDGET, ofOne: 300_000, patience: 200 })
+  const bodies = createBodies(parser, { ...BODY_BUDGET, ofOne: 500_000, patience: 200 })
   const small = { ...service, base: await listen(t, createApp({ ...service.deps, bodies })) }
   const [busy, other] = await Promise.all(
     ['busy', 'other'].map((name) =>

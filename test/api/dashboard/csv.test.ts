@@ -51,3 +51,28 @@ t.test('rejected records of an import are guarded, and their numbers stay number
   const { html } = await owner.get(at(path))
   t.match(html, /\r\nno address,'\+15551234567,7,"?Ana;'=cmd.*,2,/)
 })
+
+t.test('a file of emails keeps recipients apart and names the template', async (t) => {
+  const name = 'Receipt 17'
+  const made = await owner.post(at('templates'), { name, html: '<p>Hi</p>', text: 'Hi' })
+  const id = /templates\/([0-9a-f-]{36})/.exec(made.location ?? '')?.[1] ?? ''
+  const to = ['"Example, Zoë" <zoe@example.org>', 'Max <max@example.org>']
+  const { from } = anEmail()
+  const sent = await call('POST', '/v1/emails', { key, body: { from, to, subject: 'Hi', template_id: id } })
+  t.equal(sent.status, 201)
+  const { html } = await owner.get(at('emails.csv'))
+  t.match(html, '"""Example, Zoë"" <zoe@example.org>, Max <max@example.org>"')
+  t.match(html, `,${name},`)
+  t.notMatch(html, id)
+})
+
+t.test('the file of a contact is named after its address', async (t) => {
+  const { headers } = await owner.post(at('contacts/p0%40example.org/export'))
+  t.equal(headers.get('content-disposition'), 'attachment; filename="contact-p0@example.org.json"')
+  const page = await owner.get(at('contacts/p0%40example.org'))
+  t.match(
+    page.html,
+    /<form [^>]*\/export"[^>]* data-file>/,
+    'its button is free again once the file is there',
+  )
+})

@@ -130,3 +130,16 @@ t.test('a template whose components or category change is listed again', async (
   await until('its new category is known', async () => (await slots())[0] === 'MARKETING body:1,body:2')
   t.match(await templateOf(service, id), { status: 'approved' })
 })
+
+t.test('a status without our ids, of no message of ours, is done at once', async (t) => {
+  const { service, call } = await world(t)
+  await startWorker(t, service)
+  const status = { id: 'wamid.foreign', status: 'read', recipient_id: '15555550101', timestamp: '1790000000' }
+  const raw = JSON.stringify(statusWebhook('200', [status]))
+  const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
+  t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+  await until('it is read', async () =>
+    (await storedReports(service)).every(({ state }) => state !== 'pending'),
+  )
+  t.match(await storedReports(service), [{ state: 'done' }])
+})

@@ -15,7 +15,7 @@ import { jsonOf } from '../../../db/validation/strings.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { Describe } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
-import { type CloudError, judgeError, judgeFailure, judgeStatus } from './faults.ts'
+import { type CloudError, isFinalUnknownCode, judgeError, judgeFailure, judgeStatus } from './faults.ts'
 import { listTemplates } from './listing.ts'
 import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './provider.ts'
 
@@ -98,18 +98,21 @@ async function attempt(
       agent,
     }
     const bounds = { bytes: MAX_ANSWER_BYTES, ms: timeout_ms, connect_ms, signal: cut }
-    return judge(await ask(`${url}/${phone_number_id}/messages`, request, bounds), describe)
+    const answer = await ask(`${url}/${phone_number_id}/messages`, request, bounds)
+    return judge(answer, describe, message.deferrals)
   } catch (error) {
     return judgeFailure(error, describe)
   }
 }
 
-function judge(answer: BoundedAnswer, describe: Describe): WhatsappOutcome {
+function judge(answer: BoundedAnswer, describe: Describe, deferrals: number): WhatsappOutcome {
   // Of what is no JSON, or could not be read, the status alone must do.
   const said = jsonOf(String(answer.body))
   if (answer.ok) return takenAs(said, describe)
   const error = errorOf(said, describe)
   const judged = error && judgeError(error)
+  if (error && !judged && isFinalUnknownCode(answer.status, deferrals))
+    return { kind: 'refused', detail: error.words, code: String(error.code) }
   const outcome =
     judged ?? judgeStatus(answer.status, error?.words ?? `HTTP ${answer.status}`, retryAfter(answer))
   return error ? { ...outcome, code: String(error.code) } : outcome

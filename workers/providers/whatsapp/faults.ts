@@ -29,7 +29,7 @@ const FOR_NOW = new Set([1, 2, 131000, 131016, 131057, 133004])
 /** The recipient, the window, the content, an experiment: no second try changes it. */
 const FOR_GOOD = new Set([
   100, 130472, 130497, 131005, 131008, 131009, 131021, 131026, 131047, 131049, 131050, 131051, 131052, 131053,
-  135000,
+  131055, 135000,
 ])
 const TEMPLATE_PAUSED = 132015
 const TEMPLATE_DISABLED = 132016
@@ -53,6 +53,15 @@ export function judgeError(error: CloudError): WhatsappOutcome | null {
   if (isTemplate(error)) return { kind: 'refused', detail, template: { status: null } }
   return FOR_GOOD.has(code) ? { kind: 'refused', detail } : null
 }
+
+/** Statuses of 4xx that say nothing about the message itself. */
+const ABOUT_OTHERS = new Set([401, 403, 408, 425, 429])
+/** How many attempts a message gets if Meta rejects it with a code that we don't know. */
+const ATTEMPTS_OF_UNKNOWN_CODE = 3
+
+/** Whether a code that we don't know ends the message. @param deferrals how often it was deferred before. */
+export const isFinalUnknownCode = (status: number, deferrals: number): boolean =>
+  status >= 400 && status < 500 && !ABOUT_OTHERS.has(status) && deferrals + 1 >= ATTEMPTS_OF_UNKNOWN_CODE
 
 /**
  * An outcome for an answer without an error that we know: a proxy's, a broken one, or a new code.

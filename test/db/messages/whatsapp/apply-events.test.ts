@@ -112,7 +112,7 @@ t.test('a report gives its row the provider’s id if it has none: that proves i
   t.equal((await stateOf(id))?.provider_message_id, `wamid.${id}`, 'what was stored first stays')
 })
 
-t.test('the provider’s id finds the row where ours did not come back; nobody’s is unknown', async (t) => {
+t.test('the provider’s id finds the row where ours did not come back; nobody’s is ignored', async (t) => {
   const [id = ''] = await messages(1)
   await apply([reported(id, 'sent')])
   const results = await apply([
@@ -121,7 +121,7 @@ t.test('the provider’s id finds the row where ours did not come back; nobody�
     reported(id, 'read', { ref: { provider_message_id: 'wamid.nobody' }, event_key: 'x' }),
     reported(id, 'read', { ref: { team_id: UNKNOWN_ID, id }, event_key: 'y' }),
   ])
-  t.equal(results.map(({ kind }) => kind).join(), 'applied,unknown,unknown,unknown')
+  t.equal(results.map(({ kind }) => kind).join(), 'applied,unknown,ignored,unknown')
   t.equal((await stateOf(id))?.status, 'read')
   t.strictSame(await apply([reported(UNKNOWN_ID, 'read')]), [{ kind: 'unknown' }], 'nor beside no other')
   t.strictSame(await apply([]), [])

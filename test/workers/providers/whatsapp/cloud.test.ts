@@ -93,7 +93,7 @@ t.test('connections are kept alive between messages', async (t) => {
 t.test('what cannot be delivered is refused for good, with code and words', async (t) => {
   const codes = [
     100, 130472, 130497, 131005, 131008, 131009, 131021, 131026, 131047, 131050, 131049, 131051, 131052,
-    131053, 135000,
+    131053, 131055, 135000,
   ]
   for (const code of codes) {
     const outcome = await outcomeOf(t, { status: 400, body: cloudError(code, 'Words', 'more words') })
@@ -137,6 +137,19 @@ t.test('passing faults and codes that we do not know are tried again', async (t)
       detail: `HTTP ${status}`,
     })
   }
+})
+
+t.test('an unknown code with a 4xx is final at the third attempt', async (t) => {
+  const at = async (deferrals: number, status: number) => {
+    const body = cloudError(999_999, 'Words')
+    const { delivery } = await startCloud(t, { script: { onMessage: () => ({ status, body }) } })
+    return delivery.provider.send(outgoingWhatsapp({ deferrals }))
+  }
+  t.match(await at(1, 400), { kind: 'deferred', code: '999999' })
+  for (const status of [400, 404, 422])
+    t.match(await at(2, status), { kind: 'refused', code: '999999' }, String(status))
+  for (const status of [408, 425, 500]) t.match(await at(9, status), { kind: 'deferred' }, String(status))
+  for (const status of [401, 403, 429]) t.match(await at(9, status), { kind: 'sender' }, String(status))
 })
 
 t.test('too many to one recipient is about that message alone: at least 6 s', async (t) => {

@@ -1,0 +1,96 @@
+/** Files as other services and Excel write them: a column of consent, a line that names the separator. */
+import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
+import { showSuppression } from '../../../db/audience/suppressions/lift.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { world } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const { service, database, call, team } = await world(t, { team: { plan: 'pro' } })
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const IMPORT = `/teams/${team.id}/contacts/import`
+
+const statusOf = async (email: string) => (await contactByIdentity(database, team.id, email))?.status
+const create = (email: string) => call('POST', '/v1/contacts', { key: team.key, body: { email } })
+
+async function uploaded(file: string): Promise<string> {
+  const sent = await editor.upload(IMPORT, 'people.csv', file)
+  if (sent.status !== 303) throw new Error(textOf(sent.html))
+  return sent.location ?? ''
+}
+
+/** Imports an upload, its columns as the page proposes them. @param changes of the page's form. */
+async function imported(draft: string, columns: readonly string[], changes: Record<string, string> = {}) {
+  const form = Object.fromEntries(columns.map((to, at) => [`column.${at}`, to]))
+  await editor.post(draft, { ...form, merge: 'yes', ...changes })
+  const { location, html } = await editor.post(`${draft}/start`)
+  if (location !== draft) throw new Error(textOf(html))
+  const { stop } = await startWorker(t, service)
+  await until('it is over', async () => /Done|Failed/.test((await editor.get(draft)).html))
+  await stop()
+}
+
+t.test('who said no is unsubscribed, and a yes resubscribes nobody', async (t) => {
+  await create('known@example.org')
+  await create('left@example.org')
+  await call('POST', '/v1/contacts/left@example.org/unsubscribe', { key: team.key })
+  const rows = 'new,false known,false left,true fine,true'
+    .split(' ')
+    .map((row) => row.replace(',', '@example.org,'))
+  const draft = await uploaded(`email,subscribed\n${rows.join('\n')}\n`)
+  const page = await editor.get(draft)
+  t.match(page.html, /<option value="consent" selected>/)
+  t.match(page.html, /name="no" value="unsubscribed"[^>]* checked/)
+  await imported(draft, ['email', 'consent'])
+  t.equal(await statusOf('new@example.org'), 'unsubscribed')
+  t.equal(await statusOf('known@example.org'), 'unsubscribed')
+  t.equal(await statusOf('left@example.org'), 'unsubscribed')
+  t.equal(await statusOf('fine@example.org'), 'subscribed')
+})
+
+t.test('an upload that is started unseen unsubscribes who said no', async (t) => {
+  const draft = await uploaded('email,status\nunseen@example.org,blocklisted\n')
+  const { location } = await editor.post(`${draft}/start`)
+  t.equal(location, draft)
+  const { stop } = await startWorker(t, service)
+  await until('it is over', async () => /Done|Failed/.test((await editor.get(draft)).html))
+  await stop()
+  t.equal(await statusOf('unseen@example.org'), 'unsubscribed')
+})
+
+t.test('who said no is suppressed, or like the others, where that is chosen', async (t) => {
+  const draft = await uploaded('email,opt_in\nblocked@example.org,no\n')
+  await imported(draft, ['email', 'consent'], { no: 'suppressed' })
+  t.match(await showSuppression(database, team.id, 'blocked@example.org'), { cause: 'manual' })
+  t.equal(await statusOf('blocked@example.org'), 'bounced')
+  const other = await uploaded('email,opt_in\nignored@example.org,no\n')
+  await imported(other, ['email', 'consent'], { no: 'ignore' })
+  t.equal(await statusOf('ignored@example.org'), 'subscribed')
+})
+
+t.test('a consent that cannot be read rejects its record', async (t) => {
+  const draft = await uploaded('email,status\nodd@example.org,gold\n')
+  shows(t, await editor.get(`${draft}/check`), /2 status gold Must say yes or no/)
+})
+
+t.test('Excel’s line that names the separator is read', async (t) => {
+  for (const line of ['sep=;\r\n', '\u{feff}sep=;\n', 'SEP=|\n']) {
+    const separator = line.includes('|') ? '|' : ';'
+    const draft = await uploaded(
+      `${line}email${separator}town\nana@example.org${separator}Graz, Linz\nnobody${separator}\n`,
+    )
+    const page = await editor.get(draft)
+    shows(t, page, /Records 2 records/)
+    t.match(page.html, /name="name\.1"[^>]* value="town"/, JSON.stringify(line))
+    shows(t, await editor.get(`${draft}/check`), /New contacts 1 of 2 records.* 4 email nobody Must be/)
+    await editor.post(`${draft}/discard`)
+  }
+})
+
+t.test('invisible characters of a rejected address are shown', async (t) => {
+  const draft = await uploaded(
+    'email\nana\u{200b}@example.org\n\u{200b}ben@example.org\nmax@example.org\u{2060}\n',
+  )
+  const check = await editor.get(`${draft}/check`)
+  shows(t, check, /ana\[U\+200B\]@example\.org .*\[U\+200B\]ben@example\.org .*\.org\[U\+2060\]/)
+})
