@@ -218,3 +218,5 @@ export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id 
     from ${channel.rows} m
     where team_id = ${team_id} and id = ${id}`)
 }
+
+export type DeliveryState = Awaited<ReturnType<typeof deliveryState>>

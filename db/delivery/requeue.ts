@@ -21,6 +21,7 @@ import { pausedQueues } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
 import { assertSeen } from '../validation/mark.ts'
 import {
+  type DeliveryState,
   deliveryState,
   givenUpMessages,
   type How,
@@ -153,7 +154,7 @@ export async function requeueOne(
   ref: DeliveryRef,
   { force, words = '', seen = null }: { force: boolean; words?: string; seen?: string | null },
 ): Promise<void> {
-  const way = force ? await requeueWay(by.tx, channel, ref) : null
+  const way = force ? requeueWay(await deliveryState(by.tx, channel, ref)) : null
   const was = way === null || way === 'plain' ? '' : WAS[way]
   if (way !== null && way !== 'plain') assertSeen(seen, way, `the ${channel.noun} has changed meanwhile`)
   const how: How = { by: 'person', force, named: true }
@@ -175,12 +176,7 @@ const WAS = {
  * How a message can be requeued: as it is, by force when it was refused and never taken, waits for its time or has
  * expired, or not at all. For pages that offer it; requeueing checks again by itself.
  */
-export async function requeueWay(
-  tx: Tx,
-  channel: Deliverable,
-  ref: DeliveryRef,
-): Promise<'plain' | keyof typeof WAS | null> {
-  const state = await deliveryState(tx, channel, ref)
+export function requeueWay(state: DeliveryState): 'plain' | keyof typeof WAS | null {
   if (state === null || state.emptied) return null
   if (state.due_at !== null) return 'scheduled'
   if (state.expired) return 'expired'

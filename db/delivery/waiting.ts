@@ -4,12 +4,11 @@
  * message's recipient, nor of another channel's senders.
  */
 
-import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { deliveryFrom, sendsFor } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
-import { deliveryState } from './requeue.sql.ts'
+import type { DeliveryState } from './requeue.sql.ts'
 import { pausedSenders, recipientPauses, type SenderPause } from './senders/senders.sql.ts'
 import { REFUSALS } from './waiting.sql.ts'
 
@@ -57,18 +56,23 @@ const TRIES = new Set(['deferred', 'unknown'])
 type TimelineEvent = { kind: string; occurred_at: string; detail: string }
 
 /**
- * @param recipient the message's own, where recipients can be paused. @param sender its own, where it has one.
+ * @param state of `deliveryState`.
+ * @param recipient its own, where recipients can be paused. @param sender its own, where it has one.
  * @param events the message's timeline, oldest first. @returns null when nothing is left to deliver.
  */
 export async function waitingOf(
   tx: Tx,
-  channel: Deliverable,
-  { ref, recipient, sender, now }: { ref: DeliveryRef; recipient?: string; sender?: string; now: Date },
+  {
+    id,
+    state,
+    recipient,
+    sender,
+    now,
+  }: { id: string; state: DeliveryState; recipient?: string; sender?: string; now: Date },
   events: readonly TimelineEvent[],
 ): Promise<Waiting | null> {
-  const state = await deliveryState(tx, channel, ref)
   if (!state || !(state.unfinished || state.due_at !== null || state.expired)) return null
-  const job = await openJob(tx, state.job, ref.id)
+  const job = await openJob(tx, state.job, id)
   const from = deliveryFrom(state.job)
   const senders = (await pausedSenders(tx, sender)).filter((each) => sendsFor(from, each.sender))
   const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient])
@@ -92,12 +96,10 @@ export async function waitingOf(
 
 type OpenJob = { active: boolean; at: string; dead: boolean } | null
 
-type DeliveryState = { due_at: string | null; suspended: boolean; given_up: boolean }
-
 /** The first state that applies. */
 function stateOf(
   job: OpenJob,
-  { due_at, suspended, given_up }: DeliveryState,
+  { due_at, suspended, given_up }: NonNullable<DeliveryState>,
   now: Date,
 ): Pick<Waiting, 'state' | 'reason' | 'next_attempt_at'> {
   const reason = null

@@ -21,6 +21,7 @@ import {
   measureWhatsapp,
   postfixFigures,
 } from './deliveries.ts'
+import { measureDistance } from './distance.ts'
 import type { Figure } from './figures.ts'
 import { measureFiles } from './files.ts'
 import { measureReports } from './reports.ts'
@@ -30,7 +31,7 @@ import { measureHanging, measureNotifying, measureWebhooks } from './webhooks.ts
 import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory } from './weight.ts'
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
-const ROWS = Array.from({ length: 23 }, (_, index) => index + 1)
+const ROWS = Array.from({ length: 24 }, (_, index) => index + 1)
 
 const OPTIONS = {
   minutes: { type: 'string', default: '3' },
@@ -92,6 +93,7 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
     21: () => measureWebhooks(rig),
     22: () => measureFiles(rig),
     23: () => measureBodies(rig),
+    24: () => measureDistance(rig),
   }
 }
 

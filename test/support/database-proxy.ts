@@ -1,6 +1,7 @@
 /**
  * A TCP proxy in front of PostgreSQL: counts the statements that pass (message types Query and Execute of the
- * frontend protocol), and can cut the way. Promises to change nothing of what it passes on.
+ * frontend protocol), keeps the server's notices, and can cut the
+ * way. Promises to change nothing of what it passes on.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
@@ -10,6 +11,7 @@ const QUERY = 'Q'.charCodeAt(0)
 const EXECUTE = 'E'.charCodeAt(0)
 const PARSE = 'P'.charCodeAt(0)
 const BIND = 'B'.charCodeAt(0)
+const NOTICE = 'N'.charCodeAt(0)
 
 type Reader = { onStatement: () => void; onText: (text: string) => void; onBind: (name: string) => void }
 
@@ -26,27 +28,43 @@ function boundIn(body: Buffer): string {
   return body.toString('utf8', begin, body.indexOf(0, begin))
 }
 
-/** Reads one connection's frontend messages and reports each statement, and each text. */
-function messageReader({ onStatement, onText, onBind }: Reader): (chunk: Buffer) => void {
-  let started = false
+/** Cuts what one side of a connection says into messages. @param started whether the first one has a type, too. */
+function framed(
+  started: boolean,
+  onMessage: (type: number | undefined, body: Buffer) => void,
+): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0)
   return (chunk) => {
     rest = Buffer.concat([rest, chunk])
     for (;;) {
-      // The startup message alone has no type byte.
       const header = started ? HEADER : HEADER - 1
       if (rest.length < header) return
       const length = rest.readInt32BE(header - 4) + (started ? 1 : 0)
       if (rest.length < length) return
-      if (started && (rest[0] === QUERY || rest[0] === EXECUTE)) onStatement()
-      const text = started ? textOf(rest[0], rest.subarray(HEADER, length)) : null
-      if (text !== null) onText(text)
-      if (started && rest[0] === BIND) onBind(boundIn(rest.subarray(HEADER, length)))
+      if (started) onMessage(rest[0], rest.subarray(HEADER, length))
       started = true
       rest = rest.subarray(length)
     }
   }
 }
+
+/** Reads one connection's frontend messages and reports each statement, and each text. */
+const messageReader = ({ onStatement, onText, onBind }: Reader): ((chunk: Buffer) => void) =>
+  // The startup message alone has no type byte.
+  framed(false, (type, body) => {
+    if (type === QUERY || type === EXECUTE) onStatement()
+    const text = textOf(type, body)
+    if (text !== null) onText(text)
+    if (type === BIND) onBind(boundIn(body))
+  })
+
+/** The message (field M) of a notice: fields have a letter each, and end with a zero byte. */
+const noticeIn = (body: Buffer): string =>
+  body
+    .toString('utf8')
+    .split('\0')
+    .find((field) => field.startsWith('M'))
+    ?.slice(1) ?? ''
 
 type DatabaseProxy = {
   url: string
@@ -56,6 +74,8 @@ type DatabaseProxy = {
   preparedDuring(work: () => Promise<unknown>): Promise<ReadonlyMap<string, number>>
   /** The texts of the statements that were parsed while `work` ran: a connection parses a prepared one once. */
   textsDuring(work: () => Promise<unknown>): Promise<string[]>
+  /** What the server remarked (NOTICE) while `work` ran. */
+  noticesDuring(work: () => Promise<unknown>): Promise<string[]>
   /** How many connections there are, and how many there ever were. */
   connections(): { open: number; opened: number }
   /** Breaks every connection and takes no new one, until `restore`. */
@@ -70,6 +90,7 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
   let count = 0
   const texts: string[] = []
   const bound: string[] = []
+  const notices: string[] = []
   const open = new Set<Socket>()
   let away = false
   let opened = 0
@@ -87,6 +108,12 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
         },
         onText: (text) => void texts.push(text),
         onBind: (name) => void bound.push(name),
+      }),
+    )
+    server.on(
+      'data',
+      framed(true, (type, body) => {
+        if (type === NOTICE) notices.push(noticeIn(body))
       }),
     )
     client.pipe(server).pipe(client)
@@ -126,6 +153,11 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
       const before = texts.length
       await work()
       return texts.slice(before)
+    },
+    async noticesDuring(work) {
+      const before = notices.length
+      await work()
+      return notices.slice(before)
     },
     async during(work) {
       const before = count

@@ -63,7 +63,6 @@ const FILES = [
 const FILES_WITH_JIT = [
   'test/db/postgres/jit.test.ts',
   'test/db/growth.test.ts',
-  'test/db/backlog.test.ts',
   'test/api/accept.test.ts',
   'test/workers/channels/deliver-email.test.ts',
 ]

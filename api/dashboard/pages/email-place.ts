@@ -3,9 +3,10 @@
  * one of a list went to.
  */
 
+import type { DeliveryState } from '../../../db/delivery/requeue.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
-import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
+import { emailWithState, type ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { type Cell, text } from '../components/cell.ts'
@@ -13,16 +14,20 @@ import { auditRead } from '../server/action.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 
-/** An email to look at; internal mail is an operator's to look at. @throws RequestError not_found. */
-export async function emailOf(
+/** An email to look at, with its state; internal mail is an operator's to look at. @throws RequestError not_found. */
+export async function emailAndState(
   { team, params, person, now }: TeamRequest<'id'>,
   deps: PageDeps,
-): Promise<ShownEmail> {
+): Promise<{ email: ShownEmail; state: DeliveryState }> {
   const publicUrl = deps.publicUrl ?? undefined
-  const email = await showEmail({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id)
-  if (person.operator || !email.internal) return email
-  throw new RequestError('not_found', `there is no email ${email.id} in this team`)
+  const found = await emailWithState({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id)
+  if (person.operator || !found.email.internal) return found
+  throw new RequestError('not_found', `there is no email ${params.id} in this team`)
 }
+
+/** The same without its state. @throws RequestError not_found. */
+export const emailOf = async (request: TeamRequest<'id'>, deps: PageDeps): Promise<ShownEmail> =>
+  (await emailAndState(request, deps)).email
 
 export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id, ...rest)

@@ -2,9 +2,7 @@
 
 import { contactsWithIdentities, type RecipientContact } from '../../../db/audience/contacts/search.sql.ts'
 import { suppressedAmong } from '../../../db/audience/suppressions/addresses.sql.ts'
-import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { templateName } from '../../../db/content/templates/templates.sql.ts'
-import { deliveryState } from '../../../db/delivery/requeue.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { linkedEmails } from '../../../db/messages/emails/links.ts'
@@ -25,16 +23,13 @@ import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../server/
 import { emailActs } from './email-actions.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
-import { emailOf, emailPath, noteOpened } from './email-place.ts'
+import { emailAndState, emailOf, emailPath, noteOpened } from './email-place.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForm, moveForm, shownState } from './scheduled.ts'
 
 /** An email that is looked at, and by whom. `emptied`: what it said is gone. */
 type Looked = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'>; deps: PageDeps }
-
-const isEmptied = async ({ id, team_id }: ShownEmail, { database }: PageDeps): Promise<boolean> =>
-  (await deliveryState(database, EMAIL, { team_id, id }))?.emptied === true
 
 /** What stands beside the timeline: what people ask for first, and its ids behind a press. */
 function facts(
@@ -188,11 +183,11 @@ async function linked({ email, request: { team, now }, deps }: Looked): Promise<
 
 const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const { team } = request
-  const email = await emailOf(request, deps)
-  const looked = { email, emptied: await isEmptied(email, deps), request, deps }
+  const { email, state } = await emailAndState(request, deps)
+  const looked = { email, emptied: state?.emptied === true, request, deps }
   const contacts = await contactsOf(looked)
   const edits = team.role !== 'viewer'
-  const way = edits ? await requeueWay(deps.database, EMAIL, { team_id: team.id, id: email.id }) : null
+  const way = edits ? requeueWay(state) : null
   const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
     ? content(looked)
@@ -227,10 +222,10 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
 })
 
 const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, deps) => {
-  const email = await emailOf(request, deps)
+  const { email, state } = await emailAndState(request, deps)
   await noteOpened(request, deps, email.id)
   const back = { href: emailPath(request), label: 'Back to the email' }
-  const sections = content({ email, emptied: await isEmptied(email, deps), request })
+  const sections = content({ email, emptied: state?.emptied === true, request })
   return show({ title: email.subject || '(no subject)', back, sections })
 })
 

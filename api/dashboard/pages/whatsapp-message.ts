@@ -2,7 +2,7 @@
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
-import { type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
+import { messageWithState, type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
@@ -64,9 +64,9 @@ async function facts(
 const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
-  const row = await showMessage({ tx: database, now }, team.id, params.id)
+  const { message: row, state } = await messageWithState({ tx: database, now }, team.id, params.id)
   const edits = team.role !== 'viewer'
-  const way = edits ? await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id }) : null
+  const way = edits ? requeueWay(state) : null
   const path = teamPath(team, 'whatsapp', row.id)
   return show({
     title: `To ${row.to}`,

@@ -6,6 +6,7 @@
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
+import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { waitingOf } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -40,17 +41,17 @@ async function requireEmail(tx: Tx, teamId: string, id: string): Promise<EmailRo
 const urlOf = (publicUrl: string | undefined, token: string | null): string | null =>
   publicUrl === undefined || token === null ? null : unsubscribeUrl(publicUrl, token)
 
-/** @throws RequestError not_found. */
-export async function showEmail(deps: ShowDeps, teamId: string, id: string) {
+/** An email, and what the page that offers what can be done about it asks besides. @throws RequestError not_found. */
+export async function emailWithState(deps: ShowDeps, teamId: string, id: string) {
   const row = await requireEmail(deps.tx, teamId, id)
   const versionOf = await versionsOf(deps, [row])
   const view = emailView(row, versionOf(row), deps.secrets)
   const events = await eventsOfEmail(deps.tx, teamId, id)
-  const ref = { team_id: teamId, id }
-  const waiting = await waitingOf(deps.tx, EMAIL, { ref, now: deps.now }, events)
+  const state = await deliveryState(deps.tx, EMAIL, { team_id: teamId, id })
+  const waiting = await waitingOf(deps.tx, { id, state, now: deps.now }, events)
   // Who still waits: the others have it, or were refused.
   const recipients = [...(row.pending_recipients ?? present(row.to_emails))]
-  return {
+  const email = {
     ...view,
     /** Null without a token, or without the public URL. */
     unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
@@ -62,4 +63,9 @@ export async function showEmail(deps: ShowDeps, teamId: string, id: string) {
     // Absent when nothing is left to deliver.
     ...(waiting === null ? {} : { waiting: { ...waiting, recipients } }),
   }
+  return { email, state }
 }
+
+/** @throws RequestError not_found. */
+export const showEmail = async (...args: Parameters<typeof emailWithState>) =>
+  (await emailWithState(...args)).email

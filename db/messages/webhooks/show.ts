@@ -3,6 +3,7 @@
  * Promises: as an email's page has it; nothing of another endpoint. Must not change anything.
  */
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
+import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { waitingOf } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -35,6 +36,7 @@ export async function showWebhook(
       : { kind, occurred_at, detail },
   )
   const sender = `${WEBHOOK_SENDERS}${row.endpoint_id}`
-  const waiting = await waitingOf(tx, WEBHOOK, { ref, sender, now }, timeline)
+  const state = await deliveryState(tx, WEBHOOK, ref)
+  const waiting = await waitingOf(tx, { id: row.id, state, sender, now }, timeline)
   return { ...row, attempts, events, waiting }
 }

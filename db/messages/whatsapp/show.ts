@@ -5,6 +5,7 @@
 
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
+import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { waitingOf } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
@@ -21,8 +22,8 @@ const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow) => 
   return { id, team_id, to: recipient, ...rest, ...givenTimes({ scheduled_at, expires_at }) }
 }
 
-/** @throws RequestError not_found. */
-export async function showMessage({ tx, now }: At, teamId: string, id: string) {
+/** A message, and what the page that offers what can be done about it asks besides. @throws RequestError not_found. */
+export async function messageWithState({ tx, now }: At, teamId: string, id: string) {
   await requireTeam(tx, teamId)
   const row = await messageById(tx, teamId, id)
   if (!row) throw new RequestError('not_found', `there is no WhatsApp message ${id} in this team`)
@@ -31,11 +32,16 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string) {
     ...{ time, ...event },
     ...(code === null ? {} : { code }),
   }))
-  const at = { ref: { team_id: teamId, id }, recipient: row.recipient, now }
-  const waiting = await waitingOf(tx, WHATSAPP, at, rows)
+  const state = await deliveryState(tx, WHATSAPP, { team_id: teamId, id })
+  const at = { id, state, recipient: row.recipient, now }
+  const waiting = await waitingOf(tx, at, rows)
   // Absent when nothing is left to deliver.
-  return { ...view(row), events, ...(waiting === null ? {} : { waiting }) }
+  return { message: { ...view(row), events, ...(waiting === null ? {} : { waiting }) }, state }
 }
+
+/** @throws RequestError not_found. */
+export const showMessage = async (...args: Parameters<typeof messageWithState>) =>
+  (await messageWithState(...args)).message
 
 /** A team's messages, newest first, at most `limit`. @throws RequestError not_found. */
 export async function listMessages(

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
+import { deliveryState } from '../../../db/delivery/requeue.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { forgetMessages } from '../../../db/maintenance/retention/purge.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
@@ -38,7 +39,7 @@ async function refused(changes: Record<string, unknown>): Promise<string> {
 }
 
 const requeue = (noun: string, ...flags: string[]) => [noun, 'requeue', team.id, ...flags, '--force']
-const wayOf = (id: string) => requeueWay(database, EMAIL, { team_id: team.id, id })
+const wayOf = async (id: string) => requeueWay(await deliveryState(database, EMAIL, { team_id: team.id, id }))
 
 t.test('a refused email that was emptied is not sent again, by force either', async (t) => {
   const slots = await templateOf('<p>{{name}}</p>')
@@ -88,7 +89,7 @@ t.test('a WhatsApp message without its parameters is not sent again', async (t) 
   const { body } = await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template) })
   const [{ id }] = body.data
   await database.query(sql.unsafe`update whatsapp_messages set status = 'failed' where id = ${id}`)
-  t.equal(await requeueWay(database, WHATSAPP, { team_id: team.id, id }), 'forced')
+  t.equal(requeueWay(await deliveryState(database, WHATSAPP, { team_id: team.id, id })), 'forced')
   await forgetBodies()
   t.match(await cli.fault(requeue('whatsapp', id)), GONE)
   t.strictSame((await cli.json(requeue('whatsapp', '--status', 'failed'))).ids, [])

@@ -1,0 +1,118 @@
+/**
+ * Row 24: a database that is 1 ms away, each way, beside the same one without the distance. Above a part that does not
+ * wait for the database, a ratio is how many round trips follow one another.
+ */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { signedIn } from '../support/dashboard.ts'
+import type { Service, TestTeam } from '../support/service.ts'
+import { atLeast, atMost, type Figure, median, QUICK, seconds, upTo } from './figures.ts'
+import { asTeam, client, mail, oneByOne, postBatches } from './load.ts'
+import type { Place, Rig } from './rig.ts'
+import { startSmtpSink } from './sinks.ts'
+
+const AWAY_MS = 1
+const RUNS = QUICK ? 1 : 3
+const BYTES = 2_048
+
+/** Passes what comes on, in its order, `AWAY_MS` later. */
+function passLater(from: Socket, to: Socket): void {
+  // Timers of one delay end in the order in which they began.
+  const later = (pass: () => void): void => void setTimeout(pass, AWAY_MS)
+  from.on('data', (chunk) => later(() => void to.write(chunk)))
+  from.on('close', () => later(() => to.destroy()))
+  from.on('error', () => to.destroy())
+  from.setNoDelay(true)
+}
+
+/** A database's URL by way of a proxy that takes its time. */
+async function away(url: string): Promise<{ url: string; stop(): void }> {
+  const { port, hostname } = new URL(url)
+  const open = new Set<Socket>()
+  const proxy = createServer((near) => {
+    const far = connect(Number(port), hostname)
+    for (const socket of [near, far]) open.add(socket.once('close', () => open.delete(socket)))
+    passLater(near, far)
+    passLater(far, near)
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const through = new URL(url)
+  through.hostname = '127.0.0.1'
+  through.port = String((proxy.address() as AddressInfo).port)
+  const stop = (): void => {
+    proxy.close()
+    for (const socket of open) socket.destroy()
+  }
+  return { url: through.href, stop }
+}
+
+type Measured = { accept: number; delivery: number; page: number }
+
+/** Milliseconds of an accept and of an email's page, one after another, and mails a second through one worker. */
+async function measure(place: Place, team: TestTeam, url: string): Promise<Measured> {
+  const sink = await startSmtpSink()
+  const api = await place.api({ DATABASE_URL: url })
+  await oneByOne(api.base, team, upTo(100))
+  const accepts = await oneByOne(api.base, team, upTo(200))
+  const sent = await client(api.base, 1).post('/v1/emails', JSON.stringify(mail(BYTES)), asTeam(team))
+  const { id } = JSON.parse(sent) as { id: string }
+  const service = { base: api.base, database: place.database, deps: { clock: () => new Date() } }
+  const person = await signedIn(service as unknown as Service, { team: team.id, role: 'owner' })
+  const pages: number[] = []
+  for (let index = 0; index < upTo(60); index += 1)
+    pages.push((await seconds(() => person.get(`/teams/${team.id}/emails/${id}`))) * 1_000)
+  const worker = await place.worker({
+    DATABASE_URL: url,
+    SMTP_URL: `smtp://127.0.0.1:${sink.port}?ignoreTLS=true`,
+  })
+  const mails = upTo(2_000)
+  const before = upTo(100) + upTo(200) + 1
+  await sink.until(before)
+  const took = await seconds(async () => {
+    await postBatches(api.base, team, mails, BYTES)
+    await sink.until(before + mails)
+  })
+  await Promise.all([api.stop(), worker.stop()])
+  await sink.stop()
+  return { accept: median(accepts), delivery: mails / took, page: median(pages) }
+}
+
+/** Row 24, in turns. */
+export async function measureDistance(rig: Rig): Promise<Figure[]> {
+  const place = await rig.place()
+  const far = await away(place.url)
+  const turns: { near: Measured; away: Measured }[] = []
+  try {
+    for (let run = 0; run < RUNS; run += 1) {
+      const [one, other] = await place.teams(2)
+      if (!one || !other) throw new Error('there must be two teams')
+      turns.push({ near: await measure(place, one, place.url), away: await measure(place, other, far.url) })
+    }
+  } finally {
+    await place.close()
+    far.stop()
+  }
+  const of = (name: keyof Measured) => ({
+    ours: median(turns.map((turn) => turn.away[name])),
+    reference: median(turns.map((turn) => turn.near[name])),
+  })
+  const [accept, page] = [of('accept'), of('page')]
+  const trips = ({ ours, reference }: typeof accept): string =>
+    `reference: without the distance; ${((ours - reference) / (2 * AWAY_MS)).toFixed(1)} round trips`
+  return [
+    atMost(6, {
+      row: '24a',
+      measure: 'POST /v1/emails one after another, database 1 ms away each way',
+      ...{ ...accept, unit: 'ms', note: trips(accept) },
+    }),
+    atLeast(0.7, {
+      row: '24b',
+      measure: 'mails by batch calls through one worker, database 1 ms away each way',
+      ...{ ...of('delivery'), unit: 'mails/s', note: 'reference: without the distance' },
+    }),
+    atMost(6, {
+      row: '24c',
+      measure: 'an email’s page, database 1 ms away each way',
+      ...{ ...page, unit: 'ms', note: trips(page) },
+    }),
+  ]
+}
