@@ -123,7 +123,7 @@ t.test('what the editor holds is previewed with the values beside it, and stored
   const button = `<button form="editor" formaction="/dashboard${path}/preview" formtarget="preview" formnovalidate`
   t.ok(page.html.includes(button), 'the button sends the editor’s form into the frame')
   t.match(page.html, /<iframe sandbox name="preview"/)
-  t.match(page.html, /<input id="f\d+-v\.name" name="v\.name" type="text" value="\[name\]" form="editor"/)
+  t.match(page.html, /<input id="form-preview\.v\.name" dir="auto" name="v\.name" type="text" value="\[name\]" form="editor"/)
   const form = { html: '<p>Dear {{name}} of {{city}}</p>', text: 'Dear {{name}}', 'v.name': '<Ana>' }
   const shown = await editor.post(`${path}/preview`, form)
   const drawn = '<p>Dear &lt;Ana&gt; of [city]</p>\n<hr><pre>Dear &lt;Ana&gt;</pre>'
@@ -311,7 +311,7 @@ t.test('a preview is bounded as a send is, and what cannot be sent cannot be pre
     text: '',
   })
   const shown = await editor.get(most.location ?? '')
-  t.equal(shown.html.match(/id="f\d+-v\.s[^>]+ form="editor"/g)?.length, 50)
+  t.equal(shown.html.match(/id="form-preview\.v\.s[^>]+ form="editor"/g)?.length, 50)
   t.equal(shown.html.match(/>Value of s\d+</g)?.length, 50, 'a test has its own')
   shows(t, shown, 's19, s20 and 9980 more')
 })

@@ -150,12 +150,12 @@ t.test('a thousand reports cost a few statements a hundred', async (t) => {
   t.equal(await emailStatus(service, ids[999] ?? ''), 'delivered')
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' })
   // The worker's clocks, which ask the more often, the slower the machine.
-  const clocks = ['due_channels', 'senders_by_keys', 'senders_in_trouble']
+  const clocks = ['due_channels', 'senders_by_keys', 'senders_in_trouble', 'started_passes']
   const { '': unnamed = 0, ...own } = Object.fromEntries([...ran].filter(([name]) => !clocks.includes(name)))
   const each = ['pending_reports', 'lock_emails', 'lock_contacts', 'insert_events_email', 'change_emails']
   t.strictSame(
     Object.keys(own).sort(),
-    [...each, 'end_reports'].sort(),
+    [...each, 'end_reports', 'suppressed_among'].sort(),
     'rows, contacts, events, ladder, ends',
   )
   for (const [name, times] of Object.entries(own)) t.ok(times <= 15, `${name} ran ${times} times`)
