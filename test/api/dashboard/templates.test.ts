@@ -123,7 +123,10 @@ t.test('what the editor holds is previewed with the values beside it, and stored
   const button = `<button form="editor" formaction="/dashboard${path}/preview" formtarget="preview" formnovalidate`
   t.ok(page.html.includes(button), 'the button sends the editor’s form into the frame')
   t.match(page.html, /<iframe sandbox name="preview"/)
-  t.match(page.html, /<input id="form-preview\.v\.name" dir="auto" name="v\.name" type="text" value="\[name\]" form="editor"/)
+  t.match(
+    page.html,
+    /<input id="form-preview\.v\.name" dir="auto" name="v\.name" type="text" value="\[name\]" form="editor"/,
+  )
   const form = { html: '<p>Dear {{name}} of {{city}}</p>', text: 'Dear {{name}}', 'v.name': '<Ana>' }
   const shown = await editor.post(`${path}/preview`, form)
   const drawn = '<p>Dear &lt;Ana&gt; of [city]</p>\n<hr><pre>Dear &lt;Ana&gt;</pre>'
