@@ -26,6 +26,7 @@ import { reportPages } from './pages/operator/reports.ts'
 import { senderPages } from './pages/operator/senders.ts'
 import { teamPages } from './pages/operator/teams.ts'
 import { overviewPages } from './pages/overview.ts'
+import { settingsPages } from './pages/settings.ts'
 import { suppressionPages } from './pages/suppressions.ts'
 import { templatePages } from './pages/template.ts'
 import { templatesPages } from './pages/templates.ts'
@@ -58,6 +59,7 @@ export const PAGES: readonly Page[] = [
   ...whatsappTemplatePages,
   ...contactPages,
   ...suppressionPages,
+  ...settingsPages,
   ...topicsPages,
   ...backgroundJobPages,
   ...templatesPages,

@@ -11,6 +11,7 @@ export const TEST_ADDRESSES: readonly TestRecipient[] = [
   { to: 'opened', becomes: 'delivered, then opened' },
   { to: 'clicked', becomes: 'delivered, then clicked' },
   { to: 'bounced', becomes: 'taken, then bounced; the contact is suppressed' },
+  { to: 'suppressed', becomes: 'not sent: like an address with a hard bounce' },
   { to: 'complained', becomes: 'delivered, then reported as spam; the contact is suppressed' },
   { to: 'refused', becomes: 'refused at once' },
   { to: 'deferred', becomes: 'put off twice, then delivered' },

@@ -96,7 +96,7 @@ const planVerb: Verbs = ({ verb, admin }) => {
 
 const TEST_TEAMS = `
 What a test team sends ends in a simulator, which answers and reports by the recipient: delivered@, bounced@,
-complained@, deferred@, refused@, opened@, clicked@ (others are delivered); numbers by their last digits, 0101 to 0107.
+complained@, deferred@, refused@, opened@, clicked@, suppressed@ (others are delivered); numbers by their last digits, 0101 to 0107.
 Its domains are verified and its WhatsApp templates approved at once. Webhooks are sent as ever. Give it the plan of
 the team that it stands for (--plan): the free plan takes one email a second, five at once.`
 

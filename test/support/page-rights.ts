@@ -44,6 +44,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /teams/:team/contacts/:email',
     'GET /teams/:team/suppressions',
     'GET /teams/:team/suppressions.csv',
+    'GET /teams/:team/settings',
     'GET /teams/:team/topics',
     'GET /teams/:team/templates',
     'GET /teams/:team/templates/:id/versions/:older_id/:newer_id',
@@ -112,6 +113,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'POST /teams/:team/contacts/:email/lift',
     'POST /teams/:team/contacts/:email/delete',
     'POST /teams/:team/suppressions',
+    'POST /teams/:team/suppressions/lift',
     'POST /teams/:team/topics',
     'GET /teams/:team/topics/:id',
     'POST /teams/:team/topics/:id/rename',
@@ -132,6 +134,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   ],
   // "owner: also keys, domains, webhooks, people; delete emails, erase contacts, read the audit trail".
   owner: [
+    'POST /teams/:team/settings',
     'POST /teams/:team/emails/all/delete',
     'POST /teams/:team/emails/:id/delete',
     'POST /teams/:team/contacts/:email/export',

@@ -43,6 +43,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
       ['keys', 'API keys', 'key'],
       ['webhooks', 'Webhooks', 'webhook'],
       ['people', 'People', 'person'],
+      ['settings', 'Settings', 'plan'],
       ['integration', 'Integration', 'code'],
       ['background-jobs', 'Background jobs', 'clock', 'editor'],
       ['audit', 'Audit', 'shield', 'owner'],

@@ -100,6 +100,8 @@ export type SuppressionFilter = {
   until?: Date | undefined
   /** A part of the address, in either of its forms. */
   email?: string | undefined
+  /** Only addresses with a hard bounce. */
+  bounced?: boolean | undefined
   /** Only what has been as it is since then (postgres/snapshot.sql.ts). */
   seen?: string | undefined
 }
@@ -110,10 +112,11 @@ const PRINTED = sql.fragment`date_trunc('milliseconds', since)`
 const holds = (text: FragmentSqlToken, part: string) =>
   sql.fragment`strpos(lower(${text}), lower(${part})) > 0`
 
-const fitsFilter = ({ cause, response, domain, since, until, email, seen }: SuppressionFilter) =>
+const fitsFilter = ({ cause, response, domain, since, until, email, seen, bounced }: SuppressionFilter) =>
   allOf(
     sql.fragment`cause is not null`,
     cause !== undefined && sql.fragment`cause = ${cause}`,
+    bounced && sql.fragment`bounced_at is not null`,
     response !== undefined && holds(sql.fragment`response`, response),
     domain !== undefined && sql.fragment`split_part(identity, '@', 2) = ${domain}`,
     since && sql.fragment`${PRINTED} >= ${sql.timestamp(since)}`,

@@ -13,7 +13,8 @@ import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
 import { noContact } from '../../audience/contacts/edit.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
-import { showContact } from '../../audience/suppressions/lift.ts'
+import { suppressedAddress } from '../../audience/suppressions/addresses.sql.ts'
+import { showContact, shownSuppression } from '../../audience/suppressions/lift.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addressees } from '../../validation/addressees.ts'
@@ -167,11 +168,18 @@ async function* reports({ tx, person: { teamId, bytesPattern } }: Finding) {
   }
 }
 
+/** Why the address is suppressed, whether or not it is a contact. */
+async function* suppressions({ tx, person }: Finding) {
+  const found = await suppressedAddress(tx, person.teamId, person.identity)
+  if (found) yield { ...shownSuppression(found), response: withoutOthers(found.response, person) }
+}
+
 /** In the order in which they are shown. */
 const LISTS = Object.entries<(at: Finding) => AsyncGenerator<object>>({
   emails,
   tests,
   broadcast_skips,
+  suppressions,
   webhooks,
   reports,
 })

@@ -112,7 +112,17 @@ t.test('contact export shows all of a person, and nothing of other recipients', 
     await start(t)
   const found = await cli.json(['contact', 'export', team.id, ANA])
   t.strictSame(Object.keys(found), [
-    ...['email', 'exported_at', 'contact', 'emails', 'tests', 'broadcast_skips', 'webhooks', 'reports'],
+    ...[
+      'email',
+      'exported_at',
+      'contact',
+      'emails',
+      'tests',
+      'broadcast_skips',
+      'suppressions',
+      'webhooks',
+      'reports',
+    ],
   ])
   t.match(found.contact, {
     id: contact.id,

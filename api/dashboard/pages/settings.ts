@@ -1,0 +1,67 @@
+/** A team's settings: which suppressions stop its transactional email. */
+
+import { chooseSuppressTransactional } from '../../../db/accounts/teams/suppress.ts'
+import {
+  SUPPRESS_TRANSACTIONAL,
+  type SuppressTransactional,
+} from '../../../db/accounts/teams/suppress-transactional.ts'
+import { suppressTransactionalOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { countSuppressed } from '../../../db/audience/suppressions/addresses.sql.ts'
+import { invalidField } from '../../../db/errors.ts'
+import { plural, text } from '../components/cell.ts'
+import { act, compact, factsOf, field, formOf, get } from '../server/builders.ts'
+import { wordParam } from '../server/list.ts'
+import { redirect, show, teamPath } from '../server/page.ts'
+
+const CHOICES: Record<SuppressTransactional, string> = {
+  bounces: 'Hard bounces: the mailbox doesn’t exist',
+  bounces_and_complaints: 'Hard bounces, complaints, and addresses that were added manually',
+  nothing: 'Nothing: transactional email is sent to every address',
+}
+
+/** Addresses that are counted at most. */
+const MAX_COUNTED = 10_000
+
+const page = get('viewer', '/teams/:team/settings', async ({ team }, { database }) => {
+  const chosen = await suppressTransactionalOf(database, team.id)
+  const bounced = await countSuppressed(database, team.id, { bounced: true }, MAX_COUNTED + 1)
+  const many =
+    bounced > MAX_COUNTED
+      ? `More than ${plural(MAX_COUNTED, 'address', 'addresses')}`
+      : plural(bounced, 'address', 'addresses')
+  const stops = `${many} with a hard bounce.`
+  return show({
+    title: 'Settings',
+    lead: 'Broadcasts never go to a suppressed address. Choose which suppressions stop transactional email as well.',
+    sections: compact([
+      team.role !== 'owner' && factsOf({ 'Stops transactional email': text(CHOICES[chosen]) }),
+      chosen === 'nothing' && factsOf({ '“Hard bounces” would stop email to': text(stops) }),
+      team.role === 'owner' &&
+        formOf(
+          teamPath(team, 'settings'),
+          'Save the settings',
+          [
+            field('suppress_transactional', 'Stop transactional email for', {
+              type: 'radios',
+              options: SUPPRESS_TRANSACTIONAL.map((value) => ({
+                value,
+                label: CHOICES[value],
+                selected: value === chosen,
+              })),
+            }),
+          ],
+          { title: 'Suppression' },
+        ),
+    ]),
+  })
+})
+
+const save = act('owner', '/teams/:team/settings', async (by, { team, form }) => {
+  const which = wordParam(form, 'suppress_transactional', SUPPRESS_TRANSACTIONAL)
+  if (which === undefined)
+    throw invalidField('suppress_transactional', `must be one of ${SUPPRESS_TRANSACTIONAL.join(', ')}`)
+  await chooseSuppressTransactional(by, team.id, which)
+  return redirect(teamPath(team, 'settings'), 'The settings were saved.')
+})
+
+export const settingsPages = [page, save]
