@@ -7,10 +7,10 @@ import type { Service } from './service.ts'
 export async function recordBounce(
   { database }: Pick<Service, 'database'>,
   ref: EmailRef,
-  { recipient, detail }: { recipient: string; detail: string },
+  { recipient, detail, effect = 'hard' }: { recipient: string; detail: string; effect?: 'hard' | 'none' },
 ): Promise<void> {
   const now = new Date()
-  const what = { kind: 'bounced', effect: 'hard', event_key: `bounce:${recipient}` } as const
+  const what = { kind: 'bounced', effect, event_key: `bounce:${recipient}` } as const
   await database.transaction((tx) =>
     applyEmailEvents(tx, [{ ...ref, ...what, recipient, detail, occurred_at: now }], now),
   )

@@ -109,7 +109,13 @@ export async function startPair(t: { teardown(end: () => Promise<void>): unknown
     },
     async kill() {
       const [pid] = (await readFile(join(primary.home, 'data', 'postmaster.pid'), 'utf8')).split('\n')
-      for (const each of await processesOf(Number(pid))) process.kill(each, 'SIGKILL')
+      for (const each of await processesOf(Number(pid)))
+        try {
+          process.kill(each, 'SIGKILL')
+        } catch (error) {
+          // One that has ended since it was listed.
+          if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+        }
     },
     async promote() {
       await ask(url, 'select pg_promote()')

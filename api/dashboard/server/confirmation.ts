@@ -35,13 +35,23 @@ function carried(form: URLSearchParams): Field[] {
   return pairs.map(([name, value]) => hidden(name, value))
 }
 
-/** What someone typed into a form whose page is gone, to copy from. */
-export const typedIn = (form: URLSearchParams): Section[] =>
-  [...form].flatMap(([name, value]): Section[] =>
-    OWN.includes(name) || NOT_TYPED.includes(name) || value.trim() === ''
-      ? []
-      : [{ kind: 'code', title: headed(name.replaceAll('_', ' ')), code: value }],
-  )
+/** How much of a rejected form is shown for copying: no page of ours has more fields to type into. */
+const MAX_TYPED = { fields: 40, characters: 100_000 }
+
+/** Shows what someone typed into a form whose page is gone, to copy from. */
+export function typedIn(form: URLSearchParams): Section[] {
+  let left = MAX_TYPED.characters
+  return [...new Set(form.keys())]
+    .filter((name) => !OWN.includes(name) && !NOT_TYPED.includes(name))
+    .slice(0, MAX_TYPED.fields)
+    .flatMap((name): Section[] => {
+      const code = form.getAll(name).join('\n')
+      left -= code.length
+      return code.trim() === '' || left < 0
+        ? []
+        : [{ kind: 'code', title: headed(name.replaceAll('_', ' ')), code }]
+    })
+}
 
 /** The form that was sent, to be sent once more. @param by what says so. */
 const again = (request: PageRequest, submit: string, by: Field, more: Parameters<typeof formOf>[3] = {}) =>

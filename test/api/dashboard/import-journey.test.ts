@@ -62,7 +62,7 @@ async function journey(browser: Browser): Promise<void> {
     await startWorker(t, service)
     const { page, context } = await signInWith(browser, service, { t, team: team.id })
     await page.goto(`${here}/topics`)
-    await page.getByText('Add a topic').click()
+    await page.getByText('Add a topic').first().click()
     await page.locator('[name="name"]').first().fill('News')
     await press(page, 'Add topic')
     await page.goto(`${here}/contacts`)

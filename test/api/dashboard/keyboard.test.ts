@@ -60,7 +60,7 @@ async function journeys(browser: Browser): Promise<void> {
       await page.goto(`${here}/emails/${gone.id}`)
       const timeline = page.locator('#timeline')
       t.match(await timeline.innerText(), /Bounced[\s\S]*550 5\.1\.1 no such user/)
-      await follow(t, page, 'What this stops, and how to lift it')
+      await follow(t, page, /^What this stops, and how to lift it/)
       await says(page, 'permanent bounce')
       await press(t, page, 'Lift the suppression')
       await type(t, page, 'Reason', 'the mailbox is back')

@@ -218,7 +218,7 @@ async function looks(browser: Browser): Promise<void> {
     await page.getByLabel('Email address', { exact: true }).fill('no')
     await page.getByLabel('Reason', { exact: true }).fill('Asked by phone')
     await page.getByRole('button', { name: 'Suppress address', exact: true }).click()
-    await page.getByText('Email must be an email address').last().waitFor()
+    await page.getByText('Email address must be an email address').last().waitFor()
     t.match(
       await page.evaluate<string>('document.activeElement.outerHTML'),
       /name="email"[^>]* value="no"[^>]* aria-invalid="true"/,

@@ -116,11 +116,11 @@ t.test('hours for which a broadcast was paused count towards none of its emailsâ
   const tries = (await kinds()).length
   await startWorker(t, service, { smtp_url: sink.url })
   await until('it is tried again', async () => (await kinds()).length > tries)
-  t.notOk((await kinds()).includes('gave_up'))
+  t.notOk((await kinds()).includes('bounced'))
   await until('it waits for another try', async () => (await jobStates(service, id))[0] === 'retry')
   await shiftClock(database, 60 * 3_600)
   await setJobsDue(service, id)
-  await until('it is given up', async () => (await kinds()).includes('gave_up'))
+  await until('it is bounced', async () => (await kinds()).includes('bounced'))
 })
 
 t.test('a broadcastâ€™s own rate is spread over the minute; the rest of the queue does not wait', async (t) => {
