@@ -19,7 +19,7 @@ import { startWorker } from '../../support/worker.ts'
 const READS = `
   team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
   topic list, webhook list, webhook show, webhook messages, webhook message, broadcast list, broadcast show, broadcast skips, email file, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
-  report list, report show, member list, audit list, queue status, queue reasons, sender list, job list, job show`
+  report list, report show, member list, audit list, queue status, queue reasons, sender list, job list, job show, suppression list, suppression show`
   .split(',')
   .map((verb) => verb.trim())
 
@@ -129,6 +129,7 @@ async function* changes(): AsyncGenerator<Change> {
   const detail = 'email_limit 7000, send_rate_per_second plan, storage_gb 2'
   yield { args: ['team', 'plan', team, '--plan', 'pro', ...figures], subject: 'pro', detail }
   yield { args: ['team', 'rename', team, '--name', 'Renamed'], subject: 'Renamed' }
+  yield { args: ['team', 'set', team, '--suppress-transactional', 'nothing'], subject: 'Renamed' }
   yield { args: ['team', 'suspend', team] }
   yield { args: ['team', 'resume', team] }
   yield { args: ['domain', 'add', team, 'fresh.test'], subject: 'fresh.test' }
@@ -162,6 +163,10 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['contact', 'lift', team, bob, '--reason', 'he asked'], subject: bob }
   const byHand = ['--as', 'complained', '--reason', 'by post']
   yield { args: ['contact', 'suppress', team, 'never@example.org', ...byHand], subject: 'never@example.org' }
+  const other = 'other@example.org'
+  const added = ['--cause', 'manual', '--reason', 'asked by phone']
+  yield { args: ['suppression', 'add', team, other, ...added], subject: other }
+  yield { args: ['suppression', 'lift', team, other, '--reason', 'asked again'], subject: other }
   yield { args: ['contact', 'export', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
   yield { args: ['contact', 'erase', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
   yield* scheduledChanges()

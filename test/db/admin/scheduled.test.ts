@@ -182,7 +182,7 @@ t.test('email: if suspended or without its domain, it is scheduled until its tim
   t.equal(await state(), 'scheduled')
   await shiftClock(database, 3_600 + 60)
   await release()
-  t.equal(await state(), 'not_taken_yet')
+  t.equal(await state(), 'suspended')
 })
 
 t.test('GET /metrics counts them apart: they are none of those that wait to be delivered', async (t) => {
