@@ -194,9 +194,9 @@ t.test('what a server refused outright is sent again by force, and says so in th
 })
 
 t.test('all refused ones that match are requeued only where that is ticked', async (t) => {
-  const id = await send({ to: ['typo@example.org'], tags: ['outright'] })
+  const id = await send({ to: ['blocked@example.org'], tags: ['outright'] })
   // A rejection that suppresses nobody: suppressed recipients are left out.
-  const bounce = { recipient: 'typo@example.org', detail: '550 5.7.1 blocked', effect: 'none' } as const
+  const bounce = { recipient: 'blocked@example.org', detail: '550 5.7.1 blocked', effect: 'none' } as const
   await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
   const press = async (form: Record<string, string>) => {
     await (await pressAll(editor, 'requeue', 'tag=outright', { confirmed: 'yes', ...form }))()

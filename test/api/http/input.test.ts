@@ -155,9 +155,12 @@ t.test('a domain that is pending is not refused as one that is unknown', async (
   )
   t.match(
     await refusal(anEmail({ from: 'a@pending.test' })),
-    /^422 from_domain_not_verified: .*not verified yet/,
+    /^422 from_domain_not_verified: .*publish the DNS records of pending\.test/,
   )
-  t.match(await refusal(anEmail({ from: 'a@unknown.test' })), /^422 from_domain_not_verified: .*add it first/)
+  t.match(
+    await refusal(anEmail({ from: 'a@unknown.test' })),
+    /^422 from_domain_not_verified: .*add unknown\.test first$/,
+  )
 })
 
 t.test('a 404 names the list of paths, and repeats nothing of what was asked for', async (t) => {
