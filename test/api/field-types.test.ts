@@ -75,19 +75,25 @@ const WORDS: Readonly<Record<string, string>> = {
   'mailbox[]': 'must be an array of email addresses, such as ["name@example.com"]',
 }
 
+/** Fields by other services' spellings, and what each is called here. */
+const SEND_SPELLINGS = 'scheduledAt:=scheduled_at sendAt:=scheduled_at templateId:=template_id'
+const BEGIN_SPELLINGS = 'scheduledAt:=send_at sendAt:=send_at'
+
 const SEND = `from!:sender to!:mailbox[] subject!:text html:text template_id:uuid variables:map text:text headers:map
   reply_to:sender tags:text[] idempotency_key:text attachments:file[]
-  cc:mailbox[] bcc:mailbox[] scheduled_at:time expires_in:seconds send_at:send_time`
+  cc:mailbox[] bcc:mailbox[] scheduled_at:time expires_in:seconds send_at:send_time
+  replyTo:=reply_to ${SEND_SPELLINGS}`
 const WHATSAPP = `template_id!:uuid to!:number[] parameters:map idempotency_key:text
-  cc:none bcc:none scheduled_at:time expires_in:seconds send_at:send_time`
-const CONTACT = 'properties:map status:claim unsubscribed:claim'
+  cc:none bcc:none scheduled_at:time expires_in:seconds send_at:send_time ${SEND_SPELLINGS}`
+const CONTACT = 'properties:map status:claim subscribed:claim unsubscribed:claim emailBlacklisted:claim'
 const BROADCAST = `name!:text template_id!:uuid from!:sender subject!:text topic_ids!:uuid[] reply_to:sender
   exclude_topic_ids:uuid[] where:condition[] variables:map headers:map tags:text[] rate_per_minute:integer send_at:time
-  cc:none bcc:none attachments:none scheduled_at:begin_time expires_in:none`
+  cc:none bcc:none attachments:none scheduled_at:begin_time expires_in:none
+  templateId:=template_id replyTo:=reply_to topicIds:=topic_ids ${BEGIN_SPELLINGS}`
 
 const BODIES: Record<string, string> = {
-  'POST /v1/contacts': `email!:email topic_ids:uuid[] ${CONTACT}`,
-  'PATCH /v1/contacts/:email': `topic_ids:uuid[] ${CONTACT}`,
+  'POST /v1/contacts': `email!:email topic_ids:uuid[] topicIds:=topic_ids ${CONTACT}`,
+  'PATCH /v1/contacts/:email': `topic_ids:uuid[] topicIds:=topic_ids ${CONTACT}`,
   'POST /v1/contacts/bulk': `email!:email ${CONTACT}`,
   'POST /v1/marketing/unsubscribe': 'email!:email topic_ids:uuid[]',
   'POST /v1/emails': SEND,
@@ -99,9 +105,9 @@ const BODIES: Record<string, string> = {
   'POST /v1/broadcasts': `${BROADCAST} idempotency_key:text`,
   'PATCH /v1/broadcasts/:id': BROADCAST.replaceAll('!', ''),
   'POST /v1/broadcasts/:id/test': `to!:mailbox[] contact:email
-    cc:none bcc:none attachments:none send_at:none scheduled_at:none expires_in:none`,
-  'POST /v1/broadcasts/:id/send':
-    'send_at:time cc:none bcc:none attachments:none scheduled_at:begin_time expires_in:none',
+    cc:none bcc:none attachments:none send_at:none scheduled_at:none expires_in:none
+    scheduledAt:none sendAt:none`,
+  'POST /v1/broadcasts/:id/send': `send_at:time cc:none bcc:none attachments:none scheduled_at:begin_time expires_in:none ${BEGIN_SPELLINGS}`,
 }
 
 type Field = {
@@ -113,7 +119,11 @@ type Field = {
 }
 
 function fieldOf(words: string): Field {
-  const [, name = '', mark, type = '', list] = /^(\w+)(!?):(\w+)(\[\])?$/.exec(words) ?? []
+  const [, name = '', mark, other, type = '', list] = /^(\w+)(!?):(=?)(\w+)(\[\])?$/.exec(words) ?? []
+  if (other) {
+    const [right, ...wrong] = VALUES.none
+    return { name, isRequired: false, right, wrong, words: `is called ${type} here: use that` }
+  }
   const [one, ...others] = VALUES[type as keyof typeof VALUES]
   const right = list ? [one] : one
   const wrong = list ? ['x', 5, {}, [null], ...others.map((each) => [each])] : [...others]

@@ -80,7 +80,7 @@ async function journey(browser: Browser): Promise<void> {
     await page.getByLabel('Newsletter', { exact: true }).selectOption({ label: 'Topic News (yes or no)' })
     await page.getByLabel('Source of the subscription', { exact: true }).selectOption('Do not import')
     await press(page, 'Continue')
-    t.match(await said(page), /Two properties are called "Stadt"/)
+    t.match(await said(page), /Property name for Stadt is that of another property too/)
     t.match(
       await page.evaluate<string>('document.activeElement.outerHTML'),
       /value="Stadt"[^>]* aria-invalid="true"/,
@@ -138,7 +138,7 @@ async function journey(browser: Browser): Promise<void> {
     await press(page, 'Continue')
     await press(page, 'Import 2 records')
     await done(page)
-    t.match(await said(page), /2 contacts suppressed/)
+    t.match(await said(page), /2 addresses suppressed/)
     await page.goto(`${here}/suppressions`)
     await page.locator('summary', { hasText: 'Add a suppression' }).click()
     await isFine(page, 'suppressions')

@@ -173,7 +173,10 @@ t.test('a mapping that cannot be is refused on its page, as it was chosen', asyn
   const cases: [Record<string, string>, RegExp][] = [
     [{ email: 'ignore', city: 'property', town: 'property' }, /Choose the column that is the email address/],
     [{ email: 'email', city: 'email', town: 'ignore' }, /Two columns become the email address/],
-    [{ email: 'email', city: 'property', town: 'property=city' }, /Two properties are called "city"/],
+    [
+      { email: 'email', city: 'property', town: 'property=city' },
+      /Property name for town is that of another property too/,
+    ],
     [{ email: 'email', city: 'property= ', town: 'ignore' }, /A property must have a name/],
     [{ email: 'email', city: `property=${'n'.repeat(129)}`, town: 'ignore' }, /is too long/],
     [{ email: 'email', city: `topic:${team.id}`, town: 'ignore' }, /A topic that was chosen is gone/],
