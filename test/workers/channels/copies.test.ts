@@ -159,7 +159,10 @@ t.test('who was put off is tried again alone, with the same bytes; the highest s
   )
   const [first] = sink.messages()
   // Boundaries are drawn for each try; there is none in a message of one part.
-  t.strictSame(sink.last().raw.toString('latin1'), first?.raw.toString('latin1'))
+  // A signature has the time of its attempt.
+  const unsigned = (raw: Buffer | undefined) =>
+    raw?.toString('latin1').replace(/^DKIM-Signature:.*\r\n(?:[ \t].*\r\n)+/, '')
+  t.strictSame(unsigned(sink.last().raw), unsigned(first?.raw))
   silent(t, sink)
 })
 

@@ -209,7 +209,7 @@ t.test('only templates of our business account count where it is named, and no n
 t.test('what is no JSON object is not read at all', async (t) => {
   for (const body of ['', '{']) await t.rejects(read(body))
   for (const body of ['[]', 'null', '5'])
-    await t.rejects(read(body), { message: 'the report is not an object' })
+    await t.rejects(read(body), { message: 'the report is not a JSON object' })
   t.same(await read({ object: 'page', entry: 'x' }), [])
 })
 
