@@ -168,8 +168,8 @@ export type OutgoingWhatsappRow<T extends boolean = boolean> = InferType<typeof 
 
 /**
  * Those of the default number's messages that the provider has not taken and whose team may send, with what their
- * template is now. Each is looked up by its key, whatever the planner thinks of the tables: with few templates (never analyzed) it went
- * through all messages of the team, and 30 of 20,000 took half a second.
+ * template is now. Each is looked up by its key, whatever the planner thinks of the tables: with few templates (never
+ * analyzed) it went through all messages of the team, and 30 of 20,000 took half a second.
  * @param test whether the simulator asks: it reads test teams' messages alone, and who speaks to a provider never one.
  */
 export async function messagesToDeliver<T extends boolean = false>(

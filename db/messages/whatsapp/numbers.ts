@@ -27,7 +27,10 @@ const sealCredential = (secrets: Secrets, name: string, credential: Credential, 
 const openCredential = (secrets: Secrets, name: string, credential: Credential, sealed: Buffer): Buffer =>
   secrets.decrypt('whatsapp', sealed, aboutOf(name, credential))
 
-/** Seals the credentials of all numbers with SECRET_KEY. @throws RequestError bad_request naming one that can't be opened. */
+/**
+ * Seals the credentials of all numbers with SECRET_KEY.
+ * @returns how many numbers there were. @throws RequestError bad_request naming one that can't be opened.
+ */
 export async function resealNumbers({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
   const rows = await lockSealedNumbers(tx)
   const fresh = rows.map(({ name, access_token, app_secret }): SealedNumber => {
