@@ -1,4 +1,4 @@
-/** What someone typed into a form whose page has changed or is gone: all of it stays, under the labels that they saw. */
+/** What someone typed into a form whose page has changed or is gone: all of it stays, under its labels. */
 import { changeContact, contactIdentity, removeContact } from '../../../db/audience/contacts/edit.ts'
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
