@@ -121,7 +121,7 @@ const countCell = (count: Count | undefined): Cell =>
   count ? number(count.count, count.more ? { text: `${count.count}+` } : {}) : text('')
 
 /** @param words how much there is in which team; '' where nothing was found. */
-export type Elsewhere = { words: string; section: Section }
+type Elsewhere = { words: string; section: Section }
 
 /** Finds the same in other teams, or in all of them where the page is in none. Null where there is nothing to say. */
 export async function elsewhere(search: Search): Promise<Elsewhere | null> {

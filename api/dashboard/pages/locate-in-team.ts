@@ -22,7 +22,7 @@ import { kindOf, thingPath } from './search-results.ts'
 export const SHOWN_OF_EACH_KIND = 10
 
 /** @param patience for how many milliseconds to look through what has no index. */
-export type Asked = {
+type Asked = {
   team: TeamRow
   typed: string
   request: OwnRequest
