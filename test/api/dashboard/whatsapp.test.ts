@@ -14,7 +14,7 @@ await service.call('POST', '/v1/whatsapp/messages', {
   key: team.key,
   body: aMessage(template.id, { to: ['+15555550101', '+15555550102'], parameters, idempotency_key: 'wa-1' }),
 })
-const [first] = await rowsOf(service, team.id)
+const [first, second] = await rowsOf(service, team.id)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const path = `/teams/${team.id}/whatsapp`
@@ -45,6 +45,25 @@ t.test('a message is found by its number, any of its ids, status and template', 
   t.match(odd.html, /name="recipient"[^>]* aria-invalid="true"/)
   t.notMatch(textOf(odd.html), /Recipient must/)
   t.equal((await viewer.get(`${path}?q=%2B15555550101&recipient=%2B15555550102`)).status, 400)
+})
+
+t.test('the list as CSV has what each message costs', async (t) => {
+  const about = {
+    ref: { team_id: team.id, id: second?.id ?? '' },
+    provider_message_id: 'wamid.csv',
+    number: null,
+  }
+  const pricing = { category: 'utility', type: 'regular', billable: true }
+  const status = { status: 'sent' as const, occurred_at: new Date(), detail: '', event_key: 'csv', pricing }
+  await service.database.transaction((tx) => applyReportedWhatsapp(tx, [{ ...about, ...status }], new Date()))
+  const [header = '', ...lines] = (await viewer.get(`${path}.csv`)).html.trim().split('\r\n')
+  const columns = header.replace('\uFEFF', '').split(',')
+  t.equal(lines.length, 2)
+  const line = lines.find((each) => each.startsWith(second?.id ?? '-'))?.split(',') ?? []
+  const cell = (name: string) => line[columns.indexOf(name)]
+  t.same(['Status', 'Category', 'Type', 'Billable'].map(cell), ['sent', 'utility', 'regular', 'true'])
+  shows(t, await viewer.get(`${path}/${second?.id}`), /utility, regular, billable/)
+  t.equal((await viewer.get(`${path}.csv?status=queued`)).html.trim().split('\r\n').length, 2)
 })
 
 t.test('a message shows its parameters as text, its timeline and why it waits', async (t) => {
@@ -101,6 +120,7 @@ t.test('what a fault means is shown by the provider’s code, and not by a numbe
     occurred_at: new Date(1_750_000_000_000),
     event_key: detail,
     provider_message_id: null,
+    number: null,
     detail,
     ...(code === undefined ? {} : { code }),
   })
