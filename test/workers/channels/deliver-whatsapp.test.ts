@@ -235,7 +235,7 @@ t.test('a failure that passes is sent again after a pause, though it was reporte
   await until('it waits', async () => (await shown()).waiting !== undefined)
   t.match(await shown(), {
     status: 'sent',
-    waiting: { state: 'put_off', attempts: 1, last_refusal: /131000/, next_attempt_at: /Z$/ },
+    waiting: { state: 'deferred', attempts: 1, last_response: /131000/, next_attempt_at: /Z$/ },
   })
   await until('it is sent again', () => cloud.messages().length === 2)
   const [, second] = cloud.messages()
@@ -261,7 +261,7 @@ t.test('what expires after a late failure stays shown as sent', async (t) => {
   await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors })]))
   await until('it has expired', async () => (await kinds(id)).includes('gave_up'))
   const shown = await showMessage({ tx: service.database, now: service.deps.clock() }, team.id, id)
-  t.match(shown, { status: 'sent', waiting: { state: 'given_up' } })
+  t.match(shown, { status: 'sent', waiting: { state: 'failed' } })
   t.match(shown.events.at(-1), { kind: 'gave_up', detail: /^expired: / })
   t.equal(cloud.messages().length, 1)
 })
