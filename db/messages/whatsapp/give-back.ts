@@ -14,7 +14,7 @@ import { deferralsOf, type LockedMessage, releaseMessages } from './apply-events
 import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import { keyOf, type MessageRef } from './messages.sql.ts'
 
-/** `held`: because of its sender, which is paused. `deferred`: for its own sake, or its recipient's (`wait_seconds`). */
+/** `held`: because of its sender, which is paused. `deferred`: because of itself, or its recipient (`wait_seconds`). */
 export type LateFailure = WhatsappEvent & {
   kind: 'held' | 'deferred'
   provider_message_id: string | null

@@ -126,7 +126,7 @@ function templateFinding(faults: readonly CloudError[]): { status: TemplateState
   return found.find(({ status }) => status !== null) ?? found[0]
 }
 
-/** How long a report pauses a number: because of the account or the number, and because it sends too fast. In seconds. */
+/** How many seconds a report pauses a number: because of the account or the number, or because it sends too fast. */
 const REPORTED_PAUSE_S = 300
 const TOO_FAST_PAUSE_S = 60
 

@@ -109,7 +109,7 @@ t.test('a failure says of template and number what the answer to a send would ha
   t.equal((await read(statusWebhook('100', [status({ status: 'delivered', errors })]))).length, 1)
 })
 
-/** The table of providers.md: codes, and what becomes of the message and of its number. */
+/** Meta's codes, and what becomes of the message and of its number. */
 const CODES = {
   'the account or number needs manual action': {
     ...{ message: 'waits', number: 'pauses' },
