@@ -8,7 +8,9 @@ export async function countFiguresJob({
   database,
   queue,
   reputation,
-}: Pick<WorkerDeps, 'database' | 'queue' | 'reputation'>): Promise<void> {
+}: Pick<WorkerDeps, 'database' | 'reputation'> & {
+  queue: Pick<WorkerDeps['queue'], 'enqueue'>
+}): Promise<void> {
   await foldFigures(database)
   await judgeTeams({ database, queue }, reputation)
 }
