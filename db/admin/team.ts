@@ -143,7 +143,7 @@ export const verbs: Verbs = (noun) => {
 
   verb(
     'resume-bulk TEAM',
-    'resume broadcasts and batch items that were paused for bounces or complaints; counting starts anew',
+    'resume broadcasts and batch items that were paused for bounces or complaints; a new count starts',
   ).action(change((by, id: string) => resumeBulk(by, id), 'queue'))
 
   verb('list', 'every team with its plan, oldest first').action(

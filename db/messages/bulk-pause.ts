@@ -75,7 +75,7 @@ export async function judgeTeams(
 }
 
 /**
- * Resumes a team's broadcasts and batch items that were paused for its reputation, and counts anew from now on.
+ * Resumes a team's broadcasts and batch items that were paused for its reputation, and starts a new count from now on.
  * Resuming a team that isn't paused changes nothing. @throws RequestError not_found.
  */
 export async function resumeBulk(

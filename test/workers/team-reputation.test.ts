@@ -43,7 +43,7 @@ const status = async (team: TestTeam, id: string): Promise<string> => (await sho
 const sentBy = async (team: TestTeam, ids: readonly string[]) => {
   for (const id of ids) await until('it has gone', async () => (await status(team, id)) !== 'queued')
 }
-/** Sends so many emails, some to addresses that don't exist. */
+/** Sends emails, some to addresses that don't exist. */
 async function send(team: TestTeam, good: number, gone = 0): Promise<string[]> {
   const to = [
     ...Array.from({ length: good }, (_, at) => `ok${at}@example.org`),
@@ -181,7 +181,7 @@ t.test('a pause stops batch items and broadcasts, not single emails, until it is
   for (const id of [running, late]) t.match((await casting.get(id)).body, { state: 'sending' })
   t.match((await casting.get(own)).body, { state: 'paused' }, 'what a person paused stays so')
   await judge()
-  t.equal(await bulkPaused(team), null, 'counting starts anew')
+  t.equal(await bulkPaused(team), null, 'a new count starts')
 })
 
 t.test('time in which bulk email is paused is no time for attempts', async (t) => {

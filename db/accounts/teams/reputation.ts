@@ -12,7 +12,7 @@ export type ReputationLimits = { bounce_percent: number; complaint_percent: numb
 export const BULK_PAUSE_REASONS = ['team_bounces', 'team_complaints'] as const
 type BulkPauseReason = (typeof BULK_PAUSE_REASONS)[number]
 
-/** What bulk email was paused for: so many of the emails sent bounced or were complained about, above the limit. */
+/** What bulk email was paused for: this many of the emails sent bounced or were complained about, above the limit. */
 export type BulkPause = { reason: BulkPauseReason; sent: number; count: number; limit: number }
 
 /** Above these percentages the owners are warned. */

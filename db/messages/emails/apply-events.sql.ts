@@ -119,7 +119,7 @@ const said = sql.fragment`
 
 /**
  * Counts what rows `c` of changed states mean for their team's reputation (stats/daily/sending.sql.ts), in the hour in
- * which the email was sent. An email counts as sent when the relay accepts or rejects it, and as one hard bounce at most.
+ * which the email was sent. An email is sent when the relay accepts or rejects it. It has one hard bounce at most.
  */
 const countSending = sql.fragment`
   insert into figure_deltas (team_id, channel, hour, status, count)
@@ -189,6 +189,6 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
       pending_recipients = c.pending_recipients, suppression = c.suppression, hard_bounced = c.hard_bounced
     from change c
     where e.team_id = c.team_id and e.id = c.id
-      and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients, e.suppression, e.hard_bounced) is distinct from
-        (c.status, c.provider_message_id, c.size_kb, c.pending_recipients, c.suppression, c.hard_bounced)`)
+      and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients, e.suppression, e.hard_bounced)
+        is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients, c.suppression, c.hard_bounced)`)
 }

@@ -20,7 +20,7 @@ const sumOf = (status: string) => sql.fragment`
 const sums = sql.fragment`${sumOf('sent')}, ${sumOf('hard_bounced')}, ${sumOf('complained')}`
 
 /**
- * Live teams that sent at least so many emails in the last 24 hours, to the hour, and since their bulk email was
+ * Live teams that sent at least this many emails in the last 24 hours, to the hour, and since their bulk email was
  * resumed last.
  */
 export const sendingOfLastDay = (tx: Tx, least: number) =>
