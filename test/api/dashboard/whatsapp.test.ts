@@ -130,5 +130,8 @@ t.test('the list as CSV has what each message costs', async (t) => {
   const cell = (name: string) => line[columns.indexOf(name)]
   t.same(['Status', 'Category', 'Type', 'Billable'].map(cell), ['sent', 'utility', 'regular', 'true'])
   shows(t, await viewer.get(`${path}/${id}`), /utility, regular, billable/)
-  t.equal((await viewer.get(`${path}.csv?status=sent&recipient=%2B15555550103`)).html.trim().split('\r\n').length, 2)
+  t.equal(
+    (await viewer.get(`${path}.csv?status=sent&recipient=%2B15555550103`)).html.trim().split('\r\n').length,
+    2,
+  )
 })
