@@ -4,7 +4,9 @@
  * recipient or another channel's senders.
  */
 
+import { bulkPausedBecause } from '../accounts/teams/reputation.ts'
 import { deliveryFrom, sendsFor } from '../channels/channels.sql.ts'
+import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
@@ -19,13 +21,22 @@ import { REFUSALS } from './waiting.sql.ts'
  * - `failed`: there are no more attempts until somebody requeues it or a report arrives.
  * - `scheduled`: it waits for its time, which is `next_attempt_at`, whatever else is wrong.
  * - `suspended`: its team is. It is sent once the team is resumed.
+ * - `paused`: bulk email of its team is. It is sent once that is resumed.
  * - `lost`: the queue has no job for it; the sweep finds it within the hour.
  */
-type WaitingState = 'scheduled' | 'suspended' | 'not_taken_yet' | 'in_flight' | 'deferred' | 'failed' | 'lost'
+type WaitingState =
+  | 'scheduled'
+  | 'suspended'
+  | 'paused'
+  | 'not_taken_yet'
+  | 'in_flight'
+  | 'deferred'
+  | 'failed'
+  | 'lost'
 
 export type Waiting = {
   state: WaitingState
-  /** Why, if the state is `suspended`; otherwise null. */
+  /** Why, if the state is `suspended` or `paused`; otherwise null. */
   reason: string | null
   /** null unless it is deferred or due. */
   next_attempt_at: string | null
@@ -67,7 +78,10 @@ export async function waitingOf(
   if (!state || !(state.unfinished || state.due_at !== null || state.expired)) return null
   const job = await openJob(tx, state.job, id)
   const from = deliveryFrom(state.job)
-  const senders = (await pausedSenders(tx, sender)).filter((each) => sendsFor(from, each.sender))
+  const number = from.name === WHATSAPP.name ? state.sender : undefined
+  const senders = (await pausedSenders(tx, { key: sender, number })).filter((each) =>
+    sendsFor(from, each.sender),
+  )
   const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient])
   const pause = (await pausedQueues(tx)).get(state.job)
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
@@ -93,7 +107,7 @@ type OpenJob = { active: boolean; at: string; dead: boolean } | null
 /** The first state that applies. */
 function stateOf(
   job: OpenJob,
-  { due_at, suspended, given_up }: NonNullable<DeliveryState>,
+  { due_at, suspended, given_up, bulk_pause }: NonNullable<DeliveryState>,
   now: Date,
 ): Pick<Waiting, 'state' | 'reason' | 'next_attempt_at'> {
   const reason = null
@@ -101,6 +115,8 @@ function stateOf(
   if (due_at !== null && !(suspended && hasCome(due_at)))
     return { state: 'scheduled', reason, next_attempt_at: due_at }
   if (suspended) return { state: 'suspended', reason: 'the team is suspended', next_attempt_at: null }
+  if (bulk_pause !== null)
+    return { state: 'paused', reason: bulkPausedBecause(bulk_pause), next_attempt_at: null }
   const next_attempt_at = job?.active === false ? job.at : null
   if (job === null || job.dead) return { state: job || given_up ? 'failed' : 'lost', reason, next_attempt_at }
   if (job.active) return { state: 'in_flight', reason, next_attempt_at }

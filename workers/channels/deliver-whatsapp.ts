@@ -6,7 +6,8 @@
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
-import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
+import { NUMBER_WHATSAPP, WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
+import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import {
   pauseRecipients,
   type RecipientPause,
@@ -14,25 +15,58 @@ import {
 } from '../../db/delivery/senders/senders.sql.ts'
 import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/messages/whatsapp/apply-events.ts'
-import { messagesToDeliver, type OutgoingWhatsappRow } from '../../db/messages/whatsapp/messages.sql.ts'
+import {
+  type MessageRef,
+  messagesOfNumbers,
+  messagesToDeliver,
+  type NumberMessageRow,
+  type OutgoingWhatsappRow,
+} from '../../db/messages/whatsapp/messages.sql.ts'
+import { pausedNumbers } from '../../db/messages/whatsapp/numbers.sql.ts'
+import { openTokens } from '../../db/messages/whatsapp/numbers.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
+import type { Secrets } from '../../db/process/secrets.ts'
 import { impersonal, storableId, storableWords } from '../../db/validation/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
-import type {
-  OutgoingWhatsapp,
-  WhatsappDelivery,
-  WhatsappOutcome,
-  WhatsappSending,
+import {
+  defaultSender,
+  NUMBER_SENDERS,
+  numberSender,
+  type OutgoingWhatsapp,
+  senderKey,
+  type WhatsappDelivery,
+  type WhatsappOutcome,
+  type WhatsappProvider,
 } from '../providers/whatsapp/provider.ts'
 
-/** What the channel needs. `whatsapp` null: it is not set up here, and the worker leaves its queue alone. */
-export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery | null; log: Log }
+/** What the channels need. */
+export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery; secrets: Secrets; log: Log }
 
-/** One row at one try and what the provider made of it. */
-export type WhatsappAttempt = { row: OutgoingWhatsappRow; outcome: WhatsappOutcome }
+/** One row at one try, the key of what it went out through, and what the provider made of it. */
+export type WhatsappAttempt = { row: OutgoingWhatsappRow; sender: string; outcome: WhatsappOutcome }
+
+/** A message that lacks its number's credentials: `send` of its source adds them. */
+type Draft<T extends boolean> = Omit<OutgoingWhatsapp<T>, 'number'>
+
+/** A row with its sender, and the way to send it from its own number. */
+type Sendable<T extends boolean> = {
+  row: OutgoingWhatsappRow<T>
+  sender: Sender
+  /** Seconds that it waits for its number. */
+  wait_seconds?: number
+  given_up?: string
+  send(draft: Draft<T>, cut: AbortSignal): Promise<WhatsappOutcome>
+}
+
+/** Where a queue's messages are read from, and what they go out through. */
+type Source<T extends boolean> = {
+  unknown_wait: number
+  senders: DeliveryChannel<WhatsappJob, WhatsappAttempt>['senders']
+  read(tx: Tx, refs: readonly MessageRef[]): Promise<readonly Sendable<T>[]>
+}
 
 /** The timeline's event for an outcome; null when it is about the number or account, whose own timeline has it. */
 const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
@@ -44,63 +78,134 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 }
 /** A recipient's pause may be lifted early: its messages look again this often, in seconds. */
 const MAX_RECIPIENT_PAUSE_S = 60
+/** A message that was claimed just before its number was paused looks again this often, in seconds. */
+const PAUSED_WAIT_S = 30
 
+/** Delivers the messages of the default number. */
 export function whatsappChannel({
   whatsapp,
   ...deps
 }: WhatsappDeps): DeliveryChannel<'deliver-whatsapp', WhatsappAttempt> {
-  if (!whatsapp) throw new Error('there is no WhatsApp provider here')
-  return whatsappThrough(WHATSAPP, whatsapp, deps)
+  if (!whatsapp.number) throw new Error('this worker has no default WhatsApp number')
+  const { provider, unknown_wait, number } = whatsapp
+  const sender = defaultSender(number)
+  return whatsappThrough<'deliver-whatsapp', false>(
+    WHATSAPP,
+    {
+      unknown_wait,
+      senders: { one: async () => sender },
+      read: async (tx, refs) =>
+        (await messagesToDeliver(tx, refs)).map((row) => ({
+          row,
+          sender,
+          send: (draft, cut) => provider.send({ ...draft, number }, cut),
+        })),
+    },
+    deps,
+  )
 }
 
-type WhatsappJob = 'deliver-whatsapp' | 'deliver-test-whatsapp'
+/** Delivers the messages of all other numbers, each with its own credentials. */
+export function numberWhatsappChannel({
+  whatsapp,
+  ...deps
+}: WhatsappDeps): DeliveryChannel<'deliver-whatsapp-number', WhatsappAttempt> {
+  const { provider, unknown_wait } = whatsapp
+  return whatsappThrough<'deliver-whatsapp-number', false>(
+    NUMBER_WHATSAPP,
+    {
+      unknown_wait,
+      senders: {
+        prefix: NUMBER_SENDERS,
+        paused: async () => (await pausedNumbers(deps.database)).map(senderKey),
+      },
+      async read(tx, refs) {
+        const rows = await messagesOfNumbers(tx, refs)
+        const tokens = openTokens(deps.secrets, rows)
+        return rows.map((row) => sendableFrom(row, tokens, provider))
+      },
+    },
+    deps,
+  )
+}
 
-/** How a worker delivers WhatsApp messages, those of live teams or those of test teams. */
+const REMOVED = 'the WhatsApp number that it was accepted for has been removed'
+const UNSEALED: WhatsappOutcome = {
+  kind: 'sender',
+  trouble: 'setup',
+  detail: 'not sent: the access token of the number opens with neither key',
+}
+
+/** A message of another number: without that number's token nothing is sent. */
+function sendableFrom(
+  row: NumberMessageRow,
+  tokens: ReadonlyMap<string, string | null>,
+  provider: WhatsappProvider,
+): Sendable<false> {
+  const { phone_number_id, messages_per_second, paused } = row
+  const access_token = tokens.get(phone_number_id)
+  const isRemoved = access_token === undefined
+  return {
+    row,
+    sender: numberSender(phone_number_id, messages_per_second ?? 1),
+    ...(isRemoved ? { given_up: REMOVED } : {}),
+    ...(paused ? { wait_seconds: PAUSED_WAIT_S } : {}),
+    send: async (draft, cut) =>
+      access_token ? provider.send({ ...draft, number: { phone_number_id, access_token } }, cut) : UNSEALED,
+  }
+}
+
+type WhatsappJob = 'deliver-whatsapp' | 'deliver-whatsapp-number' | 'deliver-test-whatsapp'
+
+/** How a worker delivers the WhatsApp messages of a queue. */
 export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
   channel: Channel<J>,
-  { provider, unknown_wait }: { provider: WhatsappSending<T>; unknown_wait: number },
-  deps: Omit<WhatsappDeps, 'whatsapp'>,
+  { unknown_wait, senders, read }: Source<T>,
+  { database, log }: Omit<WhatsappDeps, 'whatsapp' | 'secrets'>,
 ): DeliveryChannel<J, WhatsappAttempt> {
-  const { database } = deps
-  const { key } = provider.sender
   return {
     channel,
     unknown_wait,
-    senders: { one: async () => provider.sender },
+    senders,
     async read(jobs) {
-      const rows = await messagesToDeliver(
+      const found = await read(
         database,
         jobs.map(({ data }) => data),
-        provider.test,
       )
-      const tried = rows.map((row) => ({ ...row, id: row.message_id }))
-      const since = await triedSince(database, { job: channel.job, senderOf: () => key }, tried)
-      const byId = new Map(tried.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
-      const recipients = [...new Set(rows.map(({ recipient }) => recipient))]
+      const keys = new Map(found.map(({ row, sender }) => [row.message_id, sender.key]))
+      const tried = found.map(({ row }) => ({ ...row, id: row.message_id }))
+      const since = await triedSince(
+        database,
+        { job: channel.job, senderOf: ({ id }) => keys.get(id) ?? '' },
+        tried,
+      )
+      const recipients = [...new Set(found.map(({ row }) => row.recipient))]
       const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients)
       const rests = new Map(
-        pauses.filter(({ sender }) => sender === key).map((pause) => [pause.recipient, pause.seconds]),
+        pauses.map(({ sender, recipient, seconds }) => [`${sender} ${recipient}`, Math.ceil(seconds)]),
       )
-      const restOf = (recipient: string): number => Math.ceil(rests.get(recipient) ?? 0)
+      const byId = new Map(found.map((each) => [each.row.message_id, each]))
       return new Map(
         jobs.flatMap((job) => {
-          const row = byId.get(job.data.message_id)
-          return row ? [[job, outgoingOf(row, provider, restOf(row.recipient))]] : []
+          const each = byId.get(job.data.message_id)
+          if (!each) return []
+          const { row, sender } = each
+          const rest = rests.get(`${sender.key} ${row.recipient}`) ?? 0
+          return [[job, outgoingOf(each, { tried_since: since.get(row.message_id) ?? null, rest })]]
         }),
       )
     },
     judge: (attempt) => attempt,
     outcomesOf: ({ outcome }) => [outcome],
-    record: (tx, delivered) => record(tx, delivered, { key, log: deps.log }),
+    record: (tx, delivered) => record(tx, delivered, log),
   }
 }
 
 function outgoingOf<T extends boolean>(
-  row: OutgoingWhatsappRow<T>,
-  provider: WhatsappSending<T>,
-  rest: number,
+  { row, sender, wait_seconds = 0, given_up, send }: Sendable<T>,
+  { tried_since, rest }: { tried_since: string | null; rest: number },
 ): Outgoing<WhatsappAttempt> {
-  const { team_id, message_id: id, deferrals, unknowns, tried_since } = row
+  const { team_id, message_id: id, deferrals, unknowns } = row
   return {
     ref: { team_id, id },
     http_request_id: row.http_request_id,
@@ -108,10 +213,11 @@ function outgoingOf<T extends boolean>(
     history: { since: tried_since, deferrals, unknowns },
     held_at: null,
     expires_at: row.expires_at === null ? null : new Date(row.expires_at),
-    sender: provider.sender,
+    sender,
     cost: 1,
-    own_wait_seconds: Math.min(rest, MAX_RECIPIENT_PAUSE_S),
-    send: async (cut) => ({ row, outcome: storable(await provider.send(message(row), cut)) }),
+    own_wait_seconds: Math.max(wait_seconds, Math.min(rest, MAX_RECIPIENT_PAUSE_S)),
+    ...(given_up === undefined ? {} : { given_up }),
+    send: async (cut) => ({ row, sender: sender.key, outcome: storable(await send(draft(row), cut)) }),
   }
 }
 
@@ -124,7 +230,7 @@ function storable(outcome: WhatsappOutcome): WhatsappOutcome {
 }
 
 /** A row with its template as the message to send. A slot that the template has gained since is left empty. */
-function message<T extends boolean>(row: OutgoingWhatsappRow<T>): OutgoingWhatsapp<T> {
+function draft<T extends boolean>(row: OutgoingWhatsappRow<T>): Draft<T> {
   const { slots, parameters, url_buttons } = row
   const valuesOf = (scope: string): string[] =>
     slots.filter((slot) => slot.startsWith(`${scope}:`)).map((slot) => parameters[slot] ?? '')
@@ -142,16 +248,12 @@ function message<T extends boolean>(row: OutgoingWhatsappRow<T>): OutgoingWhatsa
 }
 
 /** Stores rows and events of tries, what they say of templates, and the pauses of their recipients. */
-async function record(
-  tx: Tx,
-  delivered: readonly Delivered<WhatsappAttempt>[],
-  { key, log }: { key: string; log: WhatsappDeps['log'] },
-): Promise<void> {
+async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], log: Log): Promise<void> {
   await applyWhatsappEvents(tx, delivered.flatMap(eventsOf))
   const findings = findingsOf(delivered)
   const newest = new Date(Math.max(...delivered.map(({ at }) => at.getTime())))
   if (findings.length > 0) await recordFindings(tx, findings, newest)
-  const pauses = delivered.flatMap((each) => pausesOf(key, each))
+  const pauses = delivered.flatMap(pausesOf)
   if (pauses.length > 0) await pauseRecipients(tx, pauses)
   for (const { template_id, status, fault } of findings) {
     log.warn({ template_id, status, fault: impersonal(fault) }, 'the provider finds fault with a template')
@@ -171,7 +273,9 @@ function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>):
       occurred_at: at,
       detail: outcome.detail,
       code: outcome.code ?? null,
-      provider_message_id: outcome.kind === 'accepted' ? outcome.provider_message_id : null,
+      ...(outcome.kind === 'accepted'
+        ? { provider_message_id: outcome.provider_message_id, wa_id: outcome.wa_id ?? null }
+        : {}),
     },
   ]
 }
@@ -179,7 +283,7 @@ function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>):
 function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateFinding[] {
   const findings = new Map<string, TemplateFinding>()
   for (const { row, outcome } of delivered.map(({ answer }) => answer)) {
-    if (outcome.kind !== 'refused' || !outcome.template) continue
+    if (outcome.kind !== 'refused' || !outcome.template || !row.own_template) continue
     const { team_id, template_id } = row
     const status = outcome.template.status ?? findings.get(template_id)?.status ?? null
     findings.set(template_id, { team_id, template_id, status, fault: outcome.detail })
@@ -188,10 +292,11 @@ function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateF
 }
 
 /** A recipient that the provider has put off is paused for as long as its message. */
-function pausesOf(
-  sender: string,
-  { answer: { row, outcome }, end, at }: Delivered<WhatsappAttempt>,
-): RecipientPause[] {
+function pausesOf({
+  answer: { row, sender, outcome },
+  end,
+  at,
+}: Delivered<WhatsappAttempt>): RecipientPause[] {
   if (outcome.kind !== 'deferred' || outcome.wait_seconds === undefined || end.end !== 'again') return []
   const paused_until = new Date(at.getTime() + end.seconds * 1_000)
   return [{ sender, recipient: row.recipient, paused_until, reason: outcome.detail }]

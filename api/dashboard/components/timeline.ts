@@ -109,12 +109,13 @@ export function recipientOutcomes(email: ShownEmail, viewer: Viewer): Outcome[] 
   })
 }
 
-type Pause = { sender: string; until: string; reason: string | null }
+/** `until` null: until an operator resumes it. */
+type Pause = { sender: string; until: string | null; reason: string | null }
 
 const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   tone: 'warn',
-  title: `${sender} is paused until`,
-  at: time(until, now),
+  title: until === null ? `${sender} is paused` : `${sender} is paused until`,
+  at: until === null ? undefined : time(until, now),
   text: reason ?? 'It gave no reason.',
 })
 
@@ -145,6 +146,9 @@ export const SUSPENDED_TEAM: Alert = {
   text: 'What is queued goes out once an operator resumes the team.',
 }
 
+/** Until when bulk email of a team is paused. */
+export const BULK_NEXT = 'They are sent once an owner or operator resumes them. Single emails go on.'
+
 /** All deliveries stand, since the database is a copy. */
 export const RESTORED_COPY: Alert = {
   tone: 'bad',
@@ -154,11 +158,12 @@ export const RESTORED_COPY: Alert = {
 
 /** How the wait of a message is worded, but for the pauses in its way. */
 export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
-  const { state, attempts, last_response, next_attempt_at } = waiting
+  const { state, reason, attempts, last_response, next_attempt_at } = waiting
   const text = last_response ? { text: `The last answer: ${last_response}` } : {}
   if (state === 'scheduled')
     return { tone: 'plain', title: 'It waits for its time:', at: time(next_attempt_at, now) }
   if (state === 'suspended') return SUSPENDED_TEAM
+  if (state === 'paused') return { tone: 'warn', title: reason ?? '', text: BULK_NEXT }
   if (state === 'failed') return { tone: 'bad', title: 'Given up', text: last_response ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'deferred') {

@@ -1,5 +1,6 @@
 /**
- * Sends template messages through the WhatsApp Cloud API, over connections that are kept alive between messages.
+ * Sends template messages through the WhatsApp Cloud API, over connections that are kept alive between messages, each
+ * from the number that it brings.
  * Promises: never throws; every send ends within its own time limit, whatever the server does; each message carries
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (faults.ts).
  */
@@ -17,17 +18,11 @@ import type { Describe } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
 import { type CloudError, isFinalUnknownCode, judgeError, judgeFailure, judgeStatus } from './faults.ts'
 import { listTemplates } from './listing.ts'
-import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './provider.ts'
+import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './provider.ts'
 
 export type WhatsappCloudOptions = {
   /** The Graph API with its version, such as https://graph.facebook.com/v23.0. */
   url: string
-  access_token: string
-  phone_number_id: string
-  /** Whose templates are listed; sending needs none. */
-  business_account_id?: string | undefined
-  /** What the number may send, raised by the provider from 80 up to 1,000. */
-  messages_per_second: number
   /** Bounds one send, in milliseconds, and how long its connection takes to stand. */
   timeout_ms?: number
   connect_ms?: number
@@ -41,15 +36,14 @@ const MAX_ANSWER_BYTES = 256 * 1024
 /** A wait beyond this is probed earlier, in seconds. */
 const MAX_RETRY_AFTER_S = 3_600
 
+/** Sends from any number: each message brings its number's credentials. */
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
-  const describe: Describe = (words) => storableWords(words, [options.access_token])
   const in_flight = createSendTracker()
   const connected = { ...options, agent: keptConnections(options.url) }
   return {
     test: false,
-    sender: { key: senderKey(options.phone_number_id), ceiling: options.messages_per_second },
-    send: (message, cut) => in_flight.track(attempt(connected, message, describe, cut)),
-    listTemplates: () => listTemplates(options),
+    send: (message, cut) => in_flight.track(attempt(connected, message, cut)),
+    listTemplates: (account) => listTemplates({ ...options, ...account }),
     close: in_flight.settled,
   }
 }
@@ -85,11 +79,12 @@ function requestBody(message: OutgoingWhatsapp) {
 type Connected = WhatsappCloudOptions & { agent: Agent }
 
 async function attempt(
-  { url, access_token, phone_number_id, timeout_ms = TIMEOUT_MS, connect_ms, agent }: Connected,
+  { url, timeout_ms = TIMEOUT_MS, connect_ms, agent }: Connected,
   message: OutgoingWhatsapp,
-  describe: Describe,
   cut?: AbortSignal,
 ): Promise<WhatsappOutcome> {
+  const { access_token, phone_number_id } = message.number
+  const describe: Describe = (words) => storableWords(words, [access_token])
   try {
     const request = {
       method: 'POST',
@@ -99,19 +94,19 @@ async function attempt(
     }
     const bounds = { bytes: MAX_ANSWER_BYTES, ms: timeout_ms, connect_ms, signal: cut }
     const answer = await ask(`${url}/${phone_number_id}/messages`, request, bounds)
-    return judge(answer, describe, message.deferrals)
+    return judge(answer, describe, message)
   } catch (error) {
     return judgeFailure(error, describe)
   }
 }
 
-function judge(answer: BoundedAnswer, describe: Describe, deferrals: number): WhatsappOutcome {
+function judge(answer: BoundedAnswer, describe: Describe, message: OutgoingWhatsapp): WhatsappOutcome {
   // Of what is no JSON, or could not be read, the status alone must do.
   const said = jsonOf(String(answer.body))
-  if (answer.ok) return takenAs(said, describe)
+  if (answer.ok) return takenAs(said, message.to, describe)
   const error = errorOf(said, describe)
   const judged = error && judgeError(error)
-  if (error && !judged && isFinalUnknownCode(answer.status, deferrals))
+  if (error && !judged && isFinalUnknownCode(answer.status, message.deferrals))
     return { kind: 'refused', detail: error.words, code: String(error.code) }
   const outcome =
     judged ?? judgeStatus(answer.status, error?.words ?? `HTTP ${answer.status}`, retryAfter(answer))
@@ -125,13 +120,25 @@ function retryAfter({ headers }: BoundedAnswer): number | undefined {
 }
 
 /** A 2xx means taken, whatever else the answer says: a second try would be a second message. */
-function takenAs(answer: unknown, describe: Describe): WhatsappOutcome {
-  const messages = isObject(answer) && Array.isArray(answer.messages) ? answer.messages : []
-  const [first] = messages as unknown[]
-  const { id, message_status } = isObject(first) ? first : {}
-  const known = storableId(id)
+function takenAs(answer: unknown, to: string, describe: Describe): WhatsappOutcome {
+  const { id, message_status } = firstOf(answer, 'messages')
+  const idOf = (given: unknown): string | null => {
+    const known = storableId(given)
+    return known && describe(known) === known ? known : null
+  }
   const detail = typeof message_status === 'string' ? describe(message_status) : 'accepted'
-  return { kind: 'accepted', detail, provider_message_id: known && describe(known) === known ? known : null }
+  const wa_id = idOf(firstOf(answer, 'contacts').wa_id)
+  return {
+    ...{ kind: 'accepted', detail, provider_message_id: idOf(id) },
+    wa_id: wa_id === to.slice(1) ? null : wa_id,
+  }
+}
+
+/** The first object of a list in the response; an empty one without it. */
+function firstOf(answer: unknown, list: string): Readonly<Record<string, unknown>> {
+  const items = isObject(answer) ? answer[list] : undefined
+  const [first] = Array.isArray(items) ? (items as unknown[]) : []
+  return isObject(first) ? first : {}
 }
 
 /** The API's error; its `error_data.details` says most. */

@@ -8,9 +8,17 @@ import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sq
 import type { Database } from '../../../db/postgres/pool.ts'
 import type { Outcome } from '../provider.ts'
 
+/** A number, and what sends from it: without these nothing talks to Meta. */
+export type NumberCredentials = { phone_number_id: string; access_token: string }
+
+/** An account whose templates can be listed. */
+export type AccountCredentials = { account_id: string; access_token: string }
+
 /** One template message ready for the wire; parameters in the order of their slots. `T`: as of an email. */
 export type OutgoingWhatsapp<T extends boolean = false> = {
   test: T
+  /** The number that it is sent from; the simulator's messages have none. */
+  number: T extends true ? null : NumberCredentials
   /** How often it was put off before. */
   deferrals: number
   team_id: string
@@ -26,38 +34,60 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
 
 /**
  * What became of one message at one attempt, in the words of provider.ts. `accepted` without an id: taken, but the
- * answer could not be read. A refusal says when the template itself is at fault, and its new state if it has one. A
- * deferral with `wait_seconds` of one message alone: at least so long, and longer each time. `code`: the provider's
- * fault code, where its answer names one.
+ * answer could not be read. `wa_id`: the recipient's id, if it is another than the number. A refusal says when the
+ * template itself is at fault, and its new state if it has one. A deferral with `wait_seconds` of one message alone:
+ * at least so long, and longer each time. `code`: the provider's fault code, where its answer names one.
  */
 export type WhatsappOutcome = (
-  | { kind: 'accepted'; detail: string; provider_message_id: string | null }
+  | { kind: 'accepted'; detail: string; provider_message_id: string | null; wa_id?: string | null }
   | { kind: 'refused'; detail: string; template?: { status: TemplateState | null } }
   | Extract<Outcome, { kind: 'deferred' | 'sender' | 'unknown' }>
 ) & { code?: string }
 
+/** How the keys of numbers begin. */
+export const NUMBER_SENDERS = 'whatsapp:'
+
 /** What the sends of a number share a pace under. */
-export const senderKey = (phone_number_id: string): string => `whatsapp:${phone_number_id}`
+export const senderKey = (phone_number_id: string): string => `${NUMBER_SENDERS}${phone_number_id}`
 
 /** A way to send WhatsApp messages. `send` never throws: every failure is an outcome; `cut` as in provider.ts. */
 export type WhatsappSending<T extends boolean> = {
   /** Whose messages it takes: test teams' alone, or never theirs. */
   test: T
   send(message: OutgoingWhatsapp<T>, cut?: AbortSignal): Promise<WhatsappOutcome>
-  /** What these sends share a pace with; one message costs one token. */
-  sender: Sender
 }
 
 export type WhatsappProvider = WhatsappSending<false> & {
-  /** Every template that the provider has. @throws Error in words for people. */
-  listTemplates(): Promise<TemplateContent[]>
+  /** Every template of an account. @throws Error in words for people. */
+  listTemplates(account: AccountCredentials): Promise<TemplateContent[]>
   close(): Promise<void>
 }
+
+/** The number of the worker's settings. */
+type DefaultNumber = NumberCredentials & { account_id: string | null; messages_per_second: number }
 
 /** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
 export type WhatsappDelivery = {
   provider: WhatsappProvider
   unknown_wait: number
+  /** null: the worker is not set up for it, and sends from the other numbers alone. */
+  number: DefaultNumber | null
   /** Tells the database what the worker's settings say. @throws SettingsFault if they contradict what it has. */
   begin(database: Database): Promise<void>
 }
+
+/** How many messages of a number are with Meta at once in a process: an eighth of a second's. */
+const atOnce = (messages_per_second: number): number => Math.max(2, Math.ceil(messages_per_second / 8))
+
+/** The default number as a sender: it has a queue of its own. */
+export const defaultSender = ({ phone_number_id, messages_per_second }: DefaultNumber): Sender => ({
+  key: senderKey(phone_number_id),
+  ceiling: messages_per_second,
+})
+
+/** Another number as a sender: it shares its queue's slots with others, and leaves some for them. */
+export const numberSender = (phone_number_id: string, messages_per_second: number): Sender => ({
+  key: senderKey(phone_number_id),
+  ceiling: messages_per_second,
+  at_once: atOnce(messages_per_second),
+})
