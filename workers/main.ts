@@ -12,6 +12,7 @@ import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { assertMemory, memoryLimit } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { createPlainTexts } from '../db/process/plain-texts.ts'
 import { DRAIN_MS, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
 import { createQueuePauses } from '../db/queue/pauses.ts'
@@ -56,12 +57,14 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   for (const warning of settingsWarnings(settings)) log.warn(warning)
   for (const words of unsetChannels(settings)) log.info(words)
   const metrics = createMetrics()
+  const texts = createPlainTexts()
   const figures = createFigures(metrics, concurrency)
   const work = await startWork(jobs, {
     database,
     queue,
     secrets,
     versions: createVersions(),
+    texts,
     email,
     bulk,
     brakes: brakesOf(settings),
@@ -94,7 +97,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     await queue.stop(DRAIN_MS - CUT_OFF_MS)
     await Promise.all([email?.close(), bulk?.close()])
     await Promise.all(Object.values(others).map((one) => one?.provider.close()))
-    await Promise.all([member.leave(), endWatch()])
+    await Promise.all([member.leave(), endWatch(), texts.close()])
     await health?.close()
     await database.end()
   }

@@ -15,6 +15,7 @@ import { networksOf } from '../../db/process/public-address.ts'
 import type { Up } from '../../db/process/shutdown.ts'
 import { openConsumer } from '../../db/queue/boss.ts'
 import { JOBS, type JobName, type SharedJob } from '../../db/queue/jobs.ts'
+import { createPlainTexts } from '../../db/process/plain-texts.ts'
 import { createQueuePauses } from '../../db/queue/pauses.ts'
 import { onWake } from '../../db/queue/wake.ts'
 import type { Relay } from '../../db/validation/relays.ts'
@@ -79,12 +80,14 @@ export async function startWorker(
   })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
+  const texts = createPlainTexts()
   const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !WHATSAPP.queues.includes(job))
   const own = {
     database,
     queue,
     secrets,
     versions,
+    texts,
     email,
     brakes: { bounce_percent: 5, complaint_percent: 0.1 },
     bulk: beside(changes.email ?? email),
@@ -121,6 +124,7 @@ export async function startWorker(
     await work.drain(10_000)
     await queue.stop(10_000)
     await email.close()
+    await texts.close()
   }
   t.teardown(stop)
   return { stop }
