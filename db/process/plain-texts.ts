@@ -2,7 +2,7 @@
  * Makes plain text of HTML. Short HTML is converted at once. Long HTML is converted in a thread, which starts with the
  * first and ends when idle. A template is converted once for each process.
  */
-import { plainText } from '../validation/plain-text.ts'
+
 import type { Template } from '../validation/slots.ts'
 import { createKeyedSemaphore } from './keyed-semaphore.ts'
 
@@ -59,8 +59,12 @@ export function createPlainTexts(): PlainTexts {
     if (text === null) throw new Error('too many emails wait for their plain text')
     return text
   }
-  const ofHtml = async (html: string): Promise<string> =>
-    html.length <= LONGEST_AT_ONCE ? plainText(html) : inThread(html)
+  const ofHtml = async (html: string): Promise<string> => {
+    if (html.length > LONGEST_AT_ONCE) return inThread(html)
+    // Loaded with the first HTML that has no text: 1 MB.
+    const { plainText } = await import('../validation/plain-text.ts')
+    return plainText(html)
+  }
 
   return {
     ofHtml,

@@ -11,7 +11,9 @@ const MAX_DEPTH = 200
 const MAX_OPEN = 1_000
 /** These end by the next of their kind, or at once. */
 const ENDED_BY_THEMSELVES = new Set(
-  'area base br col dd dt embed hr img input li link meta option p source tbody td tfoot th thead tr wbr'.split(' '),
+  'area base br col dd dt embed hr img input li link meta option p source tbody td tfoot th thead tr wbr'.split(
+    ' ',
+  ),
 )
 
 /** The HTML up to where too many elements are open. */

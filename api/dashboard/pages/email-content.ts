@@ -16,7 +16,12 @@ const VIEW_LABELS = {
 const VIEWS = Object.keys(VIEW_LABELS) as (keyof typeof VIEW_LABELS)[]
 
 /** An email that is looked at. `emptied`: what it said is gone. */
-type Looked = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'>; sentText: () => Promise<string> }
+type Looked = {
+  email: ShownEmail
+  emptied: boolean
+  request: TeamRequest<'id'>
+  sentText: () => Promise<string>
+}
 
 const GONE = 'What this email said is gone: it was emptied for its age, or its person was erased.'
 

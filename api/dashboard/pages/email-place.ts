@@ -14,10 +14,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 
 /** An email to look at, with its state; internal mail is an operator's to look at. @throws RequestError not_found. */
-export async function emailAndState(
-  { team, params, person, now }: TeamRequest<'id'>,
-  deps: PageDeps,
-) {
+export async function emailAndState({ team, params, person, now }: TeamRequest<'id'>, deps: PageDeps) {
   const publicUrl = deps.publicUrl ?? undefined
   const found = await emailWithState({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id)
   if (person.operator || !found.email.internal) return found

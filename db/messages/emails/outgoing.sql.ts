@@ -59,8 +59,8 @@ const wasAttempted = sql.fragment`
 
 /** The stored Date of a late email, or the time of this claim if it is the first. Others aren't looked up. */
 const lateDate = sql.fragment`
-  case when greatest(emails.created_at, emails.scheduled_at) < now() - interval '1 hour' then (
-    select coalesce(s.dated_at, case when not ${wasAttempted} then date_trunc('second', now()) end)
+  case when greatest(emails.created_at, emails.scheduled_at) < service_time() - interval '1 hour' then (
+    select coalesce(s.dated_at, case when not ${wasAttempted} then date_trunc('second', service_time()) end)
     from email_states s where s.team_id = emails.team_id and s.id = emails.id) end`
 
 export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
