@@ -5,6 +5,7 @@
 
 import type { Template } from '../validation/slots.ts'
 import { createKeyedSemaphore } from './keyed-semaphore.ts'
+import { isThreadDeath, openThread } from './thread.ts'
 
 export type PlainTexts = {
   /** The plain text of an email's HTML. '' if it shows none, or if it takes too long. */
@@ -18,41 +19,23 @@ export type PlainTexts = {
 const LONGEST_AT_ONCE = 8 * 1024
 /** HTML that takes longer gets no text, in milliseconds. The worst that is known takes two seconds. */
 const CONVERT_TIMEOUT_MS = 10_000
-/** How long HTML waits for the thread, and how long an idle thread is kept, in milliseconds. */
+/** How long HTML waits for the thread, in milliseconds. */
 const THREAD_WAIT_MS = 60_000
-const THREAD_IDLE_MS = 60_000
-const THREAD_HEAP_MIB = 128
+const THREAD_MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
-const PRELOAD = new URL('./preload.js', import.meta.url).href
-const THREAD = new URL('./plain-text-thread.ts', import.meta.url).href
-
-async function openThread() {
-  // Loaded with the first long HTML: most processes never see any.
-  const { Piscina } = await import('piscina')
-  const pool = new Piscina<string, string>({
-    filename: THREAD,
-    minThreads: 0,
-    maxThreads: 1,
-    idleTimeout: THREAD_IDLE_MS,
-    execArgv: ['--import', PRELOAD],
-    resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MIB },
-  })
-  // A thread that ends while it is idle harms nothing. Without a listener the event would end the process.
-  pool.on('error', () => {})
-  return pool
-}
+const THREAD = new URL('./plain-text-thread.ts', import.meta.url)
 
 export function createPlainTexts(): PlainTexts {
   const semaphore = createKeyedSemaphore(1)
   const made = new WeakMap<Template, Promise<Template>>()
-  let thread: ReturnType<typeof openThread> | null = null
+  let thread: ReturnType<typeof openThread<string, string>> | null = null
 
   const inThread = async (html: string): Promise<string> => {
-    thread ??= openThread()
+    thread ??= openThread(THREAD, THREAD_MEMORY)
     const pool = await thread
     const work = () =>
       pool.run(html, { signal: AbortSignal.timeout(CONVERT_TIMEOUT_MS) }).catch((error: unknown) => {
-        if (isDeath(error)) return ''
+        if (isThreadDeath(error)) return ''
         throw error
       })
     const text = await semaphore.run('thread', work, THREAD_WAIT_MS)
@@ -83,18 +66,12 @@ export function createPlainTexts(): PlainTexts {
   }
 }
 
-/** True if the thread ended over its task: by its time, its memory or an exit. */
-const isDeath = (error: unknown): boolean => {
-  const { name, code, message } = error as Error & { code?: string }
-  return name === 'AbortError' || code === 'ERR_WORKER_OUT_OF_MEMORY' || message.startsWith('worker exited')
-}
-
-/** Stands for a variable while its template is converted: private characters around its place among the names. */
+/** Stands for a variable while its template is converted: private characters around its place among the slots. */
 const mark = (at: number): string => `\u{F0000}${at}\u{F0001}`
 const MARK = /\u{F0000}(\d{1,7})\u{F0001}/u
 
-const withMarks = ({ texts, names }: Template): string =>
-  texts.map((text, at) => (at < names.length ? text + mark(at) : text)).join('')
+const withMarks = ({ texts, names, slots }: Template): string =>
+  texts.map((text, at) => text + (names[at] === undefined ? '' : mark(slots.indexOf(names[at])))).join('')
 
 /** The converted template. A mark that someone wrote stays text unless it names a variable's place. */
 function readMarks(marked: string, template: Template): Template {
@@ -102,7 +79,7 @@ function readMarks(marked: string, template: Template): Template {
   const names: string[] = []
   let text = ''
   for (const [index, part] of marked.split(MARK).entries()) {
-    const name = index % 2 === 1 ? template.names[Number(part)] : undefined
+    const name = index % 2 === 1 ? template.slots[Number(part)] : undefined
     if (name === undefined) {
       text += part
       continue

@@ -13,8 +13,8 @@ import { UNSUBSCRIBE_SLOT } from '../../db/validation/slots.ts'
 import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider.ts'
 
 /**
- * The parts as they are sent, and what needs a secret: the domain's key, the return address of this row at a domain (null when too long), and its local
- * part.
+ * The parts as they are sent, and what needs a secret: the domain's key, the return address of this row at a domain
+ * (null when too long), and its local part.
  */
 type Sealing = {
   content: Content

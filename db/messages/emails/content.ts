@@ -13,7 +13,7 @@ import type { EmailRow } from './emails.sql.ts'
 export type Content = { html: string; text: string }
 
 /** `version` is needed when the row names one. @throws Error when it is missing. */
-export function emailContent(row: EmailRow, version: CompiledVersion | undefined): Content {
+function emailContent(row: EmailRow, version: CompiledVersion | undefined): Content {
   if (row.html !== null) return { html: row.html, text: row.body_text ?? '' }
   if (!version) throw new Error(`template version ${row.template_version_id} of email ${row.id} is missing`)
   const variables = row.variables ?? {}
