@@ -70,8 +70,10 @@ export function createPlainTexts(): PlainTexts {
 const mark = (at: number): string => `\u{F0000}${at}\u{F0001}`
 const MARK = /\u{F0000}(\d{1,7})\u{F0001}/u
 
-const withMarks = ({ texts, names, slots }: Template): string =>
-  texts.map((text, at) => text + (names[at] === undefined ? '' : mark(slots.indexOf(names[at])))).join('')
+function withMarks({ texts, names, slots }: Template): string {
+  const marks = new Map(slots.map((name, at) => [name, mark(at)]))
+  return texts.map((text, at) => text + (marks.get(names[at] ?? '') ?? '')).join('')
+}
 
 /** The converted template. A mark that someone wrote stays text unless it names a variable's place. */
 function readMarks(marked: string, template: Template): Template {
