@@ -22,8 +22,8 @@ import { joinFleet } from '../db/stats/fleet/fleet.ts'
 import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
-  brakesOf,
   emailRules,
+  pauseRules,
   queuesOf,
   readWorkerSettings,
   retentionOf,
@@ -77,7 +77,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     texts,
     email,
     bulk,
-    brakes: brakesOf(settings),
+    ...pauseRules(settings),
     ...others,
     webhooks: webhooksOf(settings),
     notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
