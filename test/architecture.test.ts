@@ -297,6 +297,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
     'db/audience/contacts/changes.ts',
     'db/channels/events/store-events.ts',
     'db/messages/broadcasts/change-state.ts',
+    'db/messages/bulk-pause.ts',
   ])
 })
 

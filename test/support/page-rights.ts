@@ -135,6 +135,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   // "owner: also keys, domains, webhooks, people; delete emails, erase contacts, read the audit trail".
   owner: [
     'POST /teams/:team/settings',
+    'POST /teams/:team/resume-bulk',
     'POST /teams/:team/emails/all/delete',
     'POST /teams/:team/emails/:id/delete',
     'POST /teams/:team/contacts/:email/export',
@@ -186,6 +187,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /operator/teams/:id',
     'POST /operator/teams/:id/plan',
     'POST /operator/teams/:id/suspend',
+    'POST /operator/teams/:id/resume-bulk',
     'POST /operator/teams/:id/resume',
     'GET /operator/plans',
     'POST /operator/plans',

@@ -1,19 +1,19 @@
 /**
- * What changed between two texts, line by line and, within changed lines, word by word, by npm's `diff`. Pure. Where too
- * many lines differ, the old ones are shown, then the new ones, and a line says that nothing was compared.
- * Promises: a page can show it, whatever the texts are: of many lines in a row that are all removed, added or kept, some
- * are left out.
+ * Compares two texts line by line and, within changed lines, word by word, with npm's `diff`. Pure. If too many lines
+ * differ, the old ones are shown, then the new ones, and a line says that nothing was compared.
+ * Promises: a page can show it, whatever the texts are. Some of many lines that are all removed, added or kept are
+ * left out.
  */
 import { diffArrays, diffWordsWithSpace } from 'diff'
 import { plural } from './cell.ts'
 
-/** @param sign `…` before our own words, which no text's line has. @param parts the text in parts, with what changed. */
+/** @param sign `…` is for our own words, which are in neither text. @param parts the text, by what changed in it. */
 export type DifferenceLine = { sign: '+' | '-' | ' ' | '…'; text: string; parts?: Part[] }
 type Part = { text: string; changed: boolean }
 
 /** How many lines may be removed and added together, and how many words: the time grows with their square. */
 const MAX_EDITS = 500
-/** How many lines in a row are shown of those that are all removed or added, and how many of all that are kept. */
+/** How many lines in a row are shown that are all removed or added, and about how many of all that are kept. */
 const MAX_IN_A_ROW = 2_000
 /** The longest block of changed lines, in characters, whose words are compared. */
 const MAX_WORDS_LENGTH = 100_000

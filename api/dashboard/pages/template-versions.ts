@@ -12,7 +12,7 @@ import { RequestError } from '../../../db/errors.ts'
 import { type Cell, text, time } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import type { Section } from '../components/section.ts'
-import { act, buttonCell, compact, factsOf, get, press, tableOf } from '../server/builders.ts'
+import { act, buttonCell, compact, factsOf, get, hidden, press, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
@@ -82,7 +82,7 @@ const compared = get(
         ? {
             forms: [
               press(templatePath(request, 'restore'), `Restore v${older.number}`, {
-                fields: [{ name: 'version', label: '', type: 'hidden', value: older.id }],
+                fields: [hidden('version', older.id)],
                 tone: 'quiet',
                 confirm: question(template, older),
               }),
