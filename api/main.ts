@@ -18,6 +18,7 @@ import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { memoryLimit, memoryWarnings, saveMemory } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { createPlainTexts } from '../db/process/plain-texts.ts'
 import { DRAIN_MS, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createProducer } from '../db/queue/producer.ts'
@@ -71,6 +72,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     log.warn({ domain }, 'no team has verified the domain of DASHBOARD_FROM: no sign-in link can be mailed')
   return {
     database,
+    texts: createPlainTexts(),
     lookupTxt: createTxtLookup(settings.DNS_SERVER),
     zoneOf: createZoneLookup(settings.DNS_SERVER),
     spfIncludes: spfIncludes(settings),
@@ -97,6 +99,12 @@ async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies
   await server.drain()
   clearTimeout(deadline)
 }
+
+/** What the operator's paths ask for, and what they show. */
+const operatorPaths = ({ METRICS_TOKEN, HIREFIRE_TOKEN, TEAM_PAUSE_MIN_EMAILS: least }: ApiSettings) => ({
+  tokens: { metrics: METRICS_TOKEN ?? null, hirefire: HIREFIRE_TOKEN ?? null },
+  least,
+})
 
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
@@ -140,7 +148,7 @@ async function start(settings: ApiSettings, log: Log) {
     scale: createScale(database),
     queues: createQueueStatus(database),
     replica,
-    tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
+    ...operatorPaths(settings),
     isDraining: () => draining,
     diskFault,
     refusals: createRefusals(database),
@@ -154,7 +162,7 @@ async function start(settings: ApiSettings, log: Log) {
     await drain(server, replies)
     await Promise.all([fleet.leave(), endWatch()])
     const databases = [database.end(), dashboard?.database.end(), replica.end()]
-    await Promise.allSettled([parser.close(), replies.close(), ...databases])
+    await Promise.allSettled([parser.close(), dashboard?.texts.close(), replies.close(), ...databases])
   }
   return { port: server.port, stop }
 }

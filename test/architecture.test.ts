@@ -44,6 +44,9 @@ t.test('a process loads nothing at its start that many never use', async (t) => 
     ...'nodemailer pg-boss'.split(' '),
   ]
   t.equal(late.filter((name) => web.has(name)).join(), '')
+  const thread = reachedFrom('api/v1/parser-thread.ts', loaded)
+  t.ok(thread.has('yup'))
+  t.equal(['slonik', 'pg', 'pg-boss', 'koa'].filter((name) => thread.has(name)).join(), '')
   const worker = reachedFrom('workers/main.ts', loaded)
   t.ok(worker.has('pg-boss'))
   const providers = ['@aws-sdk/client-sesv2', 'nodemailer', 'koa']
@@ -254,13 +257,18 @@ t.test('providers are named in their adapters, their hooks and the settings only
 /** Registries of channels, hooks, jobs, pages and metrics, and rows that name each channel. */
 const NAMING_WHATSAPP = [
   ...['api/dashboard/pages/integration.ts', 'api/dashboard/routes.ts', 'api/dashboard/server/nav.ts'],
-  ...['api/hooks/list.ts', 'api/sends/accepts.ts', 'api/v1/routes.ts'],
+  ...['api/hooks/list.ts', 'api/sends/accepts.ts', 'api/v1/bodies.ts', 'api/v1/routes.ts'],
   ...['db/accounts/teams/limits.ts', 'db/accounts/teams/teams.sql.ts', 'db/admin/main.ts'],
   ...['db/admin/team.ts', 'db/channels/channels.sql.ts', 'db/channels/events/webhooks.ts'],
   ...['db/channels/list.ts', 'db/channels/queues.ts', 'db/maintenance/background-jobs/kinds.ts'],
-  ...['db/messages/apply-reports.ts', 'db/messages/scheduled.ts', 'db/process/metrics.ts'],
-  ...['db/queue/jobs.ts', 'workers/providers/list.ts', 'workers/providers/test/reports.ts'],
-  'workers/registry.ts',
+  ...['db/maintenance/reseal.ts', 'db/messages/apply-reports.ts', 'db/messages/scheduled.ts'],
+  ...['db/process/metrics.ts', 'db/process/secrets.ts', 'db/queue/jobs.ts'],
+  ...[
+    'workers/monitoring/stats.ts',
+    'workers/providers/list.ts',
+    'workers/providers/test/reports.ts',
+    'workers/registry.ts',
+  ],
 ]
 
 t.test('a channel is named in its own rooms and few others: the rest walk over the lists', async (t) => {
@@ -294,6 +302,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
     'db/audience/contacts/changes.ts',
     'db/channels/events/store-events.ts',
     'db/messages/broadcasts/change-state.ts',
+    'db/messages/bulk-pause.ts',
   ])
 })
 
@@ -358,7 +367,7 @@ t.test('a button says what it acts on: no label is a bare verb', async (t) => {
 
 /** They read messages of Node, PostgreSQL, libraries and providers, which have nothing better. */
 const READERS_OF_FOREIGN_MESSAGES = [
-  ...['api/http/input.ts', 'api/http/parser.ts', 'db/admin/fault.ts', 'db/audience/import/csv.ts'],
+  ...['api/http/input.ts', 'db/process/thread.ts', 'db/admin/fault.ts', 'db/audience/import/csv.ts'],
   ...['db/postgres/driver.ts', 'db/postgres/pool.ts'],
 ]
 

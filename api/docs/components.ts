@@ -4,7 +4,7 @@ import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
 import { CODES } from '../../db/errors.ts'
-import { OPERATORS } from '../../db/messages/broadcasts/broadcasts.sql.ts'
+import { OPERATORS } from '../../db/messages/broadcasts/operators.ts'
 import { BROADCAST_STATES } from '../../db/messages/broadcasts/state.ts'
 import { BROADCAST_FIGURES, type Figure } from '../../db/stats/daily/broadcasts.sql.ts'
 import { EXAMPLE_ID } from './example.ts'
@@ -108,7 +108,11 @@ const EMAIL = record(
       'What its unsubscribe link ends with, when it has a contact.',
       null,
     ),
-    body_text: said(text, 'The plain text; empty when there is none.', ''),
+    body_text: said(
+      text,
+      'The plain text that was given. Empty without one, even if a text is made from the HTML when it is sent.',
+      '',
+    ),
     headers: said(orNull(map), 'Custom headers, as accepted.', null),
     reply_to: said(text, 'The bare address; empty when there is none.', 'support@example.com'),
     attachments: said(
@@ -146,7 +150,7 @@ const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
   skipped: 'Contacts that were picked and get none.',
 }
 
-export const FIGURES_SCHEMA = said(
+export const STATS_SCHEMA = said(
   record(
     Object.fromEntries(
       BROADCAST_FIGURES.map((figure) => [
@@ -165,7 +169,7 @@ const BROADCAST = record({
   state: said({ type: 'string', enum: BROADCAST_STATES }, 'Where it stands.', 'draft'),
   state_reason: said(
     orNull(text),
-    'Why it is paused, when nobody paused it: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `restored`.',
+    'Why it is paused, when nobody paused it: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `team_bounces`, `team_complaints`, `restored`. With `team_bounces` and `team_complaints` an owner or operator resumes it, not this API.',
     null,
   ),
   template_id: said(uuid, 'Its template.'),
@@ -185,7 +189,7 @@ const BROADCAST = record({
   send_at: said(orNull(time), 'When it begins, if not right away.', null),
   idempotency_key: said(orNull(text), 'The key it was stored under, if any.', null),
   audience: said({ type: ['integer', 'null'], minimum: 0 }, 'How many contacts fitted when it began.', null),
-  figures: FIGURES_SCHEMA,
+  stats: STATS_SCHEMA,
   created_at: said(time, 'When it was created.'),
   updated_at: said(time, 'When it was changed last.'),
   started_at: said(orNull(time), 'When it began.', null),

@@ -31,6 +31,7 @@ import { NO_REPLICA } from '../../db/postgres/replica.ts'
 import { createReplies } from '../../db/postgres/replies.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
+import { createPlainTexts } from '../../db/process/plain-texts.ts'
 import { networksOf } from '../../db/process/public-address.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
@@ -155,6 +156,7 @@ export async function startService(
   )
   await fleet.flush()
   const versions = createVersions()
+  const texts = createPlainTexts()
   const secrets = createSecrets(SECRET_KEY)
   const links = unsubscribeLinks(secrets, publicUrl)
   const deps: Deps = {
@@ -191,10 +193,12 @@ export async function startService(
     queues: () => queueStatus(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
+    least: 500,
     diskFault: () => null,
     refusals: createRefusals(database),
     dashboard: {
       database,
+      texts,
       lookupTxt: async () => [],
       zoneOf: async () => null,
       spfIncludes: [],
@@ -213,6 +217,7 @@ export async function startService(
   const base = await listen(t, createApp(deps))
   t.teardown(async () => {
     await parser.close()
+    await texts.close()
     await fleet.leave()
     await replies.close()
     await database.end()

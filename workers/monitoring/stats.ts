@@ -65,7 +65,7 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
       }
       if (!outcomes.includes('accepted')) return
       const waited = Math.max(0, (at.getTime() - Date.parse(since)) / 1_000)
-      metrics.observe('heliograph_handover_seconds', { channel }, waited)
+      metrics.observe('heliograph_send_seconds', { channel }, waited)
     },
     ended(queue, end, count = 1) {
       metrics.count('heliograph_jobs_total', { queue, end }, count)
@@ -78,6 +78,8 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
     },
     applied(results) {
       for (const [event, result] of results) {
+        if (result.kind === 'ignored' && event.channel === 'whatsapp')
+          metrics.count('heliograph_whatsapp_ignored_total', { kind: 'status' })
         if (result.kind !== 'applied') continue
         metrics.count('heliograph_report_events_total', { channel: event.channel, kind: kindOf(event) })
       }

@@ -31,7 +31,7 @@ export type ContactHappening = Omit<What, 'id'> & {
 export type BroadcastHappening = What & {
   subject: 'broadcast'
   kind: 'started' | 'paused' | 'sent' | 'cancelled'
-  /** What is known of it at that moment, its figures too. */
+  /** What is known of it at that moment, its stats too. */
   about: {
     name: string
     from: string
@@ -40,7 +40,7 @@ export type BroadcastHappening = What & {
     template_id: string
     idempotency_key: string | null
     audience: number | null
-    figures: Readonly<Record<string, number>>
+    stats: Readonly<Record<string, number>>
   }
 }
 
@@ -58,4 +58,17 @@ type DomainHappening = What & {
   }
 }
 
-export type Happening = MessageHappening | ContactHappening | BroadcastHappening | DomainHappening
+/** That much of a team's email bounces or is complained about. */
+type TeamHappening = What & {
+  subject: 'team'
+  kind: 'reputation'
+  /** Of the last 24 hours. `paused`: whether its bulk email is paused for it. */
+  about: { bounce_percent: number; complaint_percent: number; sent: number; paused: boolean }
+}
+
+export type Happening =
+  | MessageHappening
+  | ContactHappening
+  | BroadcastHappening
+  | DomainHappening
+  | TeamHappening

@@ -5,6 +5,7 @@
 import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
+import type { Database } from '../../../db/postgres/pool.ts'
 import type { Outcome } from '../provider.ts'
 
 /** One template message ready for the wire; parameters in the order of their slots. `T`: as of an email. */
@@ -25,12 +26,12 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
 
 /**
  * What became of one message at one attempt, in the words of provider.ts. `accepted` without an id: taken, but the
- * answer could not be read. A refusal says when the template itself is at fault, and its new state if it has one. A
- * deferral with `wait_seconds` of one message alone: at least so long, and longer each time. `code`: the provider's
- * fault code, where its answer names one.
+ * answer could not be read. `wa_id`: the recipient's id, if it is another than the number. A refusal says when the
+ * template itself is at fault, and its new state if it has one. A deferral with `wait_seconds` of one message alone:
+ * at least so long, and longer each time. `code`: the provider's fault code, where its answer names one.
  */
 export type WhatsappOutcome = (
-  | { kind: 'accepted'; detail: string; provider_message_id: string | null }
+  | { kind: 'accepted'; detail: string; provider_message_id: string | null; wa_id?: string | null }
   | { kind: 'refused'; detail: string; template?: { status: TemplateState | null } }
   | Extract<Outcome, { kind: 'deferred' | 'sender' | 'unknown' }>
 ) & { code?: string }
@@ -54,4 +55,9 @@ export type WhatsappProvider = WhatsappSending<false> & {
 }
 
 /** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
-export type WhatsappDelivery = { provider: WhatsappProvider; unknown_wait: number }
+export type WhatsappDelivery = {
+  provider: WhatsappProvider
+  unknown_wait: number
+  /** Tells the database what the worker's settings say. @throws SettingsFault if they contradict what it has. */
+  begin(database: Database): Promise<void>
+}
