@@ -263,7 +263,12 @@ const NAMING_WHATSAPP = [
   ...['db/channels/list.ts', 'db/channels/queues.ts', 'db/maintenance/background-jobs/kinds.ts'],
   ...['db/maintenance/reseal.ts', 'db/messages/apply-reports.ts', 'db/messages/scheduled.ts'],
   ...['db/process/metrics.ts', 'db/process/secrets.ts', 'db/queue/jobs.ts'],
-  ...['workers/providers/list.ts', 'workers/providers/test/reports.ts', 'workers/registry.ts'],
+  ...[
+    'workers/monitoring/stats.ts',
+    'workers/providers/list.ts',
+    'workers/providers/test/reports.ts',
+    'workers/registry.ts',
+  ],
 ]
 
 t.test('a channel is named in its own rooms and few others: the rest walk over the lists', async (t) => {
@@ -362,7 +367,7 @@ t.test('a button says what it acts on: no label is a bare verb', async (t) => {
 
 /** They read messages of Node, PostgreSQL, libraries and providers, which have nothing better. */
 const READERS_OF_FOREIGN_MESSAGES = [
-  ...['api/http/input.ts', 'api/http/parser.ts', 'db/admin/fault.ts', 'db/audience/import/csv.ts'],
+  ...['api/http/input.ts', 'db/process/thread.ts', 'db/admin/fault.ts', 'db/audience/import/csv.ts'],
   ...['db/postgres/driver.ts', 'db/postgres/pool.ts'],
 ]
 

@@ -22,6 +22,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /teams/:team',
     'GET /teams/:team/emails',
     'GET /teams/:team/emails.csv',
+    'GET /teams/:team/whatsapp.csv',
     'GET /teams/:team/emails/:id',
     'GET /teams/:team/emails/:id/content',
     'GET /teams/:team/emails/:id/preview',
