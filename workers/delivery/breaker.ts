@@ -99,14 +99,30 @@ const ANSWERED: ReadonlySet<AttemptOutcome['kind']> = new Set(['refused', 'defer
 const isOfItself = (outcomes: readonly AttemptOutcome[]): boolean =>
   outcomes.every(({ kind }) => ANSWERED.has(kind))
 
+/** Remembers that messages were deferred, so that the first one that is accepted afterwards is news. */
+function createDeferralWatch() {
+  let deferred = false
+  let isNews = false
+  return {
+    accepted() {
+      isNews = deferred
+      deferred = false
+    },
+    deferred(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
+      const found = deferralOf(outcomes, message)
+      deferred ||= found !== null
+      return found
+    },
+    isNews: () => isNews,
+  }
+}
+
 export function createBreaker(): Breaker {
   let state: SenderState | null = null
   let acceptedAt: Date | null = null
   let haltedAt = Number.NEGATIVE_INFINITY
   let strikes = 0
-  /** Whether a message was deferred since the last one was accepted; and whether that one was the first since. */
-  let deferred = false
-  let isNewsAgain = false
+  const row = createDeferralWatch()
   let troubles = 0
   let proven = false
   let lasted: number | null = null
@@ -130,8 +146,7 @@ export function createBreaker(): Breaker {
       proven = isTaken && seconds <= SLOW_SEND_S
       if (isTaken) {
         strikes = 0
-        isNewsAgain = deferred
-        deferred = false
+        row.accepted()
         acceptedAt = latest(began_at, acceptedAt)
         const slow = outcomes.find(({ trouble }) => trouble === 'slow')
         return slow ? { kind: 'slow', words: slow.detail, began_at } : { kind: 'accepted', began_at }
@@ -141,17 +156,15 @@ export function createBreaker(): Breaker {
       const trouble = troubleOf(outcomes, began_at, { strikes, isNew })
       if (trouble !== null) haltedAt = performance.now()
       if (trouble === null && state?.probing && isOfItself(outcomes)) return { kind: 'answered', began_at }
-      const deferral = trouble === null ? deferralOf(outcomes, message) : null
-      if (deferral === null) return trouble
-      deferred = true
-      return { kind: 'deferred', deferral, began_at }
+      const deferral = trouble === null ? row.deferred(outcomes, message) : null
+      return deferral === null ? trouble : { kind: 'deferred', deferral, began_at }
     },
     changed(kind) {
       if (kind === 'paused') troubles += 1
       if (kind === 'recovered') troubles = 0
     },
     isHalted: (released_at) => released_at <= haltedAt,
-    isWatched: () => isNewsAgain || (state?.probing ?? false) || (state?.deferring ?? false),
+    isWatched: () => row.isNews() || (state?.probing ?? false) || (state?.deferring ?? false),
     acceptedAt: () => latest(acceptedAt, state?.accepted_at ?? null),
     isProven: () => proven && !isLate(),
     ahead() {
