@@ -117,6 +117,10 @@ function createDeferralWatch() {
   }
 }
 
+function isOldestLate([oldest]: ReadonlySet<{ since: number }>): boolean {
+  return oldest !== undefined && performance.now() - oldest.since > SLOW_SEND_S * 1_000
+}
+
 export function createBreaker(): Breaker {
   let state: SenderState | null = null
   let acceptedAt: Date | null = null
@@ -127,10 +131,7 @@ export function createBreaker(): Breaker {
   let proven = false
   let lasted: number | null = null
   const underWay = new Set<{ since: number }>()
-  const isLate = (): boolean => {
-    const [oldest] = underWay
-    return oldest !== undefined && performance.now() - oldest.since > SLOW_SEND_S * 1_000
-  }
+  const isLate = (): boolean => isOldestLate(underWay)
   return {
     see(seen) {
       state = seen
