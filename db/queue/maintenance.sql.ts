@@ -29,7 +29,10 @@ const BY_GROUP = {
  * Makes them on every table of jobs, while jobs are stored. One that was left half-built is made again.
  * @param byGroup the queues whose jobs are claimed by their groups: each has a table of its own.
  */
-export async function indexJobs(run: Run, byGroup: ReadonlyMap<string, keyof typeof BY_GROUP>): Promise<void> {
+export async function indexJobs(
+  run: Run,
+  byGroup: ReadonlyMap<string, keyof typeof BY_GROUP>,
+): Promise<void> {
   const { rows: tables } = await run(
     'select table_name, min(name) filter (where name = any($1)) as grouped from pgboss.queue group by 1 order by 1',
     [[...byGroup.keys()]],
