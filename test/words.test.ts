@@ -72,6 +72,7 @@ t.test('words that nobody writes here have a plainer one', async (t) => {
   const pages = [
     'README.md',
     'api/README.md',
+    'api/DASHBOARD.md',
     'api/DECISIONS.md',
     'db/README.md',
     'workers/README.md',
