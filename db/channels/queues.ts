@@ -30,8 +30,8 @@ const NUMBERED = {
 } as const satisfies Record<LineName, string>
 
 /**
- * @param of whose message it is: a test team's is never in a queue of the providers'. `number`: its WhatsApp number; null
- * for the default one.
+ * @param of whose message it is: a test team's is never in a queue of the providers'. `number`: its WhatsApp number;
+ * null for the default one.
  */
 export const queueOf = <L extends LineName>(
   line: L,

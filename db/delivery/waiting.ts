@@ -6,7 +6,6 @@
 
 import { bulkPausedBecause } from '../accounts/teams/reputation.ts'
 import { deliveryFrom, sendsFor } from '../channels/channels.sql.ts'
-import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
@@ -78,8 +77,7 @@ export async function waitingOf(
   if (!state || !(state.unfinished || state.due_at !== null || state.expired)) return null
   const job = await openJob(tx, state.job, id)
   const from = deliveryFrom(state.job)
-  const number = from.name === WHATSAPP.name ? state.sender : undefined
-  const senders = (await pausedSenders(tx, { key: sender, number })).filter((each) =>
+  const senders = (await pausedSenders(tx, { key: sender, number: state.sender })).filter((each) =>
     sendsFor(from, each.sender),
   )
   const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient])

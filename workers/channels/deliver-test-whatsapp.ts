@@ -14,7 +14,7 @@ import { type WhatsappAttempt, type WhatsappDeps, whatsappThrough } from './deli
 const UNKNOWN_WAIT_S = 60
 
 export const testWhatsappChannel = (
-  deps: Omit<WhatsappDeps, 'whatsapp' | 'secrets'> & Reporting,
+  deps: Omit<WhatsappDeps, 'whatsapp'> & Reporting,
 ): DeliveryChannel<'deliver-test-whatsapp', WhatsappAttempt> =>
   reporting(
     whatsappThrough<'deliver-test-whatsapp', true>(

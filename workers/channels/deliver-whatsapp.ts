@@ -6,7 +6,7 @@
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
-import { NUMBER_WHATSAPP, WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
+import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import {
   pauseRecipients,
@@ -17,33 +17,24 @@ import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/messages/whatsapp/apply-events.ts'
 import {
   type MessageRef,
-  messagesOfNumbers,
   messagesToDeliver,
-  type NumberMessageRow,
   type OutgoingWhatsappRow,
 } from '../../db/messages/whatsapp/messages.sql.ts'
-import { pausedNumbers } from '../../db/messages/whatsapp/numbers.sql.ts'
-import { openTokens } from '../../db/messages/whatsapp/numbers.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
-import type { Secrets } from '../../db/process/secrets.ts'
 import { impersonal, storableId, storableWords } from '../../db/validation/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import {
   defaultSender,
-  NUMBER_SENDERS,
-  numberSender,
   type OutgoingWhatsapp,
-  senderKey,
   type WhatsappDelivery,
   type WhatsappOutcome,
-  type WhatsappProvider,
 } from '../providers/whatsapp/provider.ts'
 
 /** What the channels need. */
-export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery; secrets: Secrets; log: Log }
+export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery; log: Log }
 
 /** One row at one try, the key of what it went out through, and what the provider made of it. */
 export type WhatsappAttempt = { row: OutgoingWhatsappRow; sender: string; outcome: WhatsappOutcome }
@@ -52,7 +43,7 @@ export type WhatsappAttempt = { row: OutgoingWhatsappRow; sender: string; outcom
 type Draft<T extends boolean> = Omit<OutgoingWhatsapp<T>, 'number'>
 
 /** A row with its sender, and the way to send it from its own number. */
-type Sendable<T extends boolean> = {
+export type Sendable<T extends boolean> = {
   row: OutgoingWhatsappRow<T>
   sender: Sender
   /** Seconds that it waits for its number. */
@@ -78,8 +69,6 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 }
 /** A recipient's pause may be lifted early: its messages look again this often, in seconds. */
 const MAX_RECIPIENT_PAUSE_S = 60
-/** A message that was claimed just before its number was paused looks again this often, in seconds. */
-const PAUSED_WAIT_S = 30
 
 /** Delivers the messages of the default number. */
 export function whatsappChannel({
@@ -105,63 +94,13 @@ export function whatsappChannel({
   )
 }
 
-/** Delivers the messages of all other numbers, each with its own credentials. */
-export function numberWhatsappChannel({
-  whatsapp,
-  ...deps
-}: WhatsappDeps): DeliveryChannel<'deliver-whatsapp-number', WhatsappAttempt> {
-  const { provider, unknown_wait } = whatsapp
-  return whatsappThrough<'deliver-whatsapp-number', false>(
-    NUMBER_WHATSAPP,
-    {
-      unknown_wait,
-      senders: {
-        prefix: NUMBER_SENDERS,
-        paused: async () => (await pausedNumbers(deps.database)).map(senderKey),
-      },
-      async read(tx, refs) {
-        const rows = await messagesOfNumbers(tx, refs)
-        const tokens = openTokens(deps.secrets, rows)
-        return rows.map((row) => sendableFrom(row, tokens, provider))
-      },
-    },
-    deps,
-  )
-}
-
-const REMOVED = 'the WhatsApp number that it was accepted for has been removed'
-const UNSEALED: WhatsappOutcome = {
-  kind: 'sender',
-  trouble: 'setup',
-  detail: 'not sent: the access token of the number opens with neither key',
-}
-
-/** A message of another number: without that number's token nothing is sent. */
-function sendableFrom(
-  row: NumberMessageRow,
-  tokens: ReadonlyMap<string, string | null>,
-  provider: WhatsappProvider,
-): Sendable<false> {
-  const { phone_number_id, messages_per_second, paused } = row
-  const access_token = tokens.get(phone_number_id)
-  const isRemoved = access_token === undefined
-  return {
-    row,
-    sender: numberSender(phone_number_id, messages_per_second ?? 1),
-    ...(isRemoved ? { given_up: REMOVED } : {}),
-    ...(paused ? { wait_seconds: PAUSED_WAIT_S } : {}),
-    send: async (draft, cut) =>
-      access_token ? provider.send({ ...draft, number: { phone_number_id, access_token } }, cut) : UNSEALED,
-  }
-}
-
 type WhatsappJob = 'deliver-whatsapp' | 'deliver-whatsapp-number' | 'deliver-test-whatsapp'
 
 /** How a worker delivers the WhatsApp messages of a queue. */
 export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
   channel: Channel<J>,
   { unknown_wait, senders, read }: Source<T>,
-  { database, log }: Omit<WhatsappDeps, 'whatsapp' | 'secrets'>,
+  { database, log }: Omit<WhatsappDeps, 'whatsapp'>,
 ): DeliveryChannel<J, WhatsappAttempt> {
   return {
     channel,

@@ -58,8 +58,7 @@ export function createAdmission<J extends DeliveryJob, A>(
   { database, figures }: Pick<DeliveryDeps, 'database' | 'figures'>,
   { breakers, clock }: { breakers: Breakers; clock: ServiceClock },
 ): Admission<J, A> {
-  const inFlight = createInFlightBySender(breakers)
-  const full = createFull()
+  const [inFlight, full] = [createInFlightBySender(breakers), createFull()]
 
   async function admitOne(sender: Sender, room: number): Promise<ClaimLimits> {
     figures?.sendsThrough(job, sender.key)

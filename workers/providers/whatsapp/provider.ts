@@ -9,10 +9,10 @@ import type { Database } from '../../../db/postgres/pool.ts'
 import type { Outcome } from '../provider.ts'
 
 /** A number, and what sends from it: without these nothing talks to Meta. */
-export type NumberCredentials = { phone_number_id: string; access_token: string }
+type NumberCredentials = { phone_number_id: string; access_token: string }
 
 /** An account whose templates can be listed. */
-export type AccountCredentials = { account_id: string; access_token: string }
+type AccountCredentials = { account_id: string; access_token: string }
 
 /** One template message ready for the wire; parameters in the order of their slots. `T`: as of an email. */
 export type OutgoingWhatsapp<T extends boolean = false> = {
