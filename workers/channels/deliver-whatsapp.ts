@@ -27,6 +27,7 @@ import type {
   WhatsappOutcome,
   WhatsappSending,
 } from '../providers/whatsapp/provider.ts'
+import { contentOf } from './whatsapp-content.ts'
 
 /** What the channel needs. `whatsapp` null: it is not set up here, and the worker leaves its queue alone. */
 export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery | null; log: Log }
@@ -123,23 +124,16 @@ function storable(outcome: WhatsappOutcome): WhatsappOutcome {
     : stored
 }
 
-/** A row with its template as the message to send. A slot that the template has gained since is left empty. */
-function message<T extends boolean>(row: OutgoingWhatsappRow<T>): OutgoingWhatsapp<T> {
-  const { slots, parameters, url_buttons } = row
-  const valuesOf = (scope: string): string[] =>
-    slots.filter((slot) => slot.startsWith(`${scope}:`)).map((slot) => parameters[slot] ?? '')
-  return {
-    test: row.test,
-    deferrals: row.deferrals,
-    team_id: row.team_id,
-    message_id: row.message_id,
-    to: row.recipient,
-    template: { name: row.name, language: row.language },
-    header: valuesOf('header'),
-    body: valuesOf('body'),
-    url_buttons: valuesOf('url').map((value, index) => ({ place: url_buttons[index] ?? 0, value })),
-  }
-}
+/** A row with its template as the message to send. */
+const message = <T extends boolean>(row: OutgoingWhatsappRow<T>): OutgoingWhatsapp<T> => ({
+  test: row.test,
+  deferrals: row.deferrals,
+  team_id: row.team_id,
+  message_id: row.message_id,
+  to: row.recipient,
+  template: { name: row.name, language: row.language },
+  ...contentOf(row),
+})
 
 /** Stores rows and events of tries, what they say of templates, and the pauses of their recipients. */
 async function record(

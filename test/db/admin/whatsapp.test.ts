@@ -48,9 +48,9 @@ t.test('whatsapp-template create answers id, slots and status; list shows what c
   const made = await cli.json([...create, await file(definition)])
   t.match(made, { slots: ['header:1', 'body:1', 'body:2', 'url:1'], status: 'approved', supported: true })
   const piped = await cli.json([...create, '-'], {
-    input: JSON.stringify(aTemplate({ header: { format: 'IMAGE' } })),
+    input: JSON.stringify(aTemplate({ header: { format: 'GIF' } })),
   })
-  t.match(piped, { supported: false, unsupported: /image/, slots: EMPTY })
+  t.match(piped, { supported: false, unsupported: /gif/, slots: EMPTY })
   const { status: _, ...unsaid } = aTemplate()
   t.match(await cli.json([...create, await file(unsaid)]), { status: 'pending' })
   t.match(await cli.json(['whatsapp-template', 'list', team.id]), [made, piped, { status: 'pending' }])
