@@ -64,7 +64,7 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
         LINK,
       )
   if (typeof item === 'string') throw new RequestError('bad_request', `it would be skipped: ${item}`)
-  const parts = previewOf(compileVersion(version), item.variables ?? {})
+  const parts = await previewOf(compileVersion(version), item.variables ?? {}, deps.texts)
   if ('too_large' in parts)
     throw new RequestError('bad_request', `the ${parts.too_large} is larger than 1 MiB`)
   return { subject: item.subject, ...parts }
