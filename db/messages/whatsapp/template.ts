@@ -14,7 +14,7 @@ export type MediaKind = (typeof MEDIA)[number]
 export type TextPart = { own: number; times: Readonly<Record<string, number>>; limit: number }
 
 /** A button whose slot is filled: its place among all buttons, from 0. `own`: how long its URL is without the slot. */
-export type ButtonPart = { slot: string; place: number; kind: 'url' | 'code'; own: number }
+type ButtonPart = { slot: string; place: number; kind: 'url' | 'code'; own: number }
 
 /** What values become when the template is sent. */
 export type TemplateParts = {
