@@ -261,7 +261,7 @@ const NAMING_WHATSAPP = [
   ...['db/accounts/teams/limits.ts', 'db/accounts/teams/teams.sql.ts', 'db/admin/main.ts'],
   ...['db/admin/team.ts', 'db/channels/channels.sql.ts', 'db/channels/events/webhooks.ts'],
   ...['db/channels/list.ts', 'db/channels/queues.ts', 'db/maintenance/background-jobs/kinds.ts'],
-  ...['db/maintenance/reseal.ts', 'db/messages/apply-reports.ts', 'db/messages/scheduled.ts'],
+  ...['db/maintenance/reseal.ts', 'db/messages/apply-reports.ts', 'db/messages/notice.ts', 'db/messages/scheduled.ts'],
   ...['db/process/metrics.ts', 'db/process/secrets.ts', 'db/queue/jobs.ts'],
   ...[
     'workers/monitoring/stats.ts',

@@ -1,7 +1,8 @@
 /** Rows of WhatsApp templates, and the queries over them. */
 import { sql } from 'slonik'
-import { array, type InferType, mixed, number, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { ofTestTeam, REF } from '../../channels/channel.sql.ts'
+import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
@@ -207,3 +208,36 @@ export const refreshTemplates = (
     where t.team_id = ${teamId} and t.name = c.name and t.language = c.language
     returning t.team_id, t.id, t.name, t.language, t.category, t.status, t.definition, t.slots, t.url_buttons,
       t.parts, t.unsupported, t.fault, t.created_at, t.updated_at, t.synced_at, t.quality, t.announced_category`)
+
+/** What Meta says of a template besides its state, at its time. `category`: it has changed to this. */
+export type TemplateFacts = TemplateChange & {
+  category?: string
+  announced_category?: string
+  quality?: string
+}
+
+const categorizedRow = templateRow
+  .pick(['team_id', 'id', 'name', 'language', 'category'])
+  .concat(row({ was: string().nullable(), has_listeners: boolean() }))
+
+/** Stores what Meta says of templates of this name. @returns each that is meant, with its category before. */
+export const storeTemplateFacts = (tx: Tx, facts: TemplateFacts, now: Date) => {
+  const { name, language, occurred_at, category = null, announced_category = null, quality = null } = facts
+  const at = sql.timestamp(occurred_at)
+  return tx.any(sql.type(categorizedRow)`
+    with meant as (
+      select t.team_id, t.id, t.category as was,
+        ${category}::text is not null and coalesce(t.category_at < ${at}, true) as changes
+      from whatsapp_templates t
+      where t.name = ${name} and replace(t.language, '-', '_') = ${withUnderscores(language)} and not ${ofTestTeam}
+      order by t.team_id, t.id for no key update
+    )
+    update whatsapp_templates t set
+      category = case when m.changes then ${category} else t.category end,
+      category_at = case when m.changes then ${at} else t.category_at end,
+      announced_category = case when m.changes then null else coalesce(${announced_category}, t.announced_category) end,
+      quality = coalesce(${quality}, t.quality), updated_at = ${sql.timestamp(now)}
+    from meant m where t.team_id = m.team_id and t.id = m.id
+    returning t.team_id, t.id, t.name, t.language, t.category, m.was,
+      ${hasListeners(sql.fragment`t.team_id`)} as has_listeners`)
+}

@@ -42,7 +42,8 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
 export type WhatsappOutcome = (
   | { kind: 'accepted'; detail: string; provider_message_id: string | null; wa_id?: string | null }
   | { kind: 'refused'; detail: string; template?: { status: TemplateState | null } }
-  | Extract<Outcome, { kind: 'deferred' | 'sender' | 'unknown' }>
+  | (Extract<Outcome, { kind: 'deferred' }> & { template?: { status: TemplateState | null } })
+  | Extract<Outcome, { kind: 'sender' | 'unknown' }>
 ) & { code?: string }
 
 /** What the sends of a number share a pace under. */

@@ -134,7 +134,7 @@ t.test('a fault of the template is refused and said to be the template’s', asy
     t.strictSame(await judged(code), {
       ...{ kind: 'refused', detail: `${code} (#${code}) Words`, code: String(code) },
     })
-  t.match(await judged(132015), { kind: 'refused', template: { status: 'paused' } })
+  t.match(await judged(132015), { kind: 'deferred', template: { status: 'paused' } })
   t.match(await judged(132016), { kind: 'refused', template: { status: 'disabled' } })
 })
 
