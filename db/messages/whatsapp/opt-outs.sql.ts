@@ -1,6 +1,6 @@
 /** Rows of opt-outs from marketing, and the queries over them. */
 import { sql } from 'slonik'
-import { boolean, type InferType, string } from 'yup'
+import { boolean, string } from 'yup'
 import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
@@ -22,7 +22,8 @@ const changedRow = row({
 })
 
 /**
- * Stores changes, of a recipient's the latest; of one second, the opt-out. Older ones than what is stored change nothing.
+ * Stores changes, of a recipient's the latest; of one second, the opt-out. What is older than the stored one changes
+ * nothing.
  * @returns those that are stored now.
  */
 export const storeOptOuts = (tx: Tx, changes: readonly OptOutChange[]) =>
@@ -57,7 +58,6 @@ export const optedOut = (tx: Tx, asked: readonly { team_id: string; recipient: s
         where team_id = a.team_id and recipient = a.recipient and is_out offset 0) o`)
 
 const listedRow = row({ to: string(), at: string(), by: string() })
-export type ListedOptOut = InferType<typeof listedRow>
 
 /** A team's opt-outs, the newest first; not those of erased numbers. */
 export const optOutsOfTeam = (tx: Tx, teamId: string) =>

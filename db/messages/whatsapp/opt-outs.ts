@@ -23,10 +23,10 @@ import {
 /** The code of a failure because the recipient has opted out. */
 export const OPTED_OUT_CODE = '131050'
 export const OPTED_OUT = 'the recipient opted out of marketing'
-export const ERASED_PREFIX = 'erased:'
+const ERASED_PREFIX = 'erased:'
 
 /** What a recipient said to a number. */
-export type ReportedOptOut = {
+type ReportedOptOut = {
   /** The sending number; null if the report doesn't say. */
   number: string | null
   /** The recipient's digits. */
@@ -43,7 +43,7 @@ const WROTE_WITHIN_MS = 30 * 24 * 3_600_000
 /** Stores changes, and publishes those that are news. */
 export async function changeOptOuts(tx: Tx, changes: readonly OptOutChange[]): Promise<void> {
   if (changes.length === 0) return
-  // Whoever comes back does so in any form of the number.
+  // An opt-in counts for any form of the number.
   const all = changes.flatMap((change) =>
     change.is_out ? [change] : formsOf(change.recipient).map((recipient) => ({ ...change, recipient })),
   )

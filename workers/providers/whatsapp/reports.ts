@@ -190,11 +190,11 @@ function templateEvents(given: Json, occurred_at: Date, isChange: boolean): Repo
   const language = plain(given.message_template_language)
   if (!name || !language) return []
   const facts = templateFacts(given)
-  const told: ReportedEvent[] = facts
+  const news: ReportedEvent[] = facts
     ? [{ channel: 'whatsapp-template-facts', name, language, occurred_at, ...facts }]
     : []
-  if (isChange) return [...told, { channel: 'whatsapp-template-change', name, language, occurred_at }]
-  if (facts) return told
+  if (isChange) return [...news, { channel: 'whatsapp-template-change', name, language, occurred_at }]
+  if (facts) return news
   const status = isUnlocked(given) ? 'approved' : templateStateOf(given.event)
   return status ? [{ channel: 'whatsapp-template', name, language, status, occurred_at }] : []
 }
