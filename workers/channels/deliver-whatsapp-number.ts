@@ -6,7 +6,6 @@ import { NUMBER_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { messagesOfNumbers, type NumberMessageRow } from '../../db/messages/whatsapp/messages.sql.ts'
 import { pausedNumbers } from '../../db/messages/whatsapp/numbers.sql.ts'
 import { openTokens } from '../../db/messages/whatsapp/numbers.ts'
-import type { Secrets } from '../../db/process/secrets.ts'
 import type { DeliveryChannel } from '../delivery/channel.ts'
 import {
   NUMBER_SENDERS,
@@ -29,7 +28,7 @@ const PAUSED_WAIT_S = 30
 export function numberWhatsappChannel({
   whatsapp,
   ...deps
-}: WhatsappDeps & { secrets: Secrets }): DeliveryChannel<'deliver-whatsapp-number', WhatsappAttempt> {
+}: WhatsappDeps): DeliveryChannel<'deliver-whatsapp-number', WhatsappAttempt> {
   const { provider, unknown_wait } = whatsapp
   return whatsappThrough<'deliver-whatsapp-number', false>(
     NUMBER_WHATSAPP,

@@ -20,21 +20,25 @@ import {
   messagesToDeliver,
   type OutgoingWhatsappRow,
 } from '../../db/messages/whatsapp/messages.sql.ts'
+import { OPTED_OUT, optedOutAmong } from '../../db/messages/whatsapp/opt-outs.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
+import type { Secrets } from '../../db/process/secrets.ts'
 import { impersonal, storableId, storableWords } from '../../db/validation/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
+import { verdictOf } from '../delivery/retry-policy.ts'
 import {
   defaultSender,
   type OutgoingWhatsapp,
   type WhatsappDelivery,
   type WhatsappOutcome,
 } from '../providers/whatsapp/provider.ts'
+import { contentOf } from './whatsapp-content.ts'
 
 /** What the channels need. */
-export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery; log: Log }
+export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery; secrets: Secrets; log: Log }
 
 /** One row at one try, the key of what it went out through, and what the provider made of it. */
 export type WhatsappAttempt = { row: OutgoingWhatsappRow; sender: string; outcome: WhatsappOutcome }
@@ -100,7 +104,7 @@ type WhatsappJob = 'deliver-whatsapp' | 'deliver-whatsapp-number' | 'deliver-tes
 export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
   channel: Channel<J>,
   { unknown_wait, senders, read }: Source<T>,
-  { database, log }: Omit<WhatsappDeps, 'whatsapp'>,
+  { database, secrets, log }: Omit<WhatsappDeps, 'whatsapp'>,
 ): DeliveryChannel<J, WhatsappAttempt> {
   return {
     channel,
@@ -123,6 +127,15 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
       const rests = new Map(
         pauses.map(({ sender, recipient, seconds }) => [`${sender} ${recipient}`, Math.ceil(seconds)]),
       )
+      const isOptedOut = async (rows: readonly OutgoingWhatsappRow<T>[]) =>
+        optedOutAmong({ tx: database, secrets }, rows.filter(isMarketing))
+      const out = new Set(
+        [...(await isOptedOut(found.map(({ row }) => row)))].map(({ message_id }) => message_id),
+      )
+      const asks: Asks<T> = {
+        outcomeOf: (row) => (out.has(row.message_id) ? NO_MARKETING : ofTemplate(row)),
+        isOptedOut: async (row) => isMarketing(row) && (await isOptedOut([row])).size > 0,
+      }
       const byId = new Map(found.map((each) => [each.row.message_id, each]))
       return new Map(
         jobs.flatMap((job) => {
@@ -130,21 +143,56 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
           if (!each) return []
           const { row, sender } = each
           const rest = rests.get(`${sender.key} ${row.recipient}`) ?? 0
-          return [[job, outgoingOf(each, { tried_since: since.get(row.message_id) ?? null, rest })]]
+          const tried_since = since.get(row.message_id) ?? null
+          return [[job, outgoingOf(each, { ...asks, tried_since, rest })]]
         }),
       )
     },
     judge: (attempt) => attempt,
     outcomesOf: ({ outcome }) => [outcome],
+    verdict: (attempt, history, context) =>
+      isOfPausedTemplate(attempt.outcome)
+        ? { end: 'snoozed', seconds: MAX_RECIPIENT_PAUSE_S }
+        : verdictOf([attempt.outcome], history, context),
     record: (tx, delivered) => record(tx, delivered, log),
   }
 }
 
+type Asks<T extends boolean> = {
+  /** What becomes of a message without asking the provider; null if it is asked. */
+  outcomeOf(row: OutgoingWhatsappRow): WhatsappOutcome | null
+  isOptedOut(row: OutgoingWhatsappRow<T>): Promise<boolean>
+}
+
+const NO_MARKETING: WhatsappOutcome = { kind: 'refused', detail: OPTED_OUT }
+
+const isMarketing = ({ category }: Pick<OutgoingWhatsappRow, 'category'>): boolean =>
+  category?.toUpperCase() === 'MARKETING'
+
+/** What becomes of a message whose template can't be used any more; null of others. */
+const ofTemplate = ({
+  template_status: status,
+  own_template,
+}: OutgoingWhatsappRow): WhatsappOutcome | null =>
+  own_template && (status === 'disabled' || status === 'rejected')
+    ? { kind: 'refused', detail: `the template is ${status}` }
+    : null
+
+/** How long a message waits whose template is paused, before it looks again. */
+const templateWait = ({ template_status: status, own_template }: OutgoingWhatsappRow): number =>
+  own_template && status === 'paused' ? MAX_RECIPIENT_PAUSE_S : 0
+
 function outgoingOf<T extends boolean>(
   { row, sender, wait_seconds = 0, given_up, send }: Sendable<T>,
-  { tried_since, rest }: { tried_since: string | null; rest: number },
+  { outcomeOf, isOptedOut, tried_since, rest }: Asks<T> & { tried_since: string | null; rest: number },
 ): Outgoing<WhatsappAttempt> {
   const { team_id, message_id: id, deferrals, unknowns } = row
+  const outcome = outcomeOf(row)
+  const answeredBy = (given: WhatsappOutcome): WhatsappAttempt => ({
+    row,
+    sender: sender.key,
+    outcome: given,
+  })
   return {
     ref: { team_id, id },
     http_request_id: row.http_request_id,
@@ -154,9 +202,12 @@ function outgoingOf<T extends boolean>(
     expires_at: row.expires_at === null ? null : new Date(row.expires_at),
     sender,
     cost: 1,
-    own_wait_seconds: Math.max(wait_seconds, Math.min(rest, MAX_RECIPIENT_PAUSE_S)),
+    own_wait_seconds: Math.max(wait_seconds, templateWait(row), Math.min(rest, MAX_RECIPIENT_PAUSE_S)),
     ...(given_up === undefined ? {} : { given_up }),
-    send: async (cut) => ({ row, sender: sender.key, outcome: storable(await send(draft(row), cut)) }),
+    ...(outcome ? { answered: answeredBy(outcome) } : {}),
+    // The last moment: an opt-out that was stored since the row was read counts.
+    send: async (cut) =>
+      answeredBy((await isOptedOut(row)) ? NO_MARKETING : storable(await send(draft(row), cut))),
   }
 }
 
@@ -168,23 +219,16 @@ function storable(outcome: WhatsappOutcome): WhatsappOutcome {
     : stored
 }
 
-/** A row with its template as the message to send. A slot that the template has gained since is left empty. */
-function draft<T extends boolean>(row: OutgoingWhatsappRow<T>): Draft<T> {
-  const { slots, parameters, url_buttons } = row
-  const valuesOf = (scope: string): string[] =>
-    slots.filter((slot) => slot.startsWith(`${scope}:`)).map((slot) => parameters[slot] ?? '')
-  return {
-    test: row.test,
-    deferrals: row.deferrals,
-    team_id: row.team_id,
-    message_id: row.message_id,
-    to: row.recipient,
-    template: { name: row.name, language: row.language },
-    header: valuesOf('header'),
-    body: valuesOf('body'),
-    url_buttons: valuesOf('url').map((value, index) => ({ place: url_buttons[index] ?? 0, value })),
-  }
-}
+/** A row with its template as the message to send. */
+const draft = <T extends boolean>(row: OutgoingWhatsappRow<T>): Draft<T> => ({
+  test: row.test,
+  deferrals: row.deferrals,
+  team_id: row.team_id,
+  message_id: row.message_id,
+  to: row.recipient,
+  template: { name: row.name, language: row.language },
+  ...contentOf(row),
+})
 
 /** Stores rows and events of tries, what they say of templates, and the pauses of their recipients. */
 async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], log: Log): Promise<void> {
@@ -199,8 +243,12 @@ async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], 
   }
 }
 
+/** Whether the message waits for its template: that is no attempt that counts. */
+const isOfPausedTemplate = (outcome: WhatsappOutcome): boolean =>
+  outcome.kind === 'deferred' && outcome.template?.status === 'paused'
+
 function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>): AppliedEvent[] {
-  const kind = EVENT_OF[outcome.kind]
+  const kind = isOfPausedTemplate(outcome) ? 'held' : EVENT_OF[outcome.kind]
   if (kind === null) return []
   const { team_id, message_id } = row
   return [
@@ -222,7 +270,8 @@ function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>):
 function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateFinding[] {
   const findings = new Map<string, TemplateFinding>()
   for (const { row, outcome } of delivered.map(({ answer }) => answer)) {
-    if (outcome.kind !== 'refused' || !outcome.template || !row.own_template) continue
+    if ((outcome.kind !== 'refused' && outcome.kind !== 'deferred') || !outcome.template) continue
+    if (!row.own_template) continue
     const { team_id, template_id } = row
     const status = outcome.template.status ?? findings.get(template_id)?.status ?? null
     findings.set(template_id, { team_id, template_id, status, fault: outcome.detail })

@@ -7,7 +7,8 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import type { Times } from '../../validation/moments.ts'
 import type { Pricing } from './apply-events.sql.ts'
-import type { WhatsappStatus } from './status.ts'
+import { TEMPLATE_STATES, type WhatsappStatus } from './status.ts'
+import type { TemplateParts } from './template.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
@@ -187,6 +188,9 @@ const outgoingRow = row({
   url_buttons: array(number()),
   /** Whether the template belongs to the account of the number. */
   own_template: boolean(),
+  parts: mixed<TemplateParts>().nullable(),
+  template_status: string().oneOf(TEMPLATE_STATES),
+  category: string().nullable(),
   test: boolean(),
 })
 export type OutgoingWhatsappRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
@@ -218,6 +222,7 @@ const outgoing = (
 ) => sql.fragment`
     select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since,
       r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons,
+      t.parts, t.status as template_status, t.category,
       coalesce(t.account_id, ${defaultAccount}) is not distinct from coalesce(n.account_id, ${defaultAccount}) as own_template,
       m.expires_at, ${test}::boolean as test, past.* ${columns}
     from ${rowsOf('ref', MESSAGE_REF, refs)}

@@ -4,6 +4,7 @@
  */
 import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
+import type { MediaKind } from '../../../db/messages/whatsapp/template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Database } from '../../../db/postgres/pool.ts'
 import type { Outcome } from '../provider.ts'
@@ -13,6 +14,14 @@ type NumberCredentials = { phone_number_id: string; access_token: string }
 
 /** An account whose templates can be listed. */
 type AccountCredentials = { account_id: string; access_token: string }
+
+/** A value; `name` is null where the template counts its variables. */
+export type NamedValue = { name: string | null; value: string }
+
+export type OutgoingHeader =
+  | { kind: 'text'; text: NamedValue }
+  | { kind: MediaKind; url: string; file_name: string | null }
+  | { kind: 'location'; latitude: string; longitude: string; name: string; address: string }
 
 /** One template message ready for the wire; parameters in the order of their slots. `T`: as of an email. */
 export type OutgoingWhatsapp<T extends boolean = false> = {
@@ -26,10 +35,10 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
   /** The recipient in E.164 form. */
   to: string
   template: { name: string; language: string }
-  header: readonly string[]
-  body: readonly string[]
-  /** Dynamic URL buttons by their true place among the template's buttons, from 0. */
-  url_buttons: readonly { place: number; value: string }[]
+  header: OutgoingHeader | null
+  body: readonly NamedValue[]
+  /** Buttons that take a value, by their place among the template's buttons, from 0. */
+  buttons: readonly { kind: 'url' | 'code'; place: number; value: string }[]
 }
 
 /**
@@ -41,7 +50,8 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
 export type WhatsappOutcome = (
   | { kind: 'accepted'; detail: string; provider_message_id: string | null; wa_id?: string | null }
   | { kind: 'refused'; detail: string; template?: { status: TemplateState | null } }
-  | Extract<Outcome, { kind: 'deferred' | 'sender' | 'unknown' }>
+  | (Extract<Outcome, { kind: 'deferred' }> & { template?: { status: TemplateState | null } })
+  | Extract<Outcome, { kind: 'sender' | 'unknown' }>
 ) & { code?: string }
 
 /** How the keys of numbers begin. */

@@ -10,3 +10,6 @@ begin
 end $$;
 create trigger note_pause after update of paused_at on whatsapp_numbers for each row
   when ((old.paused_at is null) <> (new.paused_at is null)) execute function note_number_pause();
+
+-- Whether the app of a number's token gets the events of its account; null before the first check.
+alter table whatsapp_numbers add column subscribed boolean;
