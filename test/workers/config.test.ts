@@ -241,7 +241,7 @@ t.test('the version of the Graph API is appended unless the URL has one', async 
   t.match(keyOf({ WHATSAPP_API_URL: 'https://graph.example/v22.0' }), /v22\.0 .* 2027-05-29/)
   t.equal(keyOf({}), null)
   t.equal(
-    versionWarning(
+    WHATSAPP.warning(
       readWorkerSettings({ ...BASE, ...TOKEN, WHATSAPP_API_VERSION: 'v23.0' }),
       new Date('2027-04-01'),
     ),
