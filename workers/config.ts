@@ -10,6 +10,8 @@ import {
   ownMailbox,
   publicUrl,
   readSettings,
+  returnDomainOf,
+  returnPathDomain,
   settingsOf,
   sharedSettings,
   wholeNumber,
@@ -18,7 +20,6 @@ import { createNames } from '../db/process/dns.ts'
 import { byMemory } from '../db/process/memory.ts'
 import { networksOf } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
-import { domainToAscii } from '../db/validation/address.ts'
 import { deliversEmail } from './providers/declared.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
 import { RETRY_PAUSES_S, type WebhookDelivery } from './providers/webhook/post.ts'
@@ -45,12 +46,7 @@ const workerSettings = object({
   /** Above these parts of its mail a broadcast is paused: after 200 emails, or after 1,000 and three complaints. */
   BULK_MAX_BOUNCE_PERCENT: percent().default(5),
   BULK_MAX_COMPLAINT_PERCENT: percent().default(0.1),
-  /** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
-  RETURN_PATH_DOMAIN: string().test(
-    'domain',
-    '${path} must be a domain name',
-    (value) => value === undefined || domainToAscii(value) !== null,
-  ),
+  RETURN_PATH_DOMAIN: returnPathDomain,
   /** For how many hours an email is attempted that servers defer, before it bounces. */
   EMAIL_RETRY_HOURS: number()
     .typeError('${path} must be a number of hours, such as 24 or 0.5')
@@ -136,7 +132,7 @@ export const emailRules = ({
 }: WorkerSettings) => ({
   simulated_recipients: SIMULATED_RECIPIENTS === 'yes',
   retry_ms: EMAIL_RETRY_HOURS * 3_600_000,
-  return_domain: domainToAscii(RETURN_PATH_DOMAIN ?? ''),
+  return_domain: returnDomainOf({ RETURN_PATH_DOMAIN }),
 })
 
 export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({

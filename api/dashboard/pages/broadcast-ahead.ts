@@ -5,6 +5,7 @@ import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sq
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { type Readiness, readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
 import { duration, headed, number, plural, time } from '../components/cell.ts'
 import type { Actions, Field, Section, Tile } from '../components/section.ts'
 import { momentWords, zoneOf } from '../components/zone.ts'
@@ -59,7 +60,11 @@ function lengthTiles({ rate_per_minute: rate }: BroadcastRow, { audience }: Read
 }
 
 /** Whom it goes to as things stand, and what stands in its way. */
-function aheadSections(row: BroadcastRow, ready: Readiness, { cookies, now }: TeamRequest): Section[] {
+function aheadSections(
+  row: BroadcastRow,
+  { ready, warnings }: { ready: Readiness; warnings: readonly string[] },
+  { cookies, now }: TeamRequest,
+): Section[] {
   const { audience, lacking, slots, unfilled, as_text, missing } = ready
   const isScheduled = row.state === 'scheduled'
   const skipped = lacking > 0 && {
@@ -93,16 +98,28 @@ function aheadSections(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
       kind: 'alerts',
       title: isScheduled ? 'In its way' : 'Before it can start',
       calm: isScheduled ? 'Nothing is in its way.' : 'Nothing is missing.',
-      alerts: missing.map((words) => ({ tone: 'bad', title: headed(words) })),
+      alerts: [
+        ...missing.map((words) => ({ tone: 'bad' as const, title: headed(words) })),
+        ...warnings.map((words) => ({ tone: 'warn' as const, title: words })),
+      ],
     },
   ])
+}
+
+/** What is known of a broadcast before it starts. */
+async function aheadOf(row: BroadcastRow, deps: PageDeps) {
+  const [ready, warnings] = await Promise.all([
+    readinessOf(deps.database, row, deps.publicUrl),
+    startWarnings(deps.database, row, deps),
+  ])
+  return { ready, warnings }
 }
 
 export const scheduledSections = async (
   row: BroadcastRow,
   request: TeamRequest,
-  { database, publicUrl }: PageDeps,
-): Promise<Section[]> => aheadSections(row, await readinessOf(database, row, publicUrl), request)
+  deps: PageDeps,
+): Promise<Section[]> => aheadSections(row, await aheadOf(row, deps), request)
 
 function buttonsOf(
   row: BroadcastRow,
@@ -140,10 +157,11 @@ export async function draftParts(
   row: BroadcastRow,
   names: ReadonlyMap<string, string>,
   request: TeamRequest,
-  { database, publicUrl }: PageDeps,
+  deps: PageDeps,
 ): Promise<{ sections: Section[]; buttons: Actions }> {
-  const ready = await readinessOf(database, row, publicUrl)
-  const sections = aheadSections(row, ready, request)
+  const ahead = await aheadOf(row, deps)
+  const { ready } = ahead
+  const sections = aheadSections(row, ahead, request)
   if (request.team.role === 'viewer') return { sections, buttons: {} }
   return { sections, buttons: buttonsOf(row, ready, { names, request }) }
 }

@@ -16,7 +16,7 @@ const { service, call, database, team } = await world(t, {
   dashboard: {
     lookupTxt: async (name) => dns.get(name) ?? [],
     zoneOf: async () => 'example.net',
-    spfIncludes: ['spf.relay.example'],
+    returnDomain: 'bounces.example.com',
   },
 })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
