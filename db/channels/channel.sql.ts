@@ -64,6 +64,8 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   emptied: FragmentSqlToken
   /** How many recipients of a row `m` are left, and how many are suppressed, where recipients can be suppressed. */
   suppressible?: { left: FragmentSqlToken; suppressed: FragmentSqlToken }
+  /** Why a row `m` waits for its team's bulk email to be resumed, as JSON; null: it doesn't. Absent: none ever does. */
+  bulk_pause?: FragmentSqlToken
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
   given_up_as: string | null
 }
@@ -92,7 +94,13 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
      * The query for a team's messages to numbers in E.164 form, newest first: id, recipient, template_id, status,
      * created_at. null: it goes to no numbers.
      */
-    to_numbers: ((to: { team: string; numbers: readonly string[]; limit: number }) => FragmentSqlToken) | null
+    to_numbers:
+      | ((to: {
+          team: string | FragmentSqlToken
+          numbers: readonly string[]
+          limit: number
+        }) => FragmentSqlToken)
+      | null
   }
 
 /** Whether a row is a test team's: of any table with a team_id. */

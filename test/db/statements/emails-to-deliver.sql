@@ -11,8 +11,10 @@ select team_id, id, domain_id, template_id, template_version_id, from_address, t
       and v.kind in ('sent', 'deferred', 'held', 'unknown', 'bounced')
   ) then date_trunc('second', service_time()) end) from email_states s where s.team_id = emails.team_id
     and s.id = emails.id
-) end as dated_at, (team.suppress_transactional <> 'nothing' and emails.broadcast_id is null
-  and not emails.internal and emails.suppression is distinct from 'ignored')
+) end as dated_at, case when team.bulk_paused_at is not null and (
+  select a.batch from accepted_emails a where a.team_id = emails.team_id and a.id = emails.id
+) then team.bulk_pause end as bulk_pause, (team.suppress_transactional <> 'nothing'
+  and emails.broadcast_id is null and not emails.internal and emails.suppression is distinct from 'ignored')
   and exists (
   select
   from erased_contacts x
@@ -41,7 +43,7 @@ cross join lateral (
     and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)
 ) past
 cross join lateral (
-  select s.suppress_transactional
+  select s.suppress_transactional, s.bulk_paused_at, s.bulk_pause
   from teams s
   where s.id = emails.team_id
     and s.suspended_at is null
