@@ -7,7 +7,7 @@ import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { type Readiness, readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
 import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
 import { duration, headed, number, plural, time } from '../components/cell.ts'
-import type { Actions, Field, Section, Tile } from '../components/section.ts'
+import type { Actions, Alert, Field, Section, Tile } from '../components/section.ts'
 import { momentWords, zoneOf } from '../components/zone.ts'
 import { alertsOf, compact, hidden, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -99,8 +99,8 @@ function aheadSections(
       title: isScheduled ? 'In its way' : 'Before it can start',
       calm: isScheduled ? 'Nothing is in its way.' : 'Nothing is missing.',
       alerts: [
-        ...missing.map((words) => ({ tone: 'bad' as const, title: headed(words) })),
-        ...warnings.map((words) => ({ tone: 'warn' as const, title: words })),
+        ...missing.map((words): Alert => ({ tone: 'bad', title: headed(words) })),
+        ...warnings.map((title): Alert => ({ tone: 'warn', title })),
       ],
     },
   ])

@@ -8,7 +8,7 @@ import { hasVersion, recordTags } from './record-tags.ts'
 /** A valid policy record, and the domain that publishes it. */
 type Policy = { domain: string; text: string; psd: string }
 
-export type Dmarc = {
+type Dmarc = {
   organization: string
   /** The policy that applies: the domain's own, otherwise that of its organization. Null without one. */
   policy: { domain: string; text: string } | null

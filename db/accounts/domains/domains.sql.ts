@@ -199,7 +199,7 @@ export const putSecondKey = (
       ed25519_private_key = ${key === null ? null : sql.binary(key.ed25519_private_key)}
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 
-/** Notes that the relay rejects the own return paths of these domains, so that others are used. The first time stays. */
+/** Notes that the relay rejects the own return paths of these domains. They aren't used then. The first time stays. */
 export async function noteRejectedReturnPaths(
   tx: Tx,
   rejected: readonly { team_id: string; name: string; response: string }[],

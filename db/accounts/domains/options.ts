@@ -12,7 +12,7 @@ import type { Looks } from './verify.ts'
 const removed = (name: string): RequestError =>
   new RequestError('not_found', `the domain ${name} was removed meanwhile`)
 
-/** @throws RequestError bad_request, invalid_state unless DNS has what a return path of one's own needs; unavailable. */
+/** @throws RequestError bad_request, invalid_state, unavailable unless DNS has what an own return path needs. */
 async function assertReady(domain: DomainRow, looks: Looks): Promise<void> {
   const { returnDomain } = looks
   if (returnDomain === null)

@@ -5,6 +5,6 @@ import { hasVersion } from './record-tags.ts'
 /** What to publish without a policy of one's own. */
 export const DEFAULT_SPF = 'v=spf1 a mx ~all'
 
-/** The SPF records of a name. Receivers treat several as none (§4.5). */
+/** The SPF records of a name. Receivers treat several as none (RFC 7208 §4.5). */
 export const spfRecords = async (name: string, lookupTxt: TxtLookup): Promise<string[]> =>
   (await lookupTxt(name)).filter(hasVersion('spf1'))

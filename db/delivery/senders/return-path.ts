@@ -2,14 +2,16 @@
 import type { DomainLookups } from '../../accounts/domains/dns-lookups.ts'
 import { checkReturnPath, type ReturnPathCheck } from '../../accounts/domains/return-path.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { lastReports } from '../reports/reports.sql.ts'
+import { lastMailReport } from '../reports/reports.sql.ts'
 
 export async function returnPathCheck(
   tx: Tx,
   domain: string | null,
   looks: DomainLookups,
 ): Promise<ReturnPathCheck> {
-  const [{ fault, ...found }, last] = await Promise.all([checkReturnPath(domain, looks), lastReports(tx)])
-  const last_report_at = last.find(({ provider }) => provider === 'smtp')?.last_at ?? null
+  const [{ fault, ...found }, last_report_at] = await Promise.all([
+    checkReturnPath(domain, looks),
+    lastMailReport(tx),
+  ])
   return { ...found, last_report_at, fault }
 }

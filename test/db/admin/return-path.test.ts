@@ -2,7 +2,10 @@
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDns } from '../../support/dns.ts'
+import { startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
+import { startWorker } from '../../support/worker.ts'
 
 const RETURN_PATH_DOMAIN = 'bounces.example.net'
 
@@ -129,4 +132,26 @@ t.test('domain ed25519 on adds a second DKIM record', async (t) => {
   t.match((await verified()).records[1], { name: second?.name, state: 'found' })
   t.strictSame(keysOf(await cli.json(['domain', 'ed25519', id, 'corp.example', 'on'])), [first, second])
   t.strictSame(keysOf(await cli.json(['domain', 'ed25519', id, 'corp.example', 'off'])), [first])
+})
+
+t.test('sender check prints whether bounces can come back', async (t) => {
+  const service = await startService(t)
+  const dns = await startDns(t)
+  const sink = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: sink.url })
+  const cli = adminCli({ DATABASE_URL: service.url, DNS_SERVER: dns.address, RETURN_PATH_DOMAIN })
+  const check = async () => (await cli.json(['sender', 'check'])).return_path
+  t.match(await check(), {
+    domain: RETURN_PATH_DOMAIN,
+    mx: null,
+    spf: null,
+    last_report_at: null,
+    fault: /MX/,
+  })
+  dns.exchanges.set(RETURN_PATH_DOMAIN, ['mx.example.net'])
+  t.match(await check(), { mx: ['mx.example.net'], fault: /SPF/ })
+  dns.records.set(RETURN_PATH_DOMAIN, [['v=spf1 -all']])
+  t.match(await check(), { spf: 'v=spf1 -all', fault: null })
+  const unset = adminCli({ DATABASE_URL: service.url, DNS_SERVER: dns.address })
+  t.match((await unset.json(['sender', 'check'])).return_path, { domain: null, fault: /RETURN_PATH_DOMAIN/ })
 })

@@ -1,4 +1,4 @@
-/** Return paths of domains: where bounces return to, and what is done if the relay rejects it. Real workers and SMTP. */
+/** Return paths of domains, and what is done if the relay rejects one. Real workers and SMTP. */
 import { rejectedReturnPaths } from '../../../db/accounts/domains/domains.sql.ts'
 import { setEd25519, setReturnPath } from '../../../db/accounts/domains/options.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
