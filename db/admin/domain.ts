@@ -3,10 +3,34 @@ import { addDomain, domainView, removeDomain } from '../accounts/domains/add.ts'
 import { domainsOfTeam } from '../accounts/domains/domains.sql.ts'
 import { rekeyDomain } from '../accounts/domains/rekey.ts'
 import { createTxtLookup, verifyDomain } from '../accounts/domains/verify.ts'
+import { RequestError } from '../errors.ts'
+import { changeRamp, shownRamp } from '../messages/broadcasts/ramp.ts'
 import { ACTOR } from './context.ts'
 import { answer, type Verbs } from './noun.ts'
 
-export const verbs: Verbs = ({ verb, list, change, admin }) => {
+/** Today's limit, or null for `off`. @throws RequestError bad_request. */
+function rampLimit(given: string): number | null {
+  if (given === 'off') return null
+  if (/^[1-9]\d{0,8}$/.test(given)) return Number(given)
+  throw new RequestError('bad_request', 'LIMIT must be off, or a whole number of emails from 1 on')
+}
+
+const rampVerb: Verbs = ({ verb, change, admin }) => {
+  verb('ramp TEAM NAME LIMIT', 'start slowly with broadcasts: how many emails may be sent today, or “off”')
+    .addHelpText(
+      'after',
+      '\nThe limit doubles after each day that used half of it with few bounces and complaints, until 100,000. It counts\nper domain name over all live teams. “off” holds whatever DOMAIN_RAMP says.',
+    )
+    .action(
+      change(async (by, team: string, name: string, given: string) => {
+        const row = await changeRamp(by, team, name, rampLimit(given))
+        return { ...domainView(row, admin.spfIncludes), ramp: await shownRamp(by.tx, row.name) }
+      }),
+    )
+}
+
+export const verbs: Verbs = (noun) => {
+  const { verb, list, change, admin } = noun
   verb('add TEAM NAME', 'add a sending domain with a new DKIM key; answers with the DNS records to publish')
     .option('--verified', 'take it as verified without looking at DNS', false)
     .action(
@@ -47,6 +71,8 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
       'secrets',
     ),
   )
+
+  rampVerb(noun)
 
   verb('remove TEAM NAME', 'remove a domain: nothing is sent from it any more, its emails stay').action(
     change(async (by, team: string, given: string) => {

@@ -45,6 +45,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'contact.suppress': 'Suppressed an address',
   'contact.unsubscribe': 'Unsubscribed a contact',
   'domain.add': 'Added a domain',
+  'domain.ramp': 'Changed a domain’s ramp-up',
   'domain.rekey': 'Rotated a DKIM key',
   'domain.remove': 'Removed a domain',
   'domain.verify': 'Verified a domain',
