@@ -23,6 +23,7 @@ import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   emailRules,
+  noticesOf,
   pauseRules,
   queuesOf,
   readWorkerSettings,
@@ -80,7 +81,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...pauseRules(settings),
     ...others,
     webhooks: webhooksOf(settings),
-    notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
+    notices: noticesOf(settings),
     lookupTxt: createDomainLookups(settings.DNS_SERVER).lookupTxt,
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,

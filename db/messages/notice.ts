@@ -27,6 +27,8 @@ import { endpointById } from './webhooks/endpoints.sql.ts'
 export type Notices = {
   /** Who its mail comes from: DASHBOARD_FROM. */
   from: string | null
+  /** Who gets mail to postmaster@ and abuse@: OPERATOR_EMAIL. */
+  operator: string | null
   /** Where the dashboard is: PUBLIC_URL. */
   site: string | null
 }
