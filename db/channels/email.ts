@@ -47,6 +47,7 @@ export const EMAIL_FACTS = {
     'failed',
     'suppressed',
   ],
+  webhooks_apart: [],
   webhook_names: { deferred: 'delivery_delayed', delayed: 'delivery_delayed', gave_up: 'failed' },
   providers: [MAIL_REPORTER, 'ses', ...RELAYS],
   lines: ['email', 'email_batch', 'broadcast'],

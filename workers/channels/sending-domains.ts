@@ -1,5 +1,5 @@
 /**
- * What emails need of the domain that they are from, by team and name (DECISIONS: Domain removed while mail waits): our
+ * What emails need of the domain that they are from, by team and name (DECISIONS: Domain removed before delivery): our
  * DKIM keys, opened, unless the provider signs by itself, and whether it has a return path of its own.
  * Reads them again for each batch, so that nothing goes out in the name of a removed domain, and one that was added
  * again signs what has waited. An email without a verified domain, or whose key doesn't open, gets an Error: it waits.

@@ -3,7 +3,7 @@
  * Promises: until somebody chooses otherwise a file is read as its header says, our own exports as they were written;
  * nothing of a mapped column is dropped: what cannot be read is a fault of its record.
  */
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints, jsonOf, memberPath } from '../../validation/strings.ts'
 import { LONGEST_KEY } from '../contacts/fields.ts'
@@ -68,9 +68,18 @@ export function mappingFor(header: readonly string[], purpose: Purpose): Mapping
   return { names: header, columns, merge: false, topic_ids: [], ...no, suppress }
 }
 
-/** The first of these that is repeated. */
-const twice = (words: readonly string[]): string | undefined =>
-  words.find((word, at) => words.indexOf(word) !== at)
+/** @throws RequestError bad_request, of the field of a property's name that cannot be. */
+function checkNames(columns: readonly Becomes[]): void {
+  const names = columns.map((column) => (column.to === 'property' ? column.name : null))
+  for (const [at, name] of names.entries()) {
+    if (name === null) continue
+    if (name === '') throw invalidField(`name.${at}`, 'must not be empty')
+    if (codePoints(name) > LONGEST_KEY)
+      throw invalidField(`name.${at}`, `must have at most ${LONGEST_KEY} characters`)
+    if (names.indexOf(name) !== at)
+      throw invalidField(`name.${at}`, 'is that of another property too: give one another name')
+  }
+}
 
 /** @throws RequestError bad_request for a mapping that no contact could be made by. */
 export function checkMapping({ columns, suppress }: Mapping): void {
@@ -79,13 +88,7 @@ export function checkMapping({ columns, suppress }: Mapping): void {
   }
   if (suppress?.detail === '') refuse('say why they are suppressed')
   if (!columns.some(({ to }) => to === 'email')) refuse('choose the column that is the email address')
-  const names = columns.flatMap((column) => (column.to === 'property' ? [column.name] : []))
-  if (names.includes('')) refuse('a property must have a name')
-  const long = names.find((name) => codePoints(name) > LONGEST_KEY)
-  if (long !== undefined)
-    refuse(`${JSON.stringify(long)} is too long: a property’s name has at most ${LONGEST_KEY} characters`)
-  const same = twice(names)
-  if (same !== undefined) refuse(`two properties are called ${JSON.stringify(same)}: give one another name`)
+  checkNames(columns)
   const once = (['email', 'properties', 'status', 'reason'] as const).find(
     (word) => columns.filter(({ to }) => to === word).length > 1,
   )

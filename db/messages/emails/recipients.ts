@@ -1,6 +1,6 @@
 /**
  * The recipients of an email: stored as given, with or without a name; two spellings of one address are one recipient.
- * Pure. DECISIONS: Email addresses, Recipients that differ only in case, Copies.
+ * Pure. DECISIONS: Email addresses, Duplicate recipients, Copies.
  */
 import { parseMailbox } from '../../validation/address.ts'
 import { type Addressed, addressees, ERASED } from '../../validation/addressees.ts'
@@ -55,3 +55,7 @@ export const everyone = ({ to_emails, cc_emails = [], bcc_emails = [] }: Shown):
   ...cc_emails,
   ...bcc_emails,
 ]
+
+/** The domain of a recipient, in lower case. */
+export const domainOfRecipient = (recipient: string): string =>
+  recipientIdentity(recipient).replace(/^.*@/, '')
