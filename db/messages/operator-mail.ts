@@ -1,6 +1,6 @@
 /**
- * Forwards mail to postmaster@ and abuse@ to the operator, as an email of the service with the mail attached. At most 20
- * are forwarded in an hour, whatever the number of workers.
+ * Forwards mail to postmaster@ and abuse@ to the operator, as an email of the service with the mail attached. At most
+ * 20 are forwarded in an hour, whatever the number of workers.
  */
 import { createHash } from 'node:crypto'
 import { teamOfDomain } from '../accounts/domains/domains.sql.ts'

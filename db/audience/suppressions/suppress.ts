@@ -26,7 +26,7 @@ import { judgeSoftBounces, SOFT_BOUNCES } from './soft-bounces.ts'
 import { type LockedContact, lockContacts, markSuppressed, releaseContacts } from './suppressions.sql.ts'
 
 /** An email that stayed `sent` for so long without a report has arrived (DECISIONS: Delivery reports). */
-export const SENT_COUNTS_MS = 86_400_000
+const SENT_COUNTS_MS = 86_400_000
 /** How many addresses are judged again in one transaction. */
 const REJUDGE_BATCH = 500
 

@@ -107,7 +107,7 @@ const composerOptions = (email: MessageParts, places: Places): MailComposerOptio
 /** A larger message is sent in base64, in bytes of base64. */
 const LARGEST_ATTACHED_MESSAGE = 512 * 1024
 
-/** An attached message as it is, since RFC 2046 §5.2.1 allows it no base64. Null if it isn't in short lines of ASCII. */
+/** An attached message as it is: RFC 2046 §5.2.1 allows it no base64. Null if it isn't in short lines of ASCII. */
 function attachedMessage({ content_type, encoded: lines }: OutgoingFile): [string] | null {
   if (!/^message\/rfc822\b/i.test(content_type)) return null
   const bytes = lines.reduce((sum, { length }) => sum + length, 0)
