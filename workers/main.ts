@@ -19,10 +19,11 @@ import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { joinFleet } from '../db/stats/fleet/fleet.ts'
-import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
+import { bulkProvider, channelProviders, channelWarnings, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   emailRules,
+  noticesOf,
   pauseRules,
   queuesOf,
   readWorkerSettings,
@@ -41,7 +42,8 @@ import { startWork } from './start-work.ts'
 const CUT_OFF_MS = 21_500
 
 function logSettings(settings: WorkerSettings, log: Log): void {
-  for (const warning of settingsWarnings(settings)) log.warn(warning)
+  for (const warning of [...settingsWarnings(settings), ...channelWarnings(settings, new Date())])
+    log.warn(warning)
   for (const words of unsetChannels(settings)) log.info(words)
 }
 
@@ -80,7 +82,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...pauseRules(settings),
     ...others,
     webhooks: webhooksOf(settings),
-    notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
+    notices: noticesOf(settings),
     lookupTxt: createDomainLookups(settings.DNS_SERVER).lookupTxt,
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,
