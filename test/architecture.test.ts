@@ -127,7 +127,6 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/delivery/senders/rate-limit.ts': 'reserve',
   'db/stats/fleet/scale.ts': 'scaleOf',
   'db/messages/broadcasts/auto-pause.ts': 'brakeFor',
-  'db/messages/whatsapp/numbers.ts': 'sealCredential',
   'db/process/http-client.ts': 'limitConnecting',
 }
 
@@ -257,10 +256,11 @@ t.test('providers are named in their adapters, their hooks and the settings only
 
 /** Registries of channels, hooks, jobs, pages and metrics, and rows that name each channel. */
 const NAMING_WHATSAPP = [
+  'api/dashboard/components/action-labels.ts',
   ...['api/dashboard/pages/integration.ts', 'api/dashboard/routes.ts', 'api/dashboard/server/nav.ts'],
   ...['api/hooks/list.ts', 'api/sends/accepts.ts', 'api/v1/bodies.ts', 'api/v1/routes.ts'],
   ...['db/accounts/teams/limits.ts', 'db/accounts/teams/teams.sql.ts', 'db/admin/contact.ts'],
-  ...['db/admin/main.ts', 'db/admin/team.ts', 'db/channels/channels.sql.ts'],
+  ...['db/admin/main.ts', 'db/admin/number.ts', 'db/admin/team.ts', 'db/channels/channels.sql.ts'],
   ...['db/channels/events/webhooks.ts', 'db/channels/list.ts', 'db/channels/queues.ts'],
   'db/delivery/senders/senders.sql.ts',
   ...['db/maintenance/background-jobs/kinds.ts', 'db/maintenance/reseal.ts'],

@@ -29,6 +29,7 @@ import { recheckDomainsJob } from './jobs/recheck-domains.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { runBackgroundJobs } from './jobs/run-background-job.ts'
+import { syncNumberTemplates } from './jobs/sync-whatsapp-number-templates.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 
@@ -76,6 +77,7 @@ export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-test-whatsapp': delivery(testWhatsappChannel),
   'deliver-webhook': delivery(webhookChannel),
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
+  'sync-whatsapp-number-templates': { handle: syncNumberTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
   'run-background-job': { handle: runBackgroundJobs, batchSize: 1, loops: 2 },

@@ -10,7 +10,13 @@ import { keptPort, wasUsed } from '../dev/used.ts'
 import { RequestError } from '../errors.ts'
 import type { Wanted } from '../maintenance/background-jobs/background-jobs.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
-import { commaList, readToolSettings, returnDomainOf, type ToolSettings } from '../process/config.ts'
+import {
+  commaList,
+  graphApiUrl,
+  readToolSettings,
+  returnDomainOf,
+  type ToolSettings,
+} from '../process/config.ts'
 import { LOOPBACK, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
 
@@ -117,6 +123,8 @@ export function createAdmin() {
     dnsServer: settings.DNS_SERVER,
     /** RETURN_PATH_DOMAIN, as the workers have it; null if it isn't set. */
     returnDomain: returnDomainOf(settings),
+    /** Meta's Graph API. */
+    graphApi: graphApiUrl(settings),
     /** The plan of new teams, where the setting names one. */
     defaultPlan: settings.DEFAULT_PLAN,
     /** The address that recipients reach the service at. */

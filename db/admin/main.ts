@@ -25,6 +25,7 @@ const NOUNS: readonly Noun[] = [
   ['topic', 'topics that contacts subscribe to', () => import('./topic.ts')],
   ['whatsapp', 'stored WhatsApp messages', () => import('./whatsapp.ts')],
   ['whatsapp-template', 'WhatsApp templates', () => import('./whatsapp-template.ts')],
+  ['number', 'WhatsApp numbers of teams', () => import('./number.ts')],
   ['webhook', 'servers of teams that get their events', () => import('./webhook.ts')],
   ['broadcast', 'one template to all contacts of some topics', () => import('./broadcast.ts')],
   ['plan', 'the plan catalog', () => import('./plan.ts')],

@@ -13,6 +13,7 @@ import { allTeams } from '../accounts/teams/teams.sql.ts'
 import { asTest, showTeam } from '../accounts/teams/view.ts'
 import { RequestError } from '../errors.ts'
 import { resumeBulk } from '../messages/bulk-pause.ts'
+import { changeTeamNumber } from '../messages/whatsapp/team-number.ts'
 import { amount, instant, limit, oneOf, rate } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -95,6 +96,14 @@ const planVerb: Verbs = ({ verb, admin }) => {
     )
 }
 
+const numberVerb: Verbs = ({ verb, change }) => {
+  verb('number TEAM NAME', 'send the WhatsApp messages of a team from another number', {
+    NAME: ['a number, as `number list` shows it, or default'],
+  })
+    .addHelpText('after', '\nWhat the team has sent before stays with its number of that time.')
+    .action(change((by, id: string, name: string) => changeTeamNumber(by, id, name), 'queue'))
+}
+
 const TEST_TEAMS = `
 What a test team sends ends in a simulator, which answers and reports by the recipient: delivered@, bounced@,
 complained@, deferred@, refused@, opened@, clicked@, suppressed@ (others are delivered); numbers by their last digits, 0101 to 0107.
@@ -111,6 +120,7 @@ export const verbs: Verbs = (noun) => {
     .action(change(createTeam))
 
   planVerb(noun)
+  numberVerb(noun)
 
   verb('rename TEAM', 'give a team another name; its id stays')
     .requiredOption('--name <name>', 'what people call it from now on')

@@ -125,7 +125,7 @@ export const commaList = (text = ''): string[] =>
     .filter((item) => item !== '')
 
 /** Whether a setting is an http(s) URL, where it is set. */
-export const isHttpUrl = (url: string | undefined): boolean =>
+const isHttpUrl = (url: string | undefined): boolean =>
   url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url))
 
 export const httpUrl = string().test('http url', '${path} must be an http(s) URL', isHttpUrl)
@@ -243,6 +243,26 @@ export const bearerToken = string().matches(
   '${path} must be 16 printable ASCII characters or more, without spaces: it travels in a header',
 )
 
+/** Meta's Graph API, and the version that our requests are written for: the newest in November 2026. */
+const GRAPH_API = 'https://graph.facebook.com'
+export const GRAPH_VERSION = 'v26.0'
+
+export const graphApiSettings = {
+  WHATSAPP_API_URL: string()
+    .test('url', '${path} must be the http(s) URL of the Graph API', isHttpUrl)
+    .default(GRAPH_API),
+  /** Unless the URL has a version. */
+  WHATSAPP_API_VERSION: string()
+    .matches(/^v\d+\.\d+$/, '${path} must be a version of the Graph API, such as v26.0')
+    .default(GRAPH_VERSION),
+}
+
+/** The Graph API with its version. */
+export function graphApiUrl(given: { WHATSAPP_API_URL: string; WHATSAPP_API_VERSION: string }): string {
+  const base = given.WHATSAPP_API_URL.replace(/\/$/, '')
+  return /\/v\d+\.\d+$/.test(base) ? base : `${base}/${given.WHATSAPP_API_VERSION}`
+}
+
 /** What the API and the workers both take. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
@@ -275,6 +295,8 @@ const toolSettings = object({
   PUBLIC_URL: publicUrl,
   /** Where a web process on this machine listens. */
   PORT: wholeNumber(0, 65_535),
+  /** What is asked about WhatsApp numbers. */
+  ...graphApiSettings,
 })
 
 export type ToolSettings = InferType<typeof toolSettings>

@@ -135,6 +135,11 @@ export const JOBS = {
     // A person waits for it, and can ask again.
     options: { ...background, retryLimit: 2, retryDelay: 5, retryDelayMax: 60, expireInSeconds: 300 },
   },
+  'sync-whatsapp-number-templates': {
+    payload: syncRef,
+    id: 'sync_id',
+    options: { ...background, retryLimit: 2, retryDelay: 5, retryDelayMax: 60, expireInSeconds: 300 },
+  },
   'ingest-report': {
     payload: reportRef,
     id: 'report_id',

@@ -56,7 +56,21 @@ export type CloudScript = {
 
 export type CloudStatus = { status: 'sent' | 'delivered' | 'read' | 'failed'; errors?: Json[] }
 
+/** A WhatsApp Business Account with its numbers, as one token opens it. */
+export type CloudAccount = {
+  id: string
+  token: string
+  app_id: string
+  /** Whether the token's app gets the account's events, and how often that was asked for. */
+  subscribed: boolean
+  subscriptions?: number
+  numbers: (Json & { id: string })[]
+  templates: Json[]
+}
+
 export type WhatsappSandboxOptions = {
+  /** Accounts that are asked about; what no account has is answered as ever. */
+  accounts?: CloudAccount[]
   /** 0 takes a free one. */
   port: number
   host?: string
@@ -204,6 +218,8 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
   const authorization = request.headers.authorization ?? ''
   if (!/^Bearer \S+$/.test(authorization)) {
     reply(response, { status: 401, body: cloudError(190, 'Invalid OAuth access token') })
+  } else if (answerOfAccount(state, { request, id, edge, searchParams }, response)) {
+    // It is answered.
   } else if (request.method === 'POST' && edge === 'messages') {
     const body = (await json(request)) as CloudRequest
     await take(state, { path: pathname, authorization, body, phone_number_id: id }, response)
@@ -212,6 +228,65 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
   } else {
     reply(response, { status: 404, body: cloudError(100, 'Unknown path components') })
   }
+}
+
+type Asked = { request: IncomingMessage; id: string; edge: string | undefined; searchParams: URLSearchParams }
+
+/** Answers what is asked about an account or a number of one. @returns false if no account has it. */
+function answerOfAccount(
+  { options }: State,
+  { request, id, edge, searchParams }: Asked,
+  response: ServerResponse,
+): boolean {
+  const { accounts = [], page_size } = options
+  if (accounts.length === 0) return false
+  const token = request.headers.authorization?.replace('Bearer ', '')
+  const own = accounts.filter((account) => account.token === token)
+  const isKnown = accounts.some(
+    (account) => account.id === id || account.numbers.some((each) => each.id === id),
+  )
+  if (own.length === 0 && !isKnown && id !== 'debug_token') return false
+  const rejected = { status: 401, body: cloudError(190, 'Invalid OAuth access token') }
+  if (edge === 'messages') {
+    const isOpen =
+      !accounts.some(({ numbers }) => numbers.some((number) => number.id === id)) || own.length > 0
+    if (!isOpen) reply(response, rejected)
+    return !isOpen
+  }
+  if (id === 'debug_token') {
+    reply(response, own[0] ? { status: 200, body: { data: { app_id: own[0].app_id } } } : rejected)
+    return true
+  }
+  const number = own.flatMap(({ numbers }) => numbers).find((each) => each.id === id)
+  const account = own.find((each) => each.id === id)
+  if (number && edge === undefined) reply(response, { status: 200, body: number })
+  else if (account) reply(response, edgeOf(account, request.method, edge, { searchParams, page_size }))
+  else reply(response, own.length > 0 ? { status: 400, body: cloudError(100, 'Unknown object') } : rejected)
+  return true
+}
+
+/** What an edge of an account answers. */
+function edgeOf(
+  account: CloudAccount,
+  method: string | undefined,
+  edge: string | undefined,
+  { searchParams, page_size }: { searchParams: URLSearchParams; page_size: number | undefined },
+): CloudAnswer {
+  if (edge === 'phone_numbers') return { status: 200, body: { data: account.numbers } }
+  if (edge === 'subscribed_apps') {
+    if (method === 'POST') {
+      account.subscribed = true
+      account.subscriptions = (account.subscriptions ?? 0) + 1
+      return { status: 200, body: { success: true } }
+    }
+    const data = account.subscribed ? [{ whatsapp_business_api_data: { id: account.app_id } }] : []
+    return { status: 200, body: { data } }
+  }
+  if (edge === 'message_templates') {
+    const options = { port: 0, templates: account.templates, ...(page_size ? { page_size } : {}) }
+    return { status: 200, body: templatePage(options, searchParams, `/${account.id}/message_templates`) }
+  }
+  return { status: 404, body: cloudError(100, 'Unknown path components') }
 }
 
 type Given = { path: string; authorization: string; body: CloudRequest; phone_number_id: string }

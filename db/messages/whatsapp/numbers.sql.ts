@@ -1,6 +1,6 @@
 /** Rows of the numbers that WhatsApp messages are sent from. */
 import { sql } from 'slonik'
-import { mixed, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
@@ -58,3 +58,187 @@ const idRow = row({ phone_number_id: string() })
 export const pausedNumbers = (tx: Tx) =>
   tx.anyFirst(sql.prepared('paused_whatsapp_numbers', idRow)`
     select phone_number_id from whatsapp_numbers where paused_at is not null`)
+
+const numberRow = row({
+  name: string(),
+  phone_number_id: string(),
+  account_id: string(),
+  display_phone_number: string().nullable(),
+  verified_name: string().nullable(),
+  quality: string().nullable(),
+  messaging_limit: string().nullable(),
+  messages_per_second: number(),
+  /** Whether an operator or Meta has paused it. */
+  paused: boolean(),
+  subscribed: boolean().nullable(),
+  missing: array(string()),
+  checked_at: string().nullable(),
+})
+export type WhatsappNumber = InferType<typeof numberRow>
+
+const numberColumns = sql.fragment`
+  n.name, n.phone_number_id, n.account_id, n.display_phone_number, n.verified_name, n.quality, n.messaging_limit,
+  n.messages_per_second, n.paused_at is not null or exists (
+    select from senders s
+    where s.key = 'whatsapp:' || n.phone_number_id and s.paused_until > (select service_time())) as paused,
+  n.subscribed, n.missing, n.checked_at`
+
+/** The numbers that aren't the default one, by name. */
+export const allNumbers = (tx: Tx) =>
+  tx.any(sql.type(numberRow)`
+    select ${numberColumns} from whatsapp_numbers n where n.name <> ${DEFAULT_NUMBER} order by n.name`)
+
+/** A number that isn't the default one; null without one of this name. */
+export const numberByName = (tx: Tx, name: string) =>
+  tx.maybeOne(sql.type(numberRow)`
+    select ${numberColumns} from whatsapp_numbers n where n.name = ${name} and n.name <> ${DEFAULT_NUMBER}`)
+
+const takenRow = row({ name: string() })
+
+/** The number that has this name or phone number id, the default one included; null without one. */
+export const numberTaken = async (
+  tx: Tx,
+  { name, phone_number_id }: { name: string; phone_number_id: string },
+) =>
+  (
+    await tx.maybeOne(sql.type(takenRow)`
+      select name from whatsapp_numbers where name = ${name} or phone_number_id = ${phone_number_id}
+      order by name <> ${name} limit 1`)
+  )?.name ?? null
+
+/** @returns whether it was stored: not if its name or id exists already. */
+export const insertNumber = async (
+  tx: Tx,
+  given: {
+    name: string
+    phone_number_id: string
+    account_id: string
+    access_token: Buffer
+    app_secret: Buffer | null
+    messages_per_second: number
+  },
+  now: Date,
+): Promise<boolean> => {
+  const stored = await tx.maybeOne(sql.type(takenRow)`
+    insert into whatsapp_numbers (
+      name, phone_number_id, account_id, access_token, app_secret, messages_per_second, created_at)
+    values (${given.name}, ${given.phone_number_id}, ${given.account_id}, ${sql.binary(given.access_token)},
+      ${given.app_secret && sql.binary(given.app_secret)}, ${given.messages_per_second}, ${sql.timestamp(now)})
+    on conflict do nothing returning name`)
+  return stored !== null
+}
+
+/** What is changed of a number; what is undefined stays. */
+type NumberChange = {
+  access_token?: Buffer | undefined
+  app_secret?: Buffer | undefined
+  messages_per_second?: number | undefined
+}
+
+export const updateNumber = (tx: Tx, name: string, change: NumberChange) =>
+  tx.query(sql.type(object())`
+    update whatsapp_numbers set
+      access_token = coalesce(${change.access_token ? sql.binary(change.access_token) : null}, access_token),
+      app_secret = coalesce(${change.app_secret ? sql.binary(change.app_secret) : null}, app_secret),
+      messages_per_second = coalesce(${change.messages_per_second ?? null}::int, messages_per_second)
+    where name = ${name}`)
+
+/** What a check found. @param said what Meta said of the number; null if it rejected the token. */
+export const storeCheck = (
+  tx: Tx,
+  name: string,
+  {
+    said,
+    missing,
+    now,
+  }: {
+    said:
+      | (Pick<WhatsappNumber, 'display_phone_number' | 'verified_name' | 'quality' | 'messaging_limit'> & {
+          subscribed: boolean
+        })
+      | null
+    missing: readonly string[]
+    now: Date
+  },
+) =>
+  tx.query(sql.type(object())`
+    update whatsapp_numbers set missing = ${sql.array(missing, 'text')}, checked_at = ${sql.timestamp(now)}
+      ${
+        said
+          ? sql.fragment`, display_phone_number = ${said.display_phone_number}, verified_name = ${said.verified_name},
+              quality = ${said.quality}, messaging_limit = ${said.messaging_limit}, subscribed = ${said.subscribed}`
+          : sql.fragment``
+      }
+    where name = ${name}`)
+
+/** Pauses a number, or ends that. */
+export const setNumberPause = (tx: Tx, name: string, paused_at: Date | null) =>
+  tx.query(sql.type(object())`
+    update whatsapp_numbers set paused_at = ${paused_at && sql.timestamp(paused_at)} where name = ${name}`)
+
+const useRow = row({ teams: number(), waiting: number() })
+
+/** How many teams have the number, and how many messages wait for it. */
+export const useOfNumber = (tx: Tx, { name, phone_number_id }: { name: string; phone_number_id: string }) =>
+  tx.one(sql.type(useRow)`
+    select (select count(*) from teams where whatsapp_number = ${name}) as teams, (
+      select count(*) from whatsapp_messages
+      where phone_number_id = ${phone_number_id} and (unfinished or due_at is not null)) as waiting`)
+
+export const deleteNumber = (tx: Tx, name: string) =>
+  tx.query(sql.type(object())`delete from whatsapp_numbers where name = ${name}`)
+
+const credentialsRow = row({
+  name: string(),
+  phone_number_id: string(),
+  account_id: string(),
+  access_token: mixed<Buffer>(),
+  app_secret: mixed<Buffer>().nullable(),
+})
+export type NumberRow = InferType<typeof credentialsRow>
+
+/** A number with its sealed credentials; null without one of this name. */
+export const numberCredentials = (tx: Tx, name: string) =>
+  tx.maybeOne(sql.type(credentialsRow)`
+    select name, phone_number_id, account_id, access_token, app_secret from whatsapp_numbers
+    where name = ${name} and name <> ${DEFAULT_NUMBER}`)
+
+const ownRow = row({
+  number: string(),
+  phone_number_id: string().nullable(),
+  /** null: the default number's, which isn't known. */
+  account_id: string().nullable(),
+  is_default: boolean(),
+})
+
+/** The number that a team sends from, and its account; null without that team. */
+export const numberOfTeam = (tx: Tx, teamId: string) =>
+  tx.maybeOne(sql.type(ownRow)`
+    select coalesce(n.name, 'default') as number, n.phone_number_id, n.account_id, t.whatsapp_number is null as is_default
+    from teams t left join whatsapp_numbers n on n.name = coalesce(t.whatsapp_number, 'default')
+    where t.id = ${teamId}`)
+
+/** Gives a team a number; null: the default one. Its places in the queues start again. */
+export async function setTeamNumber(tx: Tx, teamId: string, name: string | null): Promise<void> {
+  await tx.query(sql.type(object())`update teams set whatsapp_number = ${name} where id = ${teamId}`)
+  await tx.query(sql.type(object())`
+    update allowances set whatsapp_place = 0, whatsapp_batch_place = 0 where team_id = ${teamId}`)
+}
+
+const countRow = row({ count: number() })
+
+/** How many of a team's messages wait for another number than this one; null: than the default one. */
+export const waitingElsewhere = async (tx: Tx, teamId: string, phoneNumberId: string | null) =>
+  tx.oneFirst(sql.type(countRow)`
+    select count(*) from whatsapp_messages
+    where team_id = ${teamId} and (unfinished or due_at is not null)
+      and phone_number_id is distinct from ${phoneNumberId}`)
+
+/** Makes the templates pending that a team's new account may not have. @param account null: the default number's. */
+export const suspendTemplates = (tx: Tx, teamId: string, account: string | null, now: Date) =>
+  tx.query(sql.type(object())`
+    update whatsapp_templates t set
+      status = 'pending', status_at = ${sql.timestamp(now)}, updated_at = ${sql.timestamp(now)}
+    where t.team_id = ${teamId}
+      and coalesce(t.account_id, (select account_id from whatsapp_numbers where name = ${DEFAULT_NUMBER}))
+        is distinct from ${account}`)

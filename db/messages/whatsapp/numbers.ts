@@ -28,8 +28,12 @@ export const sealCredential = (
 ): Buffer => secrets.encrypt('whatsapp', plain, aboutOf(name, credential))
 
 /** @throws Error if it was not sealed for this number and use with a key that we know. */
-const openCredential = (secrets: Secrets, name: string, credential: Credential, sealed: Buffer): Buffer =>
-  secrets.decrypt('whatsapp', sealed, aboutOf(name, credential))
+export const openCredential = (
+  secrets: Secrets,
+  name: string,
+  credential: Credential,
+  sealed: Buffer,
+): Buffer => secrets.decrypt('whatsapp', sealed, aboutOf(name, credential))
 
 /**
  * Seals the credentials of all numbers with SECRET_KEY.

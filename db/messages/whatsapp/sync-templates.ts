@@ -11,32 +11,47 @@ import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { numberOfTeam } from './numbers.sql.ts'
 import { templateView, type WhatsappTemplateView } from './save-template.ts'
 import { refreshTemplates, type TemplateContent, whatsappTemplatesOfTeam } from './templates.sql.ts'
 
 /** How long to wait for a worker, in milliseconds. */
 const SYNC_TIMEOUT_MS = 30_000
 
-const JOB = 'sync-whatsapp-templates'
+/** Who lists the templates of an account: a worker that has the default number, or any one for the others. */
+const JOBS = { default: 'sync-whatsapp-templates', other: 'sync-whatsapp-number-templates' } as const
 
 type SyncResult = { templates: WhatsappTemplateView[]; missing: string[] }
 
 /**
- * Applies what the provider listed when it was asked. @returns the names of the team's templates that it does not
+ * Applies what the provider listed of an account when it was asked. @param account_id null: the default number's.
+ * @returns the names of the team's templates that it does not
  * list.
  */
 export async function applyListing(
   tx: Tx,
   teamId: string,
   contents: readonly TemplateContent[],
-  asked_at: Date,
+  { asked_at, account_id }: { asked_at: Date; account_id: string | null },
 ): Promise<string[]> {
+  // What the team has been moved to has a sync of its own.
+  if (!(await hasAccount(tx, teamId, account_id))) return []
   const listed = new Map(contents.map((content) => [`${content.name}/${content.language}`, content]))
-  const known = await refreshTemplates(tx, teamId, [...listed.values()], asked_at)
+  const known = await refreshTemplates(tx, teamId, [...listed.values()], { askedAt: asked_at, account_id })
   const ids = new Set(known.map(({ id }) => id))
   const own = await whatsappTemplatesOfTeam(tx, teamId)
   return own.filter(({ id }) => !ids.has(id)).map(({ name, language }) => `${name} (${language})`)
 }
+
+/** Whether a team's number belongs to the account; null: whether it has the default number. */
+async function hasAccount(tx: Tx, teamId: string, account_id: string | null): Promise<boolean> {
+  const own = await numberOfTeam(tx, teamId)
+  if (own === null) return false
+  return account_id === null ? own.is_default : !own.is_default && own.account_id === account_id
+}
+
+const jobFor = async (tx: Tx, teamId: string) =>
+  (await numberOfTeam(tx, teamId))?.is_default === false ? JOBS.other : JOBS.default
 
 /**
  * Asks a worker to sync, as somebody wishes; the provider knows nothing of a test team's templates, and is not asked.
@@ -49,7 +64,7 @@ export async function requestSync(
   const { name, test } = await requireTeam(by.tx, teamId)
   if (test) return null
   const sync_id = idNow()
-  await queue.enqueue(by.tx, JOB, [{ team_id: teamId, sync_id }])
+  await queue.enqueue(by.tx, await jobFor(by.tx, teamId), [{ team_id: teamId, sync_id }])
   await record(by, { team_id: teamId, action: 'whatsapp-template.sync', subject: name, detail: sync_id })
   return sync_id
 }
@@ -59,13 +74,13 @@ export async function requestSyncs(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
   teamIds: readonly string[],
 ): Promise<void> {
-  const payloads = teamIds.map((team_id) => ({ team_id, sync_id: idNow() }))
-  await queue.enqueue(tx, JOB, payloads)
+  for (const team_id of teamIds)
+    await queue.enqueue(tx, await jobFor(tx, team_id), [{ team_id, sync_id: idNow() }])
 }
 
 /** What came of a sync; null while no worker has done it. @throws RequestError unavailable when it failed */
 async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncResult | null> {
-  const end = await jobEnd(tx, JOB, sync_id)
+  const end = (await jobEnd(tx, JOBS.default, sync_id)) ?? (await jobEnd(tx, JOBS.other, sync_id))
   if (end?.state === 'completed') {
     const templates = (await whatsappTemplatesOfTeam(tx, teamId)).map(templateView)
     return { templates, missing: end.output?.missing ?? [] }

@@ -49,10 +49,11 @@ export const insertWhatsappTemplate = (
   tx.maybeOne(sql.type(templateRow)`
     insert into whatsapp_templates (
       team_id, id, name, language, category, status, status_at, definition, slots, url_buttons, parts,
-      unsupported, created_at, updated_at)
+      unsupported, created_at, updated_at, account_id)
     values (${teamId}, ${id}, ${content.name}, ${content.language}, ${content.category}, ${content.status},
       ${sql.timestamp(now)}, ${JSON.stringify(content.definition)}, ${sql.array(content.slots, 'text')},
-      ${sql.array(content.url_buttons, 'int2')}, ${JSON.stringify(content.parts)}, ${content.unsupported}, ${sql.timestamp(now)}, ${sql.timestamp(now)})
+      ${sql.array(content.url_buttons, 'int2')}, ${JSON.stringify(content.parts)}, ${content.unsupported}, ${sql.timestamp(now)}, ${sql.timestamp(now)}, (
+        select n.account_id from teams t join whatsapp_numbers n on n.name = t.whatsapp_number where t.id = ${teamId}))
     on conflict (team_id, name, language) do nothing
     returning ${templateColumns}`)
 
@@ -195,16 +196,17 @@ const CONTENT = {
 
 /**
  * Brings a team's templates up to what the provider listed, by name and language; a state that was reported after the
- * list had been asked for stays. @returns those it knows.
+ * list had been asked for stays. @param account_id whose list it is; null: the default number's.
+ * @returns those it knows.
  */
 export const refreshTemplates = (
   tx: Tx,
   teamId: string,
   contents: readonly TemplateContent[],
-  askedAt: Date,
+  { askedAt, account_id }: { askedAt: Date; account_id: string | null },
 ) =>
   tx.any(sql.prepared('refresh_whatsapp_templates', templateRow)`
-    update whatsapp_templates t set
+    update whatsapp_templates t set account_id = ${account_id},
       status = case when t.status_at > ${sql.timestamp(askedAt)} then t.status else c.status end,
       status_at = greatest(t.status_at, ${sql.timestamp(askedAt)}), category = c.category, definition = c.definition,
       slots = array(select json_array_elements_text(c.slots)),

@@ -3,17 +3,19 @@ import { string } from 'yup'
 import { cutPost } from '../../../db/messages/whatsapp/cut-post.ts'
 import { recordDefaultNumber } from '../../../db/messages/whatsapp/numbers.ts'
 import { stopWordsSetting } from '../../../db/messages/whatsapp/stop-words.ts'
-import { commaList, isHttpUrl, type SettingsOf, wholeNumber } from '../../../db/process/config.ts'
+import {
+  commaList,
+  GRAPH_VERSION,
+  graphApiSettings,
+  graphApiUrl,
+  type SettingsOf,
+  wholeNumber,
+} from '../../../db/process/config.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
 import type { DeclaredForChannel, ReaderContext } from '../declared.ts'
 import { createWhatsappProvider } from './cloud.ts'
 import type { WhatsappDelivery } from './provider.ts'
 import { createWhatsappReportReader } from './reports.ts'
-
-/** Meta's Graph API, and the version that the requests of cloud.ts are written for: the newest in November 2026. */
-const GRAPH_API = 'https://graph.facebook.com'
-const VERSION = 'v26.0'
-const HAS_VERSION = /\/v\d+\.\d+$/
 
 /**
  * When versions end that do so soon: two years after the release of the next one.
@@ -29,13 +31,7 @@ const WARNING_MS = 180 * 24 * 3_600_000
 const queues: readonly JobName[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
 
 const settings = {
-  WHATSAPP_API_URL: string()
-    .test('url', '${path} must be the http(s) URL of the Graph API', isHttpUrl)
-    .default(GRAPH_API),
-  /** Unless the URL has a version. */
-  WHATSAPP_API_VERSION: string()
-    .matches(/^v\d+\.\d+$/, '${path} must be a version of the Graph API, such as v26.0')
-    .default(VERSION),
+  ...graphApiSettings,
   /** As of web: a worker stops at what web would stop at. */
   WHATSAPP_STOP_WORDS: stopWordsSetting,
   /** Without it this worker leaves WhatsApp messages alone, unless WORKER_QUEUES names their queue. */
@@ -64,19 +60,13 @@ const settings = {
 
 type Settings = SettingsOf<typeof settings>
 
-/** The Graph API with its version. */
-function urlOf({ WHATSAPP_API_URL: url, WHATSAPP_API_VERSION: version }: Settings): string {
-  const base = url.replace(/\/$/, '')
-  return HAS_VERSION.test(base) ? base : `${base}/${version}`
-}
-
 /** A warning if the version of the Graph API ends soon; null otherwise. */
 function versionWarning(given: Settings, now: Date): string | null {
   if (!given.WHATSAPP_ACCESS_TOKEN) return null
-  const version = urlOf(given).split('/').at(-1) ?? ''
+  const version = graphApiUrl(given).split('/').at(-1) ?? ''
   const end = Object.hasOwn(ENDS, version) ? ENDS[version] : undefined
   if (end === undefined || Date.parse(end) - now.getTime() > WARNING_MS) return null
-  return `Meta ends version ${version} of the Graph API on ${end}. Set WHATSAPP_API_VERSION to a newer one, such as ${VERSION}.`
+  return `Meta ends version ${version} of the Graph API on ${end}. Set WHATSAPP_API_VERSION to a newer one, such as ${GRAPH_VERSION}.`
 }
 
 function open(given: Settings): WhatsappDelivery {
@@ -84,7 +74,7 @@ function open(given: Settings): WhatsappDelivery {
   const account_id = given.WHATSAPP_BUSINESS_ACCOUNT_ID ?? null
   const isSet = access_token !== undefined && phone_number_id !== undefined
   return {
-    provider: createWhatsappProvider({ url: urlOf(given) }),
+    provider: createWhatsappProvider({ url: graphApiUrl(given) }),
     unknown_wait: given.WHATSAPP_UNKNOWN_WAIT_SECONDS,
     number: isSet
       ? {

@@ -1,0 +1,99 @@
+/** Verbs of `number`: the WhatsApp numbers of teams, the default one apart. */
+import type { Command } from 'commander'
+import {
+  addNumber,
+  checkNumber,
+  listNumbers,
+  type NumberTools,
+  pauseNumber,
+  removeNumber,
+  resumeNumber,
+  setNumber,
+  showNumber,
+} from '../messages/whatsapp/manage-numbers.ts'
+import { fileText, positive } from './input.ts'
+import { answer, type Noun, type Verbs } from './noun.ts'
+
+const NAME = { NAME: ['its name: 1 to 64 characters of a-z, 0-9 and -'] as const }
+
+type Further = { appSecretFile?: string; messagesPerSecond?: number }
+type Added = Further & { phoneNumberId: string; accountId: string; subscribe?: boolean }
+type Set = Further & { token?: boolean }
+
+const withFurther = (command: Command): Command =>
+  command
+    .option('--app-secret-file <file>', 'a file with the secret of the app that signs events of this number')
+    .option(
+      '--messages-per-second <n>',
+      'how many messages it may send, 80 unless Meta has raised it',
+      positive,
+    )
+
+/** The access token, which is all of standard input. */
+const readToken = async (): Promise<string> => (await fileText('-')).trim()
+
+const readFurther = async ({ appSecretFile: file, messagesPerSecond: messages_per_second }: Further) => ({
+  app_secret: file === undefined ? undefined : (await fileText(file)).trim(),
+  messages_per_second,
+})
+
+const toolsOf = async ({ admin }: Noun): Promise<NumberTools> => ({
+  run: admin.transaction,
+  secrets: await admin.secrets(),
+  url: admin.graphApi,
+  site: admin.publicUrl ?? null,
+})
+
+export const verbs: Verbs = (noun) => {
+  const { verb, look, change, admin } = noun
+  withFurther(verb('add NAME', 'add a number; its access token is read from standard input', NAME))
+    .requiredOption('--phone-number-id <id>', 'its id at Meta')
+    .requiredOption('--account-id <id>', 'the id of its WhatsApp Business Account')
+    .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t')
+    .addHelpText('after', '\nMeta is asked first. Nothing is stored if it doesn’t accept the token.')
+    .action(
+      answer(async (name: string, { phoneNumberId, accountId, subscribe = false, ...further }: Added) => {
+        const ids = { name, phone_number_id: phoneNumberId, account_id: accountId }
+        const given = { ...ids, token: await readToken(), ...(await readFurther(further)) }
+        return addNumber(await toolsOf(noun), given, { subscribe })
+      }),
+    )
+
+  verb('list', 'every number, the default one apart').action(look(listNumbers))
+
+  verb('show NAME', 'a number, its hook and the hook’s verify token', NAME).action(
+    look(async (database, name: string) => showNumber(database, await admin.secrets(), name)),
+  )
+
+  withFurther(verb('set NAME', 'change a number', NAME))
+    .option('--token', 'read a new access token from standard input, and check it')
+    .action(
+      answer(async (name: string, { token = false, ...further }: Set) => {
+        const change = { ...(token ? { token: await readToken() } : {}), ...(await readFurther(further)) }
+        return setNumber(await toolsOf(noun), name, change)
+      }),
+    )
+
+  let accepted = true
+  verb('check NAME', 'ask Meta about a number now, and say what is missing', NAME)
+    .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t')
+    .addHelpText('after', '\nExit code 1 if Meta rejects the token.')
+    .action(
+      answer(
+        async (name: string, { subscribe = false }: { subscribe?: boolean }) => {
+          const { accepted: is, ...shown } = await checkNumber(await toolsOf(noun), name, { subscribe })
+          accepted = is
+          return shown
+        },
+        () => accepted,
+      ),
+    )
+
+  verb('pause NAME', 'let the messages of a number wait until it is resumed', NAME).action(
+    change(pauseNumber),
+  )
+  verb('resume NAME', 'end every pause of a number, Meta’s too', NAME).action(change(resumeNumber))
+  verb('remove NAME', 'remove a number that no team has and no message waits for', NAME).action(
+    change(removeNumber),
+  )
+}

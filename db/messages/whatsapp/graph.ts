@@ -1,0 +1,145 @@
+/**
+ * Asks Meta's Graph API about numbers and accounts: whether a token opens them, what a number is like, and whether our
+ * app gets the account's events.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/reference/whatsapp-business-phone-number
+ */
+import { RequestError } from '../../errors.ts'
+import { ask, faultWords } from '../../process/limited-response.ts'
+import { isObject } from '../../validation/fields.ts'
+import { jsonOf } from '../../validation/strings.ts'
+import { storableId, storableWords } from '../../validation/words.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** What Meta is asked with: the API's URL with its version, and the number's credentials. */
+type NumberQuery = { url: string; token: string; phone_number_id: string; account_id: string }
+
+/** What Meta says of a number; `webhook` is where its events go, null if Meta doesn't say. */
+export type NumberState = {
+  display_phone_number: string | null
+  verified_name: string | null
+  quality: string | null
+  messaging_limit: string | null
+  subscribed: boolean
+  webhook: Readonly<Record<string, string>> | null
+}
+
+/** Meta rejected the token, or the token doesn't open what was asked for. */
+export class TokenRejected extends Error {}
+
+const MAX_BYTES = 1024 * 1024
+const TIMEOUT_MS = 20_000
+const MAX_PAGES = 50
+const NUMBER_FIELDS = [
+  ...['id', 'display_phone_number', 'verified_name', 'quality_rating'],
+  ...['whatsapp_business_manager_messaging_limit', 'webhook_configuration'],
+]
+
+const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
+const text = (value: unknown): string | null => storableId(value)
+
+/** One request. @throws TokenRejected with Meta's message. @throws RequestError unavailable if there is no response. */
+async function request(
+  { url, token }: NumberQuery,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+  method: 'GET' | 'POST' = 'GET',
+): Promise<Json> {
+  const address = `${url}/${path}?${new URLSearchParams({ ...query })}`
+  const headers = { Authorization: `Bearer ${token}` }
+  const answer = await ask(address, { method, headers }, { bytes: MAX_BYTES, ms: TIMEOUT_MS }).catch(
+    (error: unknown) => {
+      throw new RequestError(
+        'unavailable',
+        `Meta can't be reached at ${new URL(url).host}: ${faultWords(error)}`,
+      )
+    },
+  )
+  const body = answer.body === null ? null : jsonOf(answer.body.toString())
+  if (answer.ok && isObject(body)) return body
+  const error = isObject(body) && isObject(body.error) ? body.error : {}
+  const words = storableWords(`HTTP ${answer.status} ${String(error.message ?? answer.fault)}`.trim(), [
+    token,
+  ])
+  const isTheirs = answer.status >= 500 || answer.status === 429 || answer.status === 408 || answer.ok
+  if (isTheirs) throw new RequestError('unavailable', `Meta can't answer now: ${words}`)
+  throw new TokenRejected(words)
+}
+
+/** Whether the account has the number. @throws as `request` does. */
+async function hasNumber(query: NumberQuery): Promise<boolean> {
+  let after = ''
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const { data, paging } = await request(query, `${query.account_id}/phone_numbers`, {
+      ...{ fields: 'id', limit: '100' },
+      ...(after ? { after } : {}),
+    })
+    if (objects(data).some(({ id }) => String(id) === query.phone_number_id)) return true
+    const { next, cursors } = isObject(paging) ? paging : {}
+    const cursor = isObject(cursors) ? text(cursors.after) : null
+    if (next === undefined || cursor === null || cursor === after) return false
+    after = cursor
+  }
+  return false
+}
+
+/** The id of the app that the token belongs to; null if Meta doesn't say. */
+async function appOf(query: NumberQuery): Promise<string | null> {
+  try {
+    const { data } = await request(query, 'debug_token', { input_token: query.token })
+    return isObject(data) && data.app_id !== undefined ? String(data.app_id) : null
+  } catch (error) {
+    if (error instanceof TokenRejected) return null
+    throw error
+  }
+}
+
+/**
+ * Whether the token's own app gets the account's events; with `subscribe`, it is subscribed first if it isn't. A POST
+ * for an app that is subscribed would remove the account's callback override.
+ */
+async function isSubscribed(query: NumberQuery, subscribe: boolean): Promise<boolean> {
+  const path = `${query.account_id}/subscribed_apps`
+  const app = await appOf(query)
+  if (app === null) return false
+  const { data } = await request(query, path)
+  const known = objects(data).some(
+    ({ whatsapp_business_api_data: its }) => isObject(its) && String(its.id) === app,
+  )
+  if (known || !subscribe) return known
+  await request(query, path, {}, 'POST')
+  return true
+}
+
+/** Where Meta sends events, by the level that it is set at. */
+const webhookOf = (given: unknown): NumberState['webhook'] => {
+  if (!isObject(given)) return null
+  const levels = ['phone_number', 'whatsapp_business_account', 'application']
+  return Object.fromEntries(
+    levels.flatMap((level) => (text(given[level]) ? [[level, String(given[level])]] : [])),
+  )
+}
+
+/**
+ * Asks what a number is like. @param subscribe whether our app is to be subscribed to the account.
+ * @throws TokenRejected if the token opens the number or the account not, or the number isn't the account's.
+ * @throws RequestError unavailable
+ */
+export async function askNumber(
+  query: NumberQuery,
+  { subscribe }: { subscribe: boolean },
+): Promise<NumberState> {
+  const number = await request(query, query.phone_number_id, { fields: NUMBER_FIELDS.join(',') })
+  if (!(await hasNumber(query)))
+    throw new TokenRejected(
+      `the number ${query.phone_number_id} isn't one of the account ${query.account_id}`,
+    )
+  return {
+    display_phone_number: text(number.display_phone_number),
+    verified_name: typeof number.verified_name === 'string' ? storableWords(number.verified_name) : null,
+    quality: text(number.quality_rating),
+    messaging_limit: text(number.whatsapp_business_manager_messaging_limit),
+    subscribed: await isSubscribed(query, subscribe),
+    webhook: webhookOf(number.webhook_configuration),
+  }
+}

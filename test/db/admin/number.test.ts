@@ -1,0 +1,150 @@
+/** The CLI's numbers: what Meta is asked before one is stored, what is printed, and what a team's change does. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'slonik'
+import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
+import { adminCli } from '../../support/admin.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
+import { aMessage, makeTemplate, numbers } from '../../support/whatsapp.ts'
+import { makeDefaultNumber } from '../../support/whatsapp-numbers.ts'
+
+const service = await startService(t)
+const TOKEN = 'EAA-token-of-acme'
+
+const account = (changes: Partial<CloudAccount> = {}): CloudAccount => ({
+  ...{ id: '900', token: TOKEN, app_id: '77', subscribed: false, templates: [] },
+  numbers: [
+    {
+      ...{ id: '901', display_phone_number: '+1 555-555-0901', verified_name: 'Acme' },
+      ...{ quality_rating: 'GREEN', whatsapp_business_manager_messaging_limit: 'TIER_1K' },
+    },
+  ],
+  ...changes,
+})
+
+async function begin(t: Test, given: CloudAccount = account()) {
+  await service.database.query(sql.unsafe`update teams set whatsapp_number = null`)
+  await service.database.query(sql.unsafe`delete from whatsapp_messages`)
+  await service.database.query(sql.unsafe`delete from whatsapp_numbers`)
+  const sandbox = await startWhatsappSandbox({ port: 0, accounts: [given] })
+  t.teardown(() => sandbox.close())
+  const cli = adminCli({ DATABASE_URL: service.url, WHATSAPP_API_URL: sandbox.url })
+  const adding = ['number', 'add', 'acme', '--phone-number-id', '901', '--account-id', '900']
+  const add = (...more: string[]) => cli.json([...adding, ...more], { input: `${TOKEN}\n` })
+  const refused = (args: string[], input = TOKEN) => cli.fault(args, { input })
+  return { cli, add, adding, refused, given }
+}
+
+const SHOWN = {
+  ...{ name: 'acme', phone_number_id: '901', account_id: '900', display_phone_number: '+1 555-555-0901' },
+  ...{ verified_name: 'Acme', quality: 'GREEN', messaging_limit: 'TIER_1K', messages_per_second: 80 },
+  ...{ paused: false, subscribed: false },
+}
+
+t.test('a number is stored with what Meta says of it', async (t) => {
+  const { cli, add } = await begin(t)
+  const { missing, checked_at, ...shown } = await add()
+  t.strictSame(shown, SHOWN)
+  t.match(missing, [/900/])
+  t.match(checked_at, /Z$/)
+  t.match(await cli.json(['number', 'list']), [SHOWN])
+  t.match(await cli.json(['number', 'show', 'acme']), { ...SHOWN, hook: null, verify_token: null })
+})
+
+t.test('nothing is stored unless the token opens the number and its account', async (t) => {
+  const { cli, adding, refused } = await begin(t)
+  await refused(adding, 'another-token')
+  await refused(adding, 'a token')
+  await refused(adding.map((word) => (word === '900' ? '902' : word)))
+  await refused(adding.map((word) => (word === '901' ? '902' : word)))
+  await refused(adding.map((word) => (word === 'acme' ? 'default' : word)))
+  await refused(adding.map((word) => (word === 'acme' ? 'Acme' : word)))
+  t.strictSame(await cli.json(['number', 'list']), [])
+})
+
+t.test('a name and a phone number id exist once, the default number’s included', async (t) => {
+  const { add, adding, refused } = await begin(t)
+  await makeDefaultNumber(service, { phone_number_id: '901', account_id: null })
+  await refused(adding)
+  await makeDefaultNumber(service, { phone_number_id: '1', account_id: null })
+  await add()
+  await refused(adding)
+  await refused(adding.map((word) => (word === 'acme' ? 'other' : word)))
+})
+
+t.test('a check says what is missing, and subscribes only an app that isn’t', async (t) => {
+  const { cli, add, given } = await begin(t)
+  await add()
+  t.match(await cli.json(['number', 'check', 'acme']), { subscribed: false, missing: [/subscribe/] })
+  t.match(await cli.json(['number', 'check', 'acme', '--subscribe']), { subscribed: true, missing: [] })
+  await cli.json(['number', 'check', 'acme', '--subscribe'])
+  t.equal(given.subscriptions, 1)
+  given.token = 'replaced'
+  const { code, stdout } = await cli.run(['number', 'check', 'acme'])
+  t.equal(code, 1)
+  t.match(JSON.parse(stdout), { ...SHOWN, subscribed: true, missing: [/token/] })
+  await cli.fault(['number', 'set', 'acme', '--token'], { input: TOKEN })
+  await cli.json(['number', 'set', 'acme', '--token'], { input: 'replaced' })
+  t.match(await cli.json(['number', 'check', 'acme']), { missing: [] })
+})
+
+t.test('a number with an app secret has a hook and a verify token', async (t) => {
+  const { cli, add } = await begin(t)
+  const file = join(t.testdir(), 'secret')
+  await writeFile(file, 'app secret\n')
+  await add('--app-secret-file', file, '--messages-per-second', '20')
+  t.match(await cli.json(['number', 'show', 'acme']), {
+    ...{ messages_per_second: 20, hook: '/hooks/whatsapp/acme', verify_token: /^[0-9a-f]{32}$/ },
+  })
+  t.match(await cli.json(['number', 'set', 'acme', '--messages-per-second', '40']), {
+    messages_per_second: 40,
+  })
+})
+
+t.test('a team’s number is changed, and what waits stays with the old one', async (t) => {
+  const { cli, add } = await begin(t)
+  await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
+  await add()
+  const team = await makeTeam(service)
+  const template = await makeTemplate(service, team.id)
+  const send = () =>
+    service.call('POST', '/v1/whatsapp/messages', {
+      key: team.key,
+      body: aMessage(template.id, { to: numbers(2) }),
+    })
+  await send()
+  const moved = { team_id: team.id, number: 'acme', waiting: 2 }
+  t.strictSame(await cli.json(['team', 'number', team.id, 'acme']), moved)
+  t.match(await send(), { body: { error: { code: 'template_disabled', message: /900/ } } })
+  t.match(await cli.json(['whatsapp-template', 'list', team.id]), [{ id: template.id, status: 'pending' }])
+  await cli.fault(['number', 'remove', 'acme'])
+  t.strictSame(await cli.json(['team', 'number', team.id, 'default']), {
+    ...{ team_id: team.id, number: 'default', waiting: 0 },
+  })
+  await cli.fault(['team', 'number', team.id, 'other'])
+  t.strictSame(await cli.json(['number', 'remove', 'acme']), { name: 'acme', removed: true })
+})
+
+t.test('a team’s number is not changed while an old web process runs', async (t) => {
+  const { cli, add } = await begin(t)
+  await add()
+  const team = await makeTeam(service)
+  await service.database.query(sql.unsafe`
+    insert into processes (id, kind, host, pid, queues, senders, completed, gauges, started_at, seen_at)
+    values (gen_random_uuid(), 'web', 'h', 1, '{}', '{}', '{}', '{}', now(), now())`)
+  await cli.fault(['team', 'number', team.id, 'acme'])
+  await service.database.query(sql.unsafe`delete from processes where version is null`)
+  t.match(await cli.json(['team', 'number', team.id, 'acme']), { number: 'acme' })
+})
+
+t.test('pausing is manual, and resuming ends every pause', async (t) => {
+  const { cli, add } = await begin(t)
+  await add()
+  t.match(await cli.json(['number', 'pause', 'acme']), { paused: true })
+  await service.database.query(sql.unsafe`
+    insert into senders (key, rate, tokens, refilled_at, paused_until)
+    values ('whatsapp:901', 1, 1, now(), now() + interval '1 hour')
+    on conflict (key) do update set paused_until = excluded.paused_until`)
+  t.match(await cli.json(['number', 'resume', 'acme']), { paused: false })
+})
