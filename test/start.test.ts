@@ -251,7 +251,7 @@ t.test('each database keeps its own demo team and key, whichever one is used in 
   const { url: foreign } = await testDatabase(t)
   const stranger = await adminOn<Team>({ DATABASE_URL: foreign }, 'team', 'create', '--name', 'Stranger')
   const said = await add(foreign, stranger.id).catch(({ stderr }: { stderr: string }) => stderr)
-  t.equal(said, 'SECRET_KEY is missing: set the same one as the processes have\n')
+  t.equal(said, 'SECRET_KEY is not set. Use the same value as your web and worker processes.\n')
 })
 
 t.test('a second one says that the first is running, and stops', async (t) => {

@@ -3,6 +3,7 @@
  * transaction, and waits for what a worker makes of it. The worker judges the items (db/audience/contacts/upsert.ts).
  * Promises: nothing is lost when no worker is there in time, or the client goes away; the same call later is harmless.
  */
+
 import { upsertSchema } from '../../db/audience/contacts/upsert.ts'
 import { insertUpsert, type UpsertResult, upsertResult } from '../../db/audience/contacts/upserts.sql.ts'
 import { errorFrom, Unavailable } from '../../db/errors.ts'
@@ -12,6 +13,7 @@ import { type BodyShape, parseBatch, withoutByteOrderMark } from '../http/input.
 import { ABOUT } from './about.ts'
 import { batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
+import { TEXTS } from './texts.ts'
 
 const BULK_LIMIT = 1_000
 const RETRY_AFTER_S = 5
@@ -39,11 +41,7 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
     timeout,
   })
   if (result) return result
-  throw new Unavailable(
-    'bulk_pending',
-    'the upsert is stored and will be carried out, but not in time for an answer; repeating it is harmless',
-    RETRY_AFTER_S,
-  )
+  throw new Unavailable('bulk_pending', TEXTS.bulkPending, RETRY_AFTER_S)
 }
 
 /** The call as it came: its items are judged by the worker. */

@@ -3,6 +3,7 @@
  * refusals that need nothing but the body; the rest is db/messages/emails/accept.ts, for one item and for a hundred
  * alike.
  */
+
 import { array, type InferType, object } from 'yup'
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
 import { REQUIRED, RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
@@ -40,6 +41,7 @@ import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { withIdempotencyKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 import { scheduledRoutes } from './scheduled.ts'
+import { TEXTS } from './texts.ts'
 
 const BATCH_LIMIT = 100
 
@@ -76,7 +78,7 @@ const sendSchema = object({
   ...otherSpellings({ replyTo: 'reply_to' }),
 }).meta({
   eitherOf: ['html', 'template_id'],
-  insufficient: { text: 'alone is not enough: it is sent beside html' },
+  insufficient: { text: 'is only sent alongside html' },
 } satisfies EitherOf)
 
 type SendBody = InferType<typeof sendSchema>
@@ -117,7 +119,7 @@ function itemOf({ path, send }: EmailDraft): EmailItem {
 /** Its attachments are decoded where the body is parsed. @throws RequestError bad_request */
 function draftOf({ attachments: list = [], ...send }: SendBody, path = ''): EmailDraft {
   if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
-    const problem = `must have at most ${MAX_RECIPIENTS} recipients in all`
+    const problem = `must have at most ${MAX_RECIPIENTS} recipients in total`
     throw new RequestError('bad_request', { field: `${path}to, cc and bcc`, problem })
   }
   return { path, send, attached: attachedOf(list) }
@@ -186,7 +188,7 @@ async function storedRow(
   if (outcome.kind === 'stored') return outcome.row
   const row = await emailById(database, principal.team_id, outcome.id)
   // Deleted between the replay and this read: as if the key had never been stored.
-  if (!row) throw new Unavailable('conflict', 'the email is just being deleted; please retry', 1)
+  if (!row) throw new Unavailable('conflict', TEXTS.emailDeleting, 1)
   return row
 }
 

@@ -1,4 +1,5 @@
 /** Verbs of `email`: a team's stored emails. */
+
 import { appendFile, writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { EMAIL } from '../channels/email.sql.ts'
@@ -6,6 +7,7 @@ import { EMAIL_LADDER } from '../channels/email.ts'
 import { piecesOf } from '../content/files/read.ts'
 import { createVersions } from '../content/templates/versions.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import { emailsToRequeue, requeueToStore } from '../messages/emails/bulk.ts'
 import { removeEmail } from '../messages/emails/remove.ts'
 import type { EmailFilter } from '../messages/emails/search.ts'
@@ -18,6 +20,7 @@ import { atMost, count, instant, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { type RequeueFilter, requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
+import { TEXTS } from './texts.ts'
 
 const EVER = new Date(0)
 
@@ -75,7 +78,7 @@ const depsOf = async (admin: Admin) => ({
 })
 
 const unwritable = (file: string, { message }: Error): RequestError =>
-  new RequestError('bad_request', `cannot write ${file}: ${message}`)
+  new RequestError('bad_request', fill(TEXTS.cannotWrite, { file, reason: message }))
 
 async function writeAttachment(
   admin: Admin,
@@ -83,7 +86,7 @@ async function writeAttachment(
 ) {
   const { attachments = [] } = await showEmail(await depsOf(admin), team, id)
   const file = attachments[n]
-  if (!file) throw new RequestError('not_found', `the email has no attachment ${n}`)
+  if (!file) throw new RequestError('not_found', fill(TEXTS.noAttachment, { n }))
   const { filename, content_type, size, sha256 } = file
   const pieces = piecesOf(await admin.database(), { team_id: team, sha256 })
   // Before the file is made: it may be gone.

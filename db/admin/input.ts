@@ -2,14 +2,17 @@
  * Readers of what is typed after a verb: ids, numbers, times, lists, files.
  * Promises: each either gives a value of its type or says in a few words what it must be.
  */
+
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { LARGEST_FIGURE } from '../accounts/plans/limits.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import { parseAddress, parseMailbox } from '../validation/address.ts'
 import { exampleMoment, isMoment } from '../validation/moments.ts'
 import { isUuid, utf8Text } from '../validation/strings.ts'
+import { TEXTS } from './texts.ts'
 
 export function uuidArgument(text: string): string {
   if (isUuid(text)) return text.toLowerCase()
@@ -114,11 +117,11 @@ export async function fileText(name: string): Promise<string> {
   const bytes = await (name === '-' ? buffer(process.stdin) : readFile(name)).catch(
     (error: NodeJS.ErrnoException) => {
       const reason = REASONS[error.code ?? ''] ?? error.message
-      throw new RequestError('bad_request', `cannot read ${shown}: ${reason}`)
+      throw new RequestError('bad_request', fill(TEXTS.cannotRead, { file: shown, reason }))
     },
   )
   const text = utf8Text(bytes)
-  if (text === null) throw new RequestError('bad_request', `${shown} is not text in UTF-8`)
+  if (text === null) throw new RequestError('bad_request', fill(TEXTS.notText, { file: shown }))
   return text
 }
 
@@ -128,6 +131,9 @@ export async function fileJson(name: string): Promise<unknown> {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new RequestError('bad_request', `${shownAs(name)} is not JSON: ${(error as SyntaxError).message}`)
+    throw new RequestError(
+      'bad_request',
+      fill(TEXTS.notJson, { file: shownAs(name), reason: (error as SyntaxError).message }),
+    )
   }
 }

@@ -1,4 +1,5 @@
 /** Verbs of `job`: how far background jobs have come. */
+
 import { RequestError } from '../errors.ts'
 import {
   backgroundJobById,
@@ -6,6 +7,7 @@ import {
 } from '../maintenance/background-jobs/background-jobs.sql.ts'
 import { atMost, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 export const verbs: Verbs = ({ verb, look }) => {
   verb('list', 'background jobs of the last month, newest first: what, how far, who began it')
@@ -21,10 +23,7 @@ export const verbs: Verbs = ({ verb, look }) => {
     look(async (database, id: string) => {
       const shown = await backgroundJobById(database, null, id)
       if (shown) return shown
-      throw new RequestError(
-        'not_found',
-        'there is no such background job; finished ones are forgotten after a month',
-      )
+      throw new RequestError('not_found', TEXTS.noJob)
     }),
   )
 }

@@ -1,4 +1,5 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
+
 import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
 import { RequestError } from '../errors.ts'
 import { resumeRestored } from '../maintenance/restore-guard/restored.ts'
@@ -8,6 +9,7 @@ import type { JobName } from '../queue/jobs.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 const MAX_REASONS = 100
 
@@ -15,8 +17,7 @@ const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 
 /** Resumes one queue, or all that stands since the database was restored. */
 async function resume(admin: Admin, job: JobName | undefined, { restored }: { restored?: true }) {
-  if ((job === undefined) !== (restored === true))
-    throw new RequestError('bad_request', 'name a queue, or give --restored')
+  if ((job === undefined) !== (restored === true)) throw new RequestError('bad_request', TEXTS.whichQueue)
   if (job === undefined) {
     const queue = await admin.queue()
     return admin.transaction((by) => resumeRestored({ ...by, queue }))

@@ -1,4 +1,5 @@
 /** Verbs of `report`: what providers have reported, raw. */
+
 import type { Command } from 'commander'
 import { dropParked, dropReport, replayParked, replayReport, showReport } from '../delivery/reports/replay.ts'
 import {
@@ -10,9 +11,11 @@ import {
   reportsByState,
 } from '../delivery/reports/reports.sql.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { atMost, instant, oneOf, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 
@@ -20,7 +23,7 @@ type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 function stateOf({ parked = false, state }: ListOptions): ReportState | undefined {
   if (!parked) return state
   if (state === undefined || state === 'parked') return 'parked'
-  throw new RequestError('bad_request', `--parked and --state ${state} contradict each other: leave one out`)
+  throw new RequestError('bad_request', fill(TEXTS.parkedAndState, { state }))
 }
 
 type ManyOptions = Pick<ParkedFilter, 'provider' | 'reason' | 'before'> & { parked?: boolean }
@@ -45,10 +48,9 @@ function whichOf(
   ids: readonly string[] = [],
   { parked = false, ...filter }: ManyOptions,
 ): string | ParkedFilter {
-  if (parked === ids.length > 0)
-    throw new RequestError('bad_request', 'name reports by their ids, or use --parked')
+  if (parked === ids.length > 0) throw new RequestError('bad_request', TEXTS.whichReports)
   if (!parked && Object.keys(filter).length > 0) {
-    throw new RequestError('bad_request', '--provider, --reason and --before go with --parked')
+    throw new RequestError('bad_request', TEXTS.filterWithoutParked)
   }
   const [only = '', ...others] = ids
   if (parked) return filter

@@ -3,12 +3,14 @@
  * channel may bring filters of its own.
  * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (DECISIONS: Requeue).
  */
+
 import type { Command } from 'commander'
 import { requireTeam } from '../accounts/teams/view.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { requeueableMessages, requeuedAt, suppressedAmongRequeueable } from '../delivery/requeue.sql.ts'
 import { type PickedByPerson, pausesOf, requeueError, requeueOne } from '../delivery/requeue.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import type { MatchingRequeue } from '../messages/emails/bulk.ts'
 import type { WebhookPick } from '../messages/webhooks/listing.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -16,6 +18,7 @@ import { seenNow } from '../postgres/snapshot.sql.ts'
 import type { Admin, Unbegun } from './context.ts'
 import { instant, only, uuidArgument } from './input.ts'
 import { answer, type Noun } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolean }
 
@@ -67,7 +70,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
           const filters = command.options
             .map(({ long }) => long)
             .filter((long) => !NOT_FILTERS.includes(long ?? ''))
-          throw new RequestError('bad_request', `name one message, or a filter: ${filters.join(', ')}`)
+          throw new RequestError('bad_request', fill(TEXTS.whichMessages, { filters: filters.join(', ') }))
         }
         return id === undefined
           ? requeueAll(admin, { channel, filter }, { team, options })
@@ -91,9 +94,6 @@ const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): strin
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
 
-const inCli = ({ code, message }: RequestError): RequestError =>
-  new RequestError(code, code === 'bad_request' ? `${message} (with --force)` : message)
-
 async function requeueById(
   admin: Admin,
   { channel, filter }: Of,
@@ -111,7 +111,7 @@ async function requeueById(
       ids: [id],
       named: true,
     })
-    if (found.length === 0) throw inCli(await requeueError(tx, channel, ref))
+    if (found.length === 0) throw await requeueError(tx, channel, ref)
     const how = { force, words: wordsOf({ ...options, force: false }) }
     if (!dryRun) await requeueOne({ ...by, queue }, channel, ref, how)
     return { now, paused: await pausesOf(tx, channel, { team_id: team }) }

@@ -1,4 +1,5 @@
 /** Verbs of `suppression`: a team's suppressed addresses. */
+
 import { requireTeam } from '../accounts/teams/view.ts'
 import { CAUSES, type Cause } from '../audience/contacts/effect.ts'
 import {
@@ -14,6 +15,7 @@ import { domainToAscii } from '../validation/address.ts'
 import type { Admin } from './context.ts'
 import { atMost, instant, oneOf, only, words } from './input.ts'
 import { answer, type Noun, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 const MAX_LISTED = 10_000
 
@@ -24,7 +26,7 @@ type Lift = Filter & { reason: string; dryRun?: boolean }
 function domain(text: string): string {
   const ascii = domainToAscii(text.trim())
   if (ascii !== null) return ascii
-  throw new RequestError('bad_request', '--domain must be a domain, such as example.com')
+  throw new RequestError('bad_request', TEXTS.notDomain)
 }
 
 const withFilter = (command: ReturnType<Noun['verb']>) =>
@@ -100,11 +102,9 @@ export const verbs: Verbs = (noun) => {
         async (team: string, identity: string | undefined, { reason, dryRun = false, ...filter }: Lift) => {
           const how = { reason: reasonOf(reason), dryRun }
           const filtered = Object.values(filter).some((value) => value !== undefined)
-          if (identity !== undefined && filtered)
-            throw new RequestError('bad_request', 'give an address or a filter, not both')
+          if (identity !== undefined && filtered) throw new RequestError('bad_request', TEXTS.addressOrFilter)
           if (identity !== undefined) return liftOneAddress(admin, team, identity, how)
-          if (!filtered)
-            throw new RequestError('bad_request', 'give an address or a filter, such as --domain')
+          if (!filtered) throw new RequestError('bad_request', TEXTS.noAddressOrFilter)
           return liftAll(admin, team, { ...filter, ...how })
         },
       ),

@@ -1,4 +1,5 @@
 /** Verbs of `team`: teams, their plans and quotas. */
+
 import { type LimitColumn, limitWords, QUOTAS, type QuotaName } from '../accounts/plans/quotas.ts'
 import { createTeam, USUAL_PLAN } from '../accounts/teams/create.ts'
 import { renameTeam } from '../accounts/teams/rename.ts'
@@ -14,6 +15,7 @@ import { asTest, showTeam } from '../accounts/teams/view.ts'
 import { RequestError } from '../errors.ts'
 import { amount, instant, limit, oneOf, rate } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 type PlanOptions = Partial<Record<QuotaName, number | 'plan'>> & {
   plan?: string
@@ -34,13 +36,13 @@ const own = (figure: number | 'plan'): number | null => (figure === 'plan' ? nul
 function periodOf({ periodStart: start, periodEnd: end }: PlanOptions) {
   if (start && end) return { start, end }
   if (!start && !end) return undefined
-  throw new RequestError('bad_request', '--period-start and --period-end must be given together')
+  throw new RequestError('bad_request', TEXTS.periodNeedsBoth)
 }
 
 /** The figures that were given: what is absent stays as it is. @throws RequestError bad_request when none was. */
 function changeOf(options: PlanOptions) {
   if (Object.keys(options).length === 0) {
-    throw new RequestError('bad_request', 'say what to change: --plan, or a figure of the team’s own')
+    throw new RequestError('bad_request', TEXTS.noChange)
   }
   const { plan, rate: sends, storage } = options
   const period = periodOf(options)

@@ -296,7 +296,7 @@ t.test('the official resend package schedules an email, with copies, moves it an
   const cancelled = await resend.emails.cancel(id)
   t.match(cancelled, { error: null, data: { id } })
   t.match(await resend.emails.cancel(id), {
-    error: { error: { code: 'not_found', message: `there is no email ${id}` } },
+    error: { error: { code: 'not_found', message: `No email ${id} in this team.` } },
   })
 })
 
@@ -309,25 +309,25 @@ t.test('what the resend package sends in another form is refused, and the right 
   }
   t.equal(
     await refusal({ to: 'ana@example.org' }),
-    'to must be an array of email addresses, such as ["name@example.com"]',
+    'to must be an array of email addresses, such as ["name@example.com"].',
   )
   for (const field of ['cc', 'bcc'])
     t.equal(
       await refusal({ [field]: 'ben@example.org' }),
-      `${field} must be an array of email addresses, such as ["name@example.com"]`,
+      `${field} must be an array of email addresses, such as ["name@example.com"].`,
     )
   t.equal(
     await refusal({ scheduledAt: 'in 1 min' }),
-    `scheduled_at must be an RFC 3339 time with its zone, such as ${exampleMoment(new Date())}`,
+    `scheduled_at must be an RFC 3339 time with a time zone, such as ${exampleMoment(new Date())}`,
   )
-  t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address')
+  t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address.')
   t.equal(
     await refusal({ tags: [{ name: 'category', value: 'receipt' }] }),
-    'tags[0] must be a string, such as "receipt"',
+    'tags[0] must be a string, such as "receipt".',
   )
   t.equal(
     await refusal({ html: undefined, text: 'Hi' }),
-    'html or template_id is required; text alone is not enough: it is sent beside html',
+    'html or template_id is required. text is only sent alongside html.',
   )
   const { body: page } = await call('GET', '/docs')
   const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []

@@ -29,6 +29,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { idParam, queryParam } from '../server/list.ts'
 import { type OwnRequest, redirect, show, teamPath } from '../server/page.ts'
 import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../server/search.ts'
+import { TEXTS } from '../texts.ts'
 import { recipientsCell } from './email-place.ts'
 import { kindOf, thingPath } from './search-results.ts'
 
@@ -68,7 +69,7 @@ async function teamOf(
   const id = idParam(query, 'team') ?? around?.id
   if (id === undefined) return null
   const team = id === around?.id ? await teamById(database, id) : null
-  if (!team) throw new RequestError('not_found', 'there is no such team, or it is not yours to see')
+  if (!team) throw new RequestError('not_found', TEXTS.noTeam)
   const read = { action: 'search', subject: queryParam(query, 'q') ?? '' }
   await auditRead({ tx: database, now, actor: person.email }, { id, member: around?.member === true }, read)
   return team

@@ -10,6 +10,7 @@ import type { Form, Section } from '../components/section.ts'
 import { act, alertsOf, compact, formOf, get, hidden, large, press } from '../server/builders.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
 /** The variables of the draft that sends do not give yet. */
@@ -83,7 +84,7 @@ export const draftSections = (
 const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
   const template = await templateOf(request, deps.database)
   const draft = await draftOf(deps.database, request.team.id, template.id)
-  if (!draft) throw new RequestError('not_found', 'this template has no draft')
+  if (!draft) throw new RequestError('not_found', TEXTS.noDraft)
   const forms = request.team.role === 'viewer' ? [] : [publishForm(template, draft, request)]
   return show({
     title: 'What publishing changes',

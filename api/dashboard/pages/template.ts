@@ -16,6 +16,7 @@ import { act, buttonCell, compact, factsOf, field, formOf, get, post, tableOf } 
 import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-actions.ts'
 import { draftSections, publishForm, templateDraftPages } from './template-draft.ts'
@@ -133,7 +134,7 @@ const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, r
   const version = idParam(form, 'version')
   const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
   const [row] = await versionsByIds(by.tx, refs)
-  if (!row || row.template_id !== params.id) throw new RequestError('not_found', 'there is no such version')
+  if (!row || row.template_id !== params.id) throw new RequestError('not_found', TEXTS.noVersion)
   const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
   await updateTemplate(by, team.id, params.id, parts)
   return redirect(templatePath(request), 'The version is restored: sends use it from now on.')

@@ -8,6 +8,7 @@ import { text, time } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import { act, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { partFields, partOf, slotWords } from './template-parts.ts'
 
 const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { database }) => {
@@ -65,7 +66,7 @@ const versions = get(
       ids.map((id) => ({ team_id: team.id, id })),
     )
     const [older, newer] = ids.map((id) => rows.find((row) => row.id === id && row.template_id === params.id))
-    if (!older || !newer) throw new RequestError('not_found', 'there are no such versions')
+    if (!older || !newer) throw new RequestError('not_found', TEXTS.noVersions)
     return show({
       title: 'What changed',
       back: { href: teamPath(team, 'templates', params.id), label: 'The template' },

@@ -3,7 +3,9 @@
  * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format), with
  * a line in the audit trail.
  */
+
 import { invalidField } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { domainToAscii, parseAddress } from '../../validation/address.ts'
@@ -11,6 +13,7 @@ import { checkName } from '../../validation/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainByName } from '../domains/domains.sql.ts'
 import { requireTeam } from '../teams/view.ts'
+import { TEXTS } from '../texts.ts'
 import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 
@@ -31,9 +34,9 @@ function checkScopes(given: readonly string[]): Scope[] {
   const known = SCOPES.join(', ')
   const unknown = given.find((scope) => !isScope(scope))
   if (unknown !== undefined)
-    throw invalidField('scopes', `must be some of ${known}: there is no scope ${unknown || '""'}`)
+    throw invalidField('scopes', fill(TEXTS.unknownScope, { scopes: known, scope: unknown || '""' }))
   const scopes = [...new Set(given.filter(isScope))]
-  if (scopes.length === 0) throw invalidField('scopes', `must have at least one of ${known}`)
+  if (scopes.length === 0) throw invalidField('scopes', fill(TEXTS.noScope, { scopes: known }))
   return scopes
 }
 
@@ -43,10 +46,9 @@ function checkScopes(given: readonly string[]): Scope[] {
  */
 async function boundDomain(tx: Tx, teamId: string, given: string): Promise<string> {
   const name = domainToAscii(given)
-  if (name === null)
-    throw invalidField('domain', `must be a domain name, and ${JSON.stringify(given)} is not`)
+  if (name === null) throw invalidField('domain', fill(TEXTS.notDomain, { given: JSON.stringify(given) }))
   if (await domainByName(tx, teamId, name)) return name
-  throw invalidField('domain', `must be a domain of the team: add ${name} first`)
+  throw invalidField('domain', fill(TEXTS.domainNotInTeam, { name }))
 }
 
 /** @throws RequestError not_found, or bad_request for a field that cannot be. */
@@ -56,7 +58,7 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest) {
   const scopes = checkScopes(request.scopes)
   const { name, expires_at } = request
   if (expires_at !== null && expires_at <= now) {
-    throw invalidField('expires', `must be in the future, unlike ${expires_at.toISOString()}`)
+    throw invalidField('expires', fill(TEXTS.expiryPast, { time: expires_at.toISOString() }))
   }
   await requireTeam(tx, teamId)
   const domain = request.domain === null ? null : await boundDomain(tx, teamId, request.domain)
@@ -85,7 +87,7 @@ export async function issueSession(by: By, teamId: string, user: string | null) 
   const { tx, now } = by
   const parsed = user === null ? null : parseAddress(user)
   if (parsed === null && user !== null) {
-    throw invalidField('user', `must be an email address, and ${JSON.stringify(user)} is not`)
+    throw invalidField('user', fill(TEXTS.notAddress, { given: JSON.stringify(user) }))
   }
   await requireTeam(tx, teamId)
   const member = parsed && { id: idNow(), email: parsed.address, identity: parsed.identity }

@@ -5,10 +5,13 @@
  * for a while (recheck.ts notifies its owners).
  * The audit trail notes when that changes something. DECISIONS: From domain.
  */
+
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { createNames } from '../../process/dns.ts'
 import { type Actor, record } from '../audit/record.ts'
+import { TEXTS } from '../texts.ts'
 import { requireDomain } from './add.ts'
 import { type DnsRecord, dkimRecord, dmarcRecord, nextDkimRecord, spfRecord } from './dkim.ts'
 import { type DomainRow, markDomainVerified, promoteNextKey } from './domains.sql.ts'
@@ -48,7 +51,7 @@ export function createTxtLookup(server?: string, patience = DNS_TIMEOUT_MS): Txt
       if (error instanceof RequestError) throw error
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== undefined && ABSENT.has(code)) return []
-      throw new RequestError('unavailable', `cannot look up ${name}: ${message}`)
+      throw new RequestError('unavailable', fill(TEXTS.lookupFailed, { name, reason: message }))
     }
   }
 }
@@ -159,7 +162,7 @@ export async function verifyDomain(
     }
     return { promoted, row }
   })
-  if (!row) throw new RequestError('not_found', `the domain ${name} was removed meanwhile`)
+  if (!row) throw new RequestError('not_found', fill(TEXTS.domainRemoved, { name }))
   const { id, status, verified_at } = row
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
   // Its record may go once the mail that it signed has arrived.

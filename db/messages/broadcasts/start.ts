@@ -9,10 +9,12 @@ import type { Caller } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
+import { TEXTS } from '../texts.ts'
 import { blocked, blockersOf, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
@@ -36,7 +38,7 @@ type Act = keyof typeof DONE
 const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastState[]): RequestError =>
   new RequestError(
     'invalid_state',
-    `the broadcast is ${state}: it can be ${DONE[act]} while it is ${from.join(' or ')}`,
+    fill(TEXTS.wrongState, { state, action: DONE[act], states: from.join(' or ') }),
   )
 
 /** Changes the state of a locked broadcast as somebody wishes, with its line in the audit trail. */

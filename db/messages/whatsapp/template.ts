@@ -3,9 +3,12 @@
  * Promises: `header:1`, `body:1…n`, `url:1…n`, each URL button with its true place among the buttons. A template that
  * cannot be sent says why in words; nothing is guessed. DECISIONS: Template states, Parameters.
  */
+
 import type { FieldError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints } from '../../validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 
 /** `url_buttons[k - 1]` is the place of `url:k`. `unsupported`: why it can't be sent, null when it can. */
 export type TemplateShape = { slots: string[]; url_buttons: number[]; unsupported: string | null }
@@ -30,7 +33,8 @@ function slotCount(text: unknown, where: string): number {
   const named = names.find((name) => !/^[1-9]\d{0,3}$/.test(name))
   if (named !== undefined) throw new Unsupported(`the ${where} has a named parameter`)
   const numbers = new Set(names.map(Number))
-  if (Math.max(0, ...numbers) !== numbers.size) throw new Unsupported(`the ${where}'s slots leave a gap`)
+  if (Math.max(0, ...numbers) !== numbers.size)
+    throw new Unsupported(`the variables of the ${where} aren't numbered without gaps`)
   return numbers.size
 }
 
@@ -39,9 +43,9 @@ const numbered = (scope: string, count: number): string[] =>
 
 function headerPart(component: Json): Part {
   const format = word(component.format) || 'TEXT'
-  if (format !== 'TEXT') throw new Unsupported(`it has a header of the kind ${format.toLowerCase()}`)
+  if (format !== 'TEXT') throw new Unsupported(`it has a header of type ${format.toLowerCase()}`)
   const count = slotCount(component.text, 'header')
-  if (count > 1) throw new Unsupported('the header has more than one slot')
+  if (count > 1) throw new Unsupported('the header has more than one variable')
   return { slots: numbered('header', count) }
 }
 
@@ -61,10 +65,10 @@ function buttonsPart(component: Json, definition: Json): Part {
     // It is sent as a URL with one slot, whichever way the code gets from it into the recipient's program.
     if (type === 'OTP' && isOneTimePassword(definition)) return [place]
     if (type !== 'URL' || !isObject(button)) {
-      throw new Unsupported(`it has a button of the kind ${type.toLowerCase() || 'unknown'}`)
+      throw new Unsupported(`it has a button of type ${type.toLowerCase() || 'unknown'}`)
     }
     const count = slotCount(button.url, 'button')
-    if (count > 1) throw new Unsupported('a button has more than one slot')
+    if (count > 1) throw new Unsupported('a button has more than one variable')
     return count === 1 ? [place] : []
   })
   return { slots: numbered('url', url_buttons.length), url_buttons }
@@ -83,8 +87,7 @@ function partsOf(definition: Json): Part[] {
   const components: unknown[] = Array.isArray(definition.components) ? definition.components : []
   const types = components.map((component) => (isObject(component) ? word(component.type) : ''))
   const odd = types.find((type, index) => !ORDER.includes(type) || types.indexOf(type) !== index)
-  if (odd !== undefined)
-    throw new Unsupported(`it has a component of the kind ${odd.toLowerCase() || 'unknown'}`)
+  if (odd !== undefined) throw new Unsupported(`it has a component of type ${odd.toLowerCase() || 'unknown'}`)
   return ORDER.flatMap((type) => {
     const component = components[types.indexOf(type)]
     return isObject(component) ? (PARTS[type]?.(component, definition) ?? []) : []
@@ -120,13 +123,14 @@ export function parametersProblem(
 ): FieldError | null {
   const missing = slots.filter((slot) => !Object.hasOwn(parameters, slot))
   if (missing.length > 0)
-    return { field: 'parameters', problem: `must fill the template's slots: ${missing.join(', ')} missing` }
+    return { field: 'parameters', problem: fill(TEXTS.missingVariables, { names: missing.join(', ') }) }
   for (const [name, value] of Object.entries(parameters)) {
     if (!slots.includes(name)) {
-      const known = slots.length === 0 ? 'the template takes none' : `it takes ${slots.join(', ')}`
+      const known =
+        slots.length === 0 ? 'the template has no variables' : `its variables are ${slots.join(', ')}`
       return {
         field: 'parameters',
-        problem: `has the unknown key ${JSON.stringify(name.slice(0, 64))}: ${known}`,
+        problem: fill(TEXTS.unknownParameter, { key: JSON.stringify(name.slice(0, 64)), known }),
       }
     }
     const problem = valueProblem(value)

@@ -19,9 +19,9 @@ function seen(error: unknown) {
 t.test('a refusal is shown in its own words, and is nothing for the log', async (t) => {
   const busy = seen(new RequestError('unavailable', 'too many bodies are coming in at once; please retry', 1))
   t.match(busy.fault, { status: 503, title: 'Try again later', retry_after: 1 })
-  t.equal(busy.fault.words, 'Too many bodies are coming in at once; please retry.')
+  t.equal(busy.fault.words, 'too many bodies are coming in at once; please retry')
   const state = seen(new RequestError('invalid_state', 'the broadcast is sent'))
-  t.match(state.fault, { status: 409, title: 'Request refused', words: 'The broadcast is sent.' })
+  t.match(state.fault, { status: 409, title: 'Request refused', words: 'the broadcast is sent' })
   t.strictSame([...busy.lines, ...state.lines], [])
 })
 

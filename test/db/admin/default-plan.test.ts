@@ -7,7 +7,7 @@ import { runProgram } from '../../support/programs.ts'
 import { startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const UNKNOWN = /DEFAULT_PLAN: [\s\S]*there is no plan gone/
+const UNKNOWN = /DEFAULT_PLAN: [\s\S]*There is no plan gone/
 
 t.test('new teams get DEFAULT_PLAN, and the free plan without it', async (t) => {
   const { url } = await startService(t)

@@ -55,7 +55,7 @@ t.test('a one-time password takes its code twice, as created and as the provider
       unsupported: null,
     })
   }
-  t.match(shape(...created).unsupported, /button of the kind otp/, 'of another category')
+  t.match(shape(...created).unsupported, /button of type otp/, 'of another category')
   t.strictSame(
     shapeOf({ category: 'AUTHENTICATION', components: [body('x'), buttons(url('https://a.b'))] }),
     { slots: [], url_buttons: [], unsupported: null },
@@ -65,7 +65,7 @@ t.test('a one-time password takes its code twice, as created and as the provider
 
 t.test('what we cannot send is named, never guessed at', async (t) => {
   const odd: [RegExp, ...unknown[]][] = [
-    [/header of the kind image/, { type: 'HEADER', format: 'IMAGE' }, body('x')],
+    [/header of type image/, { type: 'HEADER', format: 'IMAGE' }, body('x')],
     [/header of the kind document/, { type: 'HEADER', format: 'DOCUMENT' }, body('x')],
     [/header has more than one slot/, { type: 'HEADER', format: 'TEXT', text: '{{1}} {{2}}' }],
     [/component of the kind carousel/, body('x'), { type: 'CAROUSEL' }],
@@ -73,7 +73,7 @@ t.test('what we cannot send is named, never guessed at', async (t) => {
     [/component of the kind unknown/, null],
     [/component of the kind unknown/, 'BODY'],
     [/button of the kind flow/, body('x'), buttons({ type: 'FLOW' })],
-    [/button of the kind otp/, body('x'), buttons({ type: 'OTP' })],
+    [/button of type otp/, body('x'), buttons({ type: 'OTP' })],
     [/button of the kind unknown/, body('x'), buttons(null)],
     [/button has more than one slot/, body('x'), buttons(url('https://{{1}}/{{2}}'))],
     [/body has a named parameter/, body('Hello {{name}}')],
@@ -110,10 +110,10 @@ t.test('any object at all has a shape', async () => {
 t.test('parameters must fill the slots and nothing else', async (t) => {
   const at = (problem: RegExp) => ({ field: 'parameters', problem })
   t.equal(parametersProblem(['body:1'], { 'body:1': 'Ana' }), null)
-  t.match(parametersProblem(['body:1', 'url:1'], { 'body:1': 'Ana' }), at(/url:1 missing/))
-  t.match(parametersProblem([], { 'body:1': 'Ana' }), at(/"body:1": .* none/))
+  t.match(parametersProblem(['body:1', 'url:1'], { 'body:1': 'Ana' }), at(/Missing: url:1/))
+  t.match(parametersProblem([], { 'body:1': 'Ana' }), at(/"body:1": .* no variables/))
   t.match(parametersProblem(['body:1'], { 'body:1': 'Ana', toString: 'x' }), at(/"toString"/))
-  t.match(parametersProblem(['body:1'], JSON.parse('{"__proto__":"x"}')), at(/body:1 missing/))
+  t.match(parametersProblem(['body:1'], JSON.parse('{"__proto__":"x"}')), at(/Missing: body:1/))
 })
 
 t.test('a value is 1 to 1024 characters on one line, without more than four spaces in a row', async (t) => {
@@ -129,9 +129,9 @@ t.test('a value is 1 to 1024 characters on one line, without more than four spac
 
 t.test('what does not fit is named: the slots that are missing, or those that there are', async (t) => {
   const slots = ['header:1', 'body:1']
-  t.match(parametersProblem(slots, {}), { problem: /header:1, body:1 missing/ })
+  t.match(parametersProblem(slots, {}), { problem: /Missing: header:1, body:1/ })
   t.match(parametersProblem(slots, { 'header:1': 'a', 'body:1': 'b', ['x'.repeat(65)]: 'c' }), {
-    problem: new RegExp(`"${'x'.repeat(64)}": it takes header:1, body:1`),
+    problem: new RegExp(`"${'x'.repeat(64)}": its variables are header:1, body:1`),
   })
 })
 
