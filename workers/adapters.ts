@@ -1,6 +1,7 @@
 /** Opens what the settings name: the only place that chooses among providers. */
 import { BULK } from '../db/channels/channels.sql.ts'
 import type { Sender } from '../db/delivery/senders/rate-limit.ts'
+import type { Database } from '../db/postgres/pool.ts'
 import type { Log } from '../db/process/log.ts'
 import type { WorkerSettings } from './config.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS, type OpenProviders } from './providers/list.ts'
@@ -46,11 +47,12 @@ function bulkSender({ on_demand, ceiling, key }: Sender, most: number | undefine
   return { ...bulk, ceiling: Math.min(share, most ?? share) }
 }
 
-/** What other channels go out through, as far as this process is set up for them. */
-export const channelProviders = (settings: WorkerSettings): OpenProviders =>
-  Object.fromEntries(
-    Object.entries(CHANNEL_PROVIDERS).map(([name, { open }]) => [name, open(settings)]),
-  ) as OpenProviders
+/** Opens what other channels go out through, as far as this process is set up for them. */
+export async function channelProviders(settings: WorkerSettings, database: Database): Promise<OpenProviders> {
+  const opened = Object.entries(CHANNEL_PROVIDERS).map(([name, { open }]) => [name, open(settings)] as const)
+  for (const [, one] of opened) await one?.begin(database)
+  return Object.fromEntries(opened) as OpenProviders
+}
 
 /** What is to be said of the channels that this process is not set up for. */
 export const unsetChannels = (settings: WorkerSettings): string[] =>

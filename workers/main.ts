@@ -52,7 +52,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   })
   const email = jobs.includes('check-email') ? await emailProvider(settings, log) : null
   const bulk = email && (await bulkProvider(settings, email))
-  const others = channelProviders(settings)
+  const others = await channelProviders(settings, database)
   for (const warning of settingsWarnings(settings)) log.warn(warning)
   for (const words of unsetChannels(settings)) log.info(words)
   const metrics = createMetrics()

@@ -13,8 +13,8 @@ export const verbs: Verbs = ({ verb, change }) => {
     )
     .action(
       change(async (by) => {
-        const { domains, webhooks } = await reseal(by)
-        return webhooks > 0 ? { domains, webhooks } : { domains }
+        const { domains, webhooks, numbers } = await reseal(by)
+        return { domains, ...(webhooks > 0 ? { webhooks } : {}), ...(numbers > 0 ? { numbers } : {}) }
       }, 'secrets'),
     )
 }

@@ -92,7 +92,13 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
      * The query for a team's messages to numbers in E.164 form, newest first: id, recipient, template_id, status,
      * created_at. null: it goes to no numbers.
      */
-    to_numbers: ((to: { team: string; numbers: readonly string[]; limit: number }) => FragmentSqlToken) | null
+    to_numbers:
+      | ((to: {
+          team: string | FragmentSqlToken
+          numbers: readonly string[]
+          limit: number
+        }) => FragmentSqlToken)
+      | null
   }
 
 /** Whether a row is a test team's: of any table with a team_id. */

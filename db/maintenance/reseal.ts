@@ -5,14 +5,17 @@
 import { type By, record } from '../accounts/audit/record.ts'
 import { resealAll } from '../accounts/domains/rekey.ts'
 import { resealSecrets } from '../messages/webhooks/reseal.ts'
+import { resealNumbers } from '../messages/whatsapp/numbers.ts'
 import type { Secrets } from '../process/secrets.ts'
 
-/** @returns how many domains and webhooks there were. @throws RequestError bad_request naming what cannot be opened. */
+/** @returns how many of each there were. @throws RequestError bad_request naming what cannot be opened. */
 export async function reseal({ secrets, ...by }: By & { secrets: Secrets }) {
   const { tx } = by
   const webhooks = await resealSecrets({ tx, secrets })
+  const numbers = await resealNumbers({ tx, secrets })
   const domains = await resealAll({ tx, secrets })
-  const subject = `${domains} domains, ${webhooks} webhooks`
+  const others = numbers > 0 ? `, ${numbers} WhatsApp numbers` : ''
+  const subject = `${domains} domains, ${webhooks} webhooks${others}`
   await record(by, { team_id: null, action: 'secret.reseal', subject })
-  return { domains, webhooks }
+  return { domains, webhooks, numbers }
 }

@@ -1,6 +1,6 @@
 /** The query behind what was sent to numbers, over every channel that goes to numbers. */
 import { sql } from 'slonik'
-import { type InferType, string } from 'yup'
+import { type InferType, number, string } from 'yup'
 import type { Channel } from '../channels/channel.sql.ts'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -25,6 +25,21 @@ export async function sentToNumbers(tx: Tx, team: string, numbers: readonly stri
     const query = channel.to_numbers({ team, numbers, limit })
     const sent = numbers.length === 0 ? [] : await tx.any(sql.type(sentRow)`${query}`)
     found.push({ channel, sent })
+  }
+  return found
+}
+
+const countRow = row({ team_id: string(), count: number() })
+
+/** How many messages each team sent to a number, at most `limit` of each channel. Each team is asked by its index. */
+export async function teamsSentTo(tx: Tx, to: string, limit: number) {
+  const found: (InferType<typeof countRow> & { channel: Channel })[] = []
+  for (const channel of CHANNELS) {
+    if (!channel.to_numbers) continue
+    const query = channel.to_numbers({ team: sql.fragment`t.id`, numbers: [to], limit })
+    const counts = await tx.any(sql.type(countRow)`
+      select t.id as team_id, count(*) as count from teams t cross join lateral (${query}) sent group by t.id`)
+    found.push(...counts.map((count) => ({ ...count, channel })))
   }
   return found
 }

@@ -26,6 +26,7 @@ type SecretPurpose =
   | 'openid-cookie'
   | 'canary'
   | 'webhook'
+  | 'whatsapp'
 
 export type Secrets = {
   /**

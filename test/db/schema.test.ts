@@ -46,6 +46,7 @@ const DIRECTORIES = [
   ...'plans users api_keys sessions schema_migrations secret_canary senders recipient_pauses'.split(' '),
   ...'pause_history sender_events paused_queues database_home process_marks reports relay_tokens'.split(' '),
   ...'login_links login_requests openid_identities dashboard_sessions dashboard_seats'.split(' '),
+  'whatsapp_numbers',
   ...'audit_entries processes counters upkeep background_jobs'.split(' '),
 ]
 
@@ -76,6 +77,7 @@ t.test('team_id comes first in every key of every table that a team owns', async
     columns[0] === (table === 'teams' ? 'id' : 'team_id')
   const exempt = [
     'subscriptions_plan_key_fkey',
+    'teams_whatsapp_number_fkey',
     'memberships_user_id_fkey',
     // An operator looks for a key in all teams at once.
     'accepted_emails_idempotency_key',

@@ -38,7 +38,7 @@ export async function startCloud(
   }
   return {
     ...sandbox,
-    delivery: { provider: createWhatsappProvider(settings), unknown_wait },
+    delivery: { provider: createWhatsappProvider(settings), unknown_wait, begin: async () => {} },
     env: {
       WHATSAPP_API_URL: url,
       WHATSAPP_ACCESS_TOKEN: ACCESS_TOKEN,

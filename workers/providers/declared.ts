@@ -4,6 +4,7 @@
  * Must not know any one of them.
  */
 import type { ObjectShape, StringSchema } from 'yup'
+import type { Database } from '../../db/postgres/pool.ts'
 import { commaList } from '../../db/process/config.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
@@ -41,7 +42,11 @@ export type DeclaredForChannel = Declared & {
   /** What is said of a process that is not set up for it. */
   unset: string
   /** null: it is not set up. */
-  open(settings: never): { provider: { close(): Promise<void> } } | null
+  open(settings: never): {
+    provider: { close(): Promise<void> }
+    /** Runs once when the process starts, before any work. */
+    begin(database: Database): Promise<void>
+  } | null
 }
 
 /** A worker on one of these needs a provider of email. */

@@ -50,6 +50,10 @@ const removeFields = (names: readonly string[]): Field[] => {
   return [{ name: 'remove', label: 'Remove properties', type: 'checks', options }]
 }
 
+/** Properties by their names: the database keeps no order of theirs that says anything. */
+export const inOrder = (properties: Properties): [string, string][] =>
+  Object.entries(properties).sort(([one], [other]) => one.localeCompare(other, 'en'))
+
 const shortMark = (text: string): string => markOf(text).slice(0, 16)
 
 /**
@@ -57,7 +61,7 @@ const shortMark = (text: string): string => markOf(text).slice(0, 16)
  * fields are named after its property, not its place: drawn again after a refusal, there may be others.
  */
 export const propertyFields = (properties: Properties): Field[] => [
-  ...Object.entries(properties).flatMap(([name, value]): Field[] => {
+  ...inOrder(properties).flatMap(([name, value]): Field[] => {
     const row = shortMark(name)
     return [
       { name: `name.${row}`, label: '', type: 'hidden', value: JSON.stringify(name) },
@@ -71,7 +75,7 @@ export const propertyFields = (properties: Properties): Field[] => [
       },
     ]
   }),
-  ...removeFields(Object.keys(properties)),
+  ...removeFields(inOrder(properties).map(([name]) => name)),
   ...Array.from({ length: FREE_ROWS }, (_, at): Field[] => [
     { name: `new_name.${at}`, label: 'New property', type: 'text' },
     { name: `new_value.${at}`, label: 'Its value', type: 'textarea', code: true, rows: 1 },

@@ -31,6 +31,7 @@ import { ageOf, status, text, time } from '../components/cell.ts'
 import {
   changedProperties,
   changedTopics,
+  inOrder,
   propertyFields,
   shownField,
   topicsOf,
@@ -192,10 +193,6 @@ async function sent(
     },
   )
 }
-
-/** Properties by their names: the database keeps no order of theirs that says anything. */
-const inOrder = (properties: Readonly<Record<string, string>>): [string, string][] =>
-  Object.entries(properties).sort(([one], [other]) => one.localeCompare(other, 'en'))
 
 /** The page of an address that is no contact: what was sent to it all the same, and the way to make it one. */
 async function strangerView(email: string, request: TeamRequest<'email'>, deps: PageDeps): Promise<View> {

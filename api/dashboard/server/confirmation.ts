@@ -6,8 +6,7 @@
  */
 
 import { RequestError } from '../../../db/errors.ts'
-import { headed } from '../components/cell.ts'
-import type { Field, Section, View } from '../components/section.ts'
+import type { Field, View } from '../components/section.ts'
 import { TEXTS } from '../texts.ts'
 import { formOf, hidden } from './builders.ts'
 import { addressWith } from './list.ts'
@@ -19,9 +18,6 @@ export const KEPT = 'kept-after-sign-out'
 /** Fields that belong to the page that a form stands on, not to what it sends. */
 const OWN = ['csrf', 'question', 'answer', 'answer_tone', 'warning', 'keep', 'confirmed', KEPT]
 
-/** Fields that pages fill in by themselves. */
-const NOT_TYPED = ['seen', 'version', 'audience', 'step', 'next', 'return_to']
-
 /** What a page carries on of a form, in fields and in characters: the columns of an import are the most fields. */
 const MAX_KEPT = { fields: 500, characters: 32 * 1024 }
 
@@ -32,24 +28,6 @@ function carried(form: URLSearchParams): Field[] {
   if (pairs.length > MAX_KEPT.fields || characters > MAX_KEPT.characters)
     throw new RequestError('bad_request', TEXTS.formTooLarge)
   return pairs.map(([name, value]) => hidden(name, value))
-}
-
-/** How much of a rejected form is shown for copying: no page of ours has more fields to type into. */
-const MAX_TYPED = { fields: 40, characters: 100_000 }
-
-/** Shows what someone typed into a form whose page is gone, to copy from. */
-export function typedIn(form: URLSearchParams): Section[] {
-  let left = MAX_TYPED.characters
-  return [...new Set(form.keys())]
-    .filter((name) => !OWN.includes(name) && !NOT_TYPED.includes(name))
-    .slice(0, MAX_TYPED.fields)
-    .flatMap((name): Section[] => {
-      const code = form.getAll(name).join('\n')
-      left -= code.length
-      return code.trim() === '' || left < 0
-        ? []
-        : [{ kind: 'code', title: headed(name.replaceAll('_', ' ')), code }]
-    })
 }
 
 /** The form that was sent, to be sent once more. @param by what says so. */

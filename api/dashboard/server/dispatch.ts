@@ -21,10 +21,11 @@ import { type Assets, readAssets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
 import { compileViews } from '../components/views.ts'
 import { TEXTS } from '../texts.ts'
-import { endedError, endedView, isWorthKeeping, KEPT, questionView, typedIn } from './confirmation.ts'
+import { endedError, endedView, isWorthKeeping, KEPT, questionView } from './confirmation.ts'
 import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
 import { type Fault, faultOf, faultView } from './errors.ts'
 import { createFinder, type Finder, type Found, type OtherMethod } from './find.ts'
+import { lostText } from './form.ts'
 import {
   formToken,
   homeOf,
@@ -109,19 +110,18 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
 const limitOf = (page: Page, { person }: Visit): number =>
   page.access === 'open' || !person ? MAX_OPEN_FORM_BYTES : (page.takes ?? MAX_FORM_BYTES)
 
-/** What a form sent, once it is proved to come from a page of ours and of this session. @throws RequestError. */
-async function readForm(
-  page: Page,
-  visit: Visit,
-  { secrets }: PageDeps,
-  body: Body,
-): Promise<URLSearchParams> {
+/**
+ * Reads what a form sent into the request, and proves that it comes from a page of ours and of this session.
+ * @throws RequestError: what was typed is in the request then, unless it came from elsewhere or could not be read.
+ */
+async function readForm(page: Page, visit: Visit, { secrets }: PageDeps, body: Body): Promise<void> {
   const { ctx, request, person } = visit
   const foreign = () => new RequestError('insufficient_scope', TEXTS.foreignForm)
   if (!isOurs(ctx, request.home)) throw foreign()
   const form = await body.form(limitOf(page, visit)).catch((error) => {
     throw page.access !== 'open' && !person ? endedError(error) : error
   })
+  request.form = form
   if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) {
     // A form that outlived its session is asked about, with a token of this one.
     if (!form.has(KEPT)) throw foreign()
@@ -131,7 +131,6 @@ async function readForm(
   for (const value of form.values()) {
     if (value.includes('\0')) throw new RequestError('bad_request', TEXTS.nulInText)
   }
-  return form
 }
 
 function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
@@ -219,7 +218,8 @@ async function showOnPage(
     form: request.form,
     error: fault.reason,
   }
-  sendPage(dashboard, looked, { ...answer, status: fault.status }, { notice, refused })
+  const view = { ...answer.view, sections: [...lostText(answer.view, refused), ...answer.view.sections] }
+  sendPage(dashboard, looked, { ...answer, view, status: fault.status }, { notice, refused })
   return true
 }
 
@@ -248,7 +248,7 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
     if ([...request.query].flat().some((text) => text.includes('\0')))
       throw new RequestError('bad_request', TEXTS.nulInAddress)
     await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
-      if (ctx.method === 'POST') request.form = await readForm(found.page, visit, deps, body)
+      if (ctx.method === 'POST') await readForm(found.page, visit, deps, body)
       const { form } = request
       // Nobody is asked who has not signed in: no open page destroys anything.
       const isAsked =
@@ -265,7 +265,8 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
     if (await showOnPage(dashboard, visit, page, fault)) return
     if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
     const view = faultView(fault)
-    const sections = visit.person ? [...view.sections, ...typedIn(request.form)] : view.sections
+    const lost = visit.person ? lostText(view, { action: '', form: request.form }) : []
+    const sections = [...view.sections, ...lost]
     sendPage(dashboard, visit, { kind: 'show', view: { ...view, sections }, status: fault.status })
   }
 }

@@ -5,7 +5,7 @@
 
 import type { FieldError, RequestError } from '../../../db/errors.ts'
 import { headed } from '../components/cell.ts'
-import type { Field, Form } from '../components/section.ts'
+import type { Field, Form, Section, View } from '../components/section.ts'
 import { filled, LIST } from './list.ts'
 
 /** A form that was rejected, and why. */
@@ -60,6 +60,50 @@ function faultsOf(fields: readonly Field[], error: Reason): Map<string, string> 
   return faults
 }
 
+/** What people choose rather than type, and what they never see. */
+const NOT_TYPED: readonly Field['type'][] = ['hidden', 'file', 'select', 'checks', 'radios']
+
+/** Lists the fields to type into with their labels, one a line. The form sends it along as `labels`. */
+const labelLines = (fields: readonly Field[]): string =>
+  fields
+    .filter(({ type }) => !NOT_TYPED.includes(type))
+    .map(({ name, label }) => `${name} ${label.replace(/\s+/g, ' ')}`)
+    .join('\n')
+
+/** The fields that someone typed into, with their labels. */
+function labelsIn(form: URLSearchParams): [name: string, label: string][] {
+  const lines = (form.get('labels') ?? '').split(/\r?\n/)
+  return lines.map((line) => {
+    const [name = ''] = line.split(' ', 1)
+    return [name, line.slice(name.length + 1)]
+  })
+}
+
+const formsOf = ({ actions, sections, aside = [], below = [] }: View): AnyForm[] =>
+  [...sections, ...aside, ...below].reduce<AnyForm[]>(
+    (forms, section) => {
+      if (section.kind === 'form') forms.push(section)
+      if (section.kind === 'actions') forms.push(...(section.forms ?? []))
+      return forms
+    },
+    [...(actions?.forms ?? [])],
+  )
+
+/** Shows all that someone typed into fields that the page no longer has, to copy from. */
+export function lostText(view: View, { action, form }: Pick<Rejected, 'action' | 'form'>): Section[] {
+  const known = new Set(
+    formsOf(view)
+      .filter((one) => one.action === action)
+      .flatMap(({ fields }) => fields.map(({ name }) => name)),
+  )
+  const lost = labelsIn(form).flatMap(([name, title]): Section[] => {
+    const code = known.has(name) ? '' : form.getAll(name).join('\n')
+    return code.trim() === '' ? [] : [{ kind: 'code', title, code }]
+  })
+  const words = 'This page has no form for it any more. What you typed is kept here, to copy.'
+  return lost.length === 0 ? [] : [{ kind: 'text', title: 'What you typed', paragraphs: [words] }, ...lost]
+}
+
 const fieldReady = (field: Field, form: string, fault: string | undefined, first: boolean) => {
   const id = `${form}.${field.name}`
   const isChoice = field.type === 'checks' || field.type === 'radios'
@@ -106,6 +150,7 @@ export function formReady<F extends AnyForm>(
     ...(again || isSet ? { open: true } : {}),
     kept: again !== null,
     isPost: form.method === 'post',
+    labels: form.method === 'post' && labelLines(all),
     isDanger: form.tone === 'danger',
     fields: ready(form.fields),
     further: form.further && ready(form.further),

@@ -91,6 +91,20 @@ export async function contactsFound(
     ) page on team_id = page_team and id = page_id ${newestFirst}`)
 }
 
+/** The teams that have this contact: each is asked by its index. */
+export const teamsWithContact = (tx: Tx, identity: string) =>
+  tx.anyFirst(sql.type(idRow)`
+    select t.id from teams t cross join lateral (
+      select from contacts where team_id = t.id and identity = ${identity} offset 0) own`)
+
+/**
+ * The teams of some contacts with this part in their address, once for each contact. An index leads to those of a rare
+ * part. Of one that many have, any first ones do.
+ */
+export const teamsOfContactsWith = (tx: Tx, part: string, limit: number) =>
+  tx.anyFirst(sql.type(idRow)`
+    select team_id as id from contacts where email ilike ${likePattern(part)} limit ${limit}`)
+
 /** The contact that is `count` places further in the list than `before`; null when fewer follow. */
 export async function contactFurther(tx: Tx, teamId: string, before: string | undefined, count: number) {
   const following = allOf(before !== undefined && sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`)

@@ -167,9 +167,9 @@ const outgoingRow = row({
 export type OutgoingWhatsappRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
 
 /**
- * Those of the messages that the provider has not taken and whose team may send, with what their template is now. Each
- * is looked up by its key, whatever the planner thinks of the tables: with few templates (never analyzed) it went
- * through all messages of the team, and 30 of 20,000 took half a second.
+ * Those of the default number's messages that the provider has not taken and whose team may send, with what their
+ * template is now. Each is looked up by its key, whatever the planner thinks of the tables: with few templates (never
+ * analyzed) it went through all messages of the team, and 30 of 20,000 took half a second.
  * @param test whether the simulator asks: it reads test teams' messages alone, and who speaks to a provider never one.
  */
 export async function messagesToDeliver<T extends boolean = false>(
@@ -183,7 +183,8 @@ export async function messagesToDeliver<T extends boolean = false>(
       m.expires_at, ${test}::boolean as test, past.*
     from ${rowsOf('ref', MESSAGE_REF, refs)}
       cross join lateral (
-        select * from whatsapp_messages where team_id = ref.team_id and id = ref.message_id and unfinished offset 0) m
+        select * from whatsapp_messages
+        where team_id = ref.team_id and id = ref.message_id and unfinished and phone_number_id is null offset 0) m
       cross join lateral (
         select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r
       cross join lateral (

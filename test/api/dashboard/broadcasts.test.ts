@@ -522,6 +522,6 @@ t.test('an edit of a draft that was scheduled since is kept on the page that rej
   t.match((await post(id, 'send')).body, { id })
   const sent = await person.post(edit, { ...form, subject: 'Typed for an hour', next: 'save' })
   t.ok(sent.status >= 400, `${sent.status}`)
-  shows(t, sent, 'Typed for an hour')
+  shows(t, sent, 'Subject Typed for an hour')
   t.notMatch(sent.html, />csrf</i)
 })

@@ -130,7 +130,7 @@ async function journeys(browser: Browser): Promise<void> {
       await page.clock.install()
       await page.goto(`${here}/integration`)
       const copy = page.getByRole('button', { name: 'Copy Send an email', exact: true })
-      const code = await copy.getAttribute('data-copy-text')
+      const code = await page.locator('section', { has: copy }).locator('pre').textContent()
       await copy.click()
       await page.getByRole('status').getByText('Copied', { exact: true }).waitFor({ state: 'attached' })
       t.equal(await page.getByRole('button', { name: 'Copied', exact: true }).count(), 1)

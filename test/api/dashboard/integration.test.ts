@@ -42,7 +42,7 @@ t.test('the key that the requests name is set by a command beside them, to copy'
   const { id } = await makeTeam(service, { domain: 'set.test' })
   const viewer = await signedIn(service, { team: id, role: 'viewer' })
   const html = mainOf((await viewer.get(`/teams/${id}/integration`)).html)
-  const [, set] = /data-copy-text="export (\w+)/.exec(html) ?? []
+  const [, set] = /<code[^>]*>export (\w+)/.exec(html) ?? []
   const [, asked] = /Bearer \$(\w+)/.exec(html) ?? []
   t.equal(set, asked)
   t.ok(html.indexOf('export ') < html.indexOf('curl '))
@@ -51,7 +51,7 @@ t.test('the key that the requests name is set by a command beside them, to copy'
 /** What the requests of a page would send, by the title above each. */
 const bodiesIn = (html: string): Map<string, unknown> =>
   new Map(
-    [...html.matchAll(/<h2>([^<]*)<\/h2>(?:(?!<h2>)[\s\S])*?<code>([^<]*)<\/code>/g)].flatMap(
+    [...html.matchAll(/<h2>([^<]*)<\/h2>(?:(?!<h2>)[\s\S])*?<code[^>]*>([^<]*)<\/code>/g)].flatMap(
       ([, title = '', code = '']): [string, unknown][] => {
         const [, body] = / -d '([\s\S]*)'$/.exec(textOf(code)) ?? []
         return body === undefined ? [] : [[title, JSON.parse(body)]]

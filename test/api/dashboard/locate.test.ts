@@ -177,10 +177,72 @@ t.test('an address is found in every team that one may see, and teams by name', 
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
   const empty = await makeTeam(service)
   const both = await signedIn(service, { team: empty.id, role: 'viewer', operator: true })
-  shows(t, await operator.get(`/find?q=${to}`), /1 in A team\. .*Emails to this address/)
+  shows(t, await operator.get(`/find?q=${to}`), /1 in A team\. .*By team/)
   shows(t, await both.get(`/find?q=${to}&team=${empty.id}`), /0 here, 1 in A team\. .*In other teams/)
   shows(t, await operator.get('/find?q=a%20tea'), /Teams Team A team/)
   const stranger = await signedIn(service, { team: empty.id, role: 'owner' })
   const seen = await stranger.get(`/find?q=${to}`)
   t.notMatch(seen.html, team.id)
+})
+
+const SEARCHES = ['at.find', 'note 88431', '+1 555 555 0177', 'pat.finder@found.example']
+
+/** A team that has a contact, an email and a WhatsApp message which all searches find. */
+async function findable(domain: string) {
+  const own = await makeTeam(service, { domain })
+  const body = { email: 'pat.finder@found.example', properties: { phone: '+15555550177' } }
+  await service.call('POST', '/v1/contacts', { key: own.key, body })
+  await service.call('POST', '/v1/emails', {
+    key: own.key,
+    body: anEmail({
+      from: `a@${domain}`,
+      to: ['Pat <pat.finder@found.example>'],
+      subject: 'Delivery note 88431',
+    }),
+  })
+  const { id, slots } = await makeTemplate(service, own.id, { ...DEMO_TEMPLATE, name: 'note' })
+  const parameters = Object.fromEntries(slots.map((slot) => [slot, 'x']))
+  await service.call('POST', '/v1/whatsapp/messages', {
+    key: own.key,
+    body: aMessage(id, { to: ['+15555550177'], parameters }),
+  })
+  return own
+}
+
+const [near, far, foreign] = [
+  await findable('near.test'),
+  await findable('far.test'),
+  await findable('foreign.test'),
+]
+/** The links of a search to the same one in each of these teams. */
+const linksTo = (html: string, teams: readonly { id: string }[]): boolean[] =>
+  teams.map(({ id }) => html.includes(`/find?team&#x3D;${id}`))
+
+t.test('a member of two teams finds parts, numbers and subjects in both, in no third', async (t) => {
+  const email = 'member-of-two@example.com'
+  for (const { id } of [near, far]) await signedIn(service, { email, team: id, role: 'viewer' })
+  const member = await signedIn(service, { email })
+  for (const q of SEARCHES) {
+    const { html } = await member.get(`/find?${new URLSearchParams({ team: near.id, q })}`)
+    t.match(html, new RegExp(`/teams/${near.id}/(contacts|emails|whatsapp)/`), q)
+    t.strictSame(linksTo(html, [near, far, foreign]), [false, true, false], q)
+    t.notMatch(html, foreign.id, q)
+    const [, others = ''] = /<h2>In other teams<\/h2>([\s\S]*?)<\/section>/.exec(html) ?? []
+    const kinds = [...others.matchAll(/<th[^>]*>([^<]+)/g)].map(([, kind]) => kind)
+    const wanted = q.startsWith('+')
+      ? ['Contacts', 'WhatsApp']
+      : q.includes('note')
+        ? ['Emails']
+        : ['Contacts', 'Emails']
+    t.strictSame(kinds, ['Team', ...wanted], q)
+  }
+})
+
+t.test('an operator finds the same in every team, whatever the page', async (t) => {
+  for (const q of SEARCHES) {
+    const { html } = await operator.get(`/find?${new URLSearchParams({ q })}`)
+    t.strictSame(linksTo(html, [near, far, foreign]), [true, true, true], q)
+    const inside = await operator.get(`/find?${new URLSearchParams({ q, team: near.id })}`)
+    t.strictSame(linksTo(inside.html, [near, far, foreign]), [false, true, true], q)
+  }
 })

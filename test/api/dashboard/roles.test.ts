@@ -190,11 +190,7 @@ t.test(
     shows(t, own, /This team is suspended.*End all other sessions/)
     const typed = await people.owner.post(at(`topics/${topic_id}/rename`), { name: 'Typed before' })
     t.equal(typed.status, 403)
-    shows(
-      t,
-      typed,
-      'Topic ecc39ba0-9f9d-45cd-9792-87f641204ff7 · Northwind · Heliograph Skip to content Heliograph Northwind Northwind owner-0a1d9c82@example.com Your sessions API documentation Sign out Close Overview Emails WhatsApp Broadcasts Contacts Suppressions Topics Templates WhatsApp templates Domains API keys Webhooks People Settings Integration Background jobs Audit This team is suspended. Its keys are rejected, queued messages wait, and its members can’t change anything. This team is suspended. It is read-only until an operator resumes it. ← Topics Topic ecc39ba0-9f9d-45cd-9792-87f641204ff7 1 contact is subscribed. Name This team is suspended. It is read-only until an operator resumes it. Rename topic',
-    )
+    shows(t, typed, 'This team is suspended. It is read-only')
     t.match(typed.html, /name="name"[^>]* value="Typed before"/)
     t.notMatch(typed.html, 'Delete topic')
     await service.database.transaction((tx) => resumeTeam({ ...by, tx }, team.id))

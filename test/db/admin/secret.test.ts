@@ -1,4 +1,6 @@
 /** Replacing SECRET_KEY, and what the CLI says of keys that cannot be right. */
+import { sql } from 'slonik'
+import { mixed, object } from 'yup'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { dkimKeysOf } from '../../../workers/channels/dkim-keys.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -18,6 +20,15 @@ t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS',
   const [selector] = dns_records[0].name.split('.')
   await cli.json(['domain', 'rekey', id, 'a.test'])
   await cli.json(['webhook', 'add', id, '--url', 'https://hooks.example.com'])
+  const token = createSecrets(SECRET_KEY).encrypt('whatsapp', Buffer.from('token'), 'acme/access_token')
+  await database.query(sql.unsafe`
+    insert into whatsapp_numbers (name, phone_number_id, account_id, access_token, created_at)
+    values ('acme', '100', '200', ${sql.binary(token)}, now())`)
+  const tokenBy = async (secretKey: string) => {
+    const row = object({ access_token: mixed<Buffer>().defined() })
+    const { access_token } = await database.one(sql.type(row)`select access_token from whatsapp_numbers`)
+    return createSecrets(secretKey).decrypt('whatsapp', access_token, 'acme/access_token').toString()
+  }
   const keyBy = async (secretKey: string) =>
     (
       await dkimKeysOf(database, { secrets: createSecrets(secretKey), ours: true }, [
@@ -32,10 +43,16 @@ t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS',
   )
   t.match(await keyBy(SECRET_KEY), { selector })
   const both = { env: { SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: SECRET_KEY } }
-  t.same(await cli.json(['secret', 'reseal'], both), { domains: 1, webhooks: 1 })
+  t.same(await cli.json(['secret', 'reseal'], both), { domains: 1, webhooks: 1, numbers: 1 })
   t.match(await keyBy(NEW), { selector })
   t.ok((await keyBy(SECRET_KEY)) instanceof Error)
-  t.same(await cli.json(['secret', 'reseal'], other), { domains: 1, webhooks: 1 }, 'without the old key too')
+  t.equal(await tokenBy(NEW), 'token')
+  await t.rejects(tokenBy(SECRET_KEY))
+  t.same(
+    await cli.json(['secret', 'reseal'], other),
+    { domains: 1, webhooks: 1, numbers: 1 },
+    'without the old key too',
+  )
   t.match(await cli.fault(['domain', 'add', id, 'b.test']), /SECRET_KEY is not the one/)
 })
 

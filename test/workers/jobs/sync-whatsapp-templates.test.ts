@@ -48,7 +48,7 @@ t.test('what is reported while the list is on its way is newer than the list', a
     await report('paused', new Date(Date.now() + 1_000))
     response.end(page([reported, { ...other, status: 'DISABLED' }]))
   })
-  await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1 } })
+  await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1, begin: async () => {} } })
   const { queue } = service.deps
   await awaitSync(
     database,
@@ -65,7 +65,7 @@ t.test('a template shows when it was last found in the list, whether or not that
   await makeTemplate(service, team.id, listed)
   await makeTemplate(service, team.id, aTemplate())
   const provider = await startList(t, (response) => response.end(page([listed])))
-  await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1 } })
+  await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1, begin: async () => {} } })
   const before = new Date()
   const { queue } = service.deps
   const sync = async () =>
@@ -119,7 +119,7 @@ t.test('a page is read within a bound of bytes, and never unpacked', async (t) =
 t.test('a person who asked for a sync reads which host did not answer, and why', async (t) => {
   const { service, database, team } = await world(t)
   const port = await freePort()
-  const whatsapp = { provider: listFrom(`http://127.0.0.1:${port}`), unknown_wait: 1 }
+  const whatsapp = { provider: listFrom(`http://127.0.0.1:${port}`), unknown_wait: 1, begin: async () => {} }
   await startWorker(t, service, { whatsapp })
   const { queue } = service.deps
   const sync_id = await requestSync({ tx: database, now: new Date(), actor: null, queue }, team.id)

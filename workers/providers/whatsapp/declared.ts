@@ -1,6 +1,7 @@
 /** WhatsApp, by Meta's Cloud API and one sending number. */
 import { string } from 'yup'
 import { cutPost } from '../../../db/messages/whatsapp/cut-post.ts'
+import { recordDefaultNumber } from '../../../db/messages/whatsapp/numbers.ts'
 import { commaList, isHttpUrl, type SettingsOf, wholeNumber } from '../../../db/process/config.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
 import type { DeclaredForChannel, ReaderContext } from '../declared.ts'
@@ -53,7 +54,12 @@ function open(given: Settings): WhatsappDelivery | null {
     business_account_id: given.WHATSAPP_BUSINESS_ACCOUNT_ID,
     messages_per_second: given.WHATSAPP_MESSAGES_PER_SECOND,
   })
-  return { provider, unknown_wait: given.WHATSAPP_UNKNOWN_WAIT_SECONDS }
+  const number = { phone_number_id, account_id: given.WHATSAPP_BUSINESS_ACCOUNT_ID ?? null }
+  return {
+    provider,
+    unknown_wait: given.WHATSAPP_UNKNOWN_WAIT_SECONDS,
+    begin: (database) => recordDefaultNumber(database, number),
+  }
 }
 
 export const WHATSAPP = {

@@ -5,6 +5,7 @@
 import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
+import type { Database } from '../../../db/postgres/pool.ts'
 import type { Outcome } from '../provider.ts'
 
 /** One template message ready for the wire; parameters in the order of their slots. `T`: as of an email. */
@@ -54,4 +55,9 @@ export type WhatsappProvider = WhatsappSending<false> & {
 }
 
 /** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
-export type WhatsappDelivery = { provider: WhatsappProvider; unknown_wait: number }
+export type WhatsappDelivery = {
+  provider: WhatsappProvider
+  unknown_wait: number
+  /** Tells the database what the worker's settings say. @throws SettingsFault if they contradict what it has. */
+  begin(database: Database): Promise<void>
+}

@@ -1,4 +1,5 @@
 /** What a worker reads before it sends: by key, however many messages a team has and whatever the planner knows. */
+import { sql } from 'slonik'
 import { messagesToDeliver } from '../../../../db/messages/whatsapp/messages.sql.ts'
 import { tuplesRead } from '../../../support/rows.ts'
 import { startService } from '../../../support/service.ts'
@@ -18,4 +19,18 @@ t.test('a batch is read by its keys, without a look at the team’s other messag
     t.equal((await messagesToDeliver(tx, refs)).length, 3)
   })
   t.equal(read, 3)
+})
+
+t.test('the default number gets no message of another number', async (t) => {
+  const { team, key, template } = await sender()
+  await send(key, aMessage(template.id, { to: numbers(2) }))
+  const refs = (await rowsOf(service, team.id)).map(({ id }) => ({ team_id: team.id, message_id: id }))
+  const [other] = refs
+  await service.database.query(sql.unsafe`
+    update whatsapp_messages set phone_number_id = '100' where id = ${other?.message_id ?? ''}`)
+  const rows = await messagesToDeliver(service.database, refs)
+  t.same(
+    rows.map(({ message_id }) => message_id),
+    [refs[1]?.message_id],
+  )
 })

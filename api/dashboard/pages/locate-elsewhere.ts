@@ -1,0 +1,152 @@
+/**
+ * What a search finds in the other teams that someone may see. Promises: it shows counts alone: what a team holds is
+ * read, and noted in its audit log, in its own search. A member's search looks into the member's teams, one by one, for
+ * a moment. An operator's looks through all teams by what has an index, and through emails for a moment.
+ */
+import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
+import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
+import { teamsOfContactsWith, teamsWithContact } from '../../../db/audience/contacts/search.sql.ts'
+import { searchEmails } from '../../../db/messages/emails/search.ts'
+import { sentToNumbers, teamsSentTo } from '../../../db/messages/to-numbers.sql.ts'
+import { parseAddress } from '../../../db/validation/address.ts'
+import { type Cell, number, plural, text } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { tableOf } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import type { OwnRequest } from '../server/page.ts'
+import { isAddressPart, numberIn, parseSearch, wordsIn } from '../server/search.ts'
+import { contactsFound, emailsFound, lookedTo, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
+
+/** How many teams a member's search looks into, and for how many milliseconds in all. */
+const MAX_OTHER_TEAMS = 20
+const OTHERS_MS = 500
+/** How much of each kind an operator's search counts over all teams. */
+const MAX_COUNTED = 50
+
+/** What was found of a kind in one team. @param more whether there may be more of it. */
+type Count = { team_id: string; kind: string; count: number; more: boolean }
+type Counted = { counts: Count[]; note: Pick<Section, 'note' | 'noteAt'> }
+
+type Search = { typed: string; here: string | null; request: OwnRequest; deps: PageDeps }
+
+/** Counts the teams in a list that has one for each row found. */
+const countTeams = (kind: string, ids: readonly string[]): Count[] =>
+  [...Map.groupBy(ids, (id) => id)].map(([team_id, all]) => ({
+    team_id,
+    kind,
+    count: all.length,
+    more: ids.length >= MAX_COUNTED,
+  }))
+
+async function contactsOfAll(typed: string, { database }: PageDeps): Promise<Count[]> {
+  const identity = parseAddress(typed)?.identity
+  const own = identity === undefined ? [] : await teamsWithContact(database, identity)
+  if (own.length > 0) return countTeams('Contacts', own).map((count) => ({ ...count, more: false }))
+  if (numberIn(typed) !== null || !isAddressPart(typed)) return []
+  return countTeams('Contacts', await teamsOfContactsWith(database, typed, MAX_COUNTED))
+}
+
+async function messagesOfAll(typed: string, { database }: PageDeps): Promise<Count[]> {
+  const to = numberIn(typed)
+  const found = to === null ? [] : await teamsSentTo(database, to, SHOWN_OF_EACH_KIND)
+  return found.map(({ channel: { title }, team_id, count }) => {
+    return { team_id, kind: title, count, more: count >= SHOWN_OF_EACH_KIND }
+  })
+}
+
+/** Counts over all teams, for an operator. A whole address has an index, and other words are looked for in time. */
+async function countAll({ typed, request: { now }, deps }: Search): Promise<Counted> {
+  const parsed = parseSearch(typed)
+  if ('id' in parsed) return { counts: [], note: {} }
+  const search = (wanted: Exclude<typeof parsed, { id: string }>) =>
+    searchEmails(
+      { ...deps, tx: deps.database },
+      { ...wanted, since: new Date(0), now },
+      { limit: MAX_COUNTED },
+    )
+  const exact = 'recipient' in parsed ? await search(parsed) : null
+  const { emails, reached } = exact?.emails.length ? exact : await search({ text: wordsIn(typed).join(' ') })
+  const ids = emails.map(({ team_id }) => team_id)
+  return {
+    counts: [
+      ...(await contactsOfAll(typed, deps)),
+      ...countTeams('Emails', ids),
+      ...(await messagesOfAll(typed, deps)),
+    ],
+    note: lookedTo(reached, now),
+  }
+}
+
+/** Counts in one of a member's teams. */
+async function countIn(
+  team_id: string,
+  { typed, request, deps }: Search,
+  patience: number,
+): Promise<Count[]> {
+  const team = await teamById(deps.database, team_id)
+  if (!team) return []
+  const asked = { team, typed, request, deps, patience }
+  const { contacts } = await contactsFound(asked)
+  const { emails } = await emailsFound(asked)
+  const to = numberIn(typed)
+  const sent = await sentToNumbers(deps.database, team_id, to === null ? [] : [to], SHOWN_OF_EACH_KIND)
+  const found: [string, number][] = [
+    ['Contacts', contacts.length],
+    ['Emails', emails.length],
+    ...sent.map(({ channel, sent: all }): [string, number] => [channel.title, all.length]),
+  ]
+  return found
+    .filter(([, count]) => count > 0)
+    .map(([kind, count]) => ({ team_id, kind, count, more: count >= SHOWN_OF_EACH_KIND }))
+}
+
+/** Counts in a member's other teams, as long as there is time. */
+async function countOwn(search: Search): Promise<Counted> {
+  const { memberships } = search.request.person
+  const ids = memberships.map(({ team_id }) => team_id).filter((id) => id !== search.here)
+  const end = performance.now() + OTHERS_MS
+  const counts: Count[] = []
+  let looked = 0
+  for (const id of ids.slice(0, MAX_OTHER_TEAMS)) {
+    const left = end - performance.now()
+    if (left <= 0) break
+    counts.push(...(await countIn(id, search, left / (ids.length - looked))))
+    looked += 1
+  }
+  const rest = ids.length - looked
+  return { counts, note: rest > 0 ? { note: `${plural(rest, 'more team')} not searched.` } : {} }
+}
+
+const countCell = (count: Count | undefined): Cell =>
+  count ? number(count.count, count.more ? { text: `${count.count}+` } : {}) : text('')
+
+/** @param words how much there is in which team; '' where nothing was found. */
+type Elsewhere = { words: string; section: Section }
+
+/** Finds the same in other teams, or in all of them where the page is in none. Null where there is nothing to say. */
+export async function elsewhere(search: Search): Promise<Elsewhere | null> {
+  const { typed, here, request, deps } = search
+  const { counts, note } = await (request.person.operator ? countAll(search) : countOwn(search))
+  const found = counts.filter(({ team_id }) => team_id !== here)
+  if (found.length === 0 && !note.note) return null
+  const names = await namesOfTeams(deps.database, [...new Set(found.map(({ team_id }) => team_id))])
+  const kinds = [...new Set(found.map(({ kind }) => kind))]
+  const rows = [...Map.groupBy(found, ({ team_id }) => team_id)].map(([id, own]) => ({
+    id,
+    own,
+    name: names.get(id) ?? id,
+  }))
+  const section = tableOf(
+    rows,
+    ({ id, name, own }) => [
+      ['Team', text(name, { href: `/find?${new URLSearchParams({ team: id, q: typed })}` })],
+      ...kinds.map((kind): [string, Cell] => [kind, countCell(own.find((count) => count.kind === kind))]),
+    ],
+    { title: here === null ? 'By team' : 'In other teams', empty: 'Nothing found.', ...note },
+  )
+  const words = rows.map(({ name, own }) => {
+    const all = own.reduce((sum, { count }) => sum + count, 0)
+    return `${all}${own.some(({ more }) => more) ? '+' : ''} in ${name}`
+  })
+  return { words: words.join(', '), section }
+}

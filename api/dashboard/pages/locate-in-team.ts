@@ -1,0 +1,188 @@
+/** What a search finds in one team, kind by kind. Promises: newest first, and no longer than the search may take. */
+import { namesOfThings, thingsNamed } from '../../../db/accounts/teams/search-index.sql.ts'
+import type { TeamRow } from '../../../db/accounts/teams/teams.sql.ts'
+import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
+import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
+import { type SearchedContacts, searchContacts } from '../../../db/audience/contacts/search.ts'
+import { type Searched, searchEmails } from '../../../db/messages/emails/search.ts'
+import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
+import { parseAddress } from '../../../db/validation/address.ts'
+import { timeOfId } from '../../../db/validation/ids.ts'
+import { isUuid } from '../../../db/validation/strings.ts'
+import { status, text, time } from '../components/cell.ts'
+import type { PageLink, Section } from '../components/section.ts'
+import { compact, tableOf } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { type OwnRequest, teamPath } from '../server/page.ts'
+import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../server/search.ts'
+import { recipientsCell } from './email-place.ts'
+import { kindOf, thingPath } from './search-results.ts'
+
+/** How many of each kind a search shows. */
+export const SHOWN_OF_EACH_KIND = 10
+
+/** @param patience for how many milliseconds to look through what has no index. */
+type Asked = {
+  team: TeamRow
+  typed: string
+  request: OwnRequest
+  deps: PageDeps
+  patience?: number | undefined
+}
+
+/** Up to where a search has come that was broken off; nothing where it has come to the end. */
+export const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'noteAt'> =>
+  reached === null
+    ? {}
+    : {
+        note: 'Looked through what was accepted or added since',
+        noteAt: time(new Date(timeOfId(reached)).toISOString(), now),
+      }
+
+/** The links to a list that finds the same, and on from where a search was broken off. */
+function further(
+  { team, typed }: Asked,
+  { path, title }: { path: string; title: string },
+  reached: string | null = null,
+): PageLink[] {
+  const pageFrom = (before: string | null) =>
+    `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
+  return compact([
+    { href: pageFrom(null), label: `Show all ${title}` },
+    reached !== null && {
+      href: pageFrom(reached),
+      label: `Look further back: ${title}`,
+      rel: 'next' as const,
+    },
+  ])
+}
+
+/** A whole address is found by an index; what only looks like one may be a part of another, or words. */
+export async function emailsFound({
+  team,
+  typed,
+  request: { now },
+  deps,
+  patience,
+}: Asked): Promise<Searched> {
+  const search = (parsed: ParsedSearch) =>
+    searchEmails(
+      { ...deps, tx: deps.database },
+      { team_id: team.id, ...parsed, since: new Date(team.created_at), now },
+      { limit: SHOWN_OF_EACH_KIND },
+      patience,
+    )
+  const parsed = parseSearch(typed)
+  const found = await search(parsed)
+  return 'recipient' in parsed && found.emails.length === 0 ? search({ text: typed }) : found
+}
+
+async function emailsFor(asked: Asked): Promise<Section> {
+  const { team, request } = asked
+  const { emails, reached } = await emailsFound(asked)
+  return tableOf(
+    emails,
+    (email) => ({
+      Status: status(email.status),
+      Recipient: recipientsCell(email),
+      Subject: text(email.subject || '(no subject)', { href: teamPath(team, 'emails', email.id) }),
+      Accepted: time(email.created_at, request.now),
+    }),
+    {
+      title: 'Emails',
+      ...lookedTo(reached, request.now),
+      next: further(asked, { path: 'emails', title: 'emails' }, reached),
+      empty: 'No email so far.',
+    },
+  )
+}
+
+/** The contact with this very address; else those with a part of it, found by an index; else those with such words. */
+export async function contactsFound({
+  team,
+  typed,
+  deps: { database },
+  patience,
+}: Asked): Promise<SearchedContacts> {
+  const identity = parseAddress(typed)?.identity
+  const own = identity === undefined ? null : await contactByIdentity(database, team.id, identity)
+  if (own) return { contacts: [own], reached: null }
+  const search = (wanted: ContactSearch) =>
+    searchContacts(database, team.id, wanted, { limit: SHOWN_OF_EACH_KIND }, { patience })
+  const number = numberIn(typed)
+  const isPart = number === null && isAddressPart(typed)
+  const byAddress = isPart ? await search({ email: typed }) : { contacts: [], reached: null }
+  if (byAddress.contacts.length === SHOWN_OF_EACH_KIND) return byAddress
+  const byWords = await search({ words: number === null ? wordsIn(typed) : [number] })
+  const others = byWords.contacts.filter(({ id }) => byAddress.contacts.every((contact) => contact.id !== id))
+  return {
+    contacts: [...byAddress.contacts, ...others].slice(0, SHOWN_OF_EACH_KIND),
+    reached: byWords.reached,
+  }
+}
+
+async function contactsFor(asked: Asked): Promise<Section> {
+  const { team, request } = asked
+  const { contacts, reached } = await contactsFound(asked)
+  return tableOf(
+    contacts,
+    (contact) => ({
+      Status: status(contact.status),
+      Address: text(contact.email, { href: teamPath(team, 'contacts', contact.email) }),
+      Properties: text(Object.values(contact.properties).join(', ')),
+      Added: time(contact.created_at, request.now),
+    }),
+    {
+      title: 'Contacts',
+      ...lookedTo(reached, request.now),
+      next: further(asked, { path: 'contacts', title: 'contacts' }, reached),
+      empty: 'No contact so far.',
+    },
+  )
+}
+
+async function messagesFor(asked: Asked): Promise<Section[]> {
+  const { team, request, deps } = asked
+  const number = numberIn(asked.typed)
+  if (number === null) return []
+  const found = await sentToNumbers(deps.database, team.id, [number], SHOWN_OF_EACH_KIND)
+  return found.map(
+    ({ channel: { title, path }, sent }): Section =>
+      tableOf(
+        sent,
+        (row) => ({
+          Status: status(row.status),
+          Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
+          Accepted: time(row.created_at, request.now),
+        }),
+        { title, next: further(asked, { path, title }), empty: '' },
+      ),
+  )
+}
+
+/** Broadcasts, templates and the like with such words in their names, or with this ID. */
+async function thingsFor({ team, typed, request: { around }, deps: { database } }: Asked): Promise<Section> {
+  const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
+  const things = isUuid(typed)
+    ? [...(await namesOfThings(database, [{ team_id: team.id, word: typed }])).values()]
+    : await thingsNamed(database, team.id, wordsIn(typed), SHOWN_OF_EACH_KIND)
+  return tableOf(
+    things,
+    (thing) => {
+      const href = thingPath(seen, thing)
+      return { Kind: text(kindOf(thing)), Name: text(thing.name, href === undefined ? {} : { href }) }
+    },
+    { title: 'By name or ID', empty: '' },
+  )
+}
+
+/** What a team holds of it, kind by kind; kinds that were looked through to their end without a find are left out. */
+export async function foundIn(asked: Asked): Promise<Section[]> {
+  const all = [
+    await contactsFor(asked),
+    await emailsFor(asked),
+    ...(await messagesFor(asked)),
+    await thingsFor(asked),
+  ]
+  return all.filter((section) => section.kind === 'table' && (section.rows.length > 0 || section.note))
+}

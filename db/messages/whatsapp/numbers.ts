@@ -1,0 +1,70 @@
+/**
+ * The numbers that WhatsApp messages are sent from. The default one belongs to the workers' settings, and has no
+ * credentials in the database. Each other one is a row with its own, sealed with SECRET_KEY.
+ */
+import { RequestError } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { SettingsFault } from '../../process/config.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import {
+  lockSealedNumbers,
+  otherNumberOfId,
+  type SealedNumber,
+  storeDefaultNumber,
+  updateSealedNumbers,
+} from './numbers.sql.ts'
+
+/** What is sealed of a number. */
+type Credential = 'access_token' | 'app_secret'
+
+/** A sealed credential opens for its own number and use only. */
+const aboutOf = (name: string, credential: Credential): string => `${name}/${credential}`
+
+const sealCredential = (secrets: Secrets, name: string, credential: Credential, plain: Buffer): Buffer =>
+  secrets.encrypt('whatsapp', plain, aboutOf(name, credential))
+
+/** @throws Error if it was not sealed for this number and use with a key that we know. */
+const openCredential = (secrets: Secrets, name: string, credential: Credential, sealed: Buffer): Buffer =>
+  secrets.decrypt('whatsapp', sealed, aboutOf(name, credential))
+
+/**
+ * Seals the credentials of all numbers with SECRET_KEY.
+ * @returns how many numbers there were. @throws RequestError bad_request naming one that can't be opened.
+ */
+export async function resealNumbers({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
+  const rows = await lockSealedNumbers(tx)
+  const fresh = rows.map(({ name, access_token, app_secret }): SealedNumber => {
+    const sealed = (credential: Credential, value: Buffer): Buffer =>
+      sealCredential(secrets, name, credential, openCredential(secrets, name, credential, value))
+    try {
+      return {
+        name,
+        access_token: sealed('access_token', access_token),
+        app_secret: app_secret && sealed('app_secret', app_secret),
+      }
+    } catch {
+      throw new RequestError(
+        'bad_request',
+        `The credentials of the WhatsApp number ${name} open with neither key.`,
+      )
+    }
+  })
+  if (fresh.length > 0) await updateSealedNumbers(tx, fresh)
+  return fresh.length
+}
+
+/**
+ * Stores the number of a worker's settings, so that web and command line know its id and account.
+ * @throws SettingsFault if it is stored as another number already.
+ */
+export async function recordDefaultNumber(
+  tx: Tx,
+  number: { phone_number_id: string; account_id: string | null },
+): Promise<void> {
+  const name = await otherNumberOfId(tx, number.phone_number_id)
+  if (name !== null)
+    throw new SettingsFault([
+      `WHATSAPP_PHONE_NUMBER_ID is the id of the number ${name}. Set another one, or remove that number first.`,
+    ])
+  await storeDefaultNumber(tx, number)
+}

@@ -1,0 +1,81 @@
+/** What someone typed into a form whose page has changed or is gone: all of it stays, under its labels. */
+import { changeContact, contactIdentity, removeContact } from '../../../db/audience/contacts/edit.ts'
+import { removeTemplate } from '../../../db/content/templates/remove.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
+import { world } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+const { service, database, team } = await world(t)
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const by = () => ({ tx: database, now: new Date(), actor: 'cli' })
+
+/** The texts of a page to copy from, by their titles. */
+const copied = (html: string): [title: string, text: string][] =>
+  [...html.matchAll(/<h2>([^<]*)<\/h2>\s*<div class="codebox"><pre[^>]*><code[^>]*>([^<]*)</g)].map(
+    ([, title = '', text = '']) => [title, text],
+  )
+
+/** @returns the path of its page. */
+async function makeTemplate(): Promise<string> {
+  const form = { name: 'Offer', html: 'Hi', text: '' }
+  return (await editor.post(`/teams/${team.id}/templates`, form)).location ?? ''
+}
+
+const contact = `/teams/${team.id}/contacts/gone%40example.org`
+const identity = contactIdentity('gone@example.org')
+async function makeContact() {
+  const body = { email: 'gone@example.org', properties: { 'Home town': 'Lisbon', vip: 'yes' } }
+  await service.call('POST', '/v1/contacts', { key: team.key, body })
+  const form = formTo((await editor.get(contact)).html, contact)
+  const [value = ''] = Object.keys(form).filter((name) => form[name]?.[0] === 'Lisbon')
+  return { form, value }
+}
+
+t.test('a long template is kept whole if it is deleted before it is saved', async (t) => {
+  const page = await makeTemplate()
+  const form = formTo((await editor.get(page)).html, `${page}/draft`)
+  await removeTemplate(by(), team.id, page.split('/').at(-1) ?? '')
+  const html = `${'An offer of 600 kilobytes. '.repeat(24_000)}The end`
+  const sent = await editor.post(`${page}/draft`, { ...form, html, text: 'In plain text' })
+  t.equal(sent.status, 404)
+  t.strictSame(copied(sent.html), [
+    ['HTML', html],
+    ['Plain text (optional)', 'In plain text'],
+  ])
+})
+
+t.test('fields that were typed into are shown by their labels, no others', async (t) => {
+  const { form, value } = await makeContact()
+  await removeContact(by(), team.id, identity)
+  const sent = await editor.post(contact, { ...form, [value]: 'Porto', 'new_name.0': 'shoe size' })
+  t.equal(sent.status, 404)
+  shows(t, sent, 'What you typed')
+  t.strictSame(copied(sent.html), [
+    ['Home town', 'Porto'],
+    ['vip', 'yes'],
+    ['New property', 'shoe size'],
+  ])
+  t.notMatch(sent.html, form.shown?.[0] ?? 'no field', 'no field that the page fills in itself')
+})
+
+t.test('a form that is shown again also shows the text of fields it lost', async (t) => {
+  const { form, value } = await makeContact()
+  await changeContact(by(), team.id, identity, { properties: { vip: 'yes' } })
+  const typed = { ...form, [value]: 'Porto', 'new_name.0': 'vip', 'new_value.0': 'twice' }
+  const sent = await editor.post(contact, typed)
+  t.equal(sent.status, 400)
+  t.strictSame(copied(sent.html), [['Home town', 'Porto']])
+  t.match(formTo(sent.html, contact), { 'new_value.0': ['twice'] }, 'the rest is in its fields')
+})
+
+t.test('a form of an earlier session keeps its text, with a token of this one', async (t) => {
+  const page = await makeTemplate()
+  const form = formTo((await editor.get(page)).html, `${page}/draft`)
+  const again = await signedIn(service, { team: team.id, role: 'editor', email: editor.email })
+  const sent = await again.post(`${page}/draft`, { ...form, html: 'Typed for an hour' })
+  t.equal(sent.status, 403)
+  const kept = formTo(sent.html, `${page}/draft`)
+  t.match(kept, { html: ['Typed for an hour'] })
+  t.equal((await again.post(`${page}/draft`, kept)).status, 303)
+})
