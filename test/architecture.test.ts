@@ -156,8 +156,8 @@ t.test('a type that a module exports, another one or a test uses', async (t) => 
   t.strictSame(unusedBy([...all, ...(await sources('test'))], /^export type (\w+)/gm), {})
 })
 
-/** What each room of a kind exports by the same name, for the list that walks over them. */
-const SAME_IN_EACH = ['higherStatus', 'statusOfEvent', 'verbs']
+/** What each room of a kind exports by the same name: the texts of its errors, or what the list of channels reads. */
+const SAME_IN_EACH = ['TEXTS', 'higherStatus', 'statusOfEvent', 'verbs']
 
 t.test('a name that a module of db exports means one thing there', async (t) => {
   const names = all
@@ -378,6 +378,17 @@ t.test('no code takes a message of ours apart: errors have codes and fields', as
         !reading.test(code(text)),
     ),
     [],
+  )
+})
+
+/** Errors of programs and of one setting, which have no table. */
+const TEXTS_IN_PLACE = ['db/migrate.ts', 'db/process/dns.ts', 'db/postgres/snapshot.sql.ts']
+
+t.test('sentences of errors are in tables, not in the code', async (t) => {
+  const inPlace = /new (?:RequestError|Unavailable)\(\s*['\w]+,\s*['"`]/
+  t.strictSame(
+    breaking(({ text }) => !inPlace.test(code(text))),
+    TEXTS_IN_PLACE,
   )
 })
 

@@ -23,7 +23,7 @@ const MAX_POST_BYTES = 3 * 1024 * 1024
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
 const CHALLENGE = /^[\x21-\x7e]{1,256}$/
 
-const notGenuine = () => new RequestError('unauthorized', TEXTS.whatsappOnly)
+const notGenuine = () => new RequestError('unauthorized', TEXTS.metaOnly)
 
 /** The signature's bytes. @throws RequestError unauthorized when the header is no signature. */
 function signatureOf(header: string | string[] | undefined): Buffer {
@@ -95,7 +95,7 @@ const routes = [
       const expected = createHmac('sha256', secret).update(body).digest()
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
       const cut = cutPost(body)
-      if (cut === null) throw new RequestError('bad_request', TEXTS.whatsappBody)
+      if (cut === null) throw new RequestError('bad_request', TEXTS.metaBody)
       for (const [kind, count] of Object.entries(cut.ignored))
         deps.metrics.count('heliograph_whatsapp_ignored_total', { kind }, count)
       if (cut.body === null) return { status: 200, body: { status: 'ignored' } }

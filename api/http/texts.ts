@@ -40,7 +40,7 @@ export const TEXTS = {
   snsFailed: '{what}. Try again later.',
   snsOnly: 'This hook only accepts messages signed by SNS.',
   sesBodyType: 'The body must be JSON, as text/plain or application/json.',
-  whatsappOnly: 'This hook only accepts requests signed with its app secret.',
+  metaOnly: 'This hook only accepts requests signed with its app secret.',
   verifyToken: "The verify token doesn't match.",
-  whatsappBody: 'The body must be a JSON object.',
+  metaBody: 'The body must be a JSON object.',
 } as const

@@ -1,10 +1,12 @@
 /** Verbs of `template`: a team's email templates. */
+
 import { removeTemplate, showTemplate } from '../content/templates/remove.ts'
 import { saveTemplate, updateTemplate } from '../content/templates/save.ts'
 import { templatesOfTeam } from '../content/templates/templates.sql.ts'
 import { RequestError } from '../errors.ts'
 import { fileText } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 type PartOptions = { html: string; text?: string; listUnsubscribe?: boolean }
 
@@ -15,7 +17,7 @@ const LIST_UNSUBSCRIBE = 'its emails carry List-Unsubscribe headers, with the li
 
 async function readParts(options: PartOptions) {
   if (options.html === '-' && options.text === '-') {
-    throw new RequestError('bad_request', 'only one of --html and --text can read standard input')
+    throw new RequestError('bad_request', TEXTS.oneStandardInput)
   }
   const html = await fileText(options.html)
   return {

@@ -21,4 +21,5 @@ export const TEXTS = {
   noAddressOrFilter: 'Specify an address or a filter, such as --domain.',
   periodNeedsBoth: '--period-start and --period-end must be given together.',
   noChange: 'Specify what to change: --plan, or a limit of the team.',
+  oneStandardInput: 'Only one of --html and --text can read standard input.',
 } as const

@@ -65,15 +65,4 @@ export const TEXTS = {
   noWebhookMessage: 'This webhook message no longer exists. It may have been deleted because of its age.',
   blocked: "The broadcast is {state} and can't be {what}. {reasons}",
   noSuchMessage: 'No {noun} with this ID in this team.',
-  templateNotApproved: 'The template is {status}. Only approved templates can be sent.',
-  templateUnsupported: "The template can't be sent: {reason}.",
-  whatsappQuota: 'Quota exceeded. Your plan includes {limit} WhatsApp messages per period.',
-  templateNotObject: 'The template must be an object.',
-  templateTooLarge: 'The template must be at most 256 KiB.',
-  whatsappTemplateExists: 'The team already has a template {name} ({language}).',
-  noWhatsapp: 'No WhatsApp message {id} in this team.',
-  syncFailed: 'Could not sync the templates: {reason}.',
-  noWorkerSynced:
-    'No worker has synced within {seconds} s. Make sure that a worker is running with WHATSAPP_ACCESS_TOKEN set.',
-  unknownParameter: 'has the unknown key {key}: {known}',
 } as const

@@ -16,7 +16,6 @@ import { timeError, timesOf, type When } from '../../validation/moments.ts'
 import type { Phone } from '../../validation/phone.ts'
 import { acceptCalls, type CallEnd, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
-import { TEXTS } from '../texts.ts'
 import {
   insertRequests,
   type NewMessage,
@@ -26,6 +25,7 @@ import {
 } from './messages.sql.ts'
 import { parametersProblem } from './template.ts'
 import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
+import { TEXTS } from './texts.ts'
 
 /** A send whose fields are valid by themselves; each number once. */
 export type WhatsappItem = {

@@ -11,7 +11,6 @@ import { fill } from '../../fill.ts'
 import { idNow } from '../../process/ids.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints, textFault } from '../../validation/strings.ts'
-import { TEXTS } from '../texts.ts'
 import { TEMPLATE_STATES, type TemplateState, templateState } from './status.ts'
 import { shapeOf } from './template.ts'
 import {
@@ -20,6 +19,7 @@ import {
   type TemplateContent,
   type WhatsappTemplateRow,
 } from './templates.sql.ts'
+import { TEXTS } from './texts.ts'
 
 const LARGEST_DEFINITION = 256 * 1024
 const LONGEST_NAME = 512

@@ -11,10 +11,10 @@ import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { givenTimes } from '../../validation/moments.ts'
-import { TEXTS } from '../texts.ts'
 import { eventsOfMessage } from './events.sql.ts'
 import { messageById, type WhatsappRow } from './messages.sql.ts'
 import { type MessageFilter, messagesFound } from './search.sql.ts'
+import { TEXTS } from './texts.ts'
 
 export type ShownMessage = Awaited<ReturnType<typeof showMessage>>
 

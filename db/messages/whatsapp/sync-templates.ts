@@ -13,9 +13,9 @@ import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { TEXTS } from '../texts.ts'
 import { templateView, type WhatsappTemplateView } from './save-template.ts'
 import { refreshTemplates, type TemplateContent, whatsappTemplatesOfTeam } from './templates.sql.ts'
+import { TEXTS } from './texts.ts'
 
 /** How long to wait for a worker, in milliseconds. */
 const SYNC_TIMEOUT_MS = 30_000

@@ -8,7 +8,7 @@ import type { FieldError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints } from '../../validation/strings.ts'
-import { TEXTS } from '../texts.ts'
+import { TEXTS } from './texts.ts'
 
 /** `url_buttons[k - 1]` is the place of `url:k`. `unsupported`: why it can't be sent, null when it can. */
 export type TemplateShape = { slots: string[]; url_buttons: number[]; unsupported: string | null }

@@ -309,7 +309,7 @@ t.test('a copy carries the same attachments; without their bytes it is refused, 
   t.equal(copied.length, 2)
   t.strictSame(copied[0], copied[1])
   await database.query(sql.unsafe`delete from files where team_id = ${team.id}`)
-  shows(t, await editor.post(`${list}/${id}/copy`), 'have been deleted: logo.png')
+  shows(t, await editor.post(`${list}/${id}/copy`), 'has been deleted: logo.png')
   t.equal((await editor.get(`${list}/${id}/files/0`)).status, 404)
   t.match((await editor.get(`${list}/${id}/preview`)).status, 200)
 })
