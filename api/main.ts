@@ -98,6 +98,12 @@ async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies
   clearTimeout(deadline)
 }
 
+/** What the operator's paths ask for, and what they show. */
+const operatorPaths = ({ METRICS_TOKEN, HIREFIRE_TOKEN, TEAM_PAUSE_MIN_EMAILS: least }: ApiSettings) => ({
+  tokens: { metrics: METRICS_TOKEN ?? null, hirefire: HIREFIRE_TOKEN ?? null },
+  least,
+})
+
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT_MS }, log)
@@ -140,7 +146,7 @@ async function start(settings: ApiSettings, log: Log) {
     scale: createScale(database),
     queues: createQueueStatus(database),
     replica,
-    tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
+    ...operatorPaths(settings),
     isDraining: () => draining,
     diskFault,
     refusals: createRefusals(database),

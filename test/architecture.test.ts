@@ -263,7 +263,12 @@ const NAMING_WHATSAPP = [
   ...['db/channels/list.ts', 'db/channels/queues.ts', 'db/maintenance/background-jobs/kinds.ts'],
   ...['db/maintenance/reseal.ts', 'db/messages/apply-reports.ts', 'db/messages/scheduled.ts'],
   ...['db/process/metrics.ts', 'db/process/secrets.ts', 'db/queue/jobs.ts'],
-  ...['workers/providers/list.ts', 'workers/providers/test/reports.ts', 'workers/registry.ts'],
+  ...[
+    'workers/monitoring/stats.ts',
+    'workers/providers/list.ts',
+    'workers/providers/test/reports.ts',
+    'workers/registry.ts',
+  ],
 ]
 
 t.test('a channel is named in its own rooms and few others: the rest walk over the lists', async (t) => {
@@ -297,6 +302,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
     'db/audience/contacts/changes.ts',
     'db/channels/events/store-events.ts',
     'db/messages/broadcasts/change-state.ts',
+    'db/messages/bulk-pause.ts',
   ])
 })
 

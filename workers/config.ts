@@ -1,5 +1,6 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, number, object, string } from 'yup'
+import type { ReputationLimits } from '../db/accounts/teams/reputation.ts'
 import type { Retention } from '../db/maintenance/retention/purge.ts'
 import type { Brakes } from '../db/messages/broadcasts/auto-pause.ts'
 import {
@@ -31,6 +32,12 @@ const percent = () =>
     .min(0.001, '${path} must be a percentage above 0')
     .max(100, '${path} must be a percentage, at most 100')
 
+const percentOrOff = () =>
+  number()
+    .typeError('${path} must be a percentage, such as 0.3, or 0 to turn it off')
+    .min(0, '${path} must be a percentage, or 0 to turn it off')
+    .max(100, '${path} must be a percentage, at most 100')
+
 const EMAIL_NAMES = EMAIL_PROVIDERS.map(({ name }) => name)
 const OF_CHANNELS = Object.values(CHANNEL_PROVIDERS)
 
@@ -45,6 +52,9 @@ const workerSettings = object({
   /** Above these parts of its mail a broadcast is paused: after 200 emails, or after 1,000 and three complaints. */
   BULK_MAX_BOUNCE_PERCENT: percent().default(5),
   BULK_MAX_COMPLAINT_PERCENT: percent().default(0.1),
+  /** Above these parts of all its email of 24 hours a team's broadcasts and batch items are paused; 0: never. */
+  TEAM_MAX_BOUNCE_PERCENT: percentOrOff().default(10),
+  TEAM_MAX_COMPLAINT_PERCENT: percentOrOff().default(0.3),
   /** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
   RETURN_PATH_DOMAIN: string().test(
     'domain',
@@ -113,9 +123,17 @@ const [LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB] = [32, 128]
 export const sendMemory = (settings: WorkerSettings, memory: number): number =>
   Math.floor((settings.SEND_MEMORY_MB ?? byMemory(memory, LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB)) * MIB)
 
-export const brakesOf = (settings: WorkerSettings): Brakes => ({
-  bounce_percent: settings.BULK_MAX_BOUNCE_PERCENT,
-  complaint_percent: settings.BULK_MAX_COMPLAINT_PERCENT,
+/** When a broadcast is paused by itself, and when all bulk email of a team is. */
+export const pauseRules = (settings: WorkerSettings): { brakes: Brakes; reputation: ReputationLimits } => ({
+  brakes: {
+    bounce_percent: settings.BULK_MAX_BOUNCE_PERCENT,
+    complaint_percent: settings.BULK_MAX_COMPLAINT_PERCENT,
+  },
+  reputation: {
+    bounce_percent: settings.TEAM_MAX_BOUNCE_PERCENT,
+    complaint_percent: settings.TEAM_MAX_COMPLAINT_PERCENT,
+    least_emails: settings.TEAM_PAUSE_MIN_EMAILS,
+  },
 })
 
 export const retentionOf = (settings: WorkerSettings): Retention => ({

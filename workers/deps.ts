@@ -4,6 +4,7 @@
  */
 
 import type { TxtLookup } from '../db/accounts/domains/verify.ts'
+import type { ReputationLimits } from '../db/accounts/teams/reputation.ts'
 import type { Retention } from '../db/maintenance/retention/purge.ts'
 import type { Brakes } from '../db/messages/broadcasts/auto-pause.ts'
 import type { Notices } from '../db/messages/notice.ts'
@@ -17,6 +18,8 @@ import type { Readers } from './reports/readers.ts'
 type JobDeps = {
   /** When a broadcast is paused by itself: BULK_MAX_… */
   brakes: Brakes
+  /** When the bulk email of a team is paused: TEAM_MAX_… */
+  reputation: ReputationLimits
   notices: Notices
   /** How DNS is asked about domains. */
   lookupTxt: TxtLookup

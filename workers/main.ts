@@ -21,8 +21,8 @@ import { joinFleet } from '../db/stats/fleet/fleet.ts'
 import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
-  brakesOf,
   emailRules,
+  pauseRules,
   queuesOf,
   readWorkerSettings,
   retentionOf,
@@ -34,7 +34,7 @@ import {
 import { serveHealth } from './monitoring/health.ts'
 import { createFigures } from './monitoring/stats.ts'
 import { createReaders } from './reports/readers.ts'
-import { startWork } from './run.ts'
+import { startWork } from './start-work.ts'
 
 /** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */
 const CUT_OFF_MS = 21_500
@@ -64,7 +64,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     versions: createVersions(),
     email,
     bulk,
-    brakes: brakesOf(settings),
+    ...pauseRules(settings),
     ...others,
     webhooks: webhooksOf(settings),
     notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },

@@ -165,7 +165,7 @@ const BROADCAST = record({
   state: said({ type: 'string', enum: BROADCAST_STATES }, 'Where it stands.', 'draft'),
   state_reason: said(
     orNull(text),
-    'Why it is paused, when nobody paused it: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `restored`.',
+    'Why it is paused, when nobody paused it: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `team_bounces`, `team_complaints`, `restored`. With `team_bounces` and `team_complaints` an owner or operator resumes it, not this API.',
     null,
   ),
   template_id: said(uuid, 'Its template.'),

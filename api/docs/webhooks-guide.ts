@@ -61,5 +61,7 @@ ${all(webhookExamples().map(example))}
 them it is about. <code>broadcast_id</code> says which broadcast an email is of. <code>contact.topics_left</code> is the unsubscribe that
 comes most often: somebody left topics by the link of an email, or by <code>/v1/marketing/unsubscribe</code>; take them off
 in your own list too, so that no import puts them back. <code>domain.failing</code> comes once when the DKIM record of a
-verified domain was missing on two nights: mail goes on, but may land in spam until it is published again.</p>`,
+verified domain was missing on two nights: mail goes on, but may land in spam until it is published again.
+<code>team.reputation</code> says that too many emails of the last 24 hours bounced or were reported as spam. It comes once
+a day as a warning, and each time that broadcasts and batches of the team are paused for it.</p>`,
 }

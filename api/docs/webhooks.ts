@@ -18,6 +18,7 @@ type WebhookName = (typeof WEBHOOK_TYPES)[number] | typeof TEST_TYPE
 const NAMES: readonly WebhookName[] = [...WEBHOOK_TYPES, TEST_TYPE]
 
 const DETAIL = said(text, 'The provider’s words, or ours; at most 1,000 characters.', '250 2.0.0 OK')
+const percent: JsonSchema = { type: 'number', minimum: 0, maximum: 100 }
 const KEY = said(orNull(text), 'The idempotency key of the send, if any.', 'order-1001')
 const REQUEUED = said(
   orNull(time),
@@ -134,6 +135,16 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
       text,
       'The same in words.',
       'the DKIM record hg4k7w2q._domainkey.mail.example.com is missing',
+    ),
+  }),
+  team: record({
+    bounce_percent: said(percent, 'The share of the emails sent in 24 hours that bounced hard.', 6.25),
+    complaint_percent: said(percent, 'The share that was reported as spam.', 0.02),
+    sent: said({ type: 'integer', minimum: 0 }, 'How many emails that were.', 4_800),
+    paused: said(
+      { type: 'boolean' },
+      'Whether broadcasts and batches of the team are paused for it. Otherwise it is a warning.',
+      false,
     ),
   }),
   webhook: record({

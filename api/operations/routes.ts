@@ -23,6 +23,8 @@ export type OperationsDeps = {
   scale: () => Promise<Scale>
   /** How full the queues are, as of a few seconds ago. */
   queues: () => Promise<QueueStatus[]>
+  /** How many emails a team has sent whose shares are metrics: TEAM_PAUSE_MIN_EMAILS. */
+  least: number
   /** What the operator's paths ask for; null: there is no such path. */
   tokens: { metrics: string | null; hirefire: string | null }
   isDraining: () => boolean
@@ -68,11 +70,11 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     method: 'GET',
     path: '/metrics',
     access: 'public',
-    handle: async ({ headers }, { database, fleet, queues, replica, tokens }) => {
+    handle: async ({ headers }, { database, fleet, queues, replica, least, tokens }) => {
       assertOperator(headers.authorization, tokens.metrics)
       // What this process has counted is reported first, so that a figure is never older than the others' few seconds.
       await fleet.flush()
-      const body = await exposition(database, queues, replica)
+      const body = await exposition(database, queues, replica, least)
       return { status: 200, body, headers: { 'Content-Type': CONTENT_TYPE } }
     },
   }),

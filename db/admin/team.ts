@@ -13,6 +13,7 @@ import { resumeTeam, suspendTeam } from '../accounts/teams/suspend.ts'
 import { allTeams } from '../accounts/teams/teams.sql.ts'
 import { asTest, showTeam } from '../accounts/teams/view.ts'
 import { RequestError } from '../errors.ts'
+import { resumeBulk } from '../messages/bulk-pause.ts'
 import { amount, instant, limit, oneOf, rate } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { TEXTS } from './texts.ts'
@@ -141,6 +142,11 @@ export const verbs: Verbs = (noun) => {
   verb('resume TEAM', 'end a suspension: credentials count again, and what waits goes out').action(
     change(resumeTeam),
   )
+
+  verb(
+    'resume-bulk TEAM',
+    'resume broadcasts and batch items that were paused for bounces or complaints; a new count starts',
+  ).action(change((by, id: string) => resumeBulk(by, id), 'queue'))
 
   verb('list', 'every team with its plan, oldest first').action(
     look(async (database) =>

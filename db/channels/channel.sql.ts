@@ -64,6 +64,8 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   emptied: FragmentSqlToken
   /** How many recipients of a row `m` are left, and how many are suppressed, where recipients can be suppressed. */
   suppressible?: { left: FragmentSqlToken; suppressed: FragmentSqlToken }
+  /** Why a row `m` waits for its team's bulk email to be resumed, as JSON; null: it doesn't. Absent: none ever does. */
+  bulk_pause?: FragmentSqlToken
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
   given_up_as: string | null
 }

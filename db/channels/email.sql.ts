@@ -43,6 +43,14 @@ export const EMAIL: Channel<'deliver-email'> = {
     types: { recipient: 'text', contact_id: 'uuid', effect: 'text' },
   },
   suppressible: { left: recipientsWhere(false), suppressed: recipientsWhere(true) },
+  bulk_pause: sql.fragment`(
+    select t.bulk_pause from teams t
+    where t.id = m.team_id and t.bulk_paused_at is not null and (
+      exists (select from accepted_emails e where e.team_id = m.team_id and e.id = m.id and e.batch)
+      or exists (
+        select from broadcasts b
+        where b.team_id = m.team_id and b.id = m.broadcast_id and b.state = 'paused'
+          and b.state_reason in ('team_bounces', 'team_complaints'))))`,
   given_up_as: null,
   sender_of: sql.fragment`null::text`,
   customers: isCustomers,

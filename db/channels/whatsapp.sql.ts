@@ -54,7 +54,8 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
     where r.idempotency_key = ${anyText(texts)}`,
   to_numbers: ({ team, numbers, limit }) => sql.fragment`
-    select m.id, m.recipient, r.template_id, m.status, m.created_at
+    select m.id, m.recipient, r.template_id,
+      case when m.was_sent and m.status = 'queued' then 'sent' else m.status end as status, m.created_at
     from whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id
     where m.team_id = ${team} and m.recipient = ${anyText(numbers)} order by m.id desc limit ${limit}`,
 }

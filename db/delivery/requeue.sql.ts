@@ -3,7 +3,8 @@
  * requeued, and the timeline entries about both.
  */
 import { sql } from 'slonik'
-import { boolean, type InferType, object, string } from 'yup'
+import { boolean, type InferType, mixed, object, string } from 'yup'
+import type { BulkPause } from '../accounts/teams/reputation.ts'
 import { isSuspended } from '../accounts/teams/teams.sql.ts'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { allOf } from '../postgres/conditions.ts'
@@ -198,12 +199,14 @@ const stateRow = row({
   given_up: boolean(),
   newer: boolean(),
   suspended: boolean(),
+  bulk_pause: mixed<BulkPause>().nullable(),
   handed_over_as: string().nullable(),
 })
 
 /**
  * A message's queue, whether it has something left to deliver, whether that was given up, whether it was refused
- * without ever being handed over, whether what it said is gone, and whether its team is suspended; null without one.
+ * without ever being handed over, whether what it said is gone, whether its team is suspended, and the pause of bulk
+ * email that it waits for; null without one.
  */
 export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
   const isNewer = await isOfNewerQueue(tx, sql.fragment`m.id`)
@@ -212,7 +215,7 @@ export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id 
       ${isNewer} as newer, ${isSuspended(sql.fragment`m.team_id`)} as suspended,
       ${channel.undelivered} and ${channel.expired} as expired, ${channel.refused} as refused,
       coalesce(${channel.timed_out}, false) as timed_out,
-      ${channel.emptied} as emptied,
+      ${channel.emptied} as emptied, ${channel.bulk_pause ?? sql.fragment`null::json`} as bulk_pause,
       ${hasProvider(channel) ? sql.fragment`due_at` : sql.fragment`null::timestamptz`} as due_at,
       ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m

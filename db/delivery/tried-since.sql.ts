@@ -1,6 +1,6 @@
 /**
- * When senders, queues, teams and broadcasts were paused (the database's triggers keep it), and how long messages have
- * really been tried. Must not know what stops them.
+ * When senders, queues, teams, their bulk email and broadcasts were paused (the database's triggers keep it), and how
+ * long messages have really been tried. Must not know what stops them.
  */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
@@ -38,7 +38,9 @@ export async function triedSince<M extends Tried>(
           select range_agg(tstzrange(greatest(s.began_at, t.since), least(s.ended_at, clock.now))) as pieces
           from pause_history s
           where s.subject in (${`queue:${job}`}, 'sender:' || t.sender, 'team:' || t.team_id,
-              'broadcast:' || t.broadcast)
+              'broadcast:' || t.broadcast, 'bulk:' || t.team_id)
+            and (s.subject <> 'bulk:' || t.team_id or exists (
+              select from accepted_emails a where a.team_id = t.team_id and a.id = t.id and a.batch))
             and s.ended_at > t.since and s.began_at < clock.now and t.since < clock.now) all_of_them,
           unnest(pieces) as piece) stood`)
   return new Map(rows.map(({ id, tried_since }) => [id, tried_since]))

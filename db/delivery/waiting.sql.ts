@@ -18,15 +18,18 @@ const longWaitRow = row({
   reason: string().nullable(),
 })
 
-/** Whether a row `m` waits as somebody wants it: its broadcast is paused, or paced and nothing has refused it. */
-const isMeantToWait = ({ broadcast, events, message }: Channel) => sql.fragment`
-  exists (
+/**
+ * True if a row `m` waits as it should: bulk email of its team is paused, or its broadcast is paused, or paced and
+ * nothing has refused it.
+ */
+const isMeantToWait = ({ broadcast, events, message, bulk_pause }: Channel) => sql.fragment`
+  (${bulk_pause ? sql.fragment`${bulk_pause} is not null` : sql.fragment`false`} or exists (
     select from broadcasts b
     where b.team_id = m.team_id and b.id = ${broadcast} and (b.state = 'paused' or b.rate_per_minute is not null)
       and not exists (
         select from ${events} v
         where v.team_id = m.team_id and v.${message} = m.id
-          and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array(REFUSALS, 'text')}))))`
+          and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array(REFUSALS, 'text')})))))`
 
 /**
  * How many of a team's messages have been waiting to be delivered since `before` that should not, how many of them

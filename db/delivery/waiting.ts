@@ -4,6 +4,7 @@
  * recipient or another channel's senders.
  */
 
+import { bulkPausedBecause } from '../accounts/teams/reputation.ts'
 import { deliveryFrom, sendsFor } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
@@ -19,13 +20,22 @@ import { REFUSALS } from './waiting.sql.ts'
  * - `failed`: there are no more attempts until somebody requeues it or a report arrives.
  * - `scheduled`: it waits for its time, which is `next_attempt_at`, whatever else is wrong.
  * - `suspended`: its team is. It is sent once the team is resumed.
+ * - `paused`: bulk email of its team is. It is sent once that is resumed.
  * - `lost`: the queue has no job for it; the sweep finds it within the hour.
  */
-type WaitingState = 'scheduled' | 'suspended' | 'not_taken_yet' | 'in_flight' | 'deferred' | 'failed' | 'lost'
+type WaitingState =
+  | 'scheduled'
+  | 'suspended'
+  | 'paused'
+  | 'not_taken_yet'
+  | 'in_flight'
+  | 'deferred'
+  | 'failed'
+  | 'lost'
 
 export type Waiting = {
   state: WaitingState
-  /** Why, if the state is `suspended`; otherwise null. */
+  /** Why, if the state is `suspended` or `paused`; otherwise null. */
   reason: string | null
   /** null unless it is deferred or due. */
   next_attempt_at: string | null
@@ -93,7 +103,7 @@ type OpenJob = { active: boolean; at: string; dead: boolean } | null
 /** The first state that applies. */
 function stateOf(
   job: OpenJob,
-  { due_at, suspended, given_up }: NonNullable<DeliveryState>,
+  { due_at, suspended, given_up, bulk_pause }: NonNullable<DeliveryState>,
   now: Date,
 ): Pick<Waiting, 'state' | 'reason' | 'next_attempt_at'> {
   const reason = null
@@ -101,6 +111,8 @@ function stateOf(
   if (due_at !== null && !(suspended && hasCome(due_at)))
     return { state: 'scheduled', reason, next_attempt_at: due_at }
   if (suspended) return { state: 'suspended', reason: 'the team is suspended', next_attempt_at: null }
+  if (bulk_pause !== null)
+    return { state: 'paused', reason: bulkPausedBecause(bulk_pause), next_attempt_at: null }
   const next_attempt_at = job?.active === false ? job.at : null
   if (job === null || job.dead) return { state: job || given_up ? 'failed' : 'lost', reason, next_attempt_at }
   if (job.active) return { state: 'in_flight', reason, next_attempt_at }

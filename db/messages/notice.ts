@@ -1,6 +1,6 @@
 /**
  * The mail that notifies a team's owners of what stopped by itself, or fails: a webhook that was disabled, a broadcast
- * that is paused, a domain whose DKIM record is gone.
+ * that is paused, a domain whose DKIM record is gone, a team whose email bounces too often.
  * Promises: an email to each owner, once, from the address of the service's own mail; it names what stopped and says
  * why, and holds neither a webhook's URL, nor a secret, nor anything that was sent. Without such an address there is
  * none. Must not decide what stops.
@@ -8,6 +8,8 @@
 import { dkimRecord } from '../accounts/domains/dkim.ts'
 import { domainById, teamOfDomain } from '../accounts/domains/domains.sql.ts'
 import { membersOfTeam } from '../accounts/members/people.sql.ts'
+import { bulkPauseOf } from '../accounts/teams/reputation.sql.ts'
+import { pauseFigures } from '../accounts/teams/reputation.ts'
 import { requireTeam } from '../accounts/teams/view.ts'
 import { KEPT_DAYS } from '../channels/events/webhooks.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -75,6 +77,28 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   }
 }
 
+/** A team's bounces and complaints. @param found `paused`, or what the warning says; null if it was resumed since. */
+async function badReputation(tx: Tx, teamId: string, found: string, team: string): Promise<Stopped | null> {
+  const hint = 'Remove addresses that you did not collect yourself, and look at where complaints come from.'
+  const at = { path: 'emails', link: 'Open the emails' }
+  if (found !== 'paused')
+    return {
+      subject: 'Too many of your emails bounce or are reported as spam',
+      what: `${team}: ${found}.`,
+      next: `If it gets worse, broadcasts and batches are paused. ${hint}`,
+      ...at,
+    }
+  const paused = await bulkPauseOf(tx, teamId)
+  return (
+    paused && {
+      subject: 'Broadcasts and batches are paused',
+      what: `Broadcasts and batches of ${team} are paused: ${pauseFigures(paused.pause)}. Single emails are still sent.`,
+      next: `${hint} Then resume them on the team’s overview.`,
+      ...{ ...at, path: '', link: 'Open the overview' },
+    }
+  )
+}
+
 function noticeEmail(
   { from, to, key }: { from: Mailbox; to: string; key: string },
   { subject, what, next, link }: Stopped,
@@ -94,7 +118,7 @@ function noticeEmail(
  */
 export async function mailOwnersOf(
   deps: AcceptDeps,
-  { team_id, endpoint_id, broadcast_id, domain_id, notice_id }: Payload<'mail-owners'>,
+  { team_id, endpoint_id, broadcast_id, domain_id, reputation, notice_id }: Payload<'mail-owners'>,
   { from: sender, site }: Notices,
 ): Promise<number | 'no address' | 'no domain'> {
   const { tx } = deps
@@ -107,7 +131,9 @@ export async function mailOwnersOf(
     ? await disabledWebhook(tx, team_id, endpoint_id, team)
     : domain_id
       ? await failingDomain(tx, team_id, domain_id, team)
-      : await pausedBroadcast(tx, team_id, broadcast_id ?? '', team)
+      : reputation
+        ? await badReputation(tx, team_id, reputation, team)
+        : await pausedBroadcast(tx, team_id, broadcast_id ?? '', team)
   if (stopped === null) return 0
   const url = site === null ? null : new URL(`/dashboard/teams/${team_id}/${stopped.path}`, site).href
   const items = (await membersOfTeam(tx, team_id))

@@ -65,4 +65,6 @@ export const TEXTS = {
   noWebhookMessage: 'This webhook message no longer exists. It may have been deleted because of its age.',
   blocked: "The broadcast is {state} and can't be {what}. {reasons}",
   noSuchMessage: 'No {noun} with this ID in this team.',
+  pausedForTeam:
+    'All bulk email of the team is paused ({reason}). An owner or operator can resume it with `team resume-bulk`.',
 } as const

@@ -249,6 +249,8 @@ export const sharedSettings = {
   LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
   /** How much memory the process may take, in MiB, if that isn't its container's limit. */
   MEMORY_LIMIT_MB: wholeNumber(1, 1_048_576),
+  /** From how many emails in 24 hours on a team's bounces and complaints are judged, and shown as metrics. */
+  TEAM_PAUSE_MIN_EMAILS: wholeNumber(1, 1_000_000).default(500),
   SECRET_KEY: secretKey,
   /** The key that SECRET_KEY replaces, or the one that will replace it: it opens and verifies only. */
   SECRET_KEY_PREVIOUS: anySecretKey,

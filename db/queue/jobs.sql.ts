@@ -147,6 +147,17 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
     where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
 }
 
+/** Lets new jobs wait, each for some seconds. */
+export const delayJobs = (
+  tx: Tx,
+  job: JobName,
+  { ids, seconds }: { ids: readonly string[]; seconds: readonly number[] },
+) =>
+  tx.query(sql.unsafe`
+    update pgboss.job j set start_after = now() + d.seconds * interval '1 second'
+    from unnest(${sql.array(ids, 'uuid')}, ${sql.array(seconds, 'float8')}) as d (id, seconds)
+    where j.name = ${job} and j.id = d.id and j.state = 'created'`)
+
 /** One attempt of a job that is put back, and whether it was a try. */
 type Postponement = {
   id: string

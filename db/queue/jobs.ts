@@ -86,12 +86,13 @@ const checkRef = object({ check_id: string().required() })
 
 const backgroundJobRef = object({ background_job_id: string().required() })
 const broadcastRef = object({ team_id: string().required(), broadcast_id: string().required() })
-/** What stopped or fails: a webhook, a broadcast or a domain. */
+/** What stopped or fails: a webhook, a broadcast, a domain, or a team's reputation (`paused`, or the warning). */
 const noticeRef = object({
   team_id: string().required(),
   endpoint_id: string(),
   broadcast_id: string(),
   domain_id: string(),
+  reputation: string(),
   notice_id: string().required(),
 })
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })

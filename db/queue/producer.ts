@@ -7,7 +7,7 @@ import { onCommit, type Tx } from '../postgres/pool.ts'
 import { takeDeadLetters } from './dead-letters.sql.ts'
 import { createLines, placesOfReturning, priorityOf } from './fair-queue.ts'
 import { asRelation, insertingJobs, insertJobs, type NewJob } from './insert.sql.ts'
-import { deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
+import { delayJobs, deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
 import { JOBS, type JobName, type Payload, type SharedJob } from './jobs.ts'
 import type { Waker } from './wake.ts'
 
@@ -27,8 +27,16 @@ export type Producer = {
   storing(tx: Tx, placed: readonly Placed[]): ReturnType<typeof insertingJobs>
   /** What the queue's line has reached (fair-queue.ts). */
   reached(tx: Tx, job: SharedJob): Promise<number>
-  /** As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running. */
-  reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
+  /**
+   * As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running.
+   * @param seconds for how long each of them waits; at once without it.
+   */
+  reenqueue<J extends JobName>(
+    tx: Tx,
+    job: J,
+    payloads: readonly Payload<J>[],
+    seconds?: readonly number[],
+  ): Promise<number>
   /** Moves dead letters of a queue back. @returns their payloads. */
   redrive<J extends JobName>(tx: Tx, job: J, letters: DeadLetters): Promise<Payload<J>[]>
 }
@@ -78,10 +86,13 @@ export function createProducer(wake?: Waker, lines = createLines()): Producer {
       )
     },
     reached: (tx, job) => lines[job].reached(tx),
-    async reenqueue(tx, job, payloads) {
+    async reenqueue(tx, job, payloads, seconds) {
       if (payloads.length === 0) return 0
-      await deleteIdleJobs(tx, job, jobIds(job, payloads))
-      return enqueue(tx, job, payloads)
+      const ids = jobIds(job, payloads)
+      await deleteIdleJobs(tx, job, ids)
+      const count = await enqueue(tx, job, payloads)
+      if (seconds) await delayJobs(tx, job, { ids, seconds })
+      return count
     },
     async redrive(tx, job, letters) {
       const payloads = await takeDeadLetters(tx, job, letters)

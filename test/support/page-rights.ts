@@ -22,6 +22,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /teams/:team',
     'GET /teams/:team/emails',
     'GET /teams/:team/emails.csv',
+    'GET /teams/:team/whatsapp.csv',
     'GET /teams/:team/emails/:id',
     'GET /teams/:team/emails/:id/content',
     'GET /teams/:team/emails/:id/preview',
@@ -135,6 +136,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   // "owner: also keys, domains, webhooks, people; delete emails, erase contacts, read the audit trail".
   owner: [
     'POST /teams/:team/settings',
+    'POST /teams/:team/resume-bulk',
     'POST /teams/:team/emails/all/delete',
     'POST /teams/:team/emails/:id/delete',
     'POST /teams/:team/contacts/:email/export',
@@ -186,6 +188,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /operator/teams/:id',
     'POST /operator/teams/:id/plan',
     'POST /operator/teams/:id/suspend',
+    'POST /operator/teams/:id/resume-bulk',
     'POST /operator/teams/:id/resume',
     'GET /operator/plans',
     'POST /operator/plans',

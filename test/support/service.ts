@@ -191,6 +191,7 @@ export async function startService(
     queues: () => queueStatus(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
+    least: 500,
     diskFault: () => null,
     refusals: createRefusals(database),
     dashboard: {

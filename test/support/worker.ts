@@ -24,7 +24,7 @@ import type { WorkerDeps } from '../../workers/deps.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
 import { WHATSAPP } from '../../workers/providers/whatsapp/declared.ts'
 import { createReaders } from '../../workers/reports/readers.ts'
-import { startWork } from '../../workers/run.ts'
+import { startWork } from '../../workers/start-work.ts'
 import { canary } from './canary.ts'
 import { bareEnvironment, SECRET_KEY } from './environment.ts'
 import { procfileOptions } from './procfile.ts'
@@ -87,6 +87,7 @@ export async function startWorker(
     versions,
     email,
     brakes: { bounce_percent: 5, complaint_percent: 0.1 },
+    reputation: { bounce_percent: 10, complaint_percent: 0.3, least_emails: 500 },
     bulk: beside(changes.email ?? email),
     whatsapp,
     webhooks,

@@ -29,6 +29,7 @@ import type {
   OutgoingEmail,
   OutgoingFile,
 } from '../providers/provider.ts'
+import { createBulkPause } from './bulk-pause.ts'
 import { dkimKeysOf } from './dkim-keys.ts'
 import { type EmailAttempt, recordAttempts } from './email-attempts.ts'
 import type { EncodedFiles } from './encoded-files.ts'
@@ -71,6 +72,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
   const { email: provider, database } = deps
   if (!provider) throw new Error('there is no email provider here')
   const { test } = provider
+  const bulk = createBulkPause()
   return {
     channel,
     unknown_wait: UNKNOWN_WAIT_S,
@@ -87,14 +89,18 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
       const compose = await composer<T>(rows, provider.signs, deps)
       const checks = await deps.checkBeforeSend?.(rows)
       const suppressed = await suppressedRecipients(rows, deps)
-      const rest = waitForRoom(deps, provider)
+      const room = waitForRoom(deps, provider)
       return new Map(
         jobs.flatMap((job) => {
           const row = byId.get(job.data.email_id)
           const check = checks?.get(job.data.email_id) ?? (checks ? 'gone' : 'go')
           if (!row || check === 'gone') return []
           const way = { compose, provider, deps, suppressed: suppressed.get(row.id) ?? NOBODY_SUPPRESSED }
-          const outgoing = outgoingOf(row, { ...way, sender, own_wait_seconds: rest(row) })
+          const outgoing = outgoingOf(row, {
+            ...way,
+            sender,
+            own_wait_seconds: bulk.waitOf(row) ?? room(row),
+          })
           if (check === 'go') return [[job, outgoing]]
           const kept =
             'given_up' in check ? { given_up: check.given_up } : { own_wait_seconds: check.wait_seconds }
@@ -109,6 +115,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
       return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
     },
     outcomesOf: ({ delivery }) => [...delivery.outcomes.values()],
+    mayGoAfterAll: bulk.mayGoAfterAll,
     record: recordAttempts,
   }
 }

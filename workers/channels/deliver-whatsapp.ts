@@ -171,7 +171,9 @@ function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>):
       occurred_at: at,
       detail: outcome.detail,
       code: outcome.code ?? null,
-      provider_message_id: outcome.kind === 'accepted' ? outcome.provider_message_id : null,
+      ...(outcome.kind === 'accepted'
+        ? { provider_message_id: outcome.provider_message_id, wa_id: outcome.wa_id ?? null }
+        : {}),
     },
   ]
 }

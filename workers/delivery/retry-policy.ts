@@ -5,6 +5,7 @@
  * after 24 h of tries, or after three lost answers, because each of those may have arrived (DECISIONS: Refused for
  * now, Lost answers). Must not know a channel or a provider.
  */
+import { retryPause } from '../../db/delivery/retry-pause.ts'
 import { DELIVERY_DEADLINE_MS, type End } from '../../db/queue/jobs.ts'
 import type { Outcome, SenderTrouble } from '../providers/provider.ts'
 
@@ -33,19 +34,10 @@ export type VerdictContext = {
   spread: number
 }
 
-const FIRST_PAUSE_S = 2
-const MAX_PAUSE_S = 1_800
 /** After this many tries without an answer a message waits for a person, or for a report. */
 const MAX_UNKNOWNS = 3
 /** A message that waits for its sender looks again after this long at least, in seconds. */
 const MIN_SNOOZE_S = 1
-
-/** Growing pauses: 2 to 4 s, doubled with each try, half an hour at most; at least what the provider asks for. */
-function pauseBefore(deferrals: number, wait_seconds: number | undefined, spread: number): number {
-  const first = wait_seconds ?? FIRST_PAUSE_S * (1 + spread)
-  const grown = first * 2 ** Math.min(deferrals, 16)
-  return Math.max(wait_seconds ?? 0, Math.min(grown, MAX_PAUSE_S))
-}
 
 export function verdictOf(
   outcomes: readonly AttemptOutcome[],
@@ -68,7 +60,7 @@ export function verdictOf(
     const { since, deferrals } = history
     const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE_MS
     if (isOverdue) return { end: 'given_up', reason: deferred.detail }
-    return { end: 'again', seconds: pauseBefore(deferrals, wait_seconds, spread) }
+    return { end: 'again', seconds: retryPause(deferrals, wait_seconds, spread) }
   }
   const held = of('sender').length > 0 || of('policy').length > 0
   return held ? { end: 'snoozed', seconds: Math.max(MIN_SNOOZE_S, sender_pause) } : { end: 'completed' }

@@ -1,7 +1,16 @@
-/** Folds deltas into the figures of days and of broadcasts. */
+/** Folds deltas into the figures of days and of broadcasts, and judges teams by what they have sent. */
+import { judgeTeams } from '../../db/messages/bulk-pause.ts'
 import { foldFigures } from '../../db/stats/daily/fold.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** Runs every minute. */
-export const countFiguresJob = ({ database }: Pick<WorkerDeps, 'database'>): Promise<void> =>
-  foldFigures(database)
+export async function countFiguresJob({
+  database,
+  queue,
+  reputation,
+}: Pick<WorkerDeps, 'database' | 'reputation'> & {
+  queue: Pick<WorkerDeps['queue'], 'enqueue'>
+}): Promise<void> {
+  await foldFigures(database)
+  await judgeTeams({ database, queue }, reputation)
+}

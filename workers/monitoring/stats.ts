@@ -78,6 +78,8 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
     },
     applied(results) {
       for (const [event, result] of results) {
+        if (result.kind === 'ignored' && event.channel === 'whatsapp')
+          metrics.count('heliograph_whatsapp_ignored_total', { kind: 'status' })
         if (result.kind !== 'applied') continue
         metrics.count('heliograph_report_events_total', { channel: event.channel, kind: kindOf(event) })
       }

@@ -80,6 +80,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'team.plan': 'Changed the plan or its limits',
   'team.rename': 'Renamed the team',
   'team.resume': 'Resumed the team',
+  'team.resume_bulk': 'Resumed broadcasts and batches',
   'team.suspend': 'Suspended the team',
   'template.create': 'Created a template',
   'template.delete': 'Deleted a template',

@@ -145,6 +145,9 @@ export const SUSPENDED_TEAM: Alert = {
   text: 'What is queued goes out once an operator resumes the team.',
 }
 
+/** Until when bulk email of a team is paused. */
+export const BULK_NEXT = 'They are sent once an owner or operator resumes them. Single emails go on.'
+
 /** All deliveries stand, since the database is a copy. */
 export const RESTORED_COPY: Alert = {
   tone: 'bad',
@@ -154,11 +157,12 @@ export const RESTORED_COPY: Alert = {
 
 /** How the wait of a message is worded, but for the pauses in its way. */
 export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
-  const { state, attempts, last_response, next_attempt_at } = waiting
+  const { state, reason, attempts, last_response, next_attempt_at } = waiting
   const text = last_response ? { text: `The last answer: ${last_response}` } : {}
   if (state === 'scheduled')
     return { tone: 'plain', title: 'It waits for its time:', at: time(next_attempt_at, now) }
   if (state === 'suspended') return SUSPENDED_TEAM
+  if (state === 'paused') return { tone: 'warn', title: reason ?? '', text: BULK_NEXT }
   if (state === 'failed') return { tone: 'bad', title: 'Given up', text: last_response ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'deferred') {

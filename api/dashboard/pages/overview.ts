@@ -1,6 +1,7 @@
 /** The first page of a team: what needs attention, what is used and left, and how the last 30 days went. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { bulkPauseOf } from '../../../db/accounts/teams/reputation.sql.ts'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNEL_QUEUES, CHANNELS, sendsFor } from '../../../db/channels/channels.sql.ts'
@@ -8,6 +9,7 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
+import { resumeBulk } from '../../../db/messages/bulk-pause.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
@@ -18,13 +20,20 @@ import type { Alert, Section, Tile } from '../components/section.ts'
 import { type Share, shareWords, sumsOf, toneOf } from '../components/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY, SUSPENDED_TEAM } from '../components/timeline.ts'
 import { weekTiles } from '../components/week.ts'
-import { compact, get } from '../server/builders.ts'
+import { act, compact, get, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { type PageTeam, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { firstSteps } from './first-steps.ts'
 import { CHART_DAYS, chartsOf, many } from './overview-charts.ts'
 import { scheduledSection } from './scheduled.ts'
-import { foldAlerts, isPaused, pausedSenderAlerts, stoppedBroadcastAlerts } from './stopped.ts'
+import {
+  bulkPausedAlert,
+  foldAlerts,
+  isPaused,
+  pausedSenderAlerts,
+  RESUME_BULK,
+  stoppedBroadcastAlerts,
+} from './stopped.ts'
 
 /** What waits for longer needs a look, in milliseconds. */
 const LONG_WAIT_MS = 5 * 60_000
@@ -147,12 +156,14 @@ async function alertsOf(
   const { team, now } = request
   const { database } = deps
   const senders = await listSenders(database)
+  const bulk = await bulkPauseOf(database, team.id)
   const webhooks = await webhookAlerts(request, deps)
   const domains = await domainsOfTeam(database, team.id)
   const pending = domains.filter(({ status }) => status === 'pending')
   const failing = domains.filter(({ failing_since }) => failing_since !== null)
   return compact([
     team.suspended && SUSPENDED_TEAM,
+    bulk && bulkPausedAlert(bulk, now),
     ...(await broadcastAlerts(request, deps)),
     ...webhooks.disabled,
     ...foldAlerts(
@@ -193,7 +204,7 @@ const calmOf = ({ test }: PageTeam): string =>
 
 const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const { team, now } = request
-  const { plan, limits, used, period } = await showTeam(deps.database, team.id)
+  const { plan, limits, used, period, bulk_paused } = await showTeam(deps.database, team.id)
   const since = dayBefore(now, CHART_DAYS - 1)
   const figures = new Map<Channel, readonly FigureRow[]>()
   for (const channel of CHANNELS)
@@ -223,6 +234,10 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
     charts.push(...(await chartsOf(request, deps, channel, { days: own, since, isNew })))
   return show({
     title: 'Overview',
+    actions:
+      bulk_paused !== null && team.role === 'owner'
+        ? { forms: [press(teamPath(team, 'resume-bulk'), RESUME_BULK)] }
+        : undefined,
     lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${duration((Date.parse(period.end) - now.getTime()) / 1_000)}.`,
     sections: compact([
       isNew && steps,
@@ -241,4 +256,9 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   })
 })
 
-export const overviewPages = [overview]
+const resume = act('owner', '/teams/:team/resume-bulk', async (by, { team }) => {
+  await resumeBulk(by, team.id)
+  return redirect(teamPath(team), 'Broadcasts and batches are resumed.')
+})
+
+export const overviewPages = [overview, resume]

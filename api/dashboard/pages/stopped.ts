@@ -1,8 +1,11 @@
 /** What stopped by itself, as alerts: on the first page of its team, and for operators on the page of health. Pure. */
+import { type BulkPause, pauseFigures } from '../../../db/accounts/teams/reputation.ts'
 import type { ShownSender } from '../../../db/delivery/senders/show.ts'
 import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
+import { time } from '../components/cell.ts'
 import type { Alert } from '../components/section.ts'
+import { BULK_NEXT } from '../components/timeline.ts'
 import { teamPath } from '../server/page.ts'
 
 /** More alerts of one kind than this are folded into one. */
@@ -25,6 +28,17 @@ export const pausedSenderAlerts = (
   senders
     .filter(isPaused)
     .map((sender) => ({ ...shown(sender), text: sender.reason ?? 'It gave no reason.' }))
+
+/** The label of the button that resumes a team's bulk email. */
+export const RESUME_BULK = 'Resume broadcasts and batches'
+
+/** Bulk email of a team that is paused: why, by how much, since when and until when. */
+export const bulkPausedAlert = ({ since, pause }: { since: string; pause: BulkPause }, now: Date): Alert => ({
+  tone: 'bad',
+  title: 'Broadcasts and batches of the team are paused since',
+  at: time(since, now),
+  text: `${pauseFigures(pause)}. ${BULK_NEXT}`,
+})
 
 /** Broadcasts that paused themselves, with why. @param ofTeams whether each says whose it is. */
 export const stoppedBroadcastAlerts = (

@@ -44,6 +44,12 @@ const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request
   return show({ title: `To ${message.to}`, back, sections: filling(message) })
 })
 
+/** What Meta charges for the message. */
+function pricingText({ category, type, billable }: NonNullable<ShownMessage['pricing']>): string {
+  const charge = billable === null ? null : billable ? 'billable' : 'free'
+  return [category, type, charge].filter((part) => part !== null).join(', ')
+}
+
 /** What stands beside the timeline, and its ids behind a press. */
 async function facts(
   row: ShownMessage,
@@ -54,8 +60,10 @@ async function facts(
   const words = template ? `${template.name} (${template.language})` : 'deleted'
   const own = {
     To: text(row.to, { copy: true }),
+    'WhatsApp ID': row.wa_id !== null && text(row.wa_id, { copy: true }),
     Country: row.country !== null && text(row.country),
     Template: text(words, { href: template && teamPath(team, 'whatsapp-templates', template.id) }),
+    Pricing: row.pricing !== null && text(pricingText(row.pricing)),
     ...timesOf(row, now),
   }
   return [factsOf(own, { id: 'facts' }), idsOf(row)]

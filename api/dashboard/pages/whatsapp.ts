@@ -1,8 +1,9 @@
-/** A team's WhatsApp messages: the list with its filter. */
+/** A team's WhatsApp messages: the list with its filter, and as CSV. */
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../../db/channels/whatsapp.ts'
 import { invalidField } from '../../../db/errors.ts'
+import type { WhatsappRow } from '../../../db/messages/whatsapp/messages.sql.ts'
 import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp/search.sql.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
@@ -10,6 +11,7 @@ import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { normalisePhone } from '../../../db/validation/phone.ts'
 import { text, time } from '../components/cell.ts'
 import { fromReplica, get } from '../server/builders.ts'
+import { csvOf } from '../server/csv.ts'
 import { chips, DAY_RANGE, defineFilter, idOf, search } from '../server/filter.ts'
 import { fromList, listOf, pageById } from '../server/list.ts'
 import { show, teamPath } from '../server/page.ts'
@@ -50,7 +52,7 @@ function parseMessageFilter(query: URLSearchParams): MessageFilter {
 }
 
 const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request, deps) => {
-  const { team, query, now } = request
+  const { team, query, path, now } = request
   const { database } = deps
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const names = new Map(templates.map(({ id, name }) => [id, name]))
@@ -63,6 +65,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
     sections: [
       ...filter.shown(request, {
         choices: { template: choices },
+        more: [{ href: `${path}.csv?${filter.set(query)}`, label: 'CSV' }],
         figures: await scheduledApart(request, deps, WHATSAPP, figures),
       }),
       listOf(
@@ -88,4 +91,35 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
   })
 })
 
-export const whatsappPages = [list]
+const HEADER = [
+  ...['Id', 'Accepted', 'Status', 'To', 'WhatsApp id', 'Template', 'Language', 'Key', 'Provider id'],
+  ...['Category', 'Type', 'Billable'],
+]
+
+const csv = csvOf<WhatsappRow>(
+  '/teams/:team/whatsapp.csv',
+  { name: 'whatsapp', action: 'whatsapp.export', header: HEADER, filter },
+  async ({ team, query }, { database }) => {
+    const templates = new Map((await whatsappTemplatesOfTeam(database, team.id)).map((row) => [row.id, row]))
+    const meant = parseMessageFilter(query)
+    return {
+      read: async (place) => ({ rows: await messagesFound(database, team.id, meant, place), reached: null }),
+      keyOf: ({ id }) => id,
+      line({ pricing, template_id, ...row }) {
+        const template = templates.get(template_id)
+        return [
+          ...[row.id, row.created_at, row.status, row.recipient, row.wa_id],
+          ...[
+            template?.name ?? template_id,
+            template?.language,
+            row.idempotency_key,
+            row.provider_message_id,
+          ],
+          ...[pricing?.category, pricing?.type, pricing?.billable?.toString()],
+        ]
+      },
+    }
+  },
+)
+
+export const whatsappPages = [list, csv]

@@ -19,6 +19,17 @@ export async function teamsAfter(
     order by t.id desc limit ${limit}`)
 }
 
+const listedRow = teamRow.concat(row({ bulk_paused_at: string().nullable() }))
+
+/** The teams of these ids, in their order. */
+export async function teamsOfIds(tx: Tx, ids: readonly string[]) {
+  const rows = await tx.any(sql.type(listedRow)`
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at, t.bulk_paused_at
+    from teams t join subscriptions s on s.team_id = t.id where t.id = any(${sql.array(ids, 'uuid')})`)
+  const byId = new Map(rows.map((each) => [each.id, each]))
+  return ids.flatMap((id) => byId.get(id) ?? [])
+}
+
 /** To look at only: nothing is locked. */
 export async function accountRowsOf(
   tx: Tx,

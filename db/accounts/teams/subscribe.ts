@@ -16,6 +16,7 @@ import { QUOTAS } from '../plans/quotas.ts'
 import { TEXTS } from '../texts.ts'
 import { planForTeams } from './create.ts'
 import { accountOf, currentPeriod, saveAccount } from './limits.ts'
+import { bulkPauseOf } from './reputation.sql.ts'
 import {
   lockAccountRow,
   type OverridesRow,
@@ -99,5 +100,6 @@ export async function subscribeTeam(by: Caller, teamId: string, change: Subscrip
   await saveAccount(tx, teamId, account)
   const detail = figuresOf(change)
   await record(by, { team_id: teamId, action: 'team.plan', subject: plan, detail })
-  return teamView(team, account, overrides, await suppressTransactionalOf(tx, teamId))
+  const suppresses = await suppressTransactionalOf(tx, teamId)
+  return teamView(team, account, overrides, suppresses, await bulkPauseOf(tx, teamId))
 }

@@ -10,6 +10,7 @@ import { burstOf } from '../plans/defaults.ts'
 import { byQuota } from '../plans/quotas.ts'
 import { TEXTS } from '../texts.ts'
 import { type Account, accountOf, left } from './limits.ts'
+import { bulkPauseOf } from './reputation.sql.ts'
 import type { SuppressTransactional } from './suppress-transactional.ts'
 import {
   accountRowOf,
@@ -41,6 +42,7 @@ export function teamView(
   account: Account,
   overrides: OverridesRow,
   suppress_transactional: SuppressTransactional,
+  bulk: Awaited<ReturnType<typeof bulkPauseOf>>,
 ) {
   const { plan, limits, used, bucket, period } = account
   return {
@@ -50,6 +52,8 @@ export function teamView(
     ...asTest(team),
     /** null: the team is in good standing. */
     suspended_at: team.suspended_at,
+    /** Why and since when its broadcasts and batch items are paused; null: they are not. */
+    bulk_paused: bulk && { reason: bulk.pause.reason, since: bulk.since },
     /** Which suppressions stop its transactional email. */
     suppress_transactional,
     /** null: unlimited. */
@@ -77,5 +81,11 @@ export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
   const account = await accountRowOf(tx, teamId)
   if (!account) throw new Error(`team ${teamId} has no allowance`)
   const suppresses = await suppressTransactionalOf(tx, teamId)
-  return teamView(team, accountOf(account), await overridesOf(tx, teamId), suppresses)
+  return teamView(
+    team,
+    accountOf(account),
+    await overridesOf(tx, teamId),
+    suppresses,
+    await bulkPauseOf(tx, teamId),
+  )
 }

@@ -58,4 +58,17 @@ type DomainHappening = What & {
   }
 }
 
-export type Happening = MessageHappening | ContactHappening | BroadcastHappening | DomainHappening
+/** That much of a team's email bounces or is complained about. */
+type TeamHappening = What & {
+  subject: 'team'
+  kind: 'reputation'
+  /** Of the last 24 hours. `paused`: whether its bulk email is paused for it. */
+  about: { bounce_percent: number; complaint_percent: number; sent: number; paused: boolean }
+}
+
+export type Happening =
+  | MessageHappening
+  | ContactHappening
+  | BroadcastHappening
+  | DomainHappening
+  | TeamHappening

@@ -20,6 +20,7 @@ export const WEBHOOK_TYPES = [
   'broadcast.sent',
   'broadcast.cancelled',
   'domain.failing',
+  'team.reputation',
 ] as const
 export type WebhookType = (typeof WEBHOOK_TYPES)[number]
 

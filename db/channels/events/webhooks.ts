@@ -163,6 +163,12 @@ async function domainsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   })
 }
 
+async function teamsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  return typed.flatMap(({ happening, type }) =>
+    happening.subject === 'team' ? [draftOf({ happening, type }, null, happening.about)] : [],
+  )
+}
+
 /** What webhooks say of things that happened to subjects of one kind. */
 type Drafter = (tx: Tx, typed: readonly Typed[]) => Promise<Draft[]>
 
@@ -172,6 +178,7 @@ const DRAFTERS = {
   contact: contactsOf,
   broadcast: broadcastsOf,
   domain: domainsOf,
+  team: teamsOf,
 } as const satisfies Record<Exclude<Happening['subject'], 'webhook'>, Drafter>
 
 /** Makes messages of what happened (consumers.sql.ts, Consumer). */

@@ -1,8 +1,8 @@
 /** What became of one reported event. Pure; the words that channels and the ingestion share. */
 
 /**
- * - applied: stored, now or before; a repeat ends in the same state. `again`: the message to send once more,
- *   because the provider gave it back for a fault of the sender's. `team_id`: whose message it was. `sync`: the teams
+ * - applied: stored, now or before; a repeat ends in the same state. `again`: the message to send once more
+ *   after some seconds, because the provider gave it back. `team_id`: whose message it was. `sync`: the teams
  *   whose templates have to be listed.
  * - unknown: its message is not there, or not there yet: worth another try.
  * - ignored: it can never move anything, with the reason for people.
@@ -13,7 +13,7 @@ export type EventResult =
       team_id?: string
       /** It was stored before. */
       repeated?: boolean
-      again?: { team_id: string; message_id: string }
+      again?: { team_id: string; message_id: string; seconds: number }
       sync?: readonly string[]
     }
   | { kind: 'unknown' }

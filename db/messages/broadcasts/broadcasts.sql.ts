@@ -5,6 +5,7 @@
  */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { BULK_PAUSE_REASONS, type BulkPause } from '../../accounts/teams/reputation.ts'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
@@ -203,6 +204,24 @@ export const lockUnderWay = (tx: Tx) =>
     select ${broadcastColumns} from broadcasts where state in ('scheduled', 'sending')
     order by team_id, id for no key update`)
 
+/** A team's that are being sent, locked until the transaction ends. */
+export const lockSendingOf = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(broadcastRow)`
+    select ${broadcastColumns} from broadcasts where team_id = ${teamId} and state = 'sending'
+    order by id for no key update`)
+
+/** A team's that are paused for its reputation, locked until the transaction ends. */
+export const lockBulkPaused = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(broadcastRow)`
+    select ${broadcastColumns} from broadcasts
+    where team_id = ${teamId} and state = 'paused' and state_reason = any(${sql.array(BULK_PAUSE_REASONS, 'text')})
+    order by id for no key update`)
+
+/** Keeps what it is paused for. */
+export const saveBrake = (tx: Tx, { team_id, id }: BroadcastKey, brake: Brake) =>
+  tx.query(sql.unsafe`
+    update broadcasts set brake = ${JSON.stringify(brake)} where team_id = ${team_id} and id = ${id}`)
+
 /** All teams' that paused themselves for this reason, locked until the transaction ends. */
 export const broadcastsPausedFor = (tx: Tx, reason: string) =>
   tx.any(sql.type(broadcastRow)`
@@ -220,11 +239,19 @@ export const moveCursor = (
     update broadcasts set cursor = ${cursor}, walked_at = ${ended ? sql.timestamp(now) : null}
     where team_id = ${team_id} and id = ${id}`)
 
-const placeRow = row({ is_home: boolean(), is_suspended: boolean() })
+const placeRow = row({
+  is_home: boolean(),
+  is_suspended: boolean(),
+  bulk_pause: mixed<BulkPause>().nullable(),
+})
 
-/** Whether mail is sent from this database at all, as no copy does by itself; and whether the team is suspended. */
+/**
+ * Whether mail is sent from this database at all, as no copy does by itself; whether the team is suspended; and the
+ * pause of its bulk email.
+ */
 export const sendingPlaceOf = (tx: Tx, { team_id, id }: BroadcastKey) =>
   tx.one(sql.prepared('place_of_broadcast', placeRow)`
     select is_at_home() as is_home,
-      ${isSuspended(sql.fragment`broadcasts.team_id`)} as is_suspended
+      ${isSuspended(sql.fragment`broadcasts.team_id`)} as is_suspended,
+      (select bulk_pause from teams t where t.id = broadcasts.team_id and t.bulk_paused_at is not null)
     from broadcasts where team_id = ${team_id} and id = ${id}`)

@@ -26,6 +26,7 @@ import { changeState } from './change-state.ts'
 import { addressed, type Mailing, mailingOf } from './mailing.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginningTime } from './start.ts'
+import { pauseForTeam } from './team-pause.ts'
 import { isUnderWay, waitingEmailsOf } from './waiting.sql.ts'
 
 type WalkDeps = {
@@ -67,10 +68,14 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   const row = await lockBroadcast(tx, teamId, id)
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
-  const { is_home, is_suspended } = await sendingPlaceOf(tx, row)
+  const { is_home, is_suspended, bulk_pause } = await sendingPlaceOf(tx, row)
   if (!is_home) return { kind: 'early', seconds: UNSETTLED_WAIT }
   if (is_suspended) return { kind: 'early', seconds: SUSPENDED_WAIT }
   if (row.state === 'scheduled') return begin(deps, row, now)
+  if (bulk_pause !== null) {
+    await pauseForTeam(tx, row, bulk_pause, now)
+    return OVER
+  }
   const brake = await brakeOn(tx, row, deps.brakes)
   if (brake !== null) return pause(deps, row, brake, now)
   if (row.walked_at !== null) return finish(tx, row, now)

@@ -7,6 +7,14 @@ const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = 
   quota_exceeded: ['The quota is used up', 'It resumes when you have quota again.'],
   bounces: ['Too many of its emails bounced', 'Check the addresses before you resume it.'],
   complaints: ['Too many recipients complained', 'Check who receives it before you resume it.'],
+  team_bounces: [
+    'Too many emails of the team bounced in 24 hours',
+    'An owner or operator can resume all bulk email of the team.',
+  ],
+  team_complaints: [
+    'Too many emails of the team were reported as spam in 24 hours',
+    'An owner or operator can resume all bulk email of the team.',
+  ],
   restored: [
     'The database was restored from a backup, so more emails may have been sent than are recorded here',
     '',
@@ -23,6 +31,6 @@ const figureWords = ({ left, count, limit }: Brake): string =>
 /** @param brake what it was braked for last. */
 export function pausedBecause(reason: string, brake: Brake | null): string {
   const [why, next] = REASONS[reason] ?? [reason, '']
-  const isBraked = brake !== null && (reason === 'bounces' || reason === 'complaints')
+  const isBraked = brake !== null && /(^|_)(bounces|complaints)$/.test(reason)
   return `${why}${isBraked ? `: ${figureWords(brake)}` : ''}. ${next}`.trim()
 }

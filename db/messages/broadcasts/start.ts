@@ -7,13 +7,11 @@
 
 import type { Caller } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
-import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { wakeOnCommit } from '../../queue/wake.ts'
 import { TEXTS } from '../texts.ts'
 import { blocked, blockersOf, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
@@ -21,6 +19,7 @@ import { changeState } from './change-state.ts'
 import { type Acting, assertSendAt, noteBroadcast, requireLocked } from './draft.ts'
 import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './draft-version.ts'
 import type { BroadcastState } from './state.ts'
+import { isPausedForTeam, lookAgain, pauseWithTeam, wakeBroadcasts } from './team-pause.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
 type Deps = Caller & { queue: Pick<Producer, 'reenqueue'>; publicUrl: string | null }
@@ -40,6 +39,9 @@ const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastS
     'invalid_state',
     fill(TEXTS.wrongState, { state, action: DONE[act], states: from.join(' or ') }),
   )
+
+const pausedForTeam = ({ state_reason }: BroadcastRow): RequestError =>
+  new RequestError('invalid_state', fill(TEXTS.pausedForTeam, { reason: state_reason ?? '' }))
 
 /** Changes the state of a locked broadcast as somebody wishes, with its line in the audit trail. */
 async function act(
@@ -63,12 +65,6 @@ export async function walkOn(
   { team_id, id: broadcast_id }: BroadcastRow,
 ): Promise<void> {
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id, broadcast_id }])
-}
-
-/** Has its emails that wait for its state alone looked at now. */
-async function lookAgain(tx: Tx, row: BroadcastRow): Promise<void> {
-  await bringEmailsForward(tx, row)
-  for (const { job } of BROADCAST_QUEUES) await wakeOnCommit(tx, job)
 }
 
 /** How a draft is started. `send_at` wins over the broadcast's own; `seen`: what was shown to a person who presses. */
@@ -102,7 +98,7 @@ export async function sendBroadcast(
     : { to: 'scheduled' as const, at: now }
   const started = await act(deps, 'start', row, { from: ['draft'], fixed, ...goes })
   await walkOn(deps, row)
-  return started
+  return pauseWithTeam(tx, started, now)
 }
 
 /**
@@ -140,6 +136,7 @@ export async function resumeBroadcast(
   const { tx } = deps
   const row = await requireLocked(tx, acting, id)
   if (row.state !== 'paused') throw wrongState(row, 'resume', ['paused'])
+  if (isPausedForTeam(row)) throw pausedForTeam(row)
   const hasBegun = row.audience_until !== null
   const { blockers, audience } = hasBegun
     ? { ...(await blockersOfMail(tx, row, null)), audience: null }
@@ -147,9 +144,8 @@ export async function resumeBroadcast(
   if (blockers.length > 0) throw blocked(row, blockers)
   const beginning = audience === null ? {} : { audience, at: await beginningTime(tx, row.team_id) }
   const resumed = await act(deps, 'resume', row, { from: ['paused'], to: 'sending', ...beginning })
-  await walkOn(deps, row)
-  await lookAgain(tx, row)
-  return resumed
+  await lookAgain(deps, row)
+  return pauseWithTeam(tx, resumed, await serviceTime(tx))
 }
 
 /** @throws RequestError not_found, domain_not_allowed, invalid_state. */
@@ -158,6 +154,7 @@ export async function cancelBroadcast(by: Caller, acting: Acting, id: string): P
   const from = ['draft', 'scheduled', 'sending', 'paused'] as const
   const cancelled = await act(by, 'cancel', row, { from, to: 'cancelled' })
   // What waits is withdrawn when it is claimed.
-  await lookAgain(by.tx, row)
+  await bringEmailsForward(by.tx, row)
+  await wakeBroadcasts(by.tx)
   return cancelled
 }

@@ -106,6 +106,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     attachments: rowFilesOf(item),
     internal: sender.internal ?? false,
     person: item.person ?? null,
+    batch: sender.batch ?? false,
     ...timesOf(item.when, account.now),
   }
 }

@@ -49,6 +49,9 @@ export type EmailChange = EmailRef & {
   provider_message_id: string | null
   size_kb: number | null
   pending: Pending
+  /** Whether a new event is a hard bounce, or says that a recipient was left out as suppressed. */
+  hard_bounced?: boolean
+  left_out?: boolean
 }
 
 /** What becomes of the recipients that are still to be tried. */
@@ -73,9 +76,11 @@ export type AttemptBegan = {
 const CHANGE = {
   ...{ team_id: 'uuid', email_id: 'uuid', status: 'text', provider_message_id: 'text', size_kb: 'float8' },
   ...{ kind: 'text', pending: 'json', undecided: 'json', seen_id: 'text' },
+  ...{ hard_bounced: 'bool', left_out: 'bool' },
 }
 
-function changeOf({ pending, ...change }: EmailChange) {
+function changeOf({ pending, hard_bounced = false, left_out = false, ...about }: EmailChange) {
+  const change = { ...about, hard_bounced, left_out }
   if (typeof pending === 'string') return { ...change, kind: pending }
   const { undecided } = pending
   if ('reported' in pending) return { ...change, kind: 'a report', undecided }
@@ -113,6 +118,26 @@ const said = sql.fragment`
   from email_events v where v.team_id = e.team_id and v.email_id = e.id group by v.recipient`
 
 /**
+ * Counts what rows `c` of changed states mean for their team's reputation (stats/daily/sending.sql.ts), in the hour in
+ * which the email was sent. An email is sent when the relay accepts or rejects it. It has one hard bounce at most.
+ */
+const countSending = sql.fragment`
+  insert into figure_deltas (team_id, channel, hour, status, count)
+  select c.team_id, 'sending', greatest(date_trunc('hour', c.sent_at, 'UTC'), t.since), what.status, count(*)
+  from (
+    select c.*, case when c.was = 'queued' then service_time() else coalesce((
+        select max(v.occurred_at) from email_events v
+        where v.team_id = c.team_id and v.email_id = c.id and v.kind = 'sent'), c.created_at) end as sent_at
+    from change c where not c.internal and (c.is_sent or c.is_hard or c.is_complaint or c.left_out)) c
+  cross join lateral (
+    select case when reputation_from <= c.sent_at then reputation_from end as since
+    from teams where id = c.team_id offset 0) t
+  cross join lateral (values ('sent', c.is_sent), ('hard_bounced', c.is_hard), ('complained', c.is_complaint),
+    ('suppressed', c.left_out)) what (status, is_so)
+  where what.is_so
+  group by c.team_id, 3, what.status`
+
+/**
  * Changes locked states, in one statement that writes each at most once; those that stay as they are, not at all. Whose
  * answer was lost is not to be tried again once there is a report, from before that or after, about them or about
  * somebody who can only have been taken together with them: the events are stored first.
@@ -140,8 +165,10 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
       select from said own join said r on r.recipient = own.recipient or r.handed <@ own.lost
       where own.recipient = p.recipient and own.lost is not null and r.is_reported)`
   await tx.query(sql.prepared('change_emails', object())`
-    with change as (
-      select e.team_id, e.id,
+    with raised as (
+      select e.team_id, e.id, e.created_at, e.internal, e.status as was, c.left_out,
+        c.hard_bounced and (e.status = 'queued' or not e.hard_bounced) as is_hard,
+        c.hard_bounced or e.hard_bounced as hard_bounced,
         case when c.kind = 'suppressed' and e.status = 'queued' then 'bounced'
           when array_position(${ladder}, c.status) > array_position(${ladder}, e.status)
           then c.status else e.status end as status,
@@ -152,12 +179,16 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
       from email_states e join ${rowsOf('c', CHANGE, changes.map(changeOf))}
         on e.team_id = c.team_id and e.id = c.email_id
         cross join lateral (select ${pending} as pending) b
-    )
+    ), change as (
+      select *, was = 'queued' and status <> 'queued' and suppression is distinct from 'applied' as is_sent,
+        was <> 'complained' and status = 'complained' as is_complaint
+      from raised
+    ), counted as (${countSending})
     update email_states e set
       status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
-      pending_recipients = c.pending_recipients, suppression = c.suppression
+      pending_recipients = c.pending_recipients, suppression = c.suppression, hard_bounced = c.hard_bounced
     from change c
     where e.team_id = c.team_id and e.id = c.id
-      and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients, e.suppression)
-        is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients, c.suppression)`)
+      and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients, e.suppression, e.hard_bounced)
+        is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients, c.suppression, c.hard_bounced)`)
 }

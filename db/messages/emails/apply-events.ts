@@ -178,6 +178,8 @@ function changesOf(
       pending: 'as they were',
     }
     change.status = higherStatus(change.status, statusOfEvent(event.kind))
+    change.hard_bounced ||= event.kind === 'bounced' && event.effect === 'hard'
+    change.left_out ||= event.kind === 'suppressed'
     if (provider_message_id) {
       // Set once the email is handed over, also when only a report says so. Each attempt is for
       // everyone who is still pending, so a message that was taken whole leaves nobody to try again.

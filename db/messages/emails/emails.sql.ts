@@ -53,8 +53,8 @@ export const emailRow = row({
   internal: boolean(),
 })
 export type EmailRow = InferType<typeof emailRow>
-/** A row to store. `person`: whose it is, which nobody reads back with it. */
-export type NewEmail = EmailRow & { person?: string | null }
+/** A row to store. `person`: whose it is, and `batch`: whether it is an item of one. Nobody reads them back with it. */
+export type NewEmail = EmailRow & { person?: string | null; batch?: boolean }
 
 /** All but the bodies. */
 export const lightColumns = columnsOf(
@@ -89,6 +89,7 @@ const NEW_COLUMNS = {
   attachments: 'json',
   internal: 'bool',
   person: 'text',
+  batch: 'bool',
 } as const satisfies Partial<Record<keyof NewEmail, string>>
 
 /** What its state begins as, beside what it repeats of the above. */
@@ -105,7 +106,9 @@ const newValues = sql.join(
   newColumns.map((column) =>
     column === 'to_emails'
       ? sql.fragment`array(select json_array_elements_text(to_emails))`
-      : sql.identifier([column]),
+      : column === 'batch'
+        ? sql.fragment`coalesce(batch, false)`
+        : sql.identifier([column]),
   ),
   sql.fragment`, `,
 )

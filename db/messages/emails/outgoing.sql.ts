@@ -1,6 +1,7 @@
 /** Emails on their way out: the query that reads what is to be delivered, with what suppresses its recipients. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
+import type { BulkPause } from '../../accounts/teams/reputation.ts'
 import { SUPPRESS_TRANSACTIONAL } from '../../accounts/teams/suppress-transactional.ts'
 import { isSending } from '../../accounts/teams/teams.sql.ts'
 import type { Suppression } from '../../audience/suppressions/cause.ts'
@@ -46,6 +47,8 @@ const outgoingRow = emailRow.concat(
     suppress_transactional: string().oneOf(SUPPRESS_TRANSACTIONAL),
     /** Those of its recipients that are suppressed; null if there are none, or if it isn't checked. */
     suppressed: mixed<StoredSuppression[]>().nullable(),
+    /** Why it waits: bulk email of its team is paused, and it is an item of a batch. */
+    bulk_pause: mixed<BulkPause>().nullable(),
     /** Whether its team keeps hashes of erased addresses, which may be suppressed. */
     has_erased: boolean(),
   }),
@@ -70,6 +73,9 @@ export async function emailsToDeliver<T extends boolean = false>(
     select ${lightColumns}, is_large, ${test}::boolean as test, case when not is_large then html end as html,
       case when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
       coalesce(tries_from, created_at) as since, past.*, suppression, team.suppress_transactional, stopped.suppressed,
+      case when team.bulk_paused_at is not null and (
+        select a.batch from accepted_emails a where a.team_id = emails.team_id and a.id = emails.id)
+        then team.bulk_pause end as bulk_pause,
       ${isChecked} and exists (select from erased_contacts x where x.team_id = emails.team_id) as has_erased
     from (select team_id as ref_team, email_id as ref_id from ${rowsOf('ref', EMAIL_REF, refs)}) ref
     cross join lateral (
@@ -85,7 +91,8 @@ export async function emailsToDeliver<T extends boolean = false>(
       where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
         and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)) past
     cross join lateral (
-      select s.suppress_transactional from teams s where s.id = emails.team_id and ${isSending({ test })} offset 0) team
+      select s.suppress_transactional, s.bulk_paused_at, s.bulk_pause from teams s
+      where s.id = emails.team_id and ${isSending({ test })} offset 0) team
     cross join lateral (${suppressedRecipients}) stopped
     where unfinished`)
   // As the statement says.

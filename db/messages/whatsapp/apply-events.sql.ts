@@ -1,6 +1,6 @@
 /** What happened to WhatsApp messages, written to their rows: found, locked, marked as taken, lifted. */
 import { sql } from 'slonik'
-import { boolean, object, string } from 'yup'
+import { array, boolean, type InferType, number, object, string } from 'yup'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
@@ -14,21 +14,92 @@ const lockedRow = messageRefRow.concat(
     status: string().oneOf(WHATSAPP_LADDER),
     untaken: boolean(),
     provider_message_id: string().nullable(),
+    given_back: array(string()).nullable(),
+    recipient: string(),
+    /** The number that it is sent from; null for the default one while no worker has said which that is. */
+    number: string().nullable(),
+    /** From when its attempts count. */
+    since: string(),
   }),
 )
+export type LockedMessage = InferType<typeof lockedRow>
 
 /** Locks those of the messages that exist, until the transaction ends; with what the provider has said so far. */
 export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.any(sql.prepared('lock_whatsapp_messages', lockedRow)`
-    select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id from whatsapp_messages
+    select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id, given_back,
+      recipient, coalesce(tries_from, created_at) as since, coalesce(phone_number_id, (
+        select phone_number_id from whatsapp_numbers where name = 'default')) as number
+    from whatsapp_messages
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
     order by team_id, id for no key update`)
 
-/** Makes messages that the provider gave back unfinished again. */
-export const releaseMessages = (tx: Tx, refs: readonly MessageRef[], now: Date) =>
+/** A message that Meta accepted as `provider_message_id` and gave back. */
+type GivenBack = MessageRef & { provider_message_id: string | null }
+
+/** Makes messages that the provider gave back unfinished again; what was reported as sent is still shown like that. */
+export const releaseMessages = (tx: Tx, given: readonly GivenBack[], now: Date) =>
   tx.query(sql.prepared('release_whatsapp_messages', object())`
-    update whatsapp_messages set accepted_at = null, provider_message_id = null, requeued_at = ${sql.timestamp(now)}
-    where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)}) and status = 'queued'`)
+    update whatsapp_messages m set
+      status = 'queued', was_sent = m.was_sent or m.status = 'sent', accepted_at = null, provider_message_id = null,
+      given_back = case when g.provider_message_id is null then m.given_back
+        else array_append(m.given_back, g.provider_message_id) end,
+      requeued_at = ${sql.timestamp(now)}
+    from ${rowsOf('g', { ...MESSAGE_REF, provider_message_id: 'text' }, given)}
+    where m.team_id = g.team_id and m.id = g.message_id and m.status in ('queued', 'sent')`)
+
+/** Notes that messages which wait for another attempt were reported as sent at an earlier one. */
+export const markSent = (tx: Tx, refs: readonly MessageRef[]) =>
+  tx.query(sql.prepared('mark_whatsapp_sent', object())`
+    update whatsapp_messages set was_sent = true
+    where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)}) and not was_sent`)
+
+const historyRow = messageRefRow.concat(row({ deferrals: number(), tried_since: string().nullable() }))
+
+/** How often messages were deferred since their attempts count, and since when. */
+export const deferralsOf = (tx: Tx, refs: readonly MessageRef[]) =>
+  tx.any(sql.prepared('whatsapp_deferrals', historyRow)`
+    select m.team_id, m.id as message_id, past.*
+    from ${rowsOf('ref', MESSAGE_REF, refs)}
+      cross join lateral (
+        select team_id, id, coalesce(tries_from, created_at) as since from whatsapp_messages
+        where team_id = ref.team_id and id = ref.message_id offset 0) m
+      cross join lateral (
+        select count(*) filter (where kind = 'deferred') as deferrals, min(occurred_at) as tried_since
+        from whatsapp_events
+        where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
+          and occurred_at >= m.since) past`)
+
+/** What Meta charges for a message: as a status said it, at its time. */
+export type Pricing = { category: string | null; type: string | null; billable: boolean | null }
+
+/** Stores the pricing of statuses; of a message's, the latest counts. */
+export const recordPricing = (
+  tx: Tx,
+  priced: readonly (MessageRef & { pricing: Pricing; occurred_at: Date })[],
+) =>
+  tx.query(sql.prepared('record_whatsapp_pricing', object())`
+    with latest as (
+      select distinct on (p.team_id, p.message_id) p.*
+      from ${rowsOf('p', { ...MESSAGE_REF, pricing: 'json', occurred_at: 'timestamptz' }, priced)}
+      order by p.team_id, p.message_id, p.occurred_at desc, p.pricing::text
+    )
+    update whatsapp_messages m set pricing = l.pricing, pricing_at = l.occurred_at
+    from latest l
+    where m.team_id = l.team_id and m.id = l.message_id and (
+      m.pricing_at is null or m.pricing_at < l.occurred_at
+      or m.pricing_at = l.occurred_at and m.pricing::text > l.pricing::text)`)
+
+const ownRow = row({ name: string(), phone_number_id: string() })
+
+/** Those of the numbers that are ours; null while it isn't known which number is the default one. */
+export async function ownNumbers(tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
+  const rows = await tx.any(sql.prepared('own_whatsapp_numbers', ownRow)`
+    select name, phone_number_id from whatsapp_numbers
+    where phone_number_id = any(${sql.array(ids, 'text')}) or name = 'default'`)
+  const isDefaultKnown = rows.some(({ name }) => name === 'default')
+  return isDefaultKnown ? new Set(rows.map(({ phone_number_id }) => phone_number_id)) : null
+}
 
 const foundRow = messageRefRow.concat(row({ provider_message_id: string() }))
 
@@ -43,15 +114,21 @@ export async function messagesByProviderIds(
 }
 
 /** A message that the provider has taken; its id is null when the answer could not be read. */
-export type Acceptance = MessageRef & { accepted_at: Date; provider_message_id: string | null }
+export type Acceptance = MessageRef & {
+  accepted_at: Date
+  provider_message_id: string | null
+  /** The recipient's id at the provider, where it is another than the number. */
+  wa_id: string | null
+}
 
 /** Stores that the provider has taken messages, in one statement; what was stored first stays. */
 export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): Promise<void> {
-  const types = { ...MESSAGE_REF, accepted_at: 'timestamptz', provider_message_id: 'text' }
+  const types = { ...MESSAGE_REF, accepted_at: 'timestamptz', provider_message_id: 'text', wa_id: 'text' }
   await tx.query(sql.prepared('record_whatsapp_acceptances', object())`
     update whatsapp_messages m set
       accepted_at = coalesce(m.accepted_at, a.accepted_at),
-      provider_message_id = coalesce(m.provider_message_id, a.provider_message_id)
+      provider_message_id = coalesce(m.provider_message_id, a.provider_message_id),
+      wa_id = coalesce(a.wa_id, m.wa_id)
     from ${rowsOf('a', types, taken)}
     where m.team_id = a.team_id and m.id = a.message_id`)
 }
@@ -66,5 +143,5 @@ export async function raiseStatuses(tx: Tx, rises: readonly (MessageRef & { stat
         join whatsapp_messages m on m.team_id = r.team_id and m.id = r.message_id
       where array_position(${ladder}, r.status) > array_position(${ladder}, m.status)
     )
-    update whatsapp_messages m set status = r.status from rise r where m.team_id = r.team_id and m.id = r.message_id`)
+    update whatsapp_messages m set status = r.status, was_sent = m.was_sent and r.status = 'sent' from rise r where m.team_id = r.team_id and m.id = r.message_id`)
 }

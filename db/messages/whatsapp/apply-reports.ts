@@ -23,6 +23,11 @@ export async function followWhatsappReports(
 ): Promise<void> {
   const applied = results.flatMap((result) => (result.kind === 'applied' ? [result] : []))
   const again = applied.flatMap((result) => (result.again ? [result.again] : []))
-  await queue.reenqueue(tx, 'deliver-whatsapp', again)
+  await queue.reenqueue(
+    tx,
+    'deliver-whatsapp',
+    again.map(({ team_id, message_id }) => ({ team_id, message_id })),
+    again.map(({ seconds }) => seconds),
+  )
   await requestSyncs({ tx, queue }, [...new Set(applied.flatMap(({ sync = [] }) => sync))])
 }

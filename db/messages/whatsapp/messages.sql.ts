@@ -6,6 +6,7 @@ import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import type { Times } from '../../validation/moments.ts'
+import type { Pricing } from './apply-events.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
@@ -99,6 +100,9 @@ export const messageRow = row({
   requeued_at: string().nullable(),
   accepted_at: string().nullable(),
   provider_message_id: string().nullable(),
+  /** The recipient's id at the provider; null if it is the number's digits. */
+  wa_id: string().nullable(),
+  pricing: mixed<Pricing>().nullable(),
   /** When it is to go, as the client said, and until when; null for most. */
   scheduled_at: string().nullable(),
   expires_at: string().nullable(),
@@ -113,13 +117,27 @@ export type SentRow = InferType<typeof shownRow>
 /** A request's messages as they stand now, in the order of its recipients. */
 export const messagesOfRequest = (tx: Tx, teamId: string, requestId: string) =>
   tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
-    select id, recipient, status, scheduled_at, expires_at from whatsapp_messages
+    select id, recipient, ${shownStatus}, scheduled_at, expires_at from whatsapp_messages m
     where team_id = ${teamId} and request_id = ${requestId} order by position`)
 
+/** Whether a row `m` waits for another attempt after it was reported as sent: then it is shown as sent. */
+const isSentAgain = sql.fragment`(m.was_sent and m.status = 'queued')`
+
+/** The status of a row `m` as it is shown. */
+const shownStatus = sql.fragment`case when ${isSentAgain} then 'sent' else m.status end as status`
+
+/** Whether a row `m` is shown with a status. */
+export function hasStatus(status: WhatsappStatus): FragmentSqlToken {
+  if (status === 'sent') return sql.fragment`(m.status = 'sent' or ${isSentAgain})`
+  return status === 'queued'
+    ? sql.fragment`(m.status = 'queued' and not m.was_sent)`
+    : sql.fragment`m.status = ${status}`
+}
+
 export const messageColumns = sql.fragment`
-  m.team_id, m.id, m.request_id, r.template_id, m.recipient, m.country, m.status, r.parameters, r.idempotency_key,
-  r.http_request_id, m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id, m.scheduled_at, m.expires_at,
-  m.due_at`
+  m.team_id, m.id, m.request_id, r.template_id, m.recipient, m.country, ${shownStatus}, r.parameters,
+  r.idempotency_key, r.http_request_id, m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id, m.wa_id,
+  m.pricing, m.scheduled_at, m.expires_at, m.due_at`
 
 // Each request by its key: as a join of two tables, the planner takes a page for nearly all that a team of some
 // thousands has, and reads and sorts it all.
@@ -140,6 +158,8 @@ export const messageById = (tx: Tx, teamId: string, id: string) =>
     select ${messageColumns} from ${messagesFrom(teamId, undefined)} where m.team_id = ${teamId} and m.id = ${id}`)
 
 export type MessageRef = { team_id: string; message_id: string }
+
+export const keyOf = ({ team_id, message_id }: MessageRef): string => `${team_id}/${message_id}`
 
 /** How references to messages travel, as rows of a statement. */
 export const MESSAGE_REF = { team_id: 'uuid', message_id: 'uuid' }

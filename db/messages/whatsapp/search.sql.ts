@@ -7,7 +7,7 @@ import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../validation/ids.ts'
-import { messageColumns, messageRow, messagesFrom } from './messages.sql.ts'
+import { hasStatus, messageColumns, messageRow, messagesFrom } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
 /** Every part that is set has to fit. */
@@ -38,7 +38,7 @@ export async function messagesFound(
     recipients !== undefined && sql.fragment`m.recipient = any(${sql.array(recipients, 'text')})`,
     id !== undefined &&
       sql.fragment`m.id in (${WHATSAPP.findInTeam({ team: sql.fragment`${teamId}`, ...spellingsOfId(id) })})`,
-    status !== undefined && sql.fragment`m.status = ${status}`,
+    status !== undefined && hasStatus(status),
     // Few have failed, and have an index of their own.
     status === 'failed' && sql.fragment`m.rare_status = ${status}`,
     scheduled && sql.fragment`m.due_at is not null`,

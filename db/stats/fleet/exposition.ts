@@ -3,11 +3,14 @@
  * Promises: the same series from every process; counters never fall while the database lives; no label holds a team,
  * an address or an id.
  */
+import { countBulkPaused } from '../../accounts/teams/reputation.sql.ts'
+import { percentOf } from '../../accounts/teams/reputation.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { NO_REPLICA, type Replica } from '../../postgres/replica.ts'
 import { FIGURES, type FigureName } from '../../process/metrics.ts'
 import { MAX_COUNTED, type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
+import { type SendingOfTeam, sendingOfLastDay } from '../daily/sending.sql.ts'
 import {
   broadcastStates,
   type CounterRow,
@@ -47,6 +50,10 @@ export const GAUGES = {
     'For how long the oldest ready job has waited: when it stays up, add workers.',
   heliograph_broadcasts:
     'Broadcasts that are being sent, that a person has paused, and that have paused themselves.',
+  heliograph_team_bounce_percent:
+    'The ten highest shares of hard bounces among the emails that a team sent in 24 hours, without names.',
+  heliograph_team_complaint_percent: 'The same of emails that were reported as spam.',
+  heliograph_teams_bulk_paused: 'Teams whose broadcasts and batches are paused for bounces or complaints.',
   heliograph_reports: 'Reports of providers that wait: pending for their turn, parked for a person.',
   heliograph_reports_oldest_seconds: 'For how long the oldest of these reports has waited.',
 } as const
@@ -122,7 +129,21 @@ const jobSamples = (queues: readonly QueueStatus[]): Sample[] =>
 type Reads = Pick<Replica, 'read'>
 type QueueLook = () => Promise<QueueStatus[]>
 
-async function gaugeSamples(database: Database, status: QueueLook, replica: Reads): Promise<GaugeSamples> {
+/** How many teams are ranked. */
+const RANKS = 10
+
+/** The highest shares of all teams. */
+const ranked = (teams: readonly SendingOfTeam[], of: 'hard_bounced' | 'complained'): Sample[] =>
+  teams
+    .map(({ sent, [of]: count }) => percentOf(count, sent))
+    .sort((one, other) => other - one)
+    .slice(0, RANKS)
+    .map((percent, at) => [`rank="${at + 1}"`, percent])
+
+type Looks = { status: QueueLook; replica: Reads; least: number }
+
+async function gaugeSamples(database: Database, { status, replica, least }: Looks): Promise<GaugeSamples> {
+  const teams = await sendingOfLastDay(database, least)
   const processes = await liveProcesses(database, SILENT_AFTER_S)
   const senders = await senderStates(database)
   const queues = await status()
@@ -155,6 +176,9 @@ async function gaugeSamples(database: Database, status: QueueLook, replica: Read
       oldest_ready_seconds ?? 0,
     ]),
     heliograph_broadcasts: broadcasts.map(({ state, broadcasts: count }) => [`state="${state}"`, count]),
+    heliograph_team_bounce_percent: ranked(teams, 'hard_bounced'),
+    heliograph_team_complaint_percent: ranked(teams, 'complained'),
+    heliograph_teams_bulk_paused: [['', await countBulkPaused(database)]],
     heliograph_reports: reports.map(({ state, reports: count }) => [`state="${state}"`, count]),
     heliograph_reports_oldest_seconds: reports.map(({ state, oldest_seconds }) => [
       `state="${state}"`,
@@ -201,14 +225,15 @@ function counterLines(rows: readonly CounterRow[]): string[] {
   })
 }
 
-/** Everything, as the database has it now. */
+/** Everything, as the database has it now. @param least how many emails a team that is ranked has sent. */
 export async function exposition(
   database: Database,
   status: QueueLook = () => queueStatus(database),
   replica: Reads = NO_REPLICA,
+  least = 1,
 ): Promise<string> {
   const counters = counterLines(await fleetCounters(database))
-  const samples = await gaugeSamples(database, status, replica)
+  const samples = await gaugeSamples(database, { status, replica, least })
   const gauges = (Object.keys(GAUGES) as (keyof typeof GAUGES)[]).flatMap((name) => [
     ...head(name, GAUGES[name], 'gauge'),
     ...samples[name].map(([labels, value]) => line(name, labels, value)),

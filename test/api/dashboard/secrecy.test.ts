@@ -115,7 +115,7 @@ t.test('each look of an operator at another team’s parameters and exports leav
     const known = (await traces()).length
     t.equal((await operator.get(file)).status, 200, file)
     const [trace, ...others] = (await traces()).slice(0, (await traces()).length - known)
-    t.match(trace, /^(contact|email|suppression|broadcast)\.export$/, file)
+    t.match(trace, /^(contact|email|suppression|broadcast|whatsapp)\.export$/, file)
     t.strictSame(others, [], file)
   }
   const all = (await traces()).length

@@ -101,6 +101,7 @@ t.test('what a fault means is shown by the provider’s code, and not by a numbe
     occurred_at: new Date(1_750_000_000_000),
     event_key: detail,
     provider_message_id: null,
+    number: null,
     detail,
     ...(code === undefined ? {} : { code }),
   })
@@ -112,4 +113,25 @@ t.test('what a fault means is shown by the provider’s code, and not by a numbe
   shows(t, prose, /451 131042 is the number of this session/)
   t.notMatch(prose.html, /payment problem/)
   shows(t, await show('131026 No', '131026'), /The number may not be on WhatsApp.* · 131026 No/)
+})
+
+t.test('the list as CSV has what each message costs', async (t) => {
+  const body = aMessage(template.id, { to: ['+15555550103'], parameters })
+  const { data } = (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).body
+  const { id } = data[0]
+  const about = { ref: { team_id: team.id, id: id }, provider_message_id: 'wamid.csv', number: null }
+  const pricing = { category: 'utility', type: 'regular', billable: true }
+  const status = { status: 'sent' as const, occurred_at: new Date(), detail: '', event_key: 'csv', pricing }
+  await service.database.transaction((tx) => applyReportedWhatsapp(tx, [{ ...about, ...status }], new Date()))
+  const [header = '', ...lines] = (await viewer.get(`${path}.csv`)).html.trim().split('\r\n')
+  const columns = header.replace('\uFEFF', '').split(',')
+  t.equal(lines.length, 3)
+  const line = lines.find((each) => each.startsWith(id))?.split(',') ?? []
+  const cell = (name: string) => line[columns.indexOf(name)]
+  t.same(['Status', 'Category', 'Type', 'Billable'].map(cell), ['sent', 'utility', 'regular', 'true'])
+  shows(t, await viewer.get(`${path}/${id}`), /utility, regular, billable/)
+  t.equal(
+    (await viewer.get(`${path}.csv?status=sent&recipient=%2B15555550103`)).html.trim().split('\r\n').length,
+    2,
+  )
 })

@@ -41,6 +41,7 @@ t.test('team show prints limits, used, left, bucket and period', async (t) => {
     name: 'Acme',
     plan: 'free',
     suspended_at: null,
+    bulk_paused: null,
     suppress_transactional: 'bounces',
     limits: { emails: 5000, contacts: 1000, whatsapp: 250, rate: 1, storage: 1_000_000_000 },
     overrides: { emails: null, contacts: null, whatsapp: null, rate: null, storage: null },

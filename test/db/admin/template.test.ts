@@ -88,7 +88,7 @@ t.test('template create refuses what is no template, saying where', async (t) =>
     /Could not read \/nowhere\/x\.html: there is no such file/,
   )
   t.match(await cli.fault([...create, '--html', '/']), /Could not read \/: it is a directory/)
-  t.match(await cli.fault([...create, '--html', '-', '--text', '-']), /only one of --html and --text/)
+  t.match(await cli.fault([...create, '--html', '-', '--text', '-']), /Only one of --html and --text/)
 })
 
 t.test('template update faults on a template that the team lacks', async (t) => {

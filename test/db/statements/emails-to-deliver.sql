@@ -4,8 +4,10 @@ select team_id, id, domain_id, template_id, template_version_id, from_address, t
   due_at, internal, is_large, $1::boolean as test, case when not is_large then html end as html, case
   when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
   coalesce(tries_from, created_at) as since, past.*, suppression, team.suppress_transactional,
-  stopped.suppressed, (team.suppress_transactional <> 'nothing' and emails.broadcast_id is null
-  and not emails.internal and emails.suppression is distinct from 'ignored')
+  stopped.suppressed, case when team.bulk_paused_at is not null and (
+  select a.batch from accepted_emails a where a.team_id = emails.team_id and a.id = emails.id
+) then team.bulk_pause end as bulk_pause, (team.suppress_transactional <> 'nothing'
+  and emails.broadcast_id is null and not emails.internal and emails.suppression is distinct from 'ignored')
   and exists (
   select
   from erased_contacts x
@@ -34,7 +36,7 @@ cross join lateral (
     and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)
 ) past
 cross join lateral (
-  select s.suppress_transactional
+  select s.suppress_transactional, s.bulk_paused_at, s.bulk_pause
   from teams s
   where s.id = emails.team_id
     and s.suspended_at is null

@@ -17,19 +17,20 @@ with charged as (
   from unnest($15::uuid[], $16::uuid[], $17::uuid[], $18::uuid[], $19::uuid[], $20::json[], $21::text[],
     $22::json[], $23::int2[], $24::int2[], $25::text[], $26::text[], $27::json[], $28::text[],
     $29::timestamptz[], $30::uuid[], $31::uuid[], $32::text[], $33::json[], $34::text[], $35::text[],
-    $36::json[], $37::bool[], $38::text[], $39::text[], $40::float8[], $41::timestamptz[], $42::timestamptz[],
-    $43::timestamptz[]) as item (team_id, id, domain_id, template_id, template_version_id, variables,
-    from_address, to_emails, first_cc, first_bcc, subject, html, tags, idempotency_key, created_at,
+    $36::json[], $37::bool[], $38::text[], $39::bool[], $40::text[], $41::float8[], $42::timestamptz[],
+    $43::timestamptz[], $44::timestamptz[]) as item (team_id, id, domain_id, template_id, template_version_id,
+    variables, from_address, to_emails, first_cc, first_bcc, subject, html, tags, idempotency_key, created_at,
     contact_id, broadcast_id, body_text, headers, reply_to, http_request_id, attachments, internal, person,
-    status, size_kb, scheduled_at, expires_at, due_at)
+    batch, status, size_kb, scheduled_at, expires_at, due_at)
 ), accepted as (
   insert into accepted_emails (team_id, id, domain_id, template_id, template_version_id, variables,
     from_address, to_emails, first_cc, first_bcc, subject, html, tags, idempotency_key, created_at,
-    contact_id, broadcast_id, body_text, headers, reply_to, http_request_id, attachments, internal, person)
+    contact_id, broadcast_id, body_text, headers, reply_to, http_request_id, attachments, internal, person,
+    batch)
   select team_id, id, domain_id, template_id, template_version_id, variables, from_address, array(
     select json_array_elements_text(to_emails)
   ), first_cc, first_bcc, subject, html, tags, idempotency_key, created_at, contact_id, broadcast_id,
-    body_text, headers, reply_to, http_request_id, attachments, internal, person
+    body_text, headers, reply_to, http_request_id, attachments, internal, person, coalesce(batch, false)
   from item
 ), stored as (
   insert into email_states (team_id, id, created_at, broadcast_id, contact_id, internal, status, size_kb,
@@ -44,7 +45,7 @@ with charged as (
   select f.id, f.name, f.data, f.priority, now(), now(), now() + q.retention_seconds * interval '1 second',
     q.expire_seconds, q.deletion_seconds, q.retry_limit, q.retry_delay, coalesce(q.retry_backoff, false),
     q.retry_delay_max, q.policy, q.dead_letter, q.heartbeat_seconds, f.group_id
-  from unnest($44::text[], $45::uuid[], $46::jsonb[], $47::int4[], $48::text[]) as f (name, id, data,
+  from unnest($45::text[], $46::uuid[], $47::jsonb[], $48::int4[], $49::text[]) as f (name, id, data,
     priority, group_id)
   left join pgboss.queue q on q.name = f.name
   on conflict do nothing

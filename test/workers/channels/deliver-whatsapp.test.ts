@@ -1,6 +1,8 @@
 // How WhatsApp messages end: taken, refused, unknown, reported. Real workers, a stand-in Cloud API.
 
+import { sql } from 'slonik'
 import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
+import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { statusOf, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { PHONE_NUMBER_ID } from '../../support/cloud.ts'
@@ -216,4 +218,50 @@ t.test('after 24 h of tries a message still put off is dead-lettered: the row st
     queues.find(({ queue }) => queue === 'deliver-whatsapp'),
     { dead: 1 },
   )
+})
+
+t.test('a failure that passes is sent again after a pause, though it was reported as sent', async (t) => {
+  const { cloud, one, row, work, team } = await begin(t)
+  await work()
+  const id = await one()
+  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
+  const [first] = cloud.messages()
+  if (!first) throw new Error('no message')
+  const number = cloud.delivery.provider.sender.key.replace('whatsapp:', '')
+  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'sent' })]))
+  const errors = [{ code: 131000, title: 'Something went wrong' }]
+  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors })]))
+  const shown = () => showMessage({ tx: service.database, now: service.deps.clock() }, team.id, id)
+  await until('it waits', async () => (await shown()).waiting !== undefined)
+  t.match(await shown(), {
+    status: 'sent',
+    waiting: { state: 'deferred', attempts: 1, last_response: /131000/, next_attempt_at: /Z$/ },
+  })
+  await until('it is sent again', () => cloud.messages().length === 2)
+  const [, second] = cloud.messages()
+  if (!second) throw new Error('no second attempt')
+  await cloud.post(statusWebhook(number, [statusOf(second, { status: 'delivered' })]))
+  await until('it is delivered', async () => (await row(id)).status === 'delivered')
+  t.equal((await shown()).waiting, undefined)
+})
+
+t.test('what expires after a late failure stays shown as sent', async (t) => {
+  const { cloud, one, row, work, kinds, team } = await begin(t)
+  await work()
+  const id = await one({ expires_in: 60 })
+  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
+  const [first] = cloud.messages()
+  if (!first) throw new Error('no message')
+  const number = cloud.delivery.provider.sender.key.replace('whatsapp:', '')
+  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'sent' })]))
+  await until('it is sent', async () => (await row(id)).status === 'sent')
+  await service.database.query(sql.unsafe`
+    update whatsapp_messages set expires_at = now() - interval '1 second' where id = ${id}`)
+  const errors = [{ code: 131016, title: 'Service unavailable' }]
+  await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors })]))
+  await until('it has expired', async () => (await kinds(id)).includes('gave_up'))
+  const shown = await showMessage({ tx: service.database, now: service.deps.clock() }, team.id, id)
+  t.match(shown, { status: 'sent', waiting: { state: 'failed' } })
+  t.match(shown.events.at(-1), { kind: 'gave_up', detail: /^expired: / })
+  t.equal(cloud.messages().length, 1)
 })

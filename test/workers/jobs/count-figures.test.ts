@@ -1,9 +1,8 @@
 /** The figures that the dashboard's charts are drawn from. */
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
-import { dayBefore } from '../../../db/stats/daily/fold.ts'
+import { dayBefore, foldFigures } from '../../../db/stats/daily/fold.ts'
 import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
-import { countFiguresJob } from '../../../workers/jobs/count-figures.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { openStore } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
@@ -19,7 +18,7 @@ t.test('figures follow the rows: their days, their statuses, and their deletion'
   const one = await store.email(team)
   const two = await store.email(team)
   await store.email(other)
-  const count = () => countFiguresJob({ database })
+  const count = () => foldFigures(database)
   const figures = () => figuresSince(database, team, EMAIL, dayBefore(NOON, 1))
   await count()
   t.match(await figures(), [{ day: '2026-03-02', status: 'queued', count: 2 }])

@@ -51,4 +51,5 @@ export const readWhatsapp = ({ team_id, id, event, time }: News<WhatsappReport>)
   ...(event === 'failed' ? FAILED : { detail: '' }),
   event_key: `test:${event}:${time}`,
   provider_message_id: null,
+  number: null,
 })

@@ -99,19 +99,19 @@ async function attempt(
     }
     const bounds = { bytes: MAX_ANSWER_BYTES, ms: timeout_ms, connect_ms, signal: cut }
     const answer = await ask(`${url}/${phone_number_id}/messages`, request, bounds)
-    return judge(answer, describe, message.deferrals)
+    return judge(answer, describe, message)
   } catch (error) {
     return judgeFailure(error, describe)
   }
 }
 
-function judge(answer: BoundedAnswer, describe: Describe, deferrals: number): WhatsappOutcome {
+function judge(answer: BoundedAnswer, describe: Describe, message: OutgoingWhatsapp): WhatsappOutcome {
   // Of what is no JSON, or could not be read, the status alone must do.
   const said = jsonOf(String(answer.body))
-  if (answer.ok) return takenAs(said, describe)
+  if (answer.ok) return takenAs(said, message.to, describe)
   const error = errorOf(said, describe)
   const judged = error && judgeError(error)
-  if (error && !judged && isFinalUnknownCode(answer.status, deferrals))
+  if (error && !judged && isFinalUnknownCode(answer.status, message.deferrals))
     return { kind: 'refused', detail: error.words, code: String(error.code) }
   const outcome =
     judged ?? judgeStatus(answer.status, error?.words ?? `HTTP ${answer.status}`, retryAfter(answer))
@@ -125,13 +125,25 @@ function retryAfter({ headers }: BoundedAnswer): number | undefined {
 }
 
 /** A 2xx means taken, whatever else the answer says: a second try would be a second message. */
-function takenAs(answer: unknown, describe: Describe): WhatsappOutcome {
-  const messages = isObject(answer) && Array.isArray(answer.messages) ? answer.messages : []
-  const [first] = messages as unknown[]
-  const { id, message_status } = isObject(first) ? first : {}
-  const known = storableId(id)
+function takenAs(answer: unknown, to: string, describe: Describe): WhatsappOutcome {
+  const { id, message_status } = firstOf(answer, 'messages')
+  const idOf = (given: unknown): string | null => {
+    const known = storableId(given)
+    return known && describe(known) === known ? known : null
+  }
   const detail = typeof message_status === 'string' ? describe(message_status) : 'accepted'
-  return { kind: 'accepted', detail, provider_message_id: known && describe(known) === known ? known : null }
+  const wa_id = idOf(firstOf(answer, 'contacts').wa_id)
+  return {
+    ...{ kind: 'accepted', detail, provider_message_id: idOf(id) },
+    wa_id: wa_id === to.slice(1) ? null : wa_id,
+  }
+}
+
+/** The first object of a list in the response; an empty one without it. */
+function firstOf(answer: unknown, list: string): Readonly<Record<string, unknown>> {
+  const items = isObject(answer) ? answer[list] : undefined
+  const [first] = Array.isArray(items) ? (items as unknown[]) : []
+  return isObject(first) ? first : {}
 }
 
 /** The API's error; its `error_data.details` says most. */

@@ -30,6 +30,8 @@ const FOR_NOW = new Set([1, 2, 131000, 131016, 131057, 133004])
 const FOR_GOOD = new Set([
   100, 130472, 130497, 131005, 131008, 131009, 131021, 131026, 131047, 131049, 131050, 131051, 131052, 131053,
   131055, 135000,
+  // The parameters, after Meta has filled them in: the template is as good as before.
+  132005, 132012, 132018,
 ])
 const TEMPLATE_PAUSED = 132015
 const TEMPLATE_DISABLED = 132016
@@ -38,7 +40,7 @@ const TEMPLATE_DISABLED = 132016
 const UNKNOWN_OBJECT = 33
 const isAccount = ({ code, subcode }: CloudError): boolean =>
   ACCOUNT.has(code) || (code >= 200 && code <= 299) || (code === 100 && subcode === UNKNOWN_OBJECT)
-const isTemplate = ({ code }: CloudError): boolean => code >= 132000 && code <= 132999
+const isTemplate = ({ code }: CloudError): boolean => code >= 132000 && code <= 132999 && !FOR_GOOD.has(code)
 
 /** An outcome for an error that the API has named; null for a code that we do not know. */
 export function judgeError(error: CloudError): WhatsappOutcome | null {

@@ -26,12 +26,12 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
 
 /**
  * What became of one message at one attempt, in the words of provider.ts. `accepted` without an id: taken, but the
- * answer could not be read. A refusal says when the template itself is at fault, and its new state if it has one. A
- * deferral with `wait_seconds` of one message alone: at least so long, and longer each time. `code`: the provider's
- * fault code, where its answer names one.
+ * answer could not be read. `wa_id`: the recipient's id, if it is another than the number. A refusal says when the
+ * template itself is at fault, and its new state if it has one. A deferral with `wait_seconds` of one message alone:
+ * at least so long, and longer each time. `code`: the provider's fault code, where its answer names one.
  */
 export type WhatsappOutcome = (
-  | { kind: 'accepted'; detail: string; provider_message_id: string | null }
+  | { kind: 'accepted'; detail: string; provider_message_id: string | null; wa_id?: string | null }
   | { kind: 'refused'; detail: string; template?: { status: TemplateState | null } }
   | Extract<Outcome, { kind: 'deferred' | 'sender' | 'unknown' }>
 ) & { code?: string }

@@ -6,6 +6,7 @@
 
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
+import type { Pricing } from '../../../db/messages/whatsapp/apply-events.sql.ts'
 import type { ReportedStatus } from '../../../db/messages/whatsapp/apply-events.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import { isObject } from '../../../db/validation/fields.ts'
@@ -81,22 +82,41 @@ function statusEvents(given: Json, number: string | undefined, received_at: Date
   const occurred_at = timeOf(given.timestamp, received_at)
   const faults = status === 'failed' ? faultsOf(given.errors) : []
   const template = templateFinding(faults)
-  const reported = isOurSetUp(faults) ? 'held' : status
   const coded = faults.find(({ code }) => !Number.isNaN(code))
+  const pricing = pricingOf(given.pricing)
   const event: ReportedEvent = {
-    ...{ channel: 'whatsapp', ref, status: reported, occurred_at, provider_message_id: id ?? null },
+    ...{ channel: 'whatsapp', ref, occurred_at, provider_message_id: id ?? null, number: number ?? null },
+    ...(status === 'failed' ? failureOf(faults) : { status }),
     detail: storableWords(faults.map(({ words }) => words).join('; ')),
     event_key: `${id ?? occurred_at.toISOString()}:${status}`,
     ...(coded ? { code: String(coded.code) } : {}),
     ...(template ? { template } : {}),
+    ...(pricing ? { pricing } : {}),
   }
   return [event, ...(number === undefined ? [] : pausesOf(faults, number, occurred_at))]
 }
 
-/** Whether the account or the number alone is at fault, not the message (DECISIONS: Our own set-up refused). */
-const isOurSetUp = (faults: readonly CloudError[]): boolean =>
-  faults.length > 0 &&
-  faults.map(judgeError).every((outcome) => outcome?.kind === 'sender' && outcome.trouble === 'setup')
+/** What a failure means for its message: the same as in a response. Of several errors all have to pass. */
+function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status' | 'wait_seconds'> {
+  const outcomes = faults.map(judgeError)
+  const passes = outcomes.every((outcome) => outcome?.kind === 'sender' || outcome?.kind === 'deferred')
+  if (!passes || outcomes.length === 0) return { status: 'failed' }
+  const deferred = outcomes.filter((outcome) => outcome?.kind === 'deferred')
+  if (deferred.length === 0) return { status: 'held' }
+  const waits = deferred.flatMap(({ wait_seconds }) => wait_seconds ?? [])
+  return { status: 'deferred', wait_seconds: waits.length === 0 ? undefined : Math.max(...waits) }
+}
+
+/** What Meta charges, as far as it says so; undefined if it says nothing. */
+function pricingOf(given: unknown): Pricing | undefined {
+  if (!isObject(given)) return undefined
+  const { category, type, billable } = given
+  return {
+    category: plain(category) ?? null,
+    type: plain(type) ?? null,
+    billable: typeof billable === 'boolean' ? billable : null,
+  }
+}
 
 /** What the answer to a send would have said of the template; a new state counts for more than a fault. */
 function templateFinding(faults: readonly CloudError[]): { status: TemplateState | null } | undefined {
@@ -106,14 +126,16 @@ function templateFinding(faults: readonly CloudError[]): { status: TemplateState
   return found.find(({ status }) => status !== null) ?? found[0]
 }
 
-/** How long a report of a fault pauses a number or an account, in seconds. */
+/** How many seconds a report pauses a number: because of the account or the number, or because it sends too fast. */
 const REPORTED_PAUSE_S = 300
+const TOO_FAST_PAUSE_S = 60
 
-/** The pauses that an answer to a send would have begun. Too-fast errors begin none: the pace has moved on. */
+/** The pauses of the number that a failure means. */
 const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
   faults.map(judgeError).flatMap((outcome): ReportedEvent[] => {
-    if (outcome?.kind !== 'sender' || outcome.trouble === 'slow') return []
-    const { wait_seconds: seconds = REPORTED_PAUSE_S, detail: reason } = outcome
+    if (outcome?.kind !== 'sender') return []
+    const usual = outcome.trouble === 'slow' ? TOO_FAST_PAUSE_S : REPORTED_PAUSE_S
+    const { wait_seconds: seconds = usual, detail: reason } = outcome
     return [{ channel: 'sender', sender: senderKey(number), seconds, reason, occurred_at }]
   })
 

@@ -4,13 +4,16 @@ import { membersOfTeam } from '../../../../db/accounts/members/people.sql.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { byLimit, isPeriodic, QUOTAS, USED } from '../../../../db/accounts/plans/quotas.ts'
 import { createTeam } from '../../../../db/accounts/teams/create.ts'
-import { accountRowsOf, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
+import { accountRowsOf, teamsOfIds } from '../../../../db/accounts/teams/directory.sql.ts'
 import { accountOf } from '../../../../db/accounts/teams/limits.ts'
+import { bulkPauseOf } from '../../../../db/accounts/teams/reputation.sql.ts'
 import { subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.ts'
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
 import { invalidField } from '../../../../db/errors.ts'
+import { resumeBulk } from '../../../../db/messages/bulk-pause.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
+import { sendingOfWeek, TEAM_SORTS, teamsByShare } from '../../../../db/stats/daily/sending.sql.ts'
 import { isObject } from '../../../../db/validation/fields.ts'
 import { jsonOf } from '../../../../db/validation/strings.ts'
 import {
@@ -25,11 +28,24 @@ import {
   time,
 } from '../../components/cell.ts'
 import type { Field, Form, Section } from '../../components/section.ts'
-import { act, factsOf, field, formOf, get, hidden, press, tableOf } from '../../server/builders.ts'
+import {
+  act,
+  alertsOf,
+  compact,
+  factsOf,
+  field,
+  formOf,
+  get,
+  hidden,
+  press,
+  tableOf,
+} from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
-import { defineFilter, search } from '../../server/filter.ts'
-import { pageById } from '../../server/list.ts'
+import { chips, defineFilter, search } from '../../server/filter.ts'
+import { pageBy } from '../../server/list.ts'
 import { redirect, show, teamPath } from '../../server/page.ts'
+import { bulkPausedAlert, RESUME_BULK } from '../stopped.ts'
+import { weekCells } from './team-shares.ts'
 
 const PATH = '/operator/teams'
 const pageOfTeam = (id: string): string => `${PATH}/${id}`
@@ -56,14 +72,28 @@ const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
   return field('plan', 'Plan', { type: 'select', options, required: true })
 }
 
-const filter = defineFilter({ name: search('Name') })
+const filter = defineFilter({ name: search('Name'), sort: chips(TEAM_SORTS) })
+
+type Listed = Awaited<ReturnType<typeof teamsOfIds>>[number]
+
+const stateWords = ({ id, suspended_at, bulk_paused_at }: Listed): string => {
+  if (suspended_at !== null) return 'suspended'
+  return bulk_paused_at === null ? id : 'broadcasts and batches are paused'
+}
 
 const teams = get('operator', PATH, async (request, { database, defaultPlan }) => {
   const { query, now } = request
   const asked = filter.read(query)
-  const page = await pageById(request, (place) => teamsAfter(database, { ...asked, ...place }))
+  const { name, sort = 'worst' } = asked
+  const page = await pageBy(
+    request,
+    async ({ before: after, limit }) =>
+      teamsOfIds(database, await teamsByShare(database, { name, sort, after, limit })),
+    { keyOf: ({ id }) => id, way: 'on' },
+  )
   const ids = page.rows.map(({ id }) => id)
   const accounts = await accountRowsOf(database, ids)
+  const weeks = await sendingOfWeek(database, ids)
   return show({
     title: 'Teams',
     sections: [
@@ -78,11 +108,9 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
           ])
           return {
-            Team: text(team.name, {
-              href: pageOfTeam(team.id),
-              detail: team.suspended_at === null ? team.id : 'suspended',
-            }),
+            Team: text(team.name, { href: pageOfTeam(team.id), detail: stateWords(team) }),
             Plan: text(team.plan, { detail: team.test ? 'test team' : undefined }),
+            ...weekCells(weeks.get(team.id)),
             ...Object.fromEntries(used),
             Created: time(team.created_at, now),
           }
@@ -166,20 +194,25 @@ const membersTable = async (id: string, { database }: PageDeps, now: Date): Prom
 const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
   const { database } = deps
   const team = await showTeam(database, params.id)
-  const { limits, period, used, suspended_at } = team
+  const { limits, period, used, suspended_at, bulk_paused } = team
+  const bulk = bulk_paused && (await bulkPauseOf(database, team.id))
   return show({
     title: team.name,
     state: suspended_at === null ? status('active') : status('suspended', { tone: 'bad' }),
     back: { href: PATH, label: 'Teams' },
     actions: {
       links: [{ href: teamPath(team), label: 'Open its dashboard' }],
-      forms: [suspension(team.id, suspended_at)],
+      forms: compact([
+        bulk_paused !== null && press(`${PATH}/${team.id}/resume-bulk`, RESUME_BULK),
+        suspension(team.id, suspended_at),
+      ]),
     },
     lead:
       suspended_at === null
         ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${team.plan}, from ${dayWords(period.start)} to ${dayWords(period.end)}.`
         : `Suspended ${ageOf(suspended_at, now)}: its credentials are refused, and what it has queued waits.`,
     sections: [
+      ...alertsOf([bulk && bulkPausedAlert(bulk, now)]),
       factsOf(
         {
           ...Object.fromEntries(
@@ -232,6 +265,11 @@ const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params: { id
   return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
 })
 
+const resumeBulkEmail = act('operator', `${PATH}/:id/resume-bulk`, async (by, { params: { id } }) => {
+  const team = await resumeBulk(by, id)
+  return redirect(pageOfTeam(id), `Broadcasts and batches of ${team.name} are resumed.`)
+})
+
 const suspend = act('operator', `${PATH}/:id/suspend`, async (by, { params: { id } }) => {
   const team = await suspendTeam(by, id)
   return redirect(pageOfTeam(id), `${team.name} is suspended.`)
@@ -242,4 +280,4 @@ const resume = act('operator', `${PATH}/:id/resume`, async (by, { params: { id }
   return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
 })
 
-export const teamPages = [teams, create, page, changePlan, suspend, resume]
+export const teamPages = [teams, create, page, changePlan, suspend, resume, resumeBulkEmail]

@@ -1,5 +1,7 @@
 /** What events make of WhatsApp messages. That their order means nothing: event-order.test.ts. */
 import { sql } from 'slonik'
+import { WHATSAPP } from '../../../../db/channels/whatsapp.sql.ts'
+import { deliveryState } from '../../../../db/delivery/requeue.sql.ts'
 import { lockMessages } from '../../../../db/messages/whatsapp/apply-events.sql.ts'
 import {
   type AppliedEvent,
@@ -11,7 +13,7 @@ import { applyReportedTemplates } from '../../../../db/messages/whatsapp/apply-t
 import { eventsOfMessage, storeWhatsappEvents } from '../../../../db/messages/whatsapp/events.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { hold } from '../../../support/held.ts'
-import { lockWaits } from '../../../support/rows.ts'
+import { ageByADay, lockWaits } from '../../../support/rows.ts'
 import { world } from '../../../support/service.ts'
 import { statementsOf } from '../../../support/statement-count.ts'
 import t from '../../../support/tap.ts'
@@ -47,6 +49,7 @@ const reported = (
   detail: '',
   event_key: `wamid.${id}:${status}`,
   provider_message_id: `wamid.${id}`,
+  number: null,
   ...changes,
 })
 
@@ -181,7 +184,10 @@ t.test(
     )
     await apply([reported(sent, 'sent'), reported(failed, 'failed', { provider_message_id: null })])
     const ago = (seconds: number) => ({ occurred_at: new Date(now.getTime() - seconds * 1_000) })
-    const again = (message_id: string) => ({ kind: 'applied', again: { team_id: team.id, message_id } })
+    const again = (message_id: string) => ({
+      kind: 'applied',
+      again: { team_id: team.id, message_id, seconds: 0 },
+    })
     const untaken = { status: 'queued', accepted_at: null, provider_message_id: null }
     const cases: [id: string, seconds: number, result: object, row?: object][] = [
       [UNKNOWN_ID, 60, { kind: 'unknown' }],
@@ -190,7 +196,7 @@ t.test(
       [taken, 1, again(taken), untaken],
       [nameless, 1, again(nameless), untaken],
       [other, 1, { kind: 'applied' }, { status: 'queued', provider_message_id: 'wamid.later' }],
-      [sent, 1, { kind: 'applied' }, { status: 'sent', provider_message_id: `wamid.${sent}` }],
+      [sent, 1, again(sent), { status: 'sent', accepted_at: null, provider_message_id: null }],
       [failed, 1, { kind: 'applied' }, { status: 'failed', accepted_at: null }],
     ]
     const held = (id: string, seconds: number) => reported(id, 'held', ago(seconds))
@@ -210,12 +216,100 @@ t.test(
   },
 )
 
-t.test('what was given back is not sent again where a report beside it says that it was sent', async (t) => {
+const isWaiting = async (id: string): Promise<boolean> =>
+  (await deliveryState(database, WHATSAPP, { team_id: team.id, id }))?.unfinished ?? false
+
+t.test('a failure that passes is sent again, and stays shown as sent', async (t) => {
+  const orders = [
+    [['sent', 'deferred']],
+    [['deferred', 'sent']],
+    [['sent'], ['deferred']],
+    [['deferred'], ['sent']],
+  ] as const
+  for (const batches of orders) {
+    const [id = ''] = await messages(1)
+    await setTaken(service, id)
+    for (const batch of batches) await apply(batch.map((status) => reported(id, status)))
+    t.match(await stateOf(id), { status: 'sent', accepted_at: null, provider_message_id: null })
+    t.ok(await isWaiting(id), JSON.stringify(batches))
+    await apply([reported(id, 'deferred', { event_key: 'another report of it' }), reported(id, 'sent')])
+    t.ok(await isWaiting(id))
+    await apply([reported(id, 'sent', { event_key: 'later', provider_message_id: 'wamid.later' })])
+    t.notOk(await isWaiting(id), 'its second attempt was sent')
+    await apply([reported(id, 'deferred', { event_key: 'late' }), reported(id, 'failed', { event_key: 'x' })])
+    t.notOk(await isWaiting(id), 'of its first attempt')
+    t.match(await stateOf(id), { status: 'sent', provider_message_id: 'wamid.later' })
+  }
+})
+
+t.test('a delivery that is reported meanwhile ends the waiting', async (t) => {
+  const [one = '', other = ''] = await messages(2)
+  for (const id of [one, other]) await setTaken(service, id)
+  await apply([reported(one, 'deferred'), reported(other, 'read')])
+  t.ok(await isWaiting(one))
+  await apply([reported(one, 'delivered'), reported(other, 'deferred')])
+  t.match([await stateOf(one), await stateOf(other)], [{ status: 'delivered' }, { status: 'read' }])
+  t.same([await isWaiting(one), await isWaiting(other)], [false, false])
+})
+
+t.test('the pauses after late failures grow as those after responses do', async (t) => {
   const [id = ''] = await messages(1)
+  const seconds: number[] = []
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    await setTaken(service, id)
+    const of = { provider_message_id: `wamid.${attempt}`, event_key: `${attempt}`, occurred_at: new Date() }
+    const [result] = await apply([reported(id, 'deferred', of)])
+    seconds.push(result?.kind === 'applied' ? (result.again?.seconds ?? -1) : -1)
+  }
+  for (const [index, least] of [2, 4, 8, 16].entries()) {
+    t.ok((seconds[index] ?? 0) >= least && (seconds[index] ?? 0) <= 2 * least, seconds.join())
+  }
+})
+
+t.test('a message that was deferred for a day fails', async (t) => {
+  const [id = ''] = await messages(1)
+  await ageByADay(service, id)
+  const at = (hours: number) => new Date(Date.now() - hours * 3_600_000)
+  const of = (attempt: number, hours: number): Partial<ReportedStatus> => ({
+    ...{ provider_message_id: `wamid.${attempt}`, event_key: `${attempt}`, occurred_at: at(hours) },
+  })
+  await database.query(sql.unsafe`
+    update whatsapp_messages set created_at = created_at - interval '2 hours' where id = ${id}`)
   await setTaken(service, id)
-  const results = await apply([reported(id, 'held'), reported(id, 'sent')])
-  t.strictSame(results, [{ kind: 'applied' }, { kind: 'applied' }])
-  t.match(await stateOf(id), { status: 'sent', provider_message_id: `wamid.${id}` })
+  await apply([reported(id, 'deferred', of(1, 24.5))])
+  t.ok(await isWaiting(id))
+  await setTaken(service, id)
+  await apply([reported(id, 'deferred', { ...of(2, 0), code: '131000' })])
+  t.notOk(await isWaiting(id))
+  t.match(await stateOf(id), { status: 'failed' })
+  t.match((await eventsOfMessage(database, team.id, id)).at(-1), { kind: 'failed', code: '131000' })
+})
+
+t.test('a status of another number changes nothing', async (t) => {
+  await database.query(sql.unsafe`
+    insert into whatsapp_numbers (name, phone_number_id, created_at) values ('default', '100', now())`)
+  t.teardown(() => database.query(sql.unsafe`delete from whatsapp_numbers`))
+  const [id = ''] = await messages(1)
+  const results = await apply([
+    reported(id, 'read', { number: '200' }),
+    reported(UNKNOWN_ID, 'read', { number: '200' }),
+    reported(UNKNOWN_ID, 'read', { number: '100' }),
+    reported(id, 'sent', { number: '100' }),
+  ])
+  t.equal(results.map(({ kind }) => kind).join(), 'ignored,ignored,unknown,applied')
+  t.match(await stateOf(id), { status: 'sent' })
+})
+
+t.test('the pricing of the last status that has one is kept', async (t) => {
+  const [id = ''] = await messages(1)
+  const pricing = (category: string) => ({ category, type: 'regular', billable: true })
+  const at = (seconds: number) => ({ occurred_at: new Date(1_750_000_000_000 + seconds * 1_000) })
+  await apply([reported(id, 'delivered', { ...at(5), pricing: pricing('utility') })])
+  await apply([
+    reported(id, 'sent', { ...at(1), pricing: pricing('marketing') }),
+    reported(id, 'read', at(9)),
+  ])
+  t.match(await stateOf(id), { pricing: pricing('utility') })
 })
 
 t.test('many events cost as many statements as one does: those for what they change', async (t) => {
@@ -236,12 +330,15 @@ t.test('many events cost as many statements as one does: those for what they cha
   t.equal(await cost(reported(UNKNOWN_ID, 'read')), 1, 'locks')
   t.equal(await cost(reported(UNKNOWN_ID, 'held')), 2, 'locks, looks at what the others have left')
   t.equal(await cost(...each('held', ids.slice(0, 1))), 4, 'locks, looks, stores, gives back')
+  t.equal(await cost(...each('deferred', ids.slice(0, 1))), 5, 'and reads how often it was deferred')
   t.equal(await cost(...each('held')), 4)
   t.equal(await cost(...each('held')), 3, 'a repeat gives nothing back')
-  t.equal(await cost(...each('sent', ids.slice(0, 1))), 4, 'locks, stores, marks as taken, lifts')
-  t.equal(await cost(...each('sent')), 4)
-  t.equal(await cost(...each('sent')), 2, 'a repeat lifts nothing')
-  const blaming = each('failed').map((event) => ({ ...event, template: { status: null } }))
+  t.equal(await cost(...each('sent')), 3, 'of an earlier attempt: locks, stores, marks as sent')
+  const others = await messages(3)
+  t.equal(await cost(...each('sent', others.slice(0, 1))), 4, 'locks, stores, marks as taken, lifts')
+  t.equal(await cost(...each('sent', others)), 4)
+  t.equal(await cost(...each('sent', others)), 2, 'a repeat lifts nothing')
+  const blaming = each('failed', others).map((event) => ({ ...event, template: { status: null } }))
   t.equal(await cost(...blaming), 5, 'locks, stores, marks as taken, lifts, notes on the template')
 })
 

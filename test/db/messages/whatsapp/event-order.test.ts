@@ -31,6 +31,7 @@ t.test('events in any order, number and split over concurrent transactions end t
         ref: { team_id: team.id, id: ids[row] ?? '' },
         ...{ status, occurred_at: new Date(1_750_000_000_000), detail: '' },
         provider_message_id: `wamid.${ids[row]}`,
+        number: null,
         event_key: `${row}:${status}:${copy}`,
       })
       const apply = (batch: ReportedStatus[]) =>

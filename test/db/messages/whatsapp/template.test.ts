@@ -66,21 +66,21 @@ t.test('a one-time password takes its code twice, as created and as the provider
 t.test('what we cannot send is named, never guessed at', async (t) => {
   const odd: [RegExp, ...unknown[]][] = [
     [/header of type image/, { type: 'HEADER', format: 'IMAGE' }, body('x')],
-    [/header of the kind document/, { type: 'HEADER', format: 'DOCUMENT' }, body('x')],
-    [/header has more than one slot/, { type: 'HEADER', format: 'TEXT', text: '{{1}} {{2}}' }],
-    [/component of the kind carousel/, body('x'), { type: 'CAROUSEL' }],
-    [/component of the kind body/, body('x'), body('y')],
-    [/component of the kind unknown/, null],
-    [/component of the kind unknown/, 'BODY'],
-    [/button of the kind flow/, body('x'), buttons({ type: 'FLOW' })],
+    [/header of type document/, { type: 'HEADER', format: 'DOCUMENT' }, body('x')],
+    [/header has more than one variable/, { type: 'HEADER', format: 'TEXT', text: '{{1}} {{2}}' }],
+    [/component of type carousel/, body('x'), { type: 'CAROUSEL' }],
+    [/component of type body/, body('x'), body('y')],
+    [/component of type unknown/, null],
+    [/component of type unknown/, 'BODY'],
+    [/button of type flow/, body('x'), buttons({ type: 'FLOW' })],
     [/button of type otp/, body('x'), buttons({ type: 'OTP' })],
-    [/button of the kind unknown/, body('x'), buttons(null)],
-    [/button has more than one slot/, body('x'), buttons(url('https://{{1}}/{{2}}'))],
+    [/button of type unknown/, body('x'), buttons(null)],
+    [/button has more than one variable/, body('x'), buttons(url('https://{{1}}/{{2}}'))],
     [/body has a named parameter/, body('Hello {{name}}')],
     [/body has a named parameter/, body('Hello {{0}}')],
     [/body has a named parameter/, body('Hello {{}}')],
-    [/body's slots leave a gap/, body('Hello {{2}}')],
-    [/body's slots leave a gap/, body('Hello {{1}} {{9999}}')],
+    [/body aren't numbered without gaps/, body('Hello {{2}}')],
+    [/body aren't numbered without gaps/, body('Hello {{1}} {{9999}}')],
   ]
   for (const [words, ...components] of odd) {
     const { slots, unsupported } = shape(...components)

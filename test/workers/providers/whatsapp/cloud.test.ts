@@ -67,7 +67,27 @@ t.test('a template without slots is sent without components', async (t) => {
 t.test('an accepted message brings the provider’s id', async (t) => {
   const { delivery, messages } = await startCloud(t)
   const outcome = await delivery.provider.send(outgoingWhatsapp())
-  t.strictSame(outcome, { kind: 'accepted', detail: 'accepted', provider_message_id: messages()[0]?.id })
+  const accepted = { kind: 'accepted', detail: 'accepted', wa_id: null }
+  t.strictSame(outcome, { ...accepted, provider_message_id: messages()[0]?.id })
+})
+
+t.test('an accepted message brings the recipient’s id if it is another than the number', async (t) => {
+  const taken = (wa_id: unknown) => ({
+    contacts: [{ input: '+5511987654321', wa_id }],
+    messages: [{ id: 'w' }],
+  })
+  for (const [wa_id, then] of [
+    ['551187654321', '551187654321'],
+    ['5511987654321', null],
+    [5, null],
+    [undefined, null],
+  ]) {
+    const { delivery } = await startCloud(t, {
+      script: { onMessage: () => ({ status: 200, body: taken(wa_id) }) },
+    })
+    const outcome = await delivery.provider.send(outgoingWhatsapp({ to: '+5511987654321' }))
+    t.match(outcome, { kind: 'accepted', provider_message_id: 'w', wa_id: then })
+  }
 })
 
 t.test('a 2xx is accepted whatever its body says: broken, cut off, without an id', async (t) => {
@@ -107,9 +127,13 @@ t.test('what cannot be delivered is refused for good, with code and words', asyn
 
 t.test('a fault of the template is refused and said to be the template’s', async (t) => {
   const judged = (code: number) => outcomeOf(t, { status: 400, body: cloudError(code, 'Words') })
-  for (const code of [132000, 132001, 132005, 132007, 132012, 132068, 132069, 132099, 132999])
+  for (const code of [132000, 132001, 132007, 132068, 132069, 132099, 132999])
     t.match(await judged(code), { kind: 'refused', template: { status: null } }, String(code))
   for (const code of [131999, 133000]) t.match(await judged(code), { kind: 'deferred' }, String(code))
+  for (const code of [132005, 132012, 132018])
+    t.strictSame(await judged(code), {
+      ...{ kind: 'refused', detail: `${code} (#${code}) Words`, code: String(code) },
+    })
   t.match(await judged(132015), { kind: 'refused', template: { status: 'paused' } })
   t.match(await judged(132016), { kind: 'refused', template: { status: 'disabled' } })
 })

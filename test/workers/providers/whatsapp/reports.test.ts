@@ -1,8 +1,10 @@
 // Webhooks of the WhatsApp Cloud API, read: many statuses and template states per body.
 
 import fc from 'fast-check'
+import type { WhatsappOutcome } from '../../../../workers/providers/whatsapp/provider.ts'
 import { createWhatsappReportReader } from '../../../../workers/providers/whatsapp/reports.ts'
-import { statusWebhook } from '../../../sandbox/whatsapp.ts'
+import { cloudError, statusWebhook } from '../../../sandbox/whatsapp.ts'
+import { outgoingWhatsapp, startCloud } from '../../../support/cloud.ts'
 import t from '../../../support/tap.ts'
 
 const TEAM = '0190a000-0000-7000-8000-00000000000a'
@@ -33,6 +35,7 @@ t.test('a status becomes an event of our message, found by our own ids', async (
       detail: '',
       event_key: 'wamid.HBgL:delivered',
       provider_message_id: 'wamid.HBgL',
+      number: '1',
     },
   ])
 })
@@ -94,17 +97,66 @@ t.test('a failure says of template and number what the answer to a send would ha
     const reason = `${code} Words`
     t.strictSame(pauses, [{ channel: 'sender', sender: 'whatsapp:100', seconds, reason, occurred_at }])
   }
-  t.match(await failed(130429), [{ status: 'failed' }], 'too fast is a matter of its pace')
+  t.match(await failed(130429), [{ status: 'held' }, { channel: 'sender', seconds: 60 }])
   t.match(await read(statusWebhook('100', [status({ status: 'failed' })])), [
     { status: 'failed', detail: /^$/ },
   ])
   t.match(await failed(131026, 131042), [{ status: 'failed' }, { channel: 'sender' }])
   // About this message, about the pace of then, about nothing that we know; and from an unnamed number.
-  for (const code of [131026, 130429, 131056, 999999, '131042', null]) t.equal((await failed(code)).length, 1)
+  for (const code of [131026, 131056, 999999, '131042', null]) t.equal((await failed(code)).length, 1)
   const errors = [{ code: 131042 }]
   t.equal((await read(statusWebhook(5 as never, [status({ status: 'failed', errors })]))).length, 1)
   t.equal((await read(statusWebhook('100', [status({ status: 'delivered', errors })]))).length, 1)
 })
+
+/** Meta's codes, and what becomes of the message and of its number. */
+const CODES = {
+  'the account or number needs manual action': {
+    ...{ message: 'waits', number: 'pauses' },
+    codes: [0, 3, 10, 190, 200, 299, 33, 368, 131031, 131042, 131037, 131045, 133010],
+  },
+  'the number is too fast': { message: 'waits', number: 'slows', codes: [130429, 4, 80007] },
+  'the number sends spam': { message: 'waits', number: 'pauses', codes: [131048] },
+  'the pair is too fast': { message: 'waits', number: null, codes: [131056] },
+  transient: { message: 'waits', number: null, codes: [1, 2, 131000, 131016, 131057, 133004] },
+  permanent: {
+    ...{ message: 'fails', number: null },
+    codes: [
+      ...[131049, 130472, 131026, 131047, 131050, 131051, 131052, 131053, 131005, 131008, 131009, 131021],
+      ...[131055, 130497, 100, 135000, 132005, 132012, 132018],
+    ],
+  },
+  'the template': { message: 'fails', number: null, codes: [132000, 132001, 132007, 132068, 132069, 132016] },
+} as const
+
+t.test('a code has the same effect in a response and in a webhook', async (t) => {
+  let code = 0
+  const { delivery } = await startCloud(t, {
+    script: { onMessage: () => ({ status: 400, body: cloudError(code, 'Words') }) },
+  })
+  for (const [name, { codes, message, number }] of Object.entries(CODES)) {
+    for (code of codes) {
+      const outcome = await delivery.provider.send(outgoingWhatsapp())
+      const errors = [{ code, title: 'Words' }]
+      const [event, pause] = await read(statusWebhook('100', [status({ status: 'failed', errors })]))
+      if (event?.channel !== 'whatsapp') throw new Error('no status')
+      const inResponse = {
+        message: outcome.kind === 'refused' ? 'fails' : 'waits',
+        number: numberAfter(outcome),
+      }
+      t.same(inResponse, { message, number }, `${name}: ${code} in a response`)
+      t.equal(event.status === 'failed' ? 'fails' : 'waits', message, `${name}: ${code} by webhook`)
+      t.equal(pause?.channel, number === null ? undefined : 'sender')
+      t.equal(event.wait_seconds, outcome.kind === 'deferred' ? outcome.wait_seconds : undefined)
+      t.same(event.template, outcome.kind === 'refused' ? outcome.template : undefined)
+    }
+  }
+})
+
+function numberAfter(outcome: WhatsappOutcome): string | null {
+  if (outcome.kind !== 'sender') return null
+  return outcome.trouble === 'slow' ? 'slows' : 'pauses'
+}
 
 t.test('many statuses in many changes and entries of one body are all read', async (t) => {
   const statuses = ['sent', 'delivered', 'read', 'failed', 'played', 'deleted', 'SENT', 5].map((word) =>

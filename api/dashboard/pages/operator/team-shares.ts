@@ -1,0 +1,25 @@
+/** What a team's email of seven days did to its reputation, as cells of the list of teams. Pure. */
+import { percentOf } from '../../../../db/accounts/teams/reputation.ts'
+import type { SendingOfWeek } from '../../../../db/stats/daily/sending.sql.ts'
+import { type Cell, number, text } from '../../components/cell.ts'
+import { ALARMING_SHARE } from '../../components/shares.ts'
+
+/** A share of what was sent, with the counts under it. */
+function shareCell(sent: number, count: number, alarming: number): Cell {
+  if (sent === 0) return text('–', { number: true })
+  return text(`${percentOf(count, sent)} %`, {
+    number: true,
+    tone: count / sent > alarming ? 'bad' : undefined,
+    detail: `${number(count).text} of ${number(sent).text}`,
+  })
+}
+
+/** @param week undefined if the team sent nothing. */
+export function weekCells(week: SendingOfWeek | undefined): Record<string, Cell> {
+  const { sent = 0, hard_bounced = 0, complained = 0, suppressed = 0 } = week ?? {}
+  return {
+    'Bounced, 7 days': shareCell(sent, hard_bounced, ALARMING_SHARE.bounced),
+    'Spam reports, 7 days': shareCell(sent, complained, ALARMING_SHARE.complained),
+    'Suppressed, 7 days': number(suppressed),
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * What a team's bounces and complaints of the last 24 hours mean: nothing, a warning to its owners, or a pause of its
+ * broadcasts and batch items. Pure. DECISIONS: Reputation of a team.
+ */
+
+/** Emails that were sent in the last 24 hours, and how many of them bounced hard, or were complained about. */
+type Sending = { sent: number; hard_bounced: number; complained: number }
+
+/** Above these percentages bulk email is paused; 0: never. Fewer emails than `least_emails` aren't judged. */
+export type ReputationLimits = { bounce_percent: number; complaint_percent: number; least_emails: number }
+
+export const BULK_PAUSE_REASONS = ['team_bounces', 'team_complaints'] as const
+type BulkPauseReason = (typeof BULK_PAUSE_REASONS)[number]
+
+/** What bulk email was paused for: this many of the emails sent bounced or were complained about, above the limit. */
+export type BulkPause = { reason: BulkPauseReason; sent: number; count: number; limit: number }
+
+/** Above these percentages the owners are warned. */
+const WARN_PERCENT = { bounces: 5, complaints: 0.1 }
+/** Fewer complaints than this are never judged. */
+const FEWEST_COMPLAINTS = 3
+
+const isAbove = (count: number, sent: number, percent: number): boolean => count * 100 > sent * percent
+
+const isPausing = (count: number, sent: number, percent: number): boolean =>
+  percent > 0 && isAbove(count, sent, percent)
+
+/** @returns what to pause bulk email for; `warning`; or null if there is nothing to say. */
+export function judgeSending(sending: Sending, limits: ReputationLimits): BulkPause | 'warning' | null {
+  const { sent, hard_bounced, complained } = sending
+  if (sent === 0 || sent < limits.least_emails) return null
+  const complaints = complained >= FEWEST_COMPLAINTS ? complained : 0
+  if (isPausing(hard_bounced, sent, limits.bounce_percent))
+    return { reason: 'team_bounces', sent, count: hard_bounced, limit: limits.bounce_percent }
+  if (isPausing(complaints, sent, limits.complaint_percent))
+    return { reason: 'team_complaints', sent, count: complaints, limit: limits.complaint_percent }
+  const isBad =
+    isAbove(hard_bounced, sent, WARN_PERCENT.bounces) || isAbove(complaints, sent, WARN_PERCENT.complaints)
+  return isBad ? 'warning' : null
+}
+
+/** A share in percent, with two decimals. */
+export const percentOf = (count: number, sent: number): number =>
+  sent === 0 ? 0 : Math.round((count * 10_000) / sent) / 100
+
+const shareWords = (count: number, sent: number): string => `${((count * 100) / sent).toFixed(2)} %`
+
+/** By how much a limit was exceeded: `12.00 % of 600 emails bounced in 24 hours, and the limit is 10 %`. */
+export function pauseFigures({ reason, sent, count, limit }: BulkPause): string {
+  const what = reason === 'team_bounces' ? 'bounced' : 'were reported as spam'
+  return `${shareWords(count, sent)} of ${sent.toLocaleString('en-US')} emails ${what} in 24 hours, and the limit is ${limit} %`
+}
+
+/** What a warning says: both shares. */
+export const warningFigures = ({ sent, hard_bounced, complained }: Sending): string =>
+  `${shareWords(hard_bounced, sent)} of ${sent.toLocaleString('en-US')} emails bounced in 24 hours, and ${shareWords(complained, sent)} were reported as spam`
+
+/** Why an email or a broadcast of the team waits. */
+export const bulkPausedBecause = (pause: BulkPause): string =>
+  `Broadcasts and batches of the team are paused: ${pauseFigures(pause)} (${pause.reason})`

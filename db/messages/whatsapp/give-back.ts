@@ -1,0 +1,119 @@
+/**
+ * Gives back messages that Meta accepted and then failed for a reason that passes: they wait for another attempt.
+ * A failure counts for the attempt whose id it names. A repeat, or a failure of an earlier attempt, sends nothing. What
+ * was delivered is left alone. A message that has been deferred for too long fails instead.
+ */
+import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
+import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
+import { retryPause } from '../../delivery/retry-pause.ts'
+import { pauseRecipients } from '../../delivery/senders/senders.sql.ts'
+import { triedSince } from '../../delivery/tried-since.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { DELIVERY_DEADLINE_MS } from '../../queue/jobs.ts'
+import { deferralsOf, type LockedMessage, releaseMessages } from './apply-events.sql.ts'
+import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
+import { keyOf, type MessageRef } from './messages.sql.ts'
+
+/** `held`: because of its sender, which is paused. `deferred`: because of itself, or its recipient (`wait_seconds`). */
+export type LateFailure = WhatsappEvent & {
+  kind: 'held' | 'deferred'
+  provider_message_id: string | null
+  wait_seconds?: number | undefined
+}
+
+/** For so long a response that says a message was accepted may still be on its way to its row, in milliseconds. */
+const RECORDING_MS = 30_000
+
+/** How long a message waits after its last failure, and whether it has been deferred for too long. */
+type Wait = { seconds: number; isOverdue: boolean }
+
+type Found = LateFailure & { row: LockedMessage; index: number }
+
+export async function giveBack(
+  tx: Tx,
+  failures: readonly LateFailure[],
+  {
+    now,
+    read,
+  }: { now: Date; read: (refs: readonly MessageRef[]) => Promise<ReadonlyMap<string, LockedMessage>> },
+): Promise<{ results: EventResult[]; overdue: WhatsappEvent[] }> {
+  if (failures.length === 0) return { results: [], overdue: [] }
+  // Locked once more, to be read as the batch's other events have left them.
+  const rows = await read(failures)
+  const found = failures.flatMap((failure, index): Found[] => {
+    const row = rows.get(keyOf(failure))
+    return row && !isRecording(failure, row, now) ? [{ ...counted(failure, row), row, index }] : []
+  })
+  const waits = await waitsOf(tx, found, now)
+  const waitOf = (failure: LateFailure): Wait => waits.get(keyOf(failure)) ?? { seconds: 0, isOverdue: false }
+  const isOver = (failure: LateFailure): boolean => failure.kind === 'deferred' && waitOf(failure).isOverdue
+  const stored = await storeWhatsappEvents(
+    tx,
+    found.filter((failure) => !isOver(failure)),
+  )
+  const given = stored.filter(isOfLatestAttempt)
+  if (given.length > 0) await releaseMessages(tx, given, now)
+  await pausePairs(tx, given, { now, waitOf })
+  const again = new Map(given.map((failure) => [failure.index, waitOf(failure).seconds]))
+  const placed = new Set(found.map(({ index }) => index))
+  const results = failures.map(({ team_id, message_id }, index): EventResult => {
+    const seconds = again.get(index)
+    if (seconds !== undefined) return { kind: 'applied', again: { team_id, message_id, seconds } }
+    return placed.has(index) ? APPLIED : UNKNOWN
+  })
+  const overdue = found
+    .filter(isOver)
+    .map(({ row: _row, index: _index, ...event }) => ({ ...event, kind: 'failed' as const }))
+  return { results, overdue }
+}
+
+/** Meta's times are whole seconds: an attempt never failed before the message was there. */
+const counted = (failure: LateFailure, { since }: LockedMessage): LateFailure => ({
+  ...failure,
+  occurred_at: new Date(Math.max(failure.occurred_at.getTime(), Date.parse(since))),
+})
+
+/** Whether its attempt may still be about to be recorded. */
+const isRecording = ({ occurred_at }: LateFailure, { status, untaken }: LockedMessage, now: Date): boolean =>
+  status === 'queued' && untaken && now.getTime() - occurred_at.getTime() < RECORDING_MS
+
+const isOfLatestAttempt = ({ row, provider_message_id }: Found): boolean =>
+  (row.status === 'sent' || (row.status === 'queued' && !row.untaken)) &&
+  (row.provider_message_id === null || row.provider_message_id === provider_message_id)
+
+/** How long each deferred message waits now, as after a response that defers it. */
+async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<string, Wait>> {
+  const deferred = found.filter(({ kind }) => kind === 'deferred')
+  if (deferred.length === 0) return new Map()
+  const histories = await deferralsOf(tx, deferred)
+  const senders = new Map(deferred.map((failure) => [failure.message_id, failure.row.number]))
+  const since = await triedSince(
+    tx,
+    { job: WHATSAPP.job, senderOf: ({ id }) => `whatsapp:${senders.get(id)}` },
+    histories.map(({ team_id, message_id: id, tried_since }) => ({ team_id, id, tried_since })),
+  )
+  const named = new Map(deferred.map((failure) => [keyOf(failure), failure.wait_seconds]))
+  return new Map(
+    histories.map((history): [string, Wait] => {
+      const tried = since.get(history.message_id)
+      const isOverdue = tried !== undefined && now.getTime() - Date.parse(tried) > DELIVERY_DEADLINE_MS
+      const seconds = retryPause(history.deferrals, named.get(keyOf(history)), Math.random())
+      return [keyOf(history), { seconds, isOverdue }]
+    }),
+  )
+}
+
+/** Pauses the recipients that Meta takes no more messages for, as long as their messages wait. */
+async function pausePairs(
+  tx: Tx,
+  given: readonly Found[],
+  { now, waitOf }: { now: Date; waitOf: (failure: LateFailure) => Wait },
+): Promise<void> {
+  const pauses = given.flatMap((failure) => {
+    const { wait_seconds, row, detail: reason } = failure
+    if (wait_seconds === undefined || row.number === null) return []
+    const paused_until = new Date(now.getTime() + waitOf(failure).seconds * 1_000)
+    return [{ sender: `whatsapp:${row.number}`, recipient: row.recipient, paused_until, reason }]
+  })
+  if (pauses.length > 0) await pauseRecipients(tx, pauses)
+}

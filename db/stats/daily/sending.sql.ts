@@ -1,0 +1,93 @@
+/**
+ * Stats of all email of a team by the time it was sent: emails that the relay accepted or rejected, hard bounces,
+ * complaints, and emails that weren't sent to a suppressed recipient. What isn't folded yet is left out: it is a minute
+ * old at most.
+ */
+import { sql } from 'slonik'
+import { type InferType, number, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { idRow, row } from '../../postgres/rows.ts'
+
+/** The channel under which these stats are kept. */
+const SENDING = sql.fragment`'sending'`
+
+const counts = { sent: number(), hard_bounced: number(), complained: number() }
+const dayRow = row({ team_id: string(), ...counts })
+export type SendingOfTeam = InferType<typeof dayRow>
+
+const sumOf = (status: string) => sql.fragment`
+  coalesce(sum(f.count) filter (where f.status = ${status}), 0)::integer as ${sql.identifier([status])}`
+const sums = sql.fragment`${sumOf('sent')}, ${sumOf('hard_bounced')}, ${sumOf('complained')}`
+
+/**
+ * Live teams that sent at least this many emails in the last 24 hours, to the hour, and since their bulk email was
+ * resumed last.
+ */
+export const sendingOfLastDay = (tx: Tx, least: number) =>
+  tx.any(sql.type(dayRow)`
+    select f.team_id, ${sums}
+    from hourly_figures f join teams t on t.id = f.team_id
+    where f.channel = ${SENDING} and f.hour >= service_time() - interval '24 hours'
+      and f.hour >= coalesce(t.reputation_from, '-infinity') and not t.test
+    group by f.team_id
+    having sum(f.count) filter (where f.status = 'sent') >= ${least}`)
+
+/** How many days the shares of a page are over. */
+const WEEK_DAYS = 7
+/** Rows of `f`: the stats of the last seven days, today included. */
+const inWeek = sql.fragment`
+  f.channel = ${SENDING} and f.day > (service_time() at time zone 'UTC')::date - ${WEEK_DAYS}::int`
+
+const SORTS = {
+  worst: sql.fragment`greatest(bounce_share, complaint_share)`,
+  bounces: sql.fragment`bounce_share`,
+  complaints: sql.fragment`complaint_share`,
+  newest: sql.fragment`0`,
+}
+/** What teams are sorted by, the highest first: the higher of both shares, one of them, or when they were created. */
+export const TEAM_SORTS = Object.keys(SORTS) as (keyof typeof SORTS)[]
+type TeamSort = (typeof TEAM_SORTS)[number]
+
+/** A page of the ids of teams whose names contain `name`, by their shares of the last seven days, after one team. */
+export async function teamsByShare(
+  tx: Tx,
+  {
+    name = '',
+    sort,
+    after,
+    limit,
+  }: { name?: string | undefined; sort: TeamSort; after: string | undefined; limit: number },
+): Promise<readonly string[]> {
+  const beyond =
+    after === undefined
+      ? sql.fragment`true`
+      : sql.fragment`(rank, id) < (select rank, id from ranked where id = ${after})`
+  return tx.anyFirst(sql.type(idRow)`
+    with week as (
+      select f.team_id, sum(f.count) filter (where f.status = 'hard_bounced')::float8 as bounced,
+        sum(f.count) filter (where f.status = 'complained')::float8 as complained,
+        nullif(sum(f.count) filter (where f.status = 'sent'), 0) as sent
+      from daily_figures f where ${inWeek} group by f.team_id
+    ), shares as (
+      select t.id, t.name, coalesce(w.bounced / w.sent, 0) as bounce_share,
+        coalesce(w.complained / w.sent, 0) as complaint_share
+      from teams t left join week w on w.team_id = t.id
+    ), ranked as (select id, name, ${SORTS[sort]}::float8 as rank from shares)
+    select id from ranked where strpos(lower(name), lower(${name})) > 0 and ${beyond}
+    order by rank desc, id desc limit ${limit}`)
+}
+
+const weekRow = row({ team_id: string(), ...counts, suppressed: number() })
+export type SendingOfWeek = InferType<typeof weekRow>
+
+/** What these teams sent in the last seven days, today included. */
+export async function sendingOfWeek(
+  tx: Tx,
+  teamIds: readonly string[],
+): Promise<ReadonlyMap<string, SendingOfWeek>> {
+  const rows = await tx.any(sql.type(weekRow)`
+    select f.team_id, ${sums}, ${sumOf('suppressed')}
+    from daily_figures f where f.team_id = any(${sql.array(teamIds, 'uuid')}) and ${inWeek}
+    group by f.team_id`)
+  return new Map(rows.map((one) => [one.team_id, one]))
+}

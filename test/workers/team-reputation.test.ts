@@ -1,0 +1,228 @@
+/**
+ * Teams whose email bounces or is reported as spam: what is counted, the warning, and the pause of broadcasts and batch
+ * items until someone resumes them.
+ */
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
+import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import { foldFigures } from '../../db/stats/daily/fold.ts'
+import { countFiguresJob } from '../../workers/jobs/count-figures.ts'
+import { adminCli } from '../support/admin.ts'
+import { broadcastingOf } from '../support/broadcasting.ts'
+import { shows, signedIn } from '../support/dashboard.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import { startSmtpSink } from '../support/smtp-sink.ts'
+import t from '../support/tap.ts'
+import { startWorker, until } from '../support/worker.ts'
+
+const service = await startService(t, { publicUrl: 'https://mail.example.com' })
+const { database, deps } = service
+const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+const sink = await startSmtpSink(t, {
+  onRcpt: (to) => (to.startsWith('gone') ? '550 5.1.1 no such user' : undefined),
+})
+await makeTeam(service, { domain: 'operators.test' })
+const notices = { from: 'Heliograph <login@operators.test>', site: 'https://mail.example.com' }
+await startWorker(t, service, { smtp_url: sink.url, notices })
+
+const LIMITS = { bounce_percent: 10, complaint_percent: 0.3, least_emails: 10 }
+const judge = (reputation = LIMITS) => countFiguresJob({ database, queue: deps.queue, reputation })
+
+const single = async (team: TestTeam, to: string): Promise<string> => {
+  const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
+  return body.id
+}
+const batch = async (team: TestTeam, to: readonly string[]): Promise<string[]> => {
+  const emails = to.map((each) => anEmail({ to: [each] }))
+  const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  return body.data.map(({ id }: { id: string }) => id)
+}
+const show = (team: TestTeam, id: string) => cli.json(['email', 'show', team.id, id])
+const status = async (team: TestTeam, id: string): Promise<string> => (await show(team, id)).status
+const sentBy = async (team: TestTeam, ids: readonly string[]) => {
+  for (const id of ids) await until('it has gone', async () => (await status(team, id)) !== 'queued')
+}
+/** Sends emails, some to addresses that don't exist. */
+async function send(team: TestTeam, good: number, gone = 0): Promise<string[]> {
+  const to = [
+    ...Array.from({ length: good }, (_, at) => `ok${at}@example.org`),
+    ...Array.from({ length: gone }, (_, at) => `gone${at}-${Math.random()}@example.org`),
+  ]
+  const ids = await batch(team, to)
+  await sentBy(team, ids)
+  return ids
+}
+const bulkPaused = async (team: TestTeam) => (await cli.json(['team', 'show', team.id])).bulk_paused
+
+const complain = async (team: TestTeam, id: string, recipient: string) => {
+  const event = { team_id: team.id, email_id: id, event_key: `spam:${id}`, kind: 'complained' } as const
+  const now = new Date()
+  const about = { recipient, detail: '', effect: 'complaint', occurred_at: now } as const
+  await database.transaction((tx) => applyEmailEvents(tx, [{ ...event, ...about }], now))
+}
+
+const countRow = object({ status: string().defined(), count: number().defined() })
+const dayOf = async (team: TestTeam) => {
+  await foldFigures(database)
+  const rows = await database.any(sql.type(countRow)`
+    select status, sum(count)::integer as count from daily_figures
+    where team_id = ${team.id} and channel = 'sending' group by status`)
+  return Object.fromEntries(rows.map((row) => [row.status, row.count]))
+}
+
+const aTeam = (more: { test?: boolean } = {}) => makeTeam(service, more)
+
+t.test('counts what was sent, bounced, complained about and suppressed, each email once', async (t) => {
+  const team = await aTeam()
+  const [good = '', , gone = ''] = await send(team, 2, 1)
+  await complain(team, good, 'ok0@example.org')
+  await complain(team, good, 'ok0@example.org')
+  const address = (await show(team, gone)).to_emails[0]
+  await sentBy(team, [await single(team, address)])
+  t.strictSame(await dayOf(team), { sent: 3, hard_bounced: 1, complained: 1, suppressed: 1 })
+})
+
+t.test('a report counts in the hour in which its email was sent', async (t) => {
+  const team = await aTeam()
+  const [id = ''] = await send(team, 1)
+  await database.query(sql.unsafe`
+    update email_events set occurred_at = now() - interval '2 days' where email_id = ${id}`)
+  await complain(team, id, 'ok0@example.org')
+  await foldFigures(database)
+  const days = await database.any(sql.type(countRow)`
+    select (current_date - day)::text as status, count from daily_figures
+    where team_id = ${team.id} and channel = 'sending' and status = 'complained'`)
+  t.match(days, [{ count: 1 }])
+  t.ok(Number(days[0]?.status) >= 1)
+})
+
+t.test('a warning goes to owners and webhooks, once in 24 hours', async (t) => {
+  const team = await aTeam()
+  const owner = await signedIn(service, { team: team.id, role: 'owner', email: 'warned@owners.example' })
+  const receiver = await startReceiver(t)
+  await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', 'team.reputation'])
+  await send(team, 14, 1)
+  await judge()
+  await judge()
+  await until('it is announced', () => receiver.received.length === 1)
+  t.strictSame(receiver.received[0]?.body.data, {
+    bounce_percent: 6.67,
+    complaint_percent: 0,
+    ...{ sent: 15, paused: false },
+  })
+  await until('the owner has mail', () =>
+    sink.messages().some(({ rcpt_to }) => rcpt_to.includes('warned@owners.example')),
+  )
+  t.equal(await bulkPaused(team), null)
+  t.notMatch((await owner.get(`/teams/${team.id}`)).html, /resume-bulk/)
+  await database.query(sql.unsafe`
+    update teams set reputation_warned_at = now() - interval '25 hours' where id = ${team.id}`)
+  await judge()
+  await until('it is announced again', () => receiver.received.length === 2)
+})
+
+t.test('a pause stops batch items and broadcasts, not single emails, until it is resumed', async (t) => {
+  const team = await aTeam()
+  const other = await aTeam()
+  const receiver = await startReceiver(t)
+  await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', 'team.reputation'])
+  const owner = await signedIn(service, { team: team.id, role: 'owner', email: 'paused@owners.example' })
+  const casting = await broadcastingOf(service, team)
+  await casting.contacts(['reader', 'writer'])
+  const draft = { rate_per_minute: 1 }
+  const running = await casting.create(draft)
+  t.equal((await casting.post(running, 'send')).status, 202)
+  const own = await casting.create(draft)
+  t.equal((await casting.post(own, 'send')).status, 202)
+  t.equal((await casting.post(own, 'pause')).status, 200)
+  await send(team, 9, 3)
+  await judge()
+  await judge()
+
+  const shown = await bulkPaused(team)
+  t.match(shown, { reason: 'team_bounces', since: String })
+  t.strictSame(Object.keys(shown).sort(), ['reason', 'since'])
+  t.match((await casting.get(running)).body, { state: 'paused', state_reason: 'team_bounces' })
+  await until('it is announced', () => receiver.received.length > 0)
+  t.match(
+    receiver.received.map(({ body }) => body.data),
+    [{ sent: 13, bounce_percent: 23.08, paused: true }],
+  )
+  await until('the owner has mail', () =>
+    sink.messages().some(({ rcpt_to }) => rcpt_to.includes('paused@owners.example')),
+  )
+
+  const [item = ''] = await batch(team, ['item@example.org'])
+  await sentBy(team, [await single(team, 'single@example.org')])
+  await sentBy(other, await batch(other, ['neighbour@example.org']))
+  t.match(await show(team, item), {
+    status: 'queued',
+    waiting: { state: 'paused', reason: /23\.08 %.*limit is 10 %.*team_bounces/, attempts: 0 },
+  })
+
+  const late = await casting.create(draft)
+  t.match(await casting.post(late, 'send'), {
+    status: 202,
+    body: { state: 'paused', state_reason: 'team_bounces' },
+  })
+  const resumed = await casting.post(late, 'resume')
+  t.match(resumed, { status: 409, body: { error: { code: 'invalid_state', message: /team resume-bulk/ } } })
+  t.match(await cli.fault(['broadcast', 'resume', team.id, late]), /team resume-bulk/)
+
+  shows(t, await owner.get(`/teams/${team.id}`), /23\.08 % of 13 emails/)
+  const page = `/teams/${team.id}/resume-bulk`
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  t.equal((await editor.post(page)).status, 403)
+  t.equal((await owner.post(page)).status, 303)
+
+  t.equal(await bulkPaused(team), null)
+  await sentBy(team, [item])
+  for (const id of [running, late]) t.match((await casting.get(id)).body, { state: 'sending' })
+  t.match((await casting.get(own)).body, { state: 'paused' }, 'what a person paused stays so')
+  await judge()
+  t.equal(await bulkPaused(team), null, 'a new count starts')
+})
+
+t.test('time in which bulk email is paused is no time for attempts', async (t) => {
+  const team = await aTeam()
+  const subject = `bulk:${team.id}`
+  const pauses = () =>
+    database.anyFirst(sql.type(object({ ended: string().defined() }))`
+      select (ended_at = 'infinity')::text as ended from pause_history where subject = ${subject}`)
+  await send(team, 5, 5)
+  await judge()
+  t.strictSame(await pauses(), ['true'])
+  const shown = await cli.json(['team', 'resume-bulk', team.id])
+  t.equal(shown.bulk_paused, null)
+  t.strictSame(await pauses(), ['false'])
+})
+
+t.test('test teams are exempt, and 0 turns a limit off', async (t) => {
+  const [test, off] = [await aTeam({ test: true }), await aTeam()]
+  await database.query(sql.unsafe`
+    insert into hourly_figures (team_id, channel, hour, status, count)
+    select team, 'sending', date_trunc('hour', now()), status, 20
+    from unnest(array[${test.id}, ${off.id}]::uuid[]) team, unnest(array['sent', 'hard_bounced']) status`)
+  await judge({ ...LIMITS, bounce_percent: 0 })
+  t.equal(await bulkPaused(off), null)
+  await judge()
+  t.equal(await bulkPaused(test), null)
+  t.match(await bulkPaused(off), { reason: 'team_bounces' })
+})
+
+t.test('the operator sees teams by their shares, and resumes them', async (t) => {
+  const [bad, good] = [await aTeam(), await aTeam()]
+  await send(good, 10)
+  await send(bad, 5, 5)
+  await judge()
+  const operator = await signedIn(service, { operator: true })
+  const { html } = await operator.get('/operator/teams')
+  t.ok(html.indexOf(bad.id) < html.indexOf(good.id), 'the worst first')
+  t.match(html, /50 %/)
+  const byAge = (await operator.get('/operator/teams?sort=newest')).html
+  t.ok(byAge.indexOf(good.id) < byAge.indexOf(bad.id))
+  shows(t, await operator.get(`/operator/teams/${bad.id}`), /50\.00 % of 10 emails/)
+  t.equal((await operator.post(`/operator/teams/${bad.id}/resume-bulk`)).status, 303)
+  t.equal(await bulkPaused(bad), null)
+})
