@@ -1,63 +1,38 @@
 /**
- * What changed between two texts, line by line. Pure. Where they differ in more lines than can be compared, these are
- * shown one after the other, and it is said that nothing was compared: of lines left out, some may be in both texts.
- * Promises: a page can show it, whatever the texts are: of many lines that are alike gone, new or kept, some are left
- * out. A megabyte may be a million lines, and to draw them took 19 s of everybody's and a gigabyte.
+ * Compares two texts line by line and, within changed lines, word by word, with npm's `diff`. Pure. If too many lines
+ * differ, the old ones are shown, then the new ones, and a line says that nothing was compared.
+ * Promises: a page can show it, whatever the texts are. Some of many lines that are all removed, added or kept are
+ * left out.
  */
-
+import { diffArrays, diffWordsWithSpace } from 'diff'
 import { plural } from './cell.ts'
 
-/** @param sign `…` before our own words, which no text's line has. */
-export type DifferenceLine = { sign: '+' | '-' | ' ' | '…'; text: string }
+/** @param sign `…` is for our own words, which are in neither text. @param parts the text, by what changed in it. */
+export type DifferenceLine = { sign: '+' | '-' | ' ' | '…'; text: string; parts?: Part[] }
+type Part = { text: string; changed: boolean }
 
-/** Cells of the table that finds the longest common part. */
-const MAX_CELLS = 4_000_000
-/** Lines that are compared, and those in a row that are shown of the others. */
-const MAX_LINES = 10_000
+/** How many lines may be removed and added together, and how many words: the time grows with their square. */
+const MAX_EDITS = 500
+/** How many lines in a row are shown that are all removed or added, and about how many of all that are kept. */
 const MAX_IN_A_ROW = 2_000
+/** The longest block of changed lines, in characters, whose words are compared. */
+const MAX_WORDS_LENGTH = 100_000
 
 const UNCOMPARED: DifferenceLine = {
   sign: '…',
   text: 'Too much differs to be compared line by line: here are the old lines, then the new ones',
 }
 
+/** Lines of one kind: the first and the last of them, where there are too many. */
+function inARow(lines: readonly DifferenceLine[], most = MAX_IN_A_ROW): DifferenceLine[] {
+  const left = lines.length - most
+  if (left <= 0) return [...lines]
+  const [first, last] = [lines.slice(0, most / 2), lines.slice(-most / 2)]
+  return [...first, { sign: '…', text: plural(left, 'more line') }, ...last]
+}
+
 const all = (sign: DifferenceLine['sign'], lines: readonly string[]): DifferenceLine[] =>
   lines.map((text) => ({ sign, text }))
-
-/** Lines of one kind: the first and the last of them, where there are too many. */
-function inARow(sign: DifferenceLine['sign'], lines: readonly string[]): DifferenceLine[] {
-  const left = lines.length - MAX_IN_A_ROW
-  if (left <= 0) return all(sign, lines)
-  const [first, last] = [lines.slice(0, MAX_IN_A_ROW / 2), lines.slice(-MAX_IN_A_ROW / 2)]
-  return [...all(sign, first), { sign: '…', text: plural(left, 'more line') }, ...all(sign, last)]
-}
-
-/** Both texts' lines as numbers, equal ones alike: each is compared with each, and they may be long. */
-function numbered(...texts: readonly (readonly string[])[]): Uint32Array[] {
-  const numbers = new Map<string, number>()
-  const numberOf = (line: string): number => {
-    const number = numbers.get(line) ?? numbers.size
-    numbers.set(line, number)
-    return number
-  }
-  return texts.map((lines) => Uint32Array.from(lines, numberOf))
-}
-
-/** Lengths of the longest common parts of all ends of the two texts. */
-function commonLengths([
-  before = new Uint32Array(),
-  after = new Uint32Array(),
-]: Uint32Array[]): Uint16Array[] {
-  // No longer than the shorter text, which has 2,000 lines at most.
-  const table = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1))
-  for (let i = before.length - 1; i >= 0; i--) {
-    const row = table[i] as Uint16Array
-    const below = table[i + 1] as Uint16Array
-    for (let j = after.length - 1; j >= 0; j--)
-      row[j] = before[i] === after[j] ? (below[j + 1] ?? 0) + 1 : Math.max(below[j] ?? 0, row[j + 1] ?? 0)
-  }
-  return table
-}
 
 /** How many lines of two texts are the same from their beginnings on, at most `most`; from their ends with `back`. */
 function sameLines(before: readonly string[], after: readonly string[], most: number, back = false): number {
@@ -67,40 +42,61 @@ function sameLines(before: readonly string[], after: readonly string[], most: nu
   return count
 }
 
-/** What differs, each line as gone, new or kept. */
-function changed(before: readonly string[], after: readonly string[]): DifferenceLine[] {
-  const isTooMuch = before.length * after.length > MAX_CELLS || before.length + after.length > MAX_LINES
-  // Where one text merely has more lines, there was nothing to compare.
-  const isOneAlone = before.length === 0 || after.length === 0
-  if (isTooMuch) return [...(isOneAlone ? [] : [UNCOMPARED]), ...inARow('-', before), ...inARow('+', after)]
-  const table = commonLengths(numbered(before, after))
-  const lines: DifferenceLine[] = []
-  let i = 0
-  let j = 0
-  while (i < before.length && j < after.length) {
-    if (before[i] === after[j]) {
-      lines.push({ sign: ' ', text: before[i++] ?? '' })
-      j++
-    } else if ((table[i + 1]?.[j] ?? 0) >= (table[i]?.[j + 1] ?? 0)) {
-      lines.push({ sign: '-', text: before[i++] ?? '' })
-    } else {
-      lines.push({ sign: '+', text: after[j++] ?? '' })
-    }
+/** Parts of a text, line by line. */
+function byLines(parts: readonly Part[]): Part[][] {
+  const lines: Part[][] = [[]]
+  for (const { text, changed } of parts) {
+    const [first = '', ...others] = text.split('\n')
+    lines.at(-1)?.push({ text: first, changed })
+    lines.push(...others.map((other) => [{ text: other, changed }]))
   }
-  return [...lines, ...all('-', before.slice(i)), ...all('+', after.slice(j))]
+  return lines.map((line) => line.filter(({ text }) => text !== ''))
 }
 
-/** The lines of both, each as gone, new or kept. */
+/** Lines that took the place of others, with the words that changed where the two have some in common. */
+function replaced(before: readonly string[], after: readonly string[]): DifferenceLine[] {
+  const [one, other] = [before.join('\n'), after.join('\n')]
+  const isShort = one.length + other.length <= MAX_WORDS_LENGTH
+  const words = isShort ? diffWordsWithSpace(one, other, { maxEditLength: MAX_EDITS }) : undefined
+  const isAlike = words?.some(({ added, removed, value }) => !added && !removed && /\w/.test(value))
+  if (!words || !isAlike) return [...inARow(all('-', before)), ...inARow(all('+', after))]
+  const marked = (sign: '-' | '+', gone: 'added' | 'removed') => {
+    const kept = words.filter((word) => !word[gone])
+    const lines = byLines(
+      kept.map(({ value, added, removed }) => ({ text: value, changed: added || removed })),
+    )
+    return lines.map((parts): DifferenceLine => {
+      return { sign, text: parts.map(({ text }) => text).join(''), parts }
+    })
+  }
+  return [...inARow(marked('-', 'added')), ...inARow(marked('+', 'removed'))]
+}
+
+function changed(before: string[], after: string[]): DifferenceLine[] {
+  const isOneAlone = before.length === 0 || after.length === 0
+  const changes = isOneAlone ? undefined : diffArrays(before, after, { maxEditLength: MAX_EDITS })
+  if (!changes)
+    return [...(isOneAlone ? [] : [UNCOMPARED]), ...inARow(all('-', before)), ...inARow(all('+', after))]
+  const kept = changes.filter(({ added, removed }) => !added && !removed)
+  const most = 2 * Math.ceil(MAX_IN_A_ROW / 2 / Math.max(1, kept.length))
+  return changes.flatMap(({ value, added, removed }, at) => {
+    const next = changes[at + 1]
+    if (removed && next?.added) return replaced(value, next.value)
+    if (added && changes[at - 1]?.removed) return []
+    return added || removed ? inARow(all(added ? '+' : '-', value)) : inARow(all(' ', value), most)
+  })
+}
+
+/** The lines of both, each as removed, added or kept. */
 export function difference(one: string, other: string): DifferenceLine[] {
-  const before = one.split(/\r?\n/)
-  const after = other.split(/\r?\n/)
+  const [before, after] = [one.split(/\r?\n/), other.split(/\r?\n/)]
   const shorter = Math.min(before.length, after.length)
   const head = sameLines(before, after, shorter)
   const tail = sameLines(before, after, shorter - head, true)
   const middle = (lines: readonly string[]) => lines.slice(head, lines.length - tail)
   return [
-    ...inARow(' ', before.slice(0, head)),
+    ...inARow(all(' ', before.slice(0, head))),
     ...changed(middle(before), middle(after)),
-    ...inARow(' ', before.slice(before.length - tail)),
+    ...inARow(all(' ', before.slice(before.length - tail))),
   ]
 }

@@ -87,7 +87,7 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
   if (!draft) throw new RequestError('not_found', TEXTS.noDraft)
   const forms = request.team.role === 'viewer' ? [] : [publishForm(template, draft, request)]
   return show({
-    title: 'What publishing changes',
+    title: `What publishing changes in ${template.name}`,
     back: { href: templatePath(request), label: 'The template' },
     actions: { forms },
     sections: [

@@ -1,22 +1,13 @@
-/** One template: its editor beside its preview, a test send, and the versions that there were. */
+/** One template: its editor beside its preview, a test send, and its versions. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
-import { updateTemplate } from '../../../db/content/templates/save.ts'
-import {
-  type ListedVersion,
-  type ShownTemplate,
-  versionsByIds,
-  versionsOfTemplate,
-} from '../../../db/content/templates/templates.sql.ts'
-import { invalidField, RequestError } from '../../../db/errors.ts'
+import { invalidField } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
-import { type Cell, text, time } from '../components/cell.ts'
+import { text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
-import { act, buttonCell, compact, factsOf, field, formOf, get, post, tableOf } from '../server/builders.ts'
+import { compact, factsOf, field, formOf, get, post } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
-import { TEXTS } from '../texts.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-actions.ts'
 import { draftSections, publishForm, templateDraftPages } from './template-draft.ts'
@@ -33,8 +24,7 @@ import {
   valuesOf,
 } from './template-preview.ts'
 import { templateFigures } from './template-stats.ts'
-
-const MAX_VERSIONS = 50
+import { history, templateVersionsPages } from './template-versions.ts'
 
 async function testForm(
   previewed: Previewed,
@@ -68,38 +58,9 @@ async function testForm(
   )
 }
 
-const restoring = (request: TeamRequest, version: string): Cell =>
-  buttonCell(templatePath(request, 'restore'), 'Restore version', {
-    tone: 'quiet',
-    confirm: 'Restore this version? It becomes a new version, and sends use it at once.',
-    sends: { version },
-  })
-
-/** @param versions one more than are shown, where there are as many: what changed since then is shown, too. */
-function history(versions: readonly ListedVersion[], template: ShownTemplate, request: TeamRequest): Section {
-  const edits = request.team.role !== 'viewer'
-  const shown = ({ id, number, created_at, created_by }: ListedVersion, index: number) => {
-    const older = versions[index + 1]
-    const notes = compact([id === template.version_id && 'in use', `by ${created_by}`])
-    return {
-      Version: text(`v${number}`, { detail: notes.join(', ') }),
-      Published: time(created_at, request.now),
-      Difference: older
-        ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
-        : text('The first one'),
-      Restore: edits && (id === template.version_id ? text('') : restoring(request, id)),
-    }
-  }
-  return tableOf(versions.slice(0, MAX_VERSIONS), shown, {
-    ...{ title: 'Versions', wrap: ['Version'], empty: '' },
-    note: versions.length > MAX_VERSIONS ? `The newest ${MAX_VERSIONS}.` : undefined,
-  })
-}
-
 const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) => {
   const { team } = request
   const { template, draft, previewed } = await previewedOf(request, deps, request.query)
-  const versions = await versionsOfTemplate(deps.database, team.id, template.id, MAX_VERSIONS + 1)
   const edits = team.role !== 'viewer'
   const emails = `${teamPath(team, 'emails')}?template=${template.id}`
   return show({
@@ -124,20 +85,9 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
         'Used by': text('Emails that use it', { href: emails }),
       }),
       headersSection(template, request),
-      history(versions, template, request),
+      await history(template, request, deps),
     ],
   })
-})
-
-const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
-  const { team, params, form } = request
-  const version = idParam(form, 'version')
-  const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
-  const [row] = await versionsByIds(by.tx, refs)
-  if (!row || row.template_id !== params.id) throw new RequestError('not_found', TEXTS.noVersion)
-  const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
-  await updateTemplate(by, team.id, params.id, parts)
-  return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
 })
 
 const test = post('editor', '/teams/:team/templates/:id/test', async (request, deps) => {
@@ -161,6 +111,6 @@ export const templatePages = [
   ...templateActs,
   ...templateDraftPages,
   ...templateHeadersPages,
-  restore,
+  ...templateVersionsPages,
   test,
 ]

@@ -117,6 +117,18 @@ export const versionsOfTemplate = (tx: Tx, teamId: string, id: string, limit: nu
     select id, row_number() over (order by id) as number, slots, created_at, created_by from template_versions
     where team_id = ${teamId} and template_id = ${id} order by id desc limit ${limit}`)
 
+const comparedRow = historyRow.concat(row({ html: string(), body_text: string() }))
+export type ComparedVersion = InferType<typeof comparedRow>
+
+/** Versions of a template with their texts. A version's number is its place among all of them. */
+export const versionsToCompare = (tx: Tx, teamId: string, id: string, versions: readonly string[]) =>
+  tx.any(sql.type(comparedRow)`
+    select v.id, v.slots, v.created_at, v.created_by, v.html, v.body_text, (
+      select count(*) from template_versions o
+      where o.team_id = v.team_id and o.template_id = v.template_id and o.id <= v.id) as number
+    from template_versions v
+    where v.team_id = ${teamId} and v.template_id = ${id} and v.id = any(${sql.array(versions, 'uuid')})`)
+
 /** Calls a template something else. @returns it, or null without one, or where another is called that. */
 export const renameTemplateRow = (tx: Tx, teamId: string, { id, name }: { id: string; name: string }) =>
   tx.maybeOne(sql.type(templateRow)`

@@ -1,11 +1,11 @@
-/** What changed between two texts: which lines are gone, new or kept, and how long it takes to say so. */
+/** What changed between two texts: which lines are removed, added or kept, and which words within them. */
 import { difference } from '../../../api/dashboard/components/difference.ts'
 import t from '../../support/tap.ts'
 
 const shown = (one: string, other: string): string[] =>
   difference(one, other).map(({ sign, text }) => `${sign}${text}`)
 
-t.test('lines are gone, new or kept, in their order', (t) => {
+t.test('lines are removed, added or kept, in their order', (t) => {
   t.strictSame(shown('a\nb\nc', 'a\nc\nd'), [' a', '-b', ' c', '+d'])
   t.strictSame(shown('a\r\nb', 'a\nb'), [' a', ' b'])
   t.strictSame(shown('a', 'b'), ['-a', '+b'])
@@ -32,38 +32,70 @@ t.test('of texts that have nothing in common some lines are shown of each', (t) 
   t.end()
 })
 
-t.test('texts that differ too much to be compared are not passed off as compared', (t) => {
+t.test('a few lines that differ are found, however far apart they are', (t) => {
   const text = (mark: string): string =>
     Array.from({ length: 5_000 }, (_, at) => ([0, 2_499, 4_999].includes(at) ? mark : `line ${at}`)).join(
       '\n',
     )
-  const words = '…Too much differs to be compared line by line: here are the old lines, then the new ones'
-  const lines = shown(`same\n${text('old')}`, `same\n${text('new')}`)
-  t.strictSame(lines.slice(0, 4), [' same', words, '-old', '-line 1'])
-  t.equal(lines.indexOf('+new'), lines.lastIndexOf('-old') + 1)
-  t.notOk(shown(`a\n${'b\n'.repeat(9_000)}c`, `d\n${'b\n'.repeat(400)}e`).includes(words))
-  t.notOk(shown('a', `a\n${'b\n'.repeat(20_000)}`).includes(words), 'where lines are only added')
+  const changed = shown(text('old'), text('new')).filter((line) => /^[-+]/.test(line))
+  t.strictSame(changed, ['-old', '+new', '-old', '+new', '-old', '+new'])
   t.end()
 })
 
-/** Of a text as long as a template may have lines to be compared. */
-const LINES = 2_000
+t.test('of many changes far apart, no more lines are shown than a page can', (t) => {
+  const text = (mark: string): string =>
+    Array.from({ length: 500_000 }, (_, at) => (at % 2_500 === 9 ? mark : '')).join('\n')
+  const lines = shown(text('old'), text('new'))
+  t.equal(lines.filter((line) => line === '+new').length, 200)
+  t.ok(lines.length < 7_000, `${lines.length} lines`)
+  t.end()
+})
 
-/** The least time of three, in milliseconds. */
-function timeOf(one: string, other: string): number {
-  const times = [1, 2, 3].map(() => {
-    const started = performance.now()
-    difference(one, other)
-    return performance.now() - started
-  })
-  return Math.min(...times)
-}
+t.test('texts that differ too much are not passed off as compared', (t) => {
+  const text = (mark: string): string => Array.from({ length: 9_000 }, (_, at) => `${mark} ${at}`).join('\n')
+  const isUncompared = ({ sign, text }: { sign: string; text: string }) =>
+    sign === '…' && !text.endsWith('more lines')
+  const lines = difference(text('old'), text('new'))
+  t.ok(lines[0] && isUncompared(lines[0]))
+  t.ok(lines.length < 5_000, `${lines.length} lines`)
+  t.notOk(difference('a', `a\n${'b\n'.repeat(20_000)}`).some(isUncompared), 'if lines are only added')
+  t.end()
+})
 
-t.test('a megabyte in long lines that differ at their ends takes no longer than short ones', (t) => {
-  const linesOf = (begin: string, end: string): string =>
-    Array.from({ length: LINES }, (_, index) => `${begin}${end}${String(index).padStart(4, '0')}`).join('\n')
-  const short = timeOf(linesOf('', 'x'), linesOf('', 'y'))
-  const long = timeOf(linesOf('a'.repeat(515), 'x'), linesOf('a'.repeat(515), 'y'))
-  t.ok(long < 4 * short + 20, `${Math.round(long)} ms beside ${Math.round(short)} ms`)
+t.test('within changed lines the changed words are marked', (t) => {
+  const marked = (one: string, other: string): string[] =>
+    difference(one, other).map(
+      ({ sign, text, parts }) =>
+        sign + (parts?.map((part) => (part.changed ? `[${part.text}]` : part.text)).join('') ?? text),
+    )
+  t.strictSame(marked('<p>Within 12 days, {{name}}</p>', '<p>Within 14 days, {{name}}</p>'), [
+    '-<p>Within [12] days, {{name}}</p>',
+    '+<p>Within [14] days, {{name}}</p>',
+  ])
+  t.strictSame(marked('a\none two\nthree\nz', 'a\none 2\nthree!\nz'), [
+    ' a',
+    '-one [two]',
+    '-three',
+    '+one [2]',
+    '+three[!]',
+    ' z',
+  ])
+  t.strictSame(marked('entirely old', 'a new line'), ['-entirely old', '+a new line'])
+  const long = Array.from({ length: 60_000 }, (_, at) => `word${at}`).join(' ')
+  t.strictSame(
+    difference(`${long} 1`, `${long} 2`).map(({ parts }) => parts),
+    [undefined, undefined],
+    'no words of lines that are too long',
+  )
+  t.end()
+})
+
+t.test('both texts can be read from their difference, to the character', (t) => {
+  const [one, other] = ['\ta  b\n\n c,d\ne', '\ta b\n\n\n c;d\nf\n']
+  const lines = difference(one, other)
+  const side = (sign: string) =>
+    lines.filter((line) => line.sign === ' ' || line.sign === sign).map(({ text }) => text)
+  t.equal(side('-').join('\n'), one)
+  t.equal(side('+').join('\n'), other)
   t.end()
 })

@@ -89,8 +89,8 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   const test = new RegExp(`${at('emails')}/[0-9a-f-]{36}`).exec(list.html)?.[0] ?? ''
   t.match(framedIn(await editor.get(`${test}/preview`)), /<p>Dear &lt;Ana&gt;<\/p>/, 'the test is the draft')
   const { html } = await viewer.get(`${path}/changes`)
-  t.match(html, /class="del">- &lt;p&gt;Hi/)
-  t.match(html, /class="add">\+ &lt;p&gt;Dear/)
+  t.match(html, /class="del">- &lt;p&gt;<mark>Hi/)
+  t.match(html, /class="add">\+ &lt;p&gt;<mark>Dear/)
   const asked = { question: 'Publish the draft of Offer? Sends use it from then on.' }
   shows(t, await editor.post(`${path}/publish`, { ...tokens(saved), ...asked }), asked.question)
   const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
@@ -99,7 +99,14 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
   const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
-  t.match((await viewer.get(`/teams/${team.id}${compare}`)).html, /class="add">\+ &lt;p&gt;Dear/)
+  const changed = await viewer.get(`/teams/${team.id}${compare}`)
+  t.match(changed.html, /class="add">\+ &lt;p&gt;<mark>Dear/)
+  shows(
+    t,
+    changed,
+    new RegExp(`Offer: v1 to v2 .*v1 published .*by ${editor.email}.*v2 published .*by ${editor.email}`),
+  )
+  t.notMatch(changed.html, /\/restore"/, 'a viewer restores nothing')
   t.strictSame(await entries(idOf(path)), [
     `template.publish ${editor.email}`,
     `template.draft ${editor.email}`,
@@ -253,6 +260,19 @@ t.test('an earlier version is restored as a new one', async (t) => {
     new RegExp(`v3 in use, by ${owner.email} .*v2 by ${editor.email} .*v1 by ${editor.email} `),
   )
   t.notMatch((await viewer.get(path)).html, /\/restore"/)
+})
+
+t.test('a version is restored from the page of what changed since', async (t) => {
+  const path = await makeTemplate('Undone', '<p>first</p>')
+  await editor.post(`${path}/publish`, tokens(await draft(editor, path, '<p>second</p>')))
+  const { html } = await editor.get(path)
+  const compare = new RegExp(`${path}/versions/[^"]+`).exec(html)?.[0] ?? ''
+  t.equal((await editor.press(compare, `${path}/restore`)).status, 303)
+  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
+  const [newest = ''] = (await editor.get(path)).html.match(new RegExp(`${path}/versions/[^"]+`)) ?? []
+  const [older = '', newer = ''] = newest.split('/').slice(-2)
+  const back = await editor.get(`${path}/versions/${newer}/${older}`)
+  t.notMatch(back.html, /\/restore"/, 'the version in use is not restored')
 })
 
 t.test('of many versions the newest are listed, and only the very first is called that', async (t) => {

@@ -1,0 +1,117 @@
+/** The versions of a template: the list, what changed between two of them, and restoring one. */
+
+import { updateTemplate } from '../../../db/content/templates/save.ts'
+import {
+  type ComparedVersion,
+  type ListedVersion,
+  type ShownTemplate,
+  versionsByIds,
+  versionsOfTemplate,
+  versionsToCompare,
+} from '../../../db/content/templates/templates.sql.ts'
+import { RequestError } from '../../../db/errors.ts'
+import { type Cell, text, time } from '../components/cell.ts'
+import { difference } from '../components/difference.ts'
+import type { Section } from '../components/section.ts'
+import { act, buttonCell, compact, factsOf, get, hidden, press, tableOf } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { idParam } from '../server/list.ts'
+import { redirect, show, type TeamRequest } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
+import { templateOf, templatePath } from './template-parts.ts'
+
+const MAX_VERSIONS = 50
+
+const question = ({ name }: ShownTemplate, { number }: Pick<ListedVersion, 'number'>): string =>
+  `Restore v${number} of ${name}? It becomes a new version, and sends use it at once.`
+
+const restoreCell = (version: ListedVersion, template: ShownTemplate, request: TeamRequest): Cell =>
+  buttonCell(templatePath(request, 'restore'), 'Restore version', {
+    tone: 'quiet',
+    confirm: question(template, version),
+    sends: { version: version.id },
+  })
+
+/** The newest versions. One more is read than shown: what changed since then is shown, too. */
+export async function history(
+  template: ShownTemplate,
+  request: TeamRequest,
+  { database }: PageDeps,
+): Promise<Section> {
+  const { team, now } = request
+  const versions = await versionsOfTemplate(database, team.id, template.id, MAX_VERSIONS + 1)
+  const edits = team.role !== 'viewer'
+  const shown = (version: ListedVersion, index: number) => {
+    const { id, number, created_at, created_by } = version
+    const older = versions[index + 1]
+    const notes = compact([id === template.version_id && 'in use', `by ${created_by}`])
+    return {
+      Version: text(`v${number}`, { detail: notes.join(', ') }),
+      Published: time(created_at, now),
+      Difference: older
+        ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
+        : text('The first one'),
+      Restore: edits && (id === template.version_id ? text('') : restoreCell(version, template, request)),
+    }
+  }
+  return tableOf(versions.slice(0, MAX_VERSIONS), shown, {
+    ...{ title: 'Versions', wrap: ['Version'], empty: '' },
+    note: versions.length > MAX_VERSIONS ? `The newest ${MAX_VERSIONS}.` : undefined,
+  })
+}
+
+/** When a version was published, and by whom. */
+const published = ({ created_at, created_by }: ComparedVersion, now: Date): Cell => ({
+  ...time(created_at, now),
+  detail: `by ${created_by}`,
+})
+
+const compared = get(
+  'viewer',
+  '/teams/:team/templates/:id/versions/:older_id/:newer_id',
+  async (request, { database }) => {
+    const { team, params, now } = request
+    const template = await templateOf(request, database)
+    const ids = [params.older_id, params.newer_id].map((id) => id.toLowerCase())
+    const rows = await versionsToCompare(database, team.id, template.id, ids)
+    const [older, newer] = ids.map((id) => rows.find((row) => row.id === id))
+    if (!older || !newer) throw new RequestError('not_found', TEXTS.noVersions)
+    const restorable = team.role !== 'viewer' && older.id !== template.version_id
+    return show({
+      title: `What changed in ${template.name}: v${older.number} to v${newer.number}`,
+      back: { href: templatePath(request), label: 'The template' },
+      actions: restorable
+        ? {
+            forms: [
+              press(templatePath(request, 'restore'), `Restore v${older.number}`, {
+                fields: [hidden('version', older.id)],
+                tone: 'quiet',
+                confirm: question(template, older),
+              }),
+            ],
+          }
+        : undefined,
+      sections: [
+        factsOf({
+          [`v${older.number} published`]: published(older, now),
+          [`v${newer.number} published`]: published(newer, now),
+        }),
+        { kind: 'difference', title: 'HTML', lines: difference(older.html, newer.html) },
+        { kind: 'difference', title: 'Plain text', lines: difference(older.body_text, newer.body_text) },
+      ],
+    })
+  },
+)
+
+const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
+  const { team, params, form } = request
+  const version = idParam(form, 'version')
+  const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
+  const [row] = await versionsByIds(by.tx, refs)
+  if (!row || row.template_id !== params.id) throw new RequestError('not_found', TEXTS.noVersion)
+  const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
+  await updateTemplate(by, team.id, params.id, parts)
+  return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
+})
+
+export const templateVersionsPages = [compared, restore]
