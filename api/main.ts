@@ -18,6 +18,7 @@ import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { memoryLimit, memoryWarnings, saveMemory } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { createPlainTexts } from '../db/process/plain-texts.ts'
 import { DRAIN_MS, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createProducer } from '../db/queue/producer.ts'
@@ -71,6 +72,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     log.warn({ domain }, 'no team has verified the domain of DASHBOARD_FROM: no sign-in link can be mailed')
   return {
     database,
+    texts: createPlainTexts(),
     lookupTxt: createTxtLookup(settings.DNS_SERVER),
     zoneOf: createZoneLookup(settings.DNS_SERVER),
     spfIncludes: spfIncludes(settings),
@@ -160,7 +162,7 @@ async function start(settings: ApiSettings, log: Log) {
     await drain(server, replies)
     await Promise.all([fleet.leave(), endWatch()])
     const databases = [database.end(), dashboard?.database.end(), replica.end()]
-    await Promise.allSettled([parser.close(), replies.close(), ...databases])
+    await Promise.allSettled([parser.close(), dashboard?.texts.close(), replies.close(), ...databases])
   }
   return { port: server.port, stop }
 }

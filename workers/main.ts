@@ -12,6 +12,7 @@ import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { assertMemory, memoryLimit } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { createPlainTexts } from '../db/process/plain-texts.ts'
 import { DRAIN_MS, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
 import { createQueuePauses } from '../db/queue/pauses.ts'
@@ -39,6 +40,17 @@ import { startWork } from './start-work.ts'
 /** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */
 const CUT_OFF_MS = 21_500
 
+function logSettings(settings: WorkerSettings, log: Log): void {
+  for (const warning of settingsWarnings(settings)) log.warn(warning)
+  for (const words of unsetChannels(settings)) log.info(words)
+}
+
+const openHealth = async (
+  deps: Parameters<typeof serveHealth>[0],
+  { HEALTH_PORT }: WorkerSettings,
+): Promise<Awaited<ReturnType<typeof serveHealth>> | null> =>
+  HEALTH_PORT === undefined ? null : serveHealth(deps, HEALTH_PORT)
+
 /** Opens what a worker needs, and starts fetching. @returns how to stop, and what the parent gets to know. */
 async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
   const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency, DATABASE_POOL_SIZE: size } = settings
@@ -53,15 +65,16 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const email = jobs.includes('check-email') ? await emailProvider(settings, log) : null
   const bulk = email && (await bulkProvider(settings, email))
   const others = await channelProviders(settings, database)
-  for (const warning of settingsWarnings(settings)) log.warn(warning)
-  for (const words of unsetChannels(settings)) log.info(words)
+  logSettings(settings, log)
   const metrics = createMetrics()
+  const texts = createPlainTexts()
   const figures = createFigures(metrics, concurrency)
   const work = await startWork(jobs, {
     database,
     queue,
     secrets,
     versions: createVersions(),
+    texts,
     email,
     bulk,
     ...pauseRules(settings),
@@ -84,17 +97,14 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     { database, metrics, log },
     { kind: 'worker', limit: size, role: { queues: jobs, ...figures.role } },
   )
-  const health =
-    settings.HEALTH_PORT === undefined
-      ? null
-      : await serveHealth({ database, diskFault }, settings.HEALTH_PORT)
+  const health = await openHealth({ database, diskFault }, settings)
   const stop = async (): Promise<void> => {
     health?.drain()
     await Promise.all([hints.close(), work.drain(CUT_OFF_MS)])
     await queue.stop(DRAIN_MS - CUT_OFF_MS)
     await Promise.all([email?.close(), bulk?.close()])
     await Promise.all(Object.values(others).map((one) => one?.provider.close()))
-    await Promise.all([member.leave(), endWatch()])
+    await Promise.all([member.leave(), endWatch(), texts.close()])
     await health?.close()
     await database.end()
   }

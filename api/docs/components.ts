@@ -108,7 +108,11 @@ const EMAIL = record(
       'What its unsubscribe link ends with, when it has a contact.',
       null,
     ),
-    body_text: said(text, 'The plain text; empty when there is none.', ''),
+    body_text: said(
+      text,
+      'The plain text that was given. Empty without one, even if a text is made from the HTML when it is sent.',
+      '',
+    ),
     headers: said(orNull(map), 'Custom headers, as accepted.', null),
     reply_to: said(text, 'The bare address; empty when there is none.', 'support@example.com'),
     attachments: said(

@@ -11,6 +11,7 @@ import { deserialize } from 'node:v8'
 import { type ErrorData, errorFrom, Unavailable } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { byMemory } from '../../db/process/memory.ts'
+import { isThreadDeath, openThread } from '../../db/process/thread.ts'
 import { TEXTS } from './texts.ts'
 
 /** What a body is: the JSON of a route, or a form of a Content-Type. */
@@ -46,14 +47,11 @@ const THREAD_YOUNG_HEAP_MIB = 16
 
 /** In milliseconds: how long one body may take (the most values that are taken need about one second). */
 const PARSE_TIMEOUT_MS = 15_000
-/** How long a body waits for the thread, and how long an idle thread is kept, in milliseconds. */
+/** How long a body waits for the thread, in milliseconds. */
 const THREAD_WAIT_MS = 30_000
-const THREAD_IDLE_MS = 60_000
 
 /** How long the items of a batch are read before others have their turn, in milliseconds. */
 const SLICE_MS = 4
-
-const PRELOAD = new URL('../../db/process/preload.js', import.meta.url).href
 
 /** Too much that is large is under way. */
 export const tooManyLarge = () => new Unavailable('large_bodies', TEXTS.tooManyLarge, 1)
@@ -79,33 +77,6 @@ async function unpacked(reply: Reply): Promise<unknown> {
   return items
 }
 
-/** The thread, which the pool starts for a task and replaces once it has ended. */
-async function openThread(entry: URL, memory: number) {
-  // Loaded with the first large body: most processes never see one.
-  const { Piscina } = await import('piscina')
-  const pool = new Piscina<Question, Reply>({
-    filename: entry.href,
-    minThreads: 0,
-    maxThreads: 1,
-    idleTimeout: THREAD_IDLE_MS,
-    // As the process itself: what is compiled is kept between starts.
-    execArgv: ['--import', PRELOAD],
-    resourceLimits: {
-      maxOldGenerationSizeMb: byMemory(memory, LEAST_THREAD_HEAP_MIB, THREAD_HEAP_MIB),
-      maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB,
-    },
-  })
-  // A thread that dies between two bodies harms none; without a listener the event would end the process.
-  pool.on('error', () => {})
-  return pool
-}
-
-/** What the thread died of: its time limit, its memory, or an exit. A fault of ours in it is neither. */
-const isDeath = (error: unknown): boolean => {
-  const { name, code, message } = error as Error & { code?: string }
-  return name === 'AbortError' || code === 'ERR_WORKER_OUT_OF_MEMORY' || message.startsWith('worker exited')
-}
-
 /** Short bytes may share their memory with others, which must not move. */
 const movable = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
   bytes.length === bytes.buffer.byteLength
@@ -121,13 +92,16 @@ export function createParser(
   { timeLimit = PARSE_TIMEOUT_MS, memory = Number.POSITIVE_INFINITY } = {},
 ): Parser {
   const semaphore = createKeyedSemaphore(1)
-  let thread: ReturnType<typeof openThread> | null = null
+  let thread: ReturnType<typeof openThread<Question, Reply>> | null = null
   const ask = async (question: Question): Promise<Reply> => {
-    thread ??= openThread(entry, memory)
+    thread ??= openThread<Question, Reply>(entry, {
+      maxOldGenerationSizeMb: byMemory(memory, LEAST_THREAD_HEAP_MIB, THREAD_HEAP_MIB),
+      maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB,
+    })
     const pool = await thread
     const options = { transferList: [question.bytes.buffer], signal: AbortSignal.timeout(timeLimit) }
     return pool.run(question, options).catch((error: unknown) => {
-      throw isDeath(error) ? unread() : error
+      throw isThreadDeath(error) ? unread() : error
     })
   }
   return {

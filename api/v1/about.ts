@@ -62,7 +62,7 @@ const EMAIL_NOTES = {
   bcc: 'They get the same message, which names them nowhere.',
   html: 'Sent as given.',
   variables: 'Fill the `{{name}}` slots of the template, HTML-escaped. Surplus ones are ignored.',
-  text: 'The plain-text alternative; it wins over the template’s.',
+  text: 'The plain-text alternative. It wins over the template’s. An email without one gets a text made from its HTML when it is sent.',
   headers: 'Custom headers, at most 10, of printable ASCII. Some names are reserved.',
   reply_to: 'Reduced to its bare address.',
   tags: 'For finding it again in the dashboard.',

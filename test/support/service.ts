@@ -31,6 +31,7 @@ import { NO_REPLICA } from '../../db/postgres/replica.ts'
 import { createReplies } from '../../db/postgres/replies.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
+import { createPlainTexts } from '../../db/process/plain-texts.ts'
 import { networksOf } from '../../db/process/public-address.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
@@ -155,6 +156,7 @@ export async function startService(
   )
   await fleet.flush()
   const versions = createVersions()
+  const texts = createPlainTexts()
   const secrets = createSecrets(SECRET_KEY)
   const links = unsubscribeLinks(secrets, publicUrl)
   const deps: Deps = {
@@ -196,6 +198,7 @@ export async function startService(
     refusals: createRefusals(database),
     dashboard: {
       database,
+      texts,
       lookupTxt: async () => [],
       zoneOf: async () => null,
       spfIncludes: [],
@@ -214,6 +217,7 @@ export async function startService(
   const base = await listen(t, createApp(deps))
   t.teardown(async () => {
     await parser.close()
+    await texts.close()
     await fleet.leave()
     await replies.close()
     await database.end()

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import type { Test } from 'tap'
 import { createNames } from '../../db/process/dns.ts'
+import { createPlainTexts } from '../../db/process/plain-texts.ts'
 import { networksOf } from '../../db/process/public-address.ts'
 import type { Up } from '../../db/process/shutdown.ts'
 import { openConsumer } from '../../db/queue/boss.ts'
@@ -79,12 +80,14 @@ export async function startWorker(
   })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
+  const texts = createPlainTexts()
   const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !WHATSAPP.queues.includes(job))
   const own = {
     database,
     queue,
     secrets,
     versions,
+    texts,
     email,
     brakes: { bounce_percent: 5, complaint_percent: 0.1 },
     reputation: { bounce_percent: 10, complaint_percent: 0.3, least_emails: 500 },
@@ -122,6 +125,7 @@ export async function startWorker(
     await work.drain(10_000)
     await queue.stop(10_000)
     await email.close()
+    await texts.close()
   }
   t.teardown(stop)
   return { stop }

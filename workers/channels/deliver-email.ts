@@ -11,11 +11,13 @@ import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import type { SendCheck } from '../../db/messages/broadcasts/consent.ts'
 import type { EmailFile } from '../../db/messages/emails/call.ts'
+import { sentContent } from '../../db/messages/emails/content.ts'
 import { bodiesOfEmail } from '../../db/messages/emails/emails.sql.ts'
 import { emailsToDeliver, type OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import { returnPath, signedReference } from '../../db/messages/emails/return-path.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
+import type { PlainTexts } from '../../db/process/plain-texts.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import { isLarge } from '../../db/validation/files.ts'
 import { storableId, storableWords } from '../../db/validation/words.ts'
@@ -41,6 +43,8 @@ export type EmailDeps = {
   database: Database
   secrets: Secrets
   versions: Versions
+  /** Makes the text parts of emails that have none. */
+  texts: PlainTexts
   /** null in a worker that delivers no email: it leaves that queue alone. */
   email: EmailProvider | null
   files: EncodedFiles
@@ -123,7 +127,10 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
 /** What became of an email whose recipients are all suppressed. */
 const NOT_SENT: EmailDelivery = { provider_message_id: null, outcomes: new Map() }
 
-type Compose<T extends boolean> = (row: OutgoingRow<T>, files: readonly OutgoingFile[]) => OutgoingEmail<T>
+type Compose<T extends boolean> = (
+  row: OutgoingRow<T>,
+  files: readonly OutgoingFile[],
+) => Promise<OutgoingEmail<T>>
 /** What turns a row into a message, and takes it. */
 type Way<T extends boolean> = {
   compose: Compose<T>
@@ -183,18 +190,20 @@ function outgoingOf<T extends boolean>(
 async function composer<T extends boolean>(
   rows: readonly OutgoingRow<T>[],
   ours: boolean,
-  { database, versions, secrets, return_domain }: Omit<EmailDeps, 'email'>,
+  { database, versions, texts, secrets, return_domain }: Omit<EmailDeps, 'email'>,
 ): Promise<Compose<T>> {
   const compiled = await versions(
     database,
     rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
   )
   const keys = await dkimKeysOf(database, { secrets, ours }, rows)
-  return (row, files) => {
+  return async (row, files) => {
     const dkim = keys.get(row.domain_id) ?? null
     if (dkim instanceof Error) throw dkim
     const returnPathAt = (domain: string) => returnPath(secrets, row, return_domain ?? domain)
-    return renderEmail(row, compiled.get(row.template_version_id ?? ''), {
+    const version = compiled.get(row.template_version_id ?? '')
+    return renderEmail(row, version, {
+      content: await sentContent(row, version, texts),
       dkim,
       returnPathAt,
       reference: signedReference(secrets, row),
@@ -216,7 +225,7 @@ async function attempt<T extends boolean>(
   try {
     const place = { team_id: row.team_id, bufferedCopies: provider.bufferedCopies }
     if (row.attachments !== null) held = await holdFiles(deps.files, place, row.attachments, cut)
-    email = compose(sent, held?.files ?? [])
+    email = await compose(sent, held?.files ?? [])
   } catch (error) {
     held?.release(true)
     deps.log.error({ err: error, email_id: row.id }, 'cannot render this email')

@@ -5,7 +5,7 @@
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { sizeKb } from '../../db/messages/emails/content.ts'
 import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
-import type { OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
+import { keepDates, type OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { Delivered } from '../delivery/channel.ts'
@@ -36,6 +36,12 @@ export async function recordAttempts(tx: Tx, delivered: readonly Delivered<Email
   const newest = new Date(Math.max(...eventful.map(({ at }) => at.getTime())))
   const attempts = eventful.map(({ answer }) => recordOf(answer))
   await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts)
+  const late = eventful.flatMap(({ answer: { row, delivery } }) =>
+    row.dated_at !== null && ![...delivery.outcomes.values()].every(isDecided)
+      ? [{ team_id: row.team_id, id: row.id, dated_at: row.dated_at }]
+      : [],
+  )
+  if (late.length > 0) await keepDates(tx, late)
 }
 
 /** One event for each recipient left out, however often the email is tried until it is requeued. */

@@ -4,7 +4,7 @@
  */
 
 import type { CompiledVersion } from '../../db/content/templates/versions.ts'
-import { emailContent } from '../../db/messages/emails/content.ts'
+import type { Content } from '../../db/messages/emails/content.ts'
 import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
 import type { OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import { bareRecipients, named, present } from '../../db/messages/emails/recipients.ts'
@@ -13,10 +13,11 @@ import { UNSUBSCRIBE_SLOT } from '../../db/validation/slots.ts'
 import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider.ts'
 
 /**
- * What needs a secret: the domain's key, the return address of this row at a domain (null when too long), and its local
- * part.
+ * The parts as they are sent, and what needs a secret: the domain's key, the return address of this row at a domain
+ * (null when too long), and its local part.
  */
 type Sealing = {
+  content: Content
   dkim: DkimKey | null
   returnPathAt: (fromDomain: string) => string | null
   reference: string
@@ -39,20 +40,22 @@ function unsubscribeLinkOf(
   return isAsked && !own ? (variables?.[UNSUBSCRIBE_SLOT] ?? null) : null
 }
 
-/** What its Date says, by which mailboxes sort: when it was accepted, or the time that it was accepted for. */
-const dateOf = ({ created_at, scheduled_at }: EmailRow): Date =>
-  new Date(Math.max(Date.parse(created_at), Date.parse(scheduled_at ?? created_at)))
+/**
+ * Its Date, by which mailboxes sort: when it was accepted or was to go, or when it was first claimed if that was more
+ * than an hour later.
+ */
+const dateOf = ({ created_at, scheduled_at, dated_at }: EmailRow & Pick<OutgoingRow, 'dated_at'>): Date =>
+  new Date(dated_at ?? Math.max(Date.parse(created_at), Date.parse(scheduled_at ?? created_at)))
 
 /**
  * The message of a row, for the recipients that are still to be tried.
  * @throws Error when the row's template version is missing.
  */
 export function renderEmail<T extends boolean>(
-  row: EmailRow & Pick<OutgoingRow<T>, 'test' | 'deferrals'>,
+  row: EmailRow & Pick<OutgoingRow<T>, 'test' | 'deferrals' | 'dated_at'>,
   version: CompiledVersion | undefined,
-  { dkim, returnPathAt, reference, files = [] }: Sealing & { files?: Files },
+  { content: { html, text }, dkim, returnPathAt, reference, files = [] }: Sealing & { files?: Files },
 ): OutgoingEmail<T> {
-  const { html, text } = emailContent(row, version)
   const from = parseMailbox(row.from_address)
   if (!from) throw new Error(`email ${row.id} has a from address that cannot be read`)
   return {

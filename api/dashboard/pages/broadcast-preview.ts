@@ -67,7 +67,7 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
       )
   if (typeof item === 'string')
     throw new RequestError('bad_request', fill(TEXTS.wouldBeSkipped, { reason: item }))
-  const parts = previewOf(compileVersion(version), item.variables ?? {})
+  const parts = await previewOf(compileVersion(version), item.variables ?? {}, deps.texts)
   if ('too_large' in parts)
     throw new RequestError('bad_request', fill(TEXTS.partTooLarge, { part: parts.too_large }))
   return { subject: item.subject, ...parts }

@@ -16,7 +16,12 @@ const VIEW_LABELS = {
 const VIEWS = Object.keys(VIEW_LABELS) as (keyof typeof VIEW_LABELS)[]
 
 /** An email that is looked at. `emptied`: what it said is gone. */
-type Looked = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'> }
+type Looked = {
+  email: ShownEmail
+  emptied: boolean
+  request: TeamRequest<'id'>
+  sentText: () => Promise<string>
+}
 
 const GONE = 'What this email said is gone: it was emptied for its age, or its person was erased.'
 
@@ -58,20 +63,24 @@ function previewShown(request: TeamRequest): Section {
   }
 }
 
-function viewShown({ email, emptied, request }: Looked, view: (typeof VIEWS)[number]): Section {
+/** The text part as it is sent: without one of its own an email gets one made from its HTML. */
+async function textShown({ email, emptied, sentText }: Looked): Promise<Section> {
+  const code = email.body_text === '' && !emptied ? await sentText() : email.body_text
+  if (code !== '') return { kind: 'code', code }
+  return { kind: 'text', paragraphs: [emptied ? GONE : 'It has no plain-text part.'] }
+}
+
+async function viewShown(looked: Looked, view: (typeof VIEWS)[number]): Promise<Section> {
+  const { email, emptied, request } = looked
   if (view === 'preview') return previewShown(request)
   if (view === 'headers') return headersShown(email, emptied)
   if (view === 'html') return { kind: 'code', code: email.html }
-  if (view === 'text') {
-    return email.body_text === ''
-      ? { kind: 'text', paragraphs: [emptied ? GONE : 'It was sent without a plain-text part.'] }
-      : { kind: 'code', code: email.body_text }
-  }
+  if (view === 'text') return textShown(looked)
   const { unsubscribe_token: _, unsubscribe_url: __, events: ___, waiting: ____, ...rest } = email
   return { kind: 'code', code: JSON.stringify(rest, null, 2) }
 }
 
-export function content(looked: Looked): Section[] {
+export async function content(looked: Looked): Promise<Section[]> {
   const { email, emptied, request } = looked
   if (email.internal) {
     const words = 'This email holds a sign-in link, which is for its recipient alone: it is not shown.'
@@ -85,5 +94,5 @@ export function content(looked: Looked): Section[] {
     current: one === view,
   }))
   const note = emptied ? `${GONE} This is its template without the values.` : undefined
-  return [{ kind: 'tabs', title: 'Content', note, links }, viewShown(looked, view)]
+  return [{ kind: 'tabs', title: 'Content', note, links }, await viewShown(looked, view)]
 }

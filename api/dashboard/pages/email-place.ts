@@ -3,7 +3,6 @@
  * one of a list went to.
  */
 
-import type { DeliveryState } from '../../../db/delivery/requeue.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
@@ -17,10 +16,7 @@ import { type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 
 /** An email to look at, with its state; internal mail is an operator's to look at. @throws RequestError not_found. */
-export async function emailAndState(
-  { team, params, person, now }: TeamRequest<'id'>,
-  deps: PageDeps,
-): Promise<{ email: ShownEmail; state: DeliveryState }> {
+export async function emailAndState({ team, params, person, now }: TeamRequest<'id'>, deps: PageDeps) {
   const publicUrl = deps.publicUrl ?? undefined
   const found = await emailWithState({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id)
   if (person.operator || !found.email.internal) return found

@@ -32,6 +32,14 @@ import { cancelForm, moveForm, shownState } from './scheduled.ts'
 /** An email that is looked at, and by whom. `emptied`: what it said is gone. */
 type Looked = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'>; deps: PageDeps }
 
+/** What opens the content of an email. */
+const contentOf = ({ email, state, sent }: Found, request: TeamRequest<'id'>, deps: PageDeps) =>
+  content({
+    ...{ email, emptied: state?.emptied === true, request },
+    sentText: async () => (await sent(deps.texts)).text,
+  })
+type Found = Awaited<ReturnType<typeof emailAndState>>
+
 /** What stands beside the timeline: what people ask for first, and its ids behind a press. */
 function facts(
   { email, request: { team, now } }: Looked,
@@ -184,14 +192,15 @@ async function linked({ email, request: { team, now }, deps }: Looked): Promise<
 
 const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const { team } = request
-  const { email, state } = await emailAndState(request, deps)
+  const found = await emailAndState(request, deps)
+  const { email, state } = found
   const looked = { email, emptied: state?.emptied === true, request, deps }
   const contacts = await contactsOf(looked)
   const edits = team.role !== 'viewer'
   const way = edits ? requeueWay(state) : null
   const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
-    ? content(looked)
+    ? await contentOf(found, request, deps)
     : [
         {
           kind: 'actions',
@@ -223,10 +232,11 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
 })
 
 const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, deps) => {
-  const { email, state } = await emailAndState(request, deps)
+  const found = await emailAndState(request, deps)
+  const { email } = found
   await noteOpened(request, deps, email.id)
   const back = { href: emailPath(request), label: 'Back to the email' }
-  const sections = content({ email, emptied: state?.emptied === true, request })
+  const sections = await contentOf(found, request, deps)
   return show({ title: email.subject || '(no subject)', back, sections })
 })
 

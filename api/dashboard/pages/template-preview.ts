@@ -56,16 +56,24 @@ export const valueFields = (values: Record<string, string>): Field[] =>
     .map(([slot, value]) => field(`v.${slot}`, slot, { value }))
 
 /** What the template makes of the values. @throws RequestError bad_request, as a send of them is refused. */
-export function filledOf(previewed: Previewed, values: Record<string, string>) {
-  const filled = previewOf(compileVersion({ ...previewed, body_text: previewed.text }), values)
+export async function filledOf(
+  previewed: Previewed,
+  values: Record<string, string>,
+  { texts }: Pick<PageDeps, 'texts'>,
+) {
+  const filled = await previewOf(compileVersion({ ...previewed, body_text: previewed.text }), values, texts)
   if (!('too_large' in filled)) return filled
   throw new RequestError('bad_request', fill(TEXTS.filledTooLarge, { part: filled.too_large }))
 }
 
 /** The two parts as they would be sent, or why they would not. */
-function parts(previewed: Previewed, values: Record<string, string>, frame: Section): Section[] {
+async function parts(
+  previewed: Previewed,
+  values: Record<string, string>,
+  { frame, deps }: { frame: Section; deps: PageDeps },
+): Promise<Section[]> {
   try {
-    const { text: plain } = filledOf(previewed, values)
+    const { text: plain } = await filledOf(previewed, values, deps)
     return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
@@ -79,7 +87,11 @@ export const choice = ({ isDraft }: Previewed): Field[] => (isDraft ? [] : [hidd
 const FRAME = 'preview'
 
 /** The previews of a template, and the values that they are filled with. */
-export function preview(previewed: Previewed, draft: DraftRow | null, request: TeamRequest): Section[] {
+export async function preview(
+  { draft, previewed }: { draft: DraftRow | null; previewed: Previewed },
+  request: TeamRequest,
+  deps: PageDeps,
+): Promise<Section[]> {
   const values = valuesOf(previewed, request.query)
   const fields = compact([...valueFields(values), draft && choice(previewed)])
   const search = new URLSearchParams()
@@ -112,21 +124,25 @@ export function preview(previewed: Previewed, draft: DraftRow | null, request: T
     links: draft ? links : undefined,
   }
   const form = edits ? [fromEditor] : previewed.slots.length > 0 ? [samples] : []
-  return [...form, ...parts(previewed, values, frame)]
+  return [...form, ...(await parts(previewed, values, { frame, deps }))]
 }
 
 const frame = get('viewer', '/teams/:team/templates/:id/preview', async (request, deps) => {
   const { previewed } = await previewedOf(request, deps, request.query)
-  const { html } = filledOf(previewed, valuesOf(previewed, request.query))
+  const { html } = await filledOf(previewed, valuesOf(previewed, request.query), deps)
   return raw(frameHeaders(false), framed(html))
 })
 
 /** The editor's html with its plain text below, or why there is no preview, as the frame shows it. */
-function writtenIn({ form }: TeamRequest, { name, list_unsubscribe }: ShownTemplate): string {
+async function writtenIn(
+  { form }: TeamRequest,
+  { name, list_unsubscribe }: ShownTemplate,
+  deps: PageDeps,
+): Promise<string> {
   const written = { html: partOf(form, 'html'), text: partOf(form, 'text'), list_unsubscribe }
   try {
     const previewed = { ...written, name, slots: slotsOfParts(written), isDraft: true }
-    const { html, text } = filledOf(previewed, valuesOf(previewed, form))
+    const { html, text } = await filledOf(previewed, valuesOf(previewed, form), deps)
     return text === '' ? html : `${html}\n<hr><pre>${escapeHtml(text)}</pre>`
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
@@ -135,7 +151,8 @@ function writtenIn({ form }: TeamRequest, { name, list_unsubscribe }: ShownTempl
 }
 
 const written = post(large('editor'), '/teams/:team/templates/:id/preview', async (request, deps) => {
-  return raw(frameHeaders(false), framed(writtenIn(request, await templateOf(request, deps.database))))
+  const template = await templateOf(request, deps.database)
+  return raw(frameHeaders(false), framed(await writtenIn(request, template, deps)))
 })
 
 export const templatePreviewPages = [frame, written]

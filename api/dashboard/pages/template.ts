@@ -76,7 +76,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       edits && wholeForms(template, request),
       ...draftSections(template, draft, request),
     ]),
-    aside: preview(previewed, draft, request),
+    aside: await preview({ draft, previewed }, request, deps),
     below: [
       await templateFigures(request, deps, template.id),
       factsOf({
@@ -98,7 +98,7 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   const variables = valuesOf(previewed, form)
   // A draft is no version that an email could keep: the test holds what it makes of the values.
   const content = previewed.isDraft
-    ? { ...filledOf(previewed, variables), variables: {} }
+    ? { ...(await filledOf(previewed, variables, deps)), variables: {} }
     : { template_id: template.id, variables }
   const mail = { from, to: [person.email], subject: `Test: ${template.name}`, ...content, tags: ['test'] }
   await sendOwn(deps, { team_id: team.id, domain: null }, mail)

@@ -6,6 +6,7 @@ import type { Database } from '../../../db/postgres/pool.ts'
 import type { Replica } from '../../../db/postgres/replica.ts'
 import type { Log } from '../../../db/process/log.ts'
 import type { Metrics } from '../../../db/process/metrics.ts'
+import type { PlainTexts } from '../../../db/process/plain-texts.ts'
 import type { Network } from '../../../db/process/public-address.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
 import type { Producer } from '../../../db/queue/producer.ts'
@@ -30,6 +31,8 @@ export type SharedDeps = {
 export type DashboardDeps = {
   /** A pool of its own with a short statement timeout: no page keeps the API waiting. */
   database: Database
+  /** Makes the text parts that emails get. */
+  texts: PlainTexts
   lookupTxt: TxtLookup
   zoneOf: ZoneLookup
   /** What the relay wants in the SPF record of each domain. */

@@ -4,6 +4,7 @@
  * was forgotten is shown with blanks in place of its variables, and not sent.
  */
 import type { CompiledVersion } from '../../content/templates/versions.ts'
+import type { PlainTexts } from '../../process/plain-texts.ts'
 import { filledBytes, fillSlots } from '../../validation/slots.ts'
 import { LARGEST_PART, utf8Bytes } from '../../validation/strings.ts'
 import type { EmailRow } from './emails.sql.ts'
@@ -12,12 +13,35 @@ import type { EmailRow } from './emails.sql.ts'
 export type Content = { html: string; text: string }
 
 /** `version` is needed when the row names one. @throws Error when it is missing. */
-export function emailContent(row: EmailRow, version: CompiledVersion | undefined): Content {
+function emailContent(row: EmailRow, version: CompiledVersion | undefined): Content {
   if (row.html !== null) return { html: row.html, text: row.body_text ?? '' }
   if (!version) throw new Error(`template version ${row.template_version_id} of email ${row.id} is missing`)
   const variables = row.variables ?? {}
   const text = row.body_text ?? (version.text ? fillSlots(version.text, variables, 'none') : '')
   return { html: fillSlots(version.html, variables, 'html'), text }
+}
+
+/** The parts as they are sent: an email without a text gets one made from its HTML. @throws as `emailContent`. */
+export async function sentContent(
+  row: EmailRow,
+  version: CompiledVersion | undefined,
+  texts: PlainTexts,
+): Promise<Content> {
+  const content = emailContent(row, version)
+  if (content.text !== '') return content
+  const ofTemplate = row.html === null ? version : undefined
+  return { ...content, text: await madeText(content.html, ofTemplate, row.variables ?? {}, texts) }
+}
+
+/** The text made from HTML. The HTML of a template is converted once, with its variables in place. */
+async function madeText(
+  html: string,
+  version: CompiledVersion | undefined,
+  variables: Readonly<Record<string, string>>,
+  texts: PlainTexts,
+): Promise<string> {
+  if (!version) return texts.ofHtml(html)
+  return fillSlots(await texts.ofTemplate(version.html), variables, 'none')
 }
 
 /**
@@ -44,15 +68,19 @@ export function partTooLarge(
   return own && filledBytes(own, variables, 'none') > LARGEST_PART ? 'text' : null
 }
 
-/** What a template makes of these values, or the part that a send would be refused for: it is not made then. */
-export function previewOf(
+/** What a template makes of these values as it is sent, or the part that is too large for a send. */
+export async function previewOf(
   version: CompiledVersion,
   variables: Readonly<Record<string, string>>,
-): Content | { too_large: 'html' | 'text' } {
+  texts: PlainTexts,
+): Promise<Content | { too_large: 'html' | 'text' }> {
   const too_large = partTooLarge(version, variables, null)
   if (too_large) return { too_large }
-  const text = version.text ? fillSlots(version.text, variables, 'none') : ''
-  return { html: fillSlots(version.html, variables, 'html'), text }
+  const html = fillSlots(version.html, variables, 'html')
+  const text = version.text
+    ? fillSlots(version.text, variables, 'none')
+    : await madeText(html, version, variables, texts)
+  return { html, text }
 }
 
 /** Kilobytes of the html, to two decimals (DECISIONS: Size kb). */

@@ -30,6 +30,8 @@ const suppressedRecipients = sql.fragment`
 
 const outgoingRow = emailRow.concat(
   row({
+    /** Its Date, if it was first claimed more than an hour after its time. Null: its own time. */
+    dated_at: string().nullable(),
     /** From when its tries count: it was accepted, or requeued by a person. */
     since: string(),
     /** Since then: its tries that were put off, and those without an answer. */
@@ -53,6 +55,17 @@ const outgoingRow = emailRow.concat(
     has_erased: boolean(),
   }),
 )
+/** Events of an attempt: an email that has one keeps its Date. */
+const wasAttempted = sql.fragment`
+  exists (select from email_events v where v.team_id = emails.team_id and v.email_id = emails.id
+    and v.kind in ('sent', 'deferred', 'held', 'unknown', 'bounced'))`
+
+/** The stored Date of a late email, or the time of this claim if it is the first. Others aren't looked up. */
+const lateDate = sql.fragment`
+  case when greatest(emails.created_at, emails.scheduled_at) < service_time() - interval '1 hour' then (
+    select coalesce(s.dated_at, case when not ${wasAttempted} then date_trunc('second', service_time()) end)
+    from email_states s where s.team_id = emails.team_id and s.id = emails.id) end`
+
 export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
 
 /** The largest bodies that are read with their rows, in bytes. */
@@ -73,6 +86,7 @@ export async function emailsToDeliver<T extends boolean = false>(
     select ${lightColumns}, is_large, ${test}::boolean as test, case when not is_large then html end as html,
       case when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
       coalesce(tries_from, created_at) as since, past.*, suppression, team.suppress_transactional, stopped.suppressed,
+      ${lateDate} as dated_at,
       case when team.bulk_paused_at is not null and (
         select a.batch from accepted_emails a where a.team_id = emails.team_id and a.id = emails.id)
         then team.bulk_pause end as bulk_pause,
@@ -97,4 +111,15 @@ export async function emailsToDeliver<T extends boolean = false>(
     where unfinished`)
   // As the statement says.
   return rows as readonly OutgoingRow<T>[]
+}
+
+/** Keeps the Dates of late emails for their next attempts. The caller has locked them. */
+export async function keepDates(
+  tx: Tx,
+  dates: readonly { team_id: string; id: string; dated_at: string }[],
+): Promise<void> {
+  const types = { team_id: 'uuid', id: 'uuid', dated_at: 'timestamptz' }
+  await tx.query(sql.unsafe`
+    update email_states s set dated_at = d.dated_at from ${rowsOf('d', types, dates)}
+    where s.team_id = d.team_id and s.id = d.id and s.dated_at is null`)
 }

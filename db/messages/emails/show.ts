@@ -11,8 +11,10 @@ import { waitingOf } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import type { PlainTexts } from '../../process/plain-texts.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { TEXTS } from '../texts.ts'
+import { sentContent } from './content.ts'
 import { type EmailRow, emailById } from './emails.sql.ts'
 import { eventsOfEmail } from './events.sql.ts'
 import { present } from './recipients.ts'
@@ -46,8 +48,8 @@ const urlOf = (publicUrl: string | undefined, token: string | null): string | nu
 /** An email, and what the page that offers what can be done about it asks besides. @throws RequestError not_found. */
 export async function emailWithState(deps: ShowDeps, teamId: string, id: string) {
   const row = await requireEmail(deps.tx, teamId, id)
-  const versionOf = await versionsOf(deps, [row])
-  const view = emailView(row, versionOf(row), deps.secrets)
+  const version = (await versionsOf(deps, [row]))(row)
+  const view = emailView(row, version, deps.secrets)
   const events = await eventsOfEmail(deps.tx, teamId, id)
   const state = await deliveryState(deps.tx, EMAIL, { team_id: teamId, id })
   const waiting = await waitingOf(deps.tx, { id, state, now: deps.now }, events)
@@ -65,7 +67,9 @@ export async function emailWithState(deps: ShowDeps, teamId: string, id: string)
     // Absent when nothing is left to deliver.
     ...(waiting === null ? {} : { waiting: { ...waiting, recipients } }),
   }
-  return { email, state }
+  /** Its parts as they are sent. @throws Error if they were emptied. */
+  const sent = async (texts: PlainTexts) => sentContent(row, version, texts)
+  return { email, state, sent }
 }
 
 /** @throws RequestError not_found. */

@@ -4,7 +4,14 @@ select team_id, id, domain_id, template_id, template_version_id, from_address, t
   due_at, internal, is_large, $1::boolean as test, case when not is_large then html end as html, case
   when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
   coalesce(tries_from, created_at) as since, past.*, suppression, team.suppress_transactional,
-  stopped.suppressed, case when team.bulk_paused_at is not null and (
+  stopped.suppressed, case when greatest(emails.created_at,
+  emails.scheduled_at) < service_time() - interval '1 hour' then (
+  select coalesce(s.dated_at, case when not exists (
+    select from email_events v where v.team_id = emails.team_id and v.email_id = emails.id
+      and v.kind in ('sent', 'deferred', 'held', 'unknown', 'bounced')
+  ) then date_trunc('second', service_time()) end) from email_states s where s.team_id = emails.team_id
+    and s.id = emails.id
+) end as dated_at, case when team.bulk_paused_at is not null and (
   select a.batch from accepted_emails a where a.team_id = emails.team_id and a.id = emails.id
 ) then team.bulk_pause end as bulk_pause, (team.suppress_transactional <> 'nothing'
   and emails.broadcast_id is null and not emails.internal and emails.suppression is distinct from 'ignored')

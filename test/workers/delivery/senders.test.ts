@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
+import { createPlainTexts } from '../../../db/process/plain-texts.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { createQueuePauses } from '../../../db/queue/pauses.ts'
 import { emailChannel } from '../../../workers/channels/deliver-email.ts'
@@ -65,7 +66,8 @@ async function startMany(
   const pauses = createQueuePauses(database)
   const files = createEncodedFiles(database, 1024 * 1024)
   const rules = { return_domain: null, simulated_recipients: false, retry_ms: 86_400_000 }
-  const own = { ...deps, queue, email, pauses, files, ...rules }
+  const texts = createPlainTexts()
+  const own = { ...deps, texts, queue, email, pauses, files, ...rules }
   const single = emailChannel(EMAIL, own)
   const channel: typeof single = {
     ...single,
@@ -88,6 +90,7 @@ async function startMany(
     await delivery.drain(5_000)
     await queue.stop(5_000)
     await email.close()
+    await texts.close()
   })
 }
 

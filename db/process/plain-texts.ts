@@ -1,0 +1,94 @@
+/**
+ * Makes plain text of HTML. Short HTML is converted at once. Long HTML is converted in a thread, which starts with the
+ * first and ends when idle. A template is converted once for each process.
+ */
+
+import type { Template } from '../validation/slots.ts'
+import { createKeyedSemaphore } from './keyed-semaphore.ts'
+import { isThreadDeath, openThread } from './thread.ts'
+
+export type PlainTexts = {
+  /** The plain text of an email's HTML. '' if it shows none, or if it takes too long. */
+  ofHtml(html: string): Promise<string>
+  /** The plain text of a template, with the same variables. */
+  ofTemplate(template: Template): Promise<Template>
+  close(): Promise<void>
+}
+
+/** Longer HTML is converted in the thread, in characters. */
+const LONGEST_AT_ONCE = 8 * 1024
+/** HTML that takes longer gets no text, in milliseconds. The worst that is known takes two seconds. */
+const CONVERT_TIMEOUT_MS = 10_000
+/** How long HTML waits for the thread, in milliseconds. */
+const THREAD_WAIT_MS = 60_000
+const THREAD_MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
+
+const THREAD = new URL('./plain-text-thread.ts', import.meta.url)
+
+export function createPlainTexts(): PlainTexts {
+  const semaphore = createKeyedSemaphore(1)
+  const made = new WeakMap<Template, Promise<Template>>()
+  let thread: ReturnType<typeof openThread<string, string>> | null = null
+
+  const inThread = async (html: string): Promise<string> => {
+    thread ??= openThread(THREAD, THREAD_MEMORY)
+    const pool = await thread
+    const work = () =>
+      pool.run(html, { signal: AbortSignal.timeout(CONVERT_TIMEOUT_MS) }).catch((error: unknown) => {
+        if (isThreadDeath(error)) return ''
+        throw error
+      })
+    const text = await semaphore.run('thread', work, THREAD_WAIT_MS)
+    if (text === null) throw new Error('too many emails wait for their plain text')
+    return text
+  }
+  const ofHtml = async (html: string): Promise<string> => {
+    if (html.length > LONGEST_AT_ONCE) return inThread(html)
+    // Loaded with the first HTML that has no text: 1 MB.
+    const { plainText } = await import('../validation/plain-text.ts')
+    return plainText(html)
+  }
+
+  return {
+    ofHtml,
+    ofTemplate(template) {
+      const known = made.get(template)
+      if (known) return known
+      const text = ofHtml(withMarks(template)).then((marked) => readMarks(marked, template))
+      made.set(template, text)
+      text.catch(() => made.delete(template))
+      return text
+    },
+    async close() {
+      semaphore.close()
+      await (await thread)?.destroy()
+    },
+  }
+}
+
+/** Stands for a variable while its template is converted: private characters around its place among the slots. */
+const mark = (at: number): string => `\u{F0000}${at}\u{F0001}`
+const MARK = /\u{F0000}(\d{1,7})\u{F0001}/u
+
+function withMarks({ texts, names, slots }: Template): string {
+  const marks = new Map(slots.map((name, at) => [name, mark(at)]))
+  return texts.map((text, at) => text + (marks.get(names[at] ?? '') ?? '')).join('')
+}
+
+/** The converted template. A mark that someone wrote stays text unless it names a variable's place. */
+function readMarks(marked: string, template: Template): Template {
+  const texts: string[] = []
+  const names: string[] = []
+  let text = ''
+  for (const [index, part] of marked.split(MARK).entries()) {
+    const name = index % 2 === 1 ? template.slots[Number(part)] : undefined
+    if (name === undefined) {
+      text += part
+      continue
+    }
+    texts.push(text)
+    names.push(name)
+    text = ''
+  }
+  return { slots: [...new Set(names)], texts: [...texts, text], names }
+}

@@ -1,0 +1,77 @@
+/** Text parts made from HTML, at once and in the thread. */
+import { createPlainTexts, type PlainTexts } from '../../../db/process/plain-texts.ts'
+import { compileTemplate, fillSlots } from '../../../db/validation/slots.ts'
+import t, { type Test } from '../../support/tap.ts'
+
+function begin(t: Test): PlainTexts {
+  const texts = createPlainTexts()
+  t.teardown(() => texts.close())
+  return texts
+}
+
+t.test('links become text with their URL, or the URL alone', async (t) => {
+  const { ofHtml } = begin(t)
+  t.equal(
+    await ofHtml('<p>See <a href="https://shop.example/a?b=1&amp;c=2">our shop</a>.</p>'),
+    'See our shop (https://shop.example/a?b=1&c=2).',
+  )
+  t.equal(await ofHtml('<a href="https://shop.example">https://shop.example</a>'), 'https://shop.example')
+  t.equal(await ofHtml('<a href="mailto:a@shop.example">a@shop.example</a>'), 'a@shop.example')
+})
+
+t.test('each item of a list and each row of a table is one line', async (t) => {
+  const { ofHtml } = begin(t)
+  const html = `<ul><li>One</li><li>Two</li></ul>
+    <table><tr><th>Item</th><th>Price</th></tr><tr><td>Tea</td><td>3 €</td></tr></table>`
+  const lines = (await ofHtml(html)).split('\n').filter((line) => line !== '')
+  t.equal(lines.length, 4)
+  t.match(lines[0], /\bOne$/)
+  t.match(lines[1], /\bTwo$/)
+  t.match(lines[2], /^Item[ \t]Price$/)
+  t.match(lines[3], /^Tea[ \t]3 €$/)
+})
+
+t.test('titles, styles and scripts are left out', async (t) => {
+  const { ofHtml } = begin(t)
+  const parts = '<title>A</title><style>p { color: red }</style><script>b()</script><p>Hello</p>'
+  t.equal(await ofHtml(parts), 'Hello')
+  t.equal(await ofHtml(`<html><head>${parts}</head><body><p>Hi</p></body></html>`), 'Hi')
+})
+
+t.test('short and long HTML give the same text', async (t) => {
+  const { ofHtml } = begin(t)
+  const paragraph = '<p>Grüße &amp; <a href="https://a.example">mehr</a></p>'
+  const line = 'Grüße & mehr (https://a.example)'
+  t.equal(await ofHtml(paragraph), line)
+  t.equal(await ofHtml(paragraph.repeat(1_000)), Array(1_000).fill(line).join('\n\n'))
+})
+
+t.test('HTML of any shape is converted within seconds', async (t) => {
+  const { ofHtml } = begin(t)
+  for (const part of ['<div>', '<a href=x>', '<td>', '<li>', '<p>x', '<', '<b></i>']) {
+    const since = performance.now()
+    await ofHtml(part.repeat(1024 * 1024).slice(0, 1024 * 1024))
+    t.ok(performance.now() - since < 8_000, part)
+  }
+})
+
+t.test('a template is converted once, with its variables in place', async (t) => {
+  const { ofTemplate } = begin(t)
+  const template = compileTemplate(
+    '<p>Hi {{name}}, <a href="{{link}}">{{link}}</a> <a href="{{link}}">go</a></p>',
+  )
+  const text = await ofTemplate(template)
+  t.equal(await ofTemplate(template), text)
+  const variables = { name: 'A <b>', link: 'https://a.example/?x=1&y=2' }
+  t.equal(
+    fillSlots(text, variables, 'none'),
+    'Hi A <b>, https://a.example/?x=1&y=2 go (https://a.example/?x=1&y=2)',
+  )
+})
+
+t.test('what looks like a variable of ours in HTML stays text', async (t) => {
+  const { ofTemplate } = begin(t)
+  const text = await ofTemplate(compileTemplate('<p>&#123;&#123;x}} &#xF0000;7&#xF0001; {{a}}</p>'))
+  t.strictSame(text.slots, ['a'])
+  t.match(fillSlots(text, { a: 'b' }, 'none'), /^\{\{x\}\} .*7.* b$/u)
+})
