@@ -52,7 +52,7 @@ import { createAccepts } from './sends/accepts.ts'
 import { createCatalog } from './v1/plan-cache.ts'
 import { PARSER_THREAD, V1_ROUTES } from './v1/routes.ts'
 
-// DECISIONS: Unavailable. Shorter than the deadline of any request, and no longer than the grace of a shutdown.
+// DECISIONS: 503 responses. Shorter than the deadline of any request, and no longer than the grace of a shutdown.
 const UPSERT_WAIT_MS = 25_000
 
 // How long a statement waits for a row that somebody else holds, in milliseconds; then 503.

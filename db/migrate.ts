@@ -158,7 +158,7 @@ async function applyFiles(client: Client, holder: Client, options: Options): Pro
 }
 
 /**
- * Loads the default catalog at the first run only, whatever an operator makes of it later (DECISIONS: Plan list).
+ * Loads the default catalog at the first run only, whatever an operator makes of it later (DECISIONS: Plan catalog).
  * Recognised by a mark that comes after it, so that a first run that was killed half-way is made good by the next.
  */
 async function loadCatalogOnce(client: Client, url: string, log: (line: string) => void): Promise<void> {

@@ -32,7 +32,7 @@ export type V1Deps = {
   /** What custom headers may not begin with, besides what is always reserved. */
   reservedHeaders: Reserved
   attachments: AttachmentLimits
-  /** How long a bulk upsert may wait for its worker, in milliseconds (DECISIONS: Unavailable). */
+  /** How long a bulk upsert may wait for its worker, in milliseconds (DECISIONS: 503 responses). */
   upsertWait: number
   metrics: Metrics
 }

@@ -1,6 +1,6 @@
 /**
  * How calls of any channel are accepted: in order, each as if it came alone; what they make is stored together or not
- * at all, with the charges for it and its jobs, each behind its team's others of its line (DECISIONS: Lines of a team).
+ * at all, with the charges for it and its jobs, each behind its team's others of its line (DECISIONS: Lanes).
  * Must be called while the accounts are locked, which keep where each team's last job stands.
  */
 import { type Account, chargesOf } from '../accounts/teams/limits.ts'

@@ -1,7 +1,8 @@
 /**
  * Messages that wait for their time: cancelled, or moved to another one, in the caller's transaction.
  * Promises: a cancelled one goes with its place in the allowance, and its key with the last of a call's messages; it is
- * never sent. Who did it is in the audit trail. The account is locked before the message. DECISIONS: When.
+ * never sent. Who did it is in the audit trail. The account is locked before the message. DECISIONS: Scheduled
+ * messages.
  */
 
 import { type Caller, record } from '../accounts/audit/record.ts'

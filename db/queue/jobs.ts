@@ -235,7 +235,7 @@ export const SCHEDULES = {
   'recheck-domains': { cron: '*/5 2-4 * * *' },
 } as const
 
-/** How long a message is tried before it is given up: 24 h (DECISIONS: Refused for now), in milliseconds. */
+/** How long a message is tried before it is given up: 24 h (DECISIONS: Temporary failures), in milliseconds. */
 export const DELIVERY_DEADLINE_MS = DAY * 1_000
 /** Jobs are kept for a month at most, dead letters too; in seconds. */
 export const JOB_RETENTION_S = 30 * DAY

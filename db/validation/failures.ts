@@ -1,7 +1,7 @@
 /**
  * Classifies why an email failed: what the failure is about, and what it means for the contact. One classifier for SMTP
  * replies, delivery status notifications, SES and hosted relays, so that one event has one effect by any route.
- * Pure, and linear in its bounded input. DECISIONS: DSN classes.
+ * Pure, and linear in its bounded input. DECISIONS: Failure classes.
  */
 import {
   ADDRESS,

@@ -1,5 +1,5 @@
 /**
- * The template grammar: text and `{{name}}` slots, nothing else (DECISIONS: Slots).
+ * The template grammar: text and `{{name}}` slots, nothing else (DECISIONS: Variables).
  * Promises: linear time and one pass. Text outside of slots is sent as it was written, values are never read as
  * template again, and the same source and variables always give the same bytes. Handlebars only escapes: it
  * would misread `a.b`, `1`, `true`, `else` and backslashes, and takes 47 s over 96 kB of nested blocks (measured,
@@ -32,7 +32,7 @@ const LONGEST_EXCERPT = 60
 /**
  * Compiles a template, or throws a TemplateFault on anything but text and slots: paths, blocks, partials, helpers,
  * comments, `{{{…}}}`, `{{&…}}`, `{{@x}}`, `{{~x}}`. A name is letters, digits, `_`, `-` and `.`, taken literally; a
- * backslash before a slot is text. DECISIONS: Slots.
+ * backslash before a slot is text. DECISIONS: Variables.
  */
 export function compileTemplate(source: string): Template {
   const nul = source.indexOf('\0')
@@ -51,7 +51,7 @@ export function compileTemplate(source: string): Template {
 
 /**
  * The template with its slots filled, html-escaped or as they are. Only own properties count. Throws a
- * RangeError when a slot has no value: ask missingSlots first. DECISIONS: Slots, Html of a template send.
+ * RangeError when a slot has no value: ask missingSlots first. DECISIONS: Variables, HTML of template emails.
  */
 export function fillSlots(
   template: Template,

@@ -1,4 +1,4 @@
-/** POST /v1/emails, a single send over HTTP: what it takes, stores and refuses. DECISIONS: Order of refusals. */
+/** POST /v1/emails, a single send over HTTP: what it takes, stores and refuses. DECISIONS: Order of errors. */
 
 import { EMPTY } from '../support/empty.ts'
 import { anEmail, makeKey, makeSession, world } from '../support/service.ts'

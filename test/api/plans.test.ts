@@ -1,4 +1,4 @@
-/** GET /v1/plans: the catalog, for anybody. DECISIONS: Plan list. */
+/** GET /v1/plans: the catalog, for anybody. DECISIONS: Plan catalog. */
 import { sql } from 'slonik'
 import { loadCatalog } from '../../db/accounts/plans/catalog.ts'
 import defaultCatalog from '../../db/accounts/plans/default-catalog.json' with { type: 'json' }

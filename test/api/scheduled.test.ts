@@ -1,4 +1,4 @@
-/** Sends that wait for their time, over HTTP: what is taken, shown, refused, cancelled and moved. DECISIONS: When. */
+/** Scheduled sends over HTTP: accepted, shown, rejected, cancelled and moved. DECISIONS: Scheduled messages. */
 import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { runClock, shiftClock } from '../support/clock.ts'
 import { jobStates, removeDomains, usedBy } from '../support/rows.ts'

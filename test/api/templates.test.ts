@@ -1,4 +1,4 @@
-/** Template sends. DECISIONS: Slots, Html of a template send, Text. */
+/** Template sends. DECISIONS: Variables, HTML of template emails, Text. */
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../db/content/templates/save.ts'
 import { tableSize } from '../support/rows.ts'

@@ -1,5 +1,5 @@
 // POST /v1/whatsapp/messages, again and again: replays, keys and the allowance. DECISIONS: Idempotency,
-// Allowance.
+// Default quotas.
 
 import { sql } from 'slonik'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'

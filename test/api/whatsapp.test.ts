@@ -1,4 +1,4 @@
-// POST /v1/whatsapp/messages over a real listener and database. DECISIONS: Numbers, Parameters, Order of refusals.
+// POST /v1/whatsapp/messages over a real listener and database. DECISIONS: Numbers, Parameters, Order of errors.
 
 import fc from 'fast-check'
 import { messageById } from '../../db/messages/whatsapp/messages.sql.ts'

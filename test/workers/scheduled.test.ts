@@ -1,6 +1,6 @@
 /**
  * What waits for its time, let go by real workers: never early, never twice, never lost, and not what was cancelled or
- * has expired. DECISIONS: When.
+ * has expired. DECISIONS: Scheduled messages.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'

@@ -1,4 +1,4 @@
-/** What waits of a suspended team, and how it is sent once the team is resumed. DECISIONS: When. */
+/** What waits of a suspended team, and how it is sent once the team is resumed. DECISIONS: Scheduled messages. */
 import { sql } from 'slonik'
 import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { releaseAll } from '../../db/delivery/schedule.ts'

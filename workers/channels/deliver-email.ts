@@ -57,7 +57,7 @@ export type EmailDeps = {
   log: Log
 }
 
-/** After a lost answer a report may still come: another try waits this long (DECISIONS: Lost answers), in seconds. */
+/** After a lost answer a report may still come: another try waits this long (DECISIONS: Lost responses), in seconds. */
 const UNKNOWN_WAIT_S = 600
 
 type EmailJob = 'deliver-email' | 'deliver-broadcast' | 'deliver-test'

@@ -1,5 +1,5 @@
 /**
- * What emails are signed with, by team and name of the From domain (DECISIONS: Domain removed while mail waits): our
+ * What emails are signed with, by team and name of the From domain (DECISIONS: Domain removed before delivery): our
  * own DKIM keys, opened, or none where the provider signs by itself.
  * Promises: read afresh, so nothing goes out any more in the name of a removed domain, and one that was added again
  * signs what has waited. An email without a verified domain, or whose key does not open, gets an Error: it waits.

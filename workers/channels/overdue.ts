@@ -1,6 +1,6 @@
 /**
  * Ends an email that servers have deferred for too long: it bounces, instead of waiting forever. Pure.
- * DECISIONS: Refused for now.
+ * DECISIONS: Temporary failures.
  */
 import type { ContactEffect } from '../../db/audience/contacts/effect.ts'
 import { RETRIES_ENDED } from '../../db/channels/email.ts'

@@ -2,8 +2,8 @@
  * Decides how a delivery ends and when it is tried again, for every channel: outcomes of one try and the message's
  * past → the end of its job.
  * Pure. Promises: a sender's trouble never counts against a message, however long it lasts. A message is given up
- * after 24 h of tries, or after three lost answers, because each of those may have arrived (DECISIONS: Refused for
- * now, Lost answers). Must not know a channel or a provider.
+ * after 24 h of tries, or after three lost answers, because each of those may have arrived (DECISIONS: Temporary
+ * failures, Lost responses). Must not know a channel or a provider.
  */
 import { retryPause } from '../../db/delivery/retry-pause.ts'
 import { DELIVERY_DEADLINE_MS, type End } from '../../db/queue/jobs.ts'

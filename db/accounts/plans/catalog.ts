@@ -1,6 +1,6 @@
 /**
  * The plan catalog as a file: validated whole, loaded in one transaction, printed as it was loaded.
- * Promises: `plan list` prints what `plan load` takes (DECISIONS: Plan list); a catalog with a fault changes nothing.
+ * Promises: `plan list` prints what `plan load` takes (DECISIONS: Plan catalog); a faulty catalog changes nothing.
  */
 
 import {

@@ -1,5 +1,5 @@
 /**
- * What a plan allows where its catalog sets no figure (DECISIONS: Allowance). Pure.
+ * What a plan allows where its catalog sets no figure (DECISIONS: Default quotas). Pure.
  * Promises: the limits that are enforced and the catalog that is shown say the same, since both ask here.
  */
 import type { PlanRow } from './plans.sql.ts'

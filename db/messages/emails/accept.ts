@@ -4,7 +4,7 @@
  * same six round trips (begin, references, locks, replays, rows with their charges and jobs, commit; now and then one
  * more for a template version that is new here, or a look at the line; where there are attachments one, which of them
  * are stored), whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row.
- * Never talks to a provider. DECISIONS: Order of refusals, Quota.
+ * Never talks to a provider. DECISIONS: Order of errors, Quota.
  */
 
 import { type Account, left, lockAccounts, storageError } from '../../accounts/teams/limits.ts'
@@ -231,7 +231,7 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
   })
 }
 
-/** The lines that a team's emails wait in (DECISIONS: Lines of a team). */
+/** The lines that a team's emails wait in (DECISIONS: Lanes). */
 const lineOf = ({ broadcast_id, batch }: EmailSender): (typeof EMAIL_FACTS.lines)[number] =>
   broadcast_id !== undefined ? 'broadcast' : batch ? 'email_batch' : 'email'
 

@@ -1,6 +1,6 @@
 /**
  * What an email says: its html and text, from the row and its template version. Pure.
- * Promises: same row, same version, same bytes, wherever it is shown or sent (DECISIONS: Html of a template send); what
+ * Promises: same row, same version, same bytes, wherever it is shown or sent (DECISIONS: HTML of template emails); what
  * was forgotten is shown with blanks in place of its variables, and not sent.
  */
 import type { CompiledVersion } from '../../content/templates/versions.ts'
@@ -83,5 +83,5 @@ export async function previewOf(
   return { html, text }
 }
 
-/** Kilobytes of the html, to two decimals (DECISIONS: Size kb). */
+/** Kilobytes of the html, to two decimals (DECISIONS: size_kb). */
 export const sizeKb = (html: string): number => Math.round((utf8Bytes(html) / 1024) * 100) / 100

@@ -1,6 +1,6 @@
 /**
  * The recipients of an email: stored as given, with or without a name; two spellings of one address are one recipient.
- * Pure. DECISIONS: Email addresses, Recipients that differ only in case, Copies.
+ * Pure. DECISIONS: Email addresses, Duplicate recipients, Copies.
  */
 import { parseMailbox } from '../../validation/address.ts'
 import { type Addressed, addressees, ERASED } from '../../validation/addressees.ts'

@@ -1,6 +1,6 @@
 /**
  * What emails refer to (domains, templates, contacts), found for many teams at once, and the refusals that follow.
- * Must not know what an account is. DECISIONS: Order of refusals.
+ * Must not know what an account is. DECISIONS: Order of errors.
  */
 
 import type { CompiledVersion, Versions } from '../../content/templates/versions.ts'
@@ -154,7 +154,7 @@ function missingUpload({ path, attachments = [] }: EmailItem): RequestError | nu
   return null
 }
 
-/** Why the item can't be sent (DECISIONS: Order of refusals); null when it can. */
+/** Why the item can't be sent (DECISIONS: Order of errors); null when it can. */
 export function referenceError(
   item: EmailItem,
   sender: EmailSender,

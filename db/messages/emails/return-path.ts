@@ -1,7 +1,7 @@
 /**
  * Return addresses (VERP): team id, email id and a signature in the local part, so that a bounce finds its row by
  * itself. Promises: nobody can make one up; it survives servers that fold case; nothing is stored. Must not look
- * anything up: the row may be gone. DECISIONS: DSN classes.
+ * anything up: the row may be gone. DECISIONS: Failure classes.
  */
 import { parse, stringify } from 'uuid'
 import type { Secrets } from '../../process/secrets.ts'

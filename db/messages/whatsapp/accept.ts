@@ -3,7 +3,7 @@
  * delivery, all or nothing. Promises: one path for a single send, a batch, and single sends of many teams that are
  * committed together, in the same round trips (begin, templates, locks, replays, rows with their charges and jobs,
  * commit), whatever the number of recipients; the allowance is never exceeded, a key never gets a second request; an
- * item is taken whole or not at all. Never talks to a provider. DECISIONS: Order of refusals.
+ * item is taken whole or not at all. Never talks to a provider. DECISIONS: Order of errors.
  */
 
 import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
@@ -42,7 +42,7 @@ export type WhatsappItem = {
 /** A request and its messages, in the order of its recipients, with the line that they wait in. */
 type Stored = { team_id: string; request: NewRequest; messages: readonly NewMessage[]; line: Line }
 
-/** DECISIONS: Lines of a team. */
+/** DECISIONS: Lanes. */
 type Line = 'whatsapp' | 'whatsapp_batch'
 
 /** What became of one item: new rows, the request its key was stored under, or a refusal. */
@@ -64,7 +64,7 @@ export type WhatsappCall = {
 
 type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> }
 
-/** Why the template can't be sent with these parameters (DECISIONS: Order of refusals); null when it can. */
+/** Why the template can't be sent with these parameters (DECISIONS: Order of errors); null when it can. */
 function templateError(item: WhatsappItem, templates: Templates): RequestError | null {
   const template = templates.get(item.template_id)
   if (!template)

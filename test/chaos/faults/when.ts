@@ -1,6 +1,6 @@
 /**
  * Mail that is scheduled for one moment, with workers and a database that die around it, while a third is cancelled:
- * none leaves early, twice or not at all, and none both arrives and is cancelled. DECISIONS: When.
+ * none leaves early, twice or not at all, and none both arrives and is cancelled. DECISIONS: Scheduled messages.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestTeam } from '../../support/service.ts'

@@ -1,6 +1,6 @@
 /**
  * The CLI on what waits for its time, and on what has expired; and that nothing but a person who names one lets either
- * go. DECISIONS: When.
+ * go. DECISIONS: Scheduled messages.
  */
 import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'

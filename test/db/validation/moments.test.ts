@@ -1,4 +1,4 @@
-// Times to send at, and until when. DECISIONS: When.
+// Times to send at, and until when. DECISIONS: Scheduled messages.
 import { givenTimes, isMoment, momentFault, timeError, timesOf } from '../../../db/validation/moments.ts'
 import t from '../../support/tap.ts'
 

@@ -1,4 +1,4 @@
-// Slots of templates and what fills them. DECISIONS: Slots, Html of a template send.
+// Slots of templates and what fills them. DECISIONS: Variables, HTML of template emails.
 
 import fc from 'fast-check'
 import Handlebars from 'handlebars'

@@ -1,6 +1,6 @@
 /**
  * Delivery while something is wrong: real workers and SMTP servers.
- * DECISIONS: Our own set-up refused, Lost answers.
+ * DECISIONS: Sender failures, Lost responses.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'slonik'

@@ -1,4 +1,4 @@
-/** Mail whose domain is removed while it waits. DECISIONS: Domain removed while mail waits. */
+/** Mail whose domain is removed while it waits. DECISIONS: Domain removed before delivery. */
 import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { deleteDomain, domainByName } from '../../../db/accounts/domains/domains.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'

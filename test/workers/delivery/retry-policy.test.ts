@@ -1,4 +1,4 @@
-/** How deliveries end. Pure rules. DECISIONS: Refused for now, Lost answers, Our own set-up refused. */
+/** How deliveries end. Pure rules. DECISIONS: Temporary failures, Lost responses, Sender failures. */
 import { createBreakers } from '../../../workers/delivery/breaker.ts'
 import {
   type AttemptHistory,

@@ -1,7 +1,7 @@
 /**
  * Judges why SES did not take a message: SDK errors → outcomes.
  * Promises: pure; by the error's name, and by its words where SES gives one name to two things; `detail` is
- * printable, short and free of secrets. DECISIONS: Our own set-up refused.
+ * printable, short and free of secrets. DECISIONS: Sender failures.
  */
 import { isUnsent } from '../../../db/process/http-client.ts'
 import { storableWords } from '../../../db/validation/words.ts'

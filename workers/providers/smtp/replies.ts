@@ -1,8 +1,8 @@
 /**
  * Judges what an SMTP server said, or left unsaid, about a message: reply codes and faults → outcomes.
  * Promises: pure; what a permanent failure is about, db/validation/failures.ts says; `detail` is printable, short and
- * free of secrets. An operator's fault (login, relay access, TLS) never ends a message. DECISIONS: Our own set-up
- * refused, Delivery reports.
+ * free of secrets. An operator's fault (login, relay access, TLS) never ends a message. DECISIONS: Sender
+ * failures, Delivery reports.
  */
 import type { NodemailerError } from 'nodemailer'
 import { classifyFailure, type FailureSubject } from '../../../db/validation/failures.ts'

@@ -2,7 +2,7 @@
  * Reads mail that mail servers and feedback loops send: delivery status notifications (RFC 3464), feedback reports
  * (RFC 5965), bounces and complaints of other forms.
  * Only a genuine signed reference gives events. What can't be read is an error with its reason, and is parked. What is
- * not about email of ours is not kept. DECISIONS: DSN classes.
+ * not about email of ours is not kept. DECISIONS: Failure classes.
  */
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'

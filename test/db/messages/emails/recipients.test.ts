@@ -1,4 +1,4 @@
-/** Recipients of an email. DECISIONS: Email addresses, Recipients that differ only in case. */
+/** Recipients of an email. DECISIONS: Email addresses, Duplicate recipients. */
 import {
   bareRecipients,
   everyone,
