@@ -3,34 +3,45 @@
  * each item of a batch, a list or a page.
  */
 import { returnPath } from '../db/messages/emails/return-path.ts'
+import type { JobName } from '../db/queue/jobs.ts'
 import { adminCli } from './support/admin.ts'
 import { signedIn } from './support/dashboard.ts'
 import { testDatabase } from './support/database.ts'
 import { startDatabaseProxy } from './support/database-proxy.ts'
+import { report as bounce } from './support/mail-reports.ts'
+import { openPool } from './support/pool.ts'
+import { emailStatus, jobsIn } from './support/reports.ts'
+import { sentCount } from './support/rows.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from './support/service.ts'
-import t from './support/tap.ts'
+import { startSmtpSink } from './support/smtp-sink.ts'
+import t, { type Test } from './support/tap.ts'
+import { startWorker, until, withoutSchedules } from './support/worker.ts'
 
 const { url } = await testDatabase(t)
 const proxy = await startDatabaseProxy(t, url)
 const service = await startService(t, { url: proxy.url, wake: () => {} })
 const { call } = service
+await withoutSchedules(service)
 const team = await makeTeam(service)
 const { key } = team
 const person = await signedIn(service, { team: team.id, role: 'owner' })
 const cli = adminCli({ DATABASE_URL: proxy.url })
 
-const send = () => call('POST', '/v1/emails', { key, body: anEmail() })
+const send = (to = 'someone@example.org') => call('POST', '/v1/emails', { key, body: anEmail({ to: [to] }) })
 const batch = (count: number) =>
   call('POST', '/v1/emails/batch', { key, body: { emails: Array(count).fill(anEmail()) } })
-const { body: email } = await send()
+const { body: email } = await send('returned@example.org')
 
 let reports = 0
-function report() {
+function report(through = service, [id, recipient] = [email.id, 'returned@example.org']) {
   reports += 1
-  const to = returnPath(service.deps.secrets, { team_id: team.id, id: email.id }, 'bounces.example.com')
-  const raw = new Uint8Array(Buffer.from(`To: ${to}\r\nSubject: Returned ${reports}\r\n\r\nNo such user\r\n`))
+  const to = returnPath(service.deps.secrets, { team_id: team.id, id }, 'bounces.example.com')
+  const status = `Final-Recipient: rfc822; ${recipient}\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 ${reports}\r\n`
+  const raw = new Uint8Array(
+    Buffer.from(bounce(to ?? '', `Reporting-MTA: dns; mx.example.org\r\n\r\n${status}`)),
+  )
   const headers = { Authorization: `Bearer ${SMTP_REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' }
-  return call('POST', '/hooks/smtp', { raw, headers })
+  return through.call('POST', '/hooks/smtp', { raw, headers })
 }
 
 /** What a path costs when it is not the first to be asked: credentials and settings are known then. */
@@ -42,8 +53,8 @@ async function costOf(work: () => Promise<unknown>): Promise<number> {
 
 /** The most statements of each path. */
 const PATHS: Readonly<Record<string, [number, () => Promise<unknown>]>> = {
-  'a send': [6, send],
-  'a report': [4, report],
+  'a send': [6, () => send()],
+  'a report': [4, () => report()],
   'the list of emails': [9, () => person.get(`/teams/${team.id}/emails`)],
   'an email’s page': [12, () => person.get(`/teams/${team.id}/emails/${email.id}`)],
   'email show': [16, () => cli.json(['email', 'show', team.id, email.id])],
@@ -78,4 +89,61 @@ t.test('an email’s page asks once what is left to deliver', async (t) => {
   await page()
   const texts = await proxy.textsDuring(page)
   t.equal(texts.filter((text) => text.includes('handed_over_as')).length, 1)
+})
+
+/** A worker of its own, and what it costs to have it do something: by its queue's connections, and by its others. */
+async function worker(t: Test) {
+  const direct = await startService(t, { url })
+  const [claims, rest] = [await startDatabaseProxy(t, url), await startDatabaseProxy(t, url)]
+  const sink = await startSmtpSink(t)
+  const database = await openPool(t, rest.url, { size: 4 })
+  await startWorker(t, { ...direct, url: claims.url }, { database, smtp_url: sink.url })
+  await until('what waited is sent', async () => (await jobsIn(direct, 'deliver-email')).length === 0)
+  /** The least of several times, as there are polls at times. Claims of other queues don't count. */
+  const costOfWork = async (queue: JobName, work: () => Promise<unknown>) => {
+    await work()
+    const costs: { claims: number; others: number }[] = []
+    for (let time = 0; time < 5; time += 1) {
+      let others = 0
+      const texts = await claims.textsDuring(async () => {
+        others = await rest.during(work)
+      })
+      costs.push({ claims: texts.filter((text) => text.includes(`'${queue}'`)).length, others })
+    }
+    const least = (of: 'claims' | 'others') => Math.min(...costs.map((cost) => cost[of]))
+    return { claims: least('claims'), others: least('others') }
+  }
+  return { direct, costOfWork }
+}
+
+// A claim that finds less than it may take is followed by one that finds nothing.
+t.test('a worker claims mail in 2 statements, and reads and records one in 14', async (t) => {
+  const { direct, costOfWork } = await worker(t)
+  const sent = async () => Number(await sentCount(direct, team.id))
+  const mails = (count: number) => async () => {
+    const before = await sent()
+    await direct.call('POST', '/v1/emails/batch', { key, body: { emails: Array(count).fill(anEmail()) } })
+    await until('all are sent', async () => (await sent()) === before + count)
+  }
+  const one = await costOfWork('deliver-email', mails(1))
+  t.ok(one.claims > 0 && one.claims <= 2, `${one.claims} claims`)
+  t.ok(one.others > 0 && one.others <= 14, `${one.others} others`)
+  const twenty = await costOfWork('deliver-email', mails(20))
+  t.ok(twenty.claims > 0 && twenty.claims <= 2, `${twenty.claims} claims of twenty`)
+})
+
+t.test('a worker claims reports in 2 statements, and reads and applies one in 12', async (t) => {
+  const { direct, costOfWork } = await worker(t)
+  const emails = Array.from({ length: 6 }, (_, n) => anEmail({ to: [`returned-${n}@example.org`] }))
+  const { body } = await direct.call('POST', '/v1/emails/batch', { key, body: { emails } })
+  await until('all are sent', async () => (await jobsIn(direct, 'deliver-email')).length === 0)
+  const returned = emails.map(({ to }, n): [string, string] => [body.data[n].id, String(to)])
+  const read = async () => {
+    await report(direct, returned.shift())
+    await until('it is read', async () => (await jobsIn(direct, 'ingest-report')).length === 0)
+  }
+  const { claims, others } = await costOfWork('ingest-report', read)
+  t.equal(await emailStatus(direct, body.data[0].id), 'bounced')
+  t.ok(claims > 0 && claims <= 2, `${claims} claims`)
+  t.ok(others > 0 && others <= 12, `${others} others`)
 })

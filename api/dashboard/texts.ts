@@ -39,5 +39,4 @@ export const TEXTS = {
   wouldBeSkipped: 'This contact would be skipped: {reason}.',
   partTooLarge: 'The {part} is larger than 1 MiB.',
   badColumn: "Column {n} can't be used like that.",
-  propertyNameTwice: 'is already the name of another property. Rename one of them',
 } as const

@@ -20,12 +20,13 @@ export const openDeadLetters = (job: JobName) => sql.fragment`(
 
 /**
  * Whether a row has neither a job that is waiting or running, nor a dead letter: a condition for a query over rows.
+ * Both are fenced.
  * @param id the row's id, as a column.
  */
 export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
-  not exists (select from pgboss.job j where j.name = ${job} and j.id = ${id} and j.state <= 'active')
+  not exists (select from pgboss.job j where j.name = ${job} and j.id = ${id} and j.state <= 'active' offset 0)
   and not exists (
-    select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active')`
+    select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active' offset 0)`
 
 const KNOWN = [
   ...(Object.keys(JOBS) as JobName[]).flatMap((job) => [job, deadLetterOf(job)]),

@@ -59,6 +59,35 @@ t.test('a draft shows what it was given, is replayed by its key, changed and del
   t.match(await get(id), { status: 404, body: { error: { code: 'not_found' } } })
 })
 
+t.test('a change to what a draft says already writes nothing', async (t) => {
+  const { service, team, draft, get } = await beginBroadcasting(t)
+  const { call, database } = service
+  const { key } = team
+  const send_at = ago(-60)
+  const said = draft({
+    where: [{ property: 'country', op: 'in', value: ['FR', 'BE'] }],
+    variables: { name: 'you', city: 'Graz' },
+    headers: { 'X-One': '1', 'X-Two': '2' },
+    rate_per_minute: 60,
+    tags: ['a', 'b'],
+    send_at,
+  })
+  const { body: created } = await call('POST', '/v1/broadcasts', { key, body: said })
+  const version = () => database.oneFirst(sql.unsafe`select xmin from broadcasts where id = ${created.id}`)
+  const before = await version()
+  const patch = (body: object) => call('PATCH', `/v1/broadcasts/${created.id}`, { key, body })
+  const same = send_at.replace('Z', '+00:00')
+  for (const body of [said, { ...said, send_at: same }, { name: said.name }])
+    t.match(await patch(body), { status: 200, body: created })
+  t.equal(await version(), before)
+  const changed = await patch({ variables: { name: 'you' } })
+  t.match((await get(created.id)).body, {
+    variables: changed.body.variables,
+    updated_at: changed.body.updated_at,
+  })
+  t.not(await version(), before)
+})
+
 t.test('what a draft says is refused as a send is, and names the field', async (t) => {
   const { service, team, draft } = await beginBroadcasting(t)
   const stranger = await broadcastingOf(service, await makeTeam(service))

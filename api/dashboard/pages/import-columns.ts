@@ -6,7 +6,7 @@ import type { Draft } from '../../../db/audience/import/draft.ts'
 import type { Becomes, Mapping } from '../../../db/audience/import/mapping.ts'
 import { SUPPRESSIONS } from '../../../db/audience/suppressions/by-hand.ts'
 import { reasonOf } from '../../../db/audience/suppressions/lift.ts'
-import { invalidField, RequestError } from '../../../db/errors.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { text } from '../components/cell.ts'
 import { topicsOf } from '../components/properties.ts'
@@ -171,19 +171,10 @@ function columnOf(form: URLSearchParams, at: number): Becomes {
   return { to: simple }
 }
 
-/** What a form says of all columns. @throws RequestError bad_request, of the field of a name that is given again. */
-function columnsOf(form: URLSearchParams, { table }: Draft): Becomes[] {
-  const columns = table.header.map((_, at) => columnOf(form, at))
-  const names = columns.map((column) => (column.to === 'property' ? column.name : ''))
-  const again = names.findIndex((name, at) => name !== '' && names.indexOf(name) !== at)
-  if (again >= 0) throw invalidField(`name.${again}`, TEXTS.propertyNameTwice)
-  return columns
-}
-
 /** The mapping that a form sent. @throws RequestError bad_request. */
 export const mappingSent = (form: URLSearchParams, draft: Draft): Mapping => ({
   names: draft.table.header,
-  columns: columnsOf(form, draft),
+  columns: draft.table.header.map((_, at) => columnOf(form, at)),
   merge: form.get('merge') === 'yes',
   topic_ids: draft.mapping.suppress ? [] : topicsOf(form),
   ...(draft.mapping.no === undefined ? {} : { no: wordParam(form, 'no', AFTER_NO) ?? 'unsubscribed' }),

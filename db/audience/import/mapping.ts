@@ -3,8 +3,7 @@
  * Promises: until somebody chooses otherwise a file is read as its header says, our own exports as they were written;
  * nothing of a mapped column is dropped: what cannot be read is a fault of its record.
  */
-
-import { RequestError } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints, jsonOf, memberPath } from '../../validation/strings.ts'
@@ -71,9 +70,18 @@ export function mappingFor(header: readonly string[], purpose: Purpose): Mapping
   return { names: header, columns, merge: false, topic_ids: [], ...no, suppress }
 }
 
-/** The first of these that is repeated. */
-const twice = (words: readonly string[]): string | undefined =>
-  words.find((word, at) => words.indexOf(word) !== at)
+/** @throws RequestError bad_request, of the field of a property's name that cannot be. */
+function checkNames(columns: readonly Becomes[]): void {
+  const names = columns.map((column) => (column.to === 'property' ? column.name : null))
+  for (const [at, name] of names.entries()) {
+    if (name === null) continue
+    if (name === '') throw invalidField(`name.${at}`, 'must not be empty')
+    if (codePoints(name) > LONGEST_KEY)
+      throw invalidField(`name.${at}`, `must have at most ${LONGEST_KEY} characters`)
+    if (names.indexOf(name) !== at)
+      throw invalidField(`name.${at}`, 'is already the name of another property. Rename one of them')
+  }
+}
 
 /** @throws RequestError bad_request for a mapping that no contact could be made by. */
 export function checkMapping({ columns, suppress }: Mapping): void {
@@ -82,13 +90,7 @@ export function checkMapping({ columns, suppress }: Mapping): void {
   }
   if (suppress?.detail === '') refuse(TEXTS.noReason)
   if (!columns.some(({ to }) => to === 'email')) refuse(TEXTS.noEmailColumn)
-  const names = columns.flatMap((column) => (column.to === 'property' ? [column.name] : []))
-  if (names.includes('')) refuse(TEXTS.unnamedProperty)
-  const long = names.find((name) => codePoints(name) > LONGEST_KEY)
-  if (long !== undefined)
-    refuse(fill(TEXTS.propertyTooLong, { name: JSON.stringify(long), most: LONGEST_KEY }))
-  const same = twice(names)
-  if (same !== undefined) refuse(fill(TEXTS.propertyTwice, { name: JSON.stringify(same) }))
+  checkNames(columns)
   const once = (['email', 'properties', 'status', 'reason'] as const).find(
     (word) => columns.filter(({ to }) => to === word).length > 1,
   )

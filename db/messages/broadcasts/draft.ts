@@ -3,7 +3,7 @@
  * Promises: a draft's template and topics are its team's; what has been started or scheduled is not changed. Whether a
  * draft can be sent is start.ts's. What a person changed is in the audit trail.
  */
-
+import { isDeepStrictEqual } from 'node:util'
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { holdTopics } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
@@ -137,7 +137,16 @@ export async function createBroadcast(
 const notADraft = ({ state }: BroadcastRow, act: string): RequestError =>
   new RequestError('invalid_state', fill(TEXTS.notDraft, { state, action: act }))
 
-/** @throws RequestError bad_request, not_found, invalid_state, domain_not_allowed. */
+const instantOf = (send_at: string | null): number | null => (send_at === null ? null : Date.parse(send_at))
+
+/** Whether all that was given is what the row says. */
+const saysAlready = (row: BroadcastRow, { send_at = row.send_at, ...fields }: GivenFields): boolean =>
+  isDeepStrictEqual({ ...row, ...fields }, row) && instantOf(send_at) === instantOf(row.send_at)
+
+/**
+ * Changes what a draft says; nothing is written if it says so already.
+ * @throws RequestError bad_request, not_found, invalid_state, domain_not_allowed.
+ */
 export async function changeBroadcast(
   by: Caller,
   acting: Acting,
@@ -150,6 +159,7 @@ export async function changeBroadcast(
   assertDomain(acting, fields.from_address ?? row.from_address)
   if (row.state !== 'draft') throw notADraft(row, 'changed')
   await assertReferences(tx, acting.team_id, fields)
+  if (saysAlready(row, fields)) return row
   const changed = await updateDraft(tx, row, { ...row, ...fields }, now)
   if (!changed) throw notADraft(row, 'changed')
   await noteBroadcast(by, 'update', changed)

@@ -3,7 +3,7 @@
  * Promises: a secret is shown when it is made and never again; a disabled endpoint gets nothing; what waited for it,
  * and what happens in its first days, stands as failed, to be replayed (replay.ts). Each change has its audit line.
  */
-
+import { isDeepStrictEqual } from 'node:util'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
@@ -166,7 +166,8 @@ export async function changeEndpoint(
     await wakeOnCommit(tx, 'deliver-webhook')
   }
   const changed = await requireEndpoint(tx, teamId, id)
-  await record(at, { team_id: teamId, action: 'webhook.set', subject: id, detail: changed.url })
+  if (!isDeepStrictEqual(changed, before))
+    await record(at, { team_id: teamId, action: 'webhook.set', subject: id, detail: changed.url })
   return changed
 }
 

@@ -175,10 +175,13 @@ t.test('a mapping that cannot be is refused on its page, as it was chosen', asyn
     [{ email: 'email', city: 'email', town: 'ignore' }, /Two columns become the email address/],
     [
       { email: 'email', city: 'property', town: 'property=city' },
-      /Property name for town is that of another property too/,
+      /Property name for town is already the name of another property/,
     ],
-    [{ email: 'email', city: 'property= ', town: 'ignore' }, /A property must have a name/],
-    [{ email: 'email', city: `property=${'n'.repeat(129)}`, town: 'ignore' }, /is too long/],
+    [{ email: 'email', city: 'property= ', town: 'ignore' }, /Property name for city must not be empty/],
+    [
+      { email: 'email', city: `property=${'n'.repeat(129)}`, town: 'ignore' },
+      /Property name for city must have at most 128 characters/,
+    ],
     [{ email: 'email', city: `topic:${team.id}`, town: 'ignore' }, /A topic that was chosen is gone/],
     [{ email: 'email', city: 'topic:x', town: 'ignore' }, /A topic that was chosen is gone/],
     [{ email: 'email', city: 'status=', town: 'everything' }, /Column 3 cannot become that/],

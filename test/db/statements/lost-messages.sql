@@ -28,14 +28,14 @@ with m as materialized (
     from pgboss.job j
     where j.name = $6
       and j.id = m.id
-      and j.state <= 'active'
+      and j.state <= 'active' offset 0
   )
     and not exists (
     select
     from pgboss.job d
     where d.name = $7
       and d.source_id = m.id
-      and d.state <= 'active'
+      and d.state <= 'active' offset 0
   )
     and not false
     and not exists (

@@ -30,7 +30,12 @@ t.test('an endpoint is changed and removed; a team has ten at most; each act is 
     ]),
     { name: 'Billing', types: ['email.sent'], domain: 'example.com' },
   )
-  t.match(await cli.json([...set, '--domain', 'none', '--types', '*']), { types: ['*'], domain: null })
+  const entries = async () => (await cli.json(['audit', 'list', '--team', team.id])).length
+  const toAll = [...set, '--domain', 'none', '--types', '*']
+  t.match(await cli.json(toAll), { types: ['*'], domain: null })
+  const before = await entries()
+  await cli.json(toAll)
+  t.equal(await entries(), before, 'nothing changed')
   t.match(await cli.fault([...set, '--types', 'email.eaten']), /"email.eaten" isn't one of/)
   t.match(await cli.fault([...set, '--domain', 'other.test']), /no domain other.test/)
   for (let more = 1; more < 10; more += 1) await cli.json(['webhook', 'add', team.id, '--url', receiver.url])
