@@ -1,5 +1,5 @@
 /**
- * What README, DECISIONS and the guides say of endpoints, errors, limits and roles is what the service has: each figure
+ * What README and the guides say of endpoints, errors, limits and roles is what the service has: each figure
  * comes from what enforces it, in the words of each document.
  */
 import { readFile } from 'node:fs/promises'
@@ -24,7 +24,6 @@ import t from '../support/tap.ts'
 /** A document, each stretch of white space a single space, so that its lines may break anywhere. */
 const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
 const page = await readFile(join(ROOT, 'api/README.md'), 'utf8')
-const decisions = flat(await readFile(join(ROOT, 'api/DECISIONS.md'), 'utf8'))
 const guides = flat(GUIDES.map(({ html }) => html).join('\n'))
 const codes = Object.values(EXPLAINED)
   .flatMap(({ meaning, remedy }) => [meaning, remedy])
@@ -121,18 +120,6 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
     ],
   ],
   [
-    'DECISIONS',
-    decisions,
-    [
-      `html and text ${part}; subject ${subject} on one line; ${to} recipients; ${tags} tags of ${tag} characters;`,
-      `${MAX_KEYS} properties, keys of ${LONGEST_KEY} and`,
-      `${variables} variables; idempotency keys of 1–${limit('NewEmail.idempotency_key', 'maxLength')} printable`,
-      `email addresses of ${limit('Unsubscription.email', 'maxLength')}.`,
-      `at most ${body}, ${strings} strings, arrays and objects, and ${values} values`,
-      `\`variables\` and \`where\` have ${json} of JSON each`,
-    ],
-  ],
-  [
     'guides',
     guides,
     [
@@ -146,7 +133,7 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
   ['codes', codes, [`${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts each`]],
 ]
 
-t.test('limits are said as they are enforced, in README, DECISIONS and the guides', async (t) => {
+t.test('limits are said as they are enforced, in README and the guides', async (t) => {
   for (const [name, text, said] of SAID)
     for (const each of said) t.ok(text.includes(each), `${name}: ${each}`)
 })
@@ -168,6 +155,7 @@ const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       people: 'people',
       delete: 'delete emails',
       settings: 'settings',
+      'resume-bulk': 'paused for bounces or complaints',
     },
     ...{ contacts: 'export and erase all that is stored of a person' },
   },

@@ -128,7 +128,7 @@ const MADE_OF: Record<string, string> = {
   19: 'to store a webhook costs the worker 0.12 ms of processor time beside the mail’s 1.4, and PostgreSQL 0.11; to send it 0.5 and 0.35, which most wait with until the mail is out',
   20: 'the machine: 0.94 to 1.03 in eight runs',
   21: 'the worker: 0.37 ms of processor time a webhook, of which the request is a third',
-  '22c': 'collections of the whole heap, and the relay’s own work (see below)',
+  '22c': 'collections of the whole heap, and the relay’s own work',
 }
 
 const line = ({ row, measure, ours, reference, unit, ratio, goal, met, note = '' }: Figure): string => {
@@ -180,7 +180,7 @@ async function main(): Promise<number> {
     say(`\n${text}`)
     if (chosen.length === 0) {
       const intro =
-        '# What `npm run bench` found\n\nOnly the ratios count: both figures of a row are of one run.\n\n'
+        '# Benchmark results\n\nOnly the ratios count, because both values of a row come from one run. [README.md](README.md) explains how to read them.\n\n'
       await writeFile(RESULTS, `${intro}${text.trimEnd()}\n`)
     }
   } finally {

@@ -41,12 +41,15 @@ export function rowOf({ fault, outcome, held }: Line): string {
   ])
 }
 
-const INTRO = `# What \`npm run test:chaos\` found
+const INTRO = `# Results of \`npm run test:chaos\`
 
-Two API and two worker processes over a PostgreSQL of their own, a database and processes of its own for each fault.
-*Repeated* are copies beyond the first of a message, *after an answer* those of messages that the relay had answered
-before: only a killed or frozen worker may cause these, for what it had in flight. *Recovered in* is the time from the
-end of the fault until all that was accepted had been taken.`
+Each fault gets its own database, two API processes and two workers. The columns are:
+
+- *lost*: accepted messages that never reached the relay
+- *repeated*: copies beyond the first
+- *after an answer*: copies of messages that the relay had already accepted. Only a killed or frozen worker may cause
+  these, for messages it was sending
+- *recovered in*: time from the end of the fault until the relay had all accepted messages`
 
 /** Writes the table of a whole run. @param postgres the server's version. */
 export async function writeResults(lines: readonly Line[], postgres: string): Promise<void> {
