@@ -55,7 +55,7 @@ const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<A
     return { status: 200, body: { status: 'confirmed' } }
   },
   async UnsubscribeConfirmation({ log }, { envelope }) {
-    log.warn({ topic: envelope.TopicArn }, 'somebody ended the subscription to an SNS topic')
+    log.warn({ topic: envelope.TopicArn }, 'the subscription to an SNS topic was ended')
     return { status: 200, body: { status: 'noted' } }
   },
 }

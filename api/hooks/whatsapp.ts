@@ -62,8 +62,7 @@ const fault = ({ WHATSAPP_APP_SECRET: secret, WHATSAPP_VERIFY_TOKEN: verify }: S
     ? null
     : {
         path: 'WHATSAPP_VERIFY_TOKEN',
-        message:
-          'WHATSAPP_VERIFY_TOKEN is missing: WHATSAPP_APP_SECRET is set, and the handshake asks for both',
+        message: 'WHATSAPP_VERIFY_TOKEN is not set, but WHATSAPP_APP_SECRET is. The handshake needs both',
       }
 
 const open = (given: Settings) => ({

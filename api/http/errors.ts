@@ -61,7 +61,7 @@ export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, M
 export function toRequestError(error: unknown, requestId: string, log: Log): RequestError {
   if (error instanceof RequestError) return error
   if (isDatabaseUnavailable(error)) {
-    log.warn({ request_id: requestId, err: error }, 'the database is unavailable')
+    log.warn({ request_id: requestId, err: error }, 'database unavailable')
     return new Unavailable('database', TEXTS.unavailable, 1)
   }
   log.error({ request_id: requestId, err: error }, 'request failed')

@@ -84,7 +84,7 @@ export function instant(text: string): Date {
 /** An RFC 3339 time with its zone. */
 export function moment(text: string): Date {
   if (isMoment(text)) return new Date(text)
-  throw new InvalidArgumentError(`It must be a time with its zone, such as ${exampleMoment(new Date())}.`)
+  throw new InvalidArgumentError(`It must be a time with a time zone, such as ${exampleMoment(new Date())}.`)
 }
 
 /** One of some words. */
@@ -97,7 +97,7 @@ export const oneOf =
   }
 
 /** Of a list's flag `--limit <n>`: how many it has at most where nobody says. */
-export const atMost = (most: number) => ['how many at most', positive, most] as const
+export const atMost = (most: number) => ['how many to show', positive, most] as const
 
 /** Of a list's flag that names one of some words. */
 export const only = <T extends string>(words: readonly T[]) =>
@@ -105,7 +105,7 @@ export const only = <T extends string>(words: readonly T[]) =>
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
-  EACCES: 'it may not be read',
+  EACCES: 'permission denied',
   EISDIR: 'it is a directory',
 }
 

@@ -10,8 +10,8 @@ import type { Verbs } from './noun.ts'
 import { TEXTS } from './texts.ts'
 
 export const verbs: Verbs = ({ verb, look }) => {
-  verb('list', 'background jobs of the last month, newest first: what, how far, who began it')
-    .option('--team <team>', 'only this team’s', uuidArgument)
+  verb('list', 'List the background jobs of the last month, newest first, with their progress')
+    .option('--team <team>', 'only this team', uuidArgument)
     .option('--limit <n>', ...atMost(50))
     .action(
       look((database, { team, limit }: { team?: string; limit: number }) =>
@@ -19,7 +19,7 @@ export const verbs: Verbs = ({ verb, look }) => {
       ),
     )
 
-  verb('show ID', 'one background job: done of total, and what came of it').action(
+  verb('show ID', 'Show a background job, its progress and its result').action(
     look(async (database, id: string) => {
       const shown = await backgroundJobById(database, null, id)
       if (shown) return shown

@@ -32,14 +32,14 @@ type DropOptions = ManyOptions & { dryRun?: boolean }
 /** The arguments of a verb that takes one report, several, or all that are parked. */
 const forMany = (verb: Command): Command =>
   verb
-    .argument('[ids...]', 'ids of reports; none with --parked', (id, ids: string[] = []) => [
+    .argument('[ids...]', 'IDs of reports (none with --parked)', (id, ids: string[] = []) => [
       ...ids,
       uuidArgument(id),
     ])
-    .option('--parked', 'all that are parked, or those of them that the flags below describe')
-    .option('--provider <provider>', `only of: ${PROVIDERS.join(', ')}`, oneOf(PROVIDERS))
-    .option('--reason <words>', 'only those parked for a reason with these words', words)
-    .option('--before <time>', 'only those received before this time', instant)
+    .option('--parked', 'all parked reports, or those that match the options below')
+    .option('--provider <provider>', `only reports of: ${PROVIDERS.join(', ')}`, oneOf(PROVIDERS))
+    .option('--reason <words>', 'only reports parked for a reason that contains this text', words)
+    .option('--before <time>', 'only reports received before this time', instant)
 
 /**
  * One report by its id, or the filter of those that are meant. @throws RequestError bad_request when nothing is named.
@@ -65,8 +65,8 @@ async function droppable(tx: Tx, which: string | ParkedFilter) {
 }
 
 export const verbs: Verbs = ({ verb, look, admin }) => {
-  verb('list', 'reports, newest first, without their bytes')
-    .option('--parked', 'only those that could not be read, or whose message was not found')
+  verb('list', 'List reports, newest first, without their content')
+    .option('--parked', 'only reports that could not be read, or whose message was not found')
     .option('--state <state>', ...only(REPORT_STATES))
     .option('--limit <n>', ...atMost(1_000))
     .action(
@@ -76,9 +76,9 @@ export const verbs: Verbs = ({ verb, look, admin }) => {
       }),
     )
 
-  verb('show ID', 'a report with its bytes as text').action(look(showReport))
+  verb('show ID', 'Show a report and its content as text').action(look(showReport))
 
-  forMany(verb('replay', 'ingest reports again, after whatever was in their way is gone')).action(
+  forMany(verb('replay', 'Ingest reports again, after the cause of the failure is fixed')).action(
     answer(async (ids: string[] | undefined, options: ManyOptions): Promise<object> => {
       const which = whichOf(ids, options)
       const queue = await admin.queue()
@@ -88,8 +88,8 @@ export const verbs: Verbs = ({ verb, look, admin }) => {
     }),
   )
 
-  forMany(verb('drop', 'remove parked reports, once nothing more is to be learnt from them'))
-    .option('--dry-run', 'change nothing, only list which')
+  forMany(verb('drop', 'Delete parked reports that are no longer needed'))
+    .option('--dry-run', 'change nothing, only list the reports')
     .action(
       answer(
         async (ids: string[] | undefined, { dryRun = false, ...options }: DropOptions): Promise<object> => {

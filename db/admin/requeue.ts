@@ -54,15 +54,15 @@ const NOT_FILTERS = ['--force', '--dry-run']
 
 /** Adds the verb. `statuses`: the channel's. */
 export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
-  const about = `send again those ${what} that were not handed over: one, or all that match; also after giving up`
-  const command = verb('requeue TEAM [ID]', about, { ID: ['only this one', uuidArgument] })
+  const about = `Requeue ${what}: one, or all that match. Messages a provider has accepted are never sent again`
+  const command = verb('requeue TEAM [ID]', about, { ID: ['only this message', uuidArgument] })
     .option('--status <status>', ...only(statuses))
-    .option('--since <time>', 'accepted then or later, such as 2026-01-31', instant)
+    .option('--since <time>', 'accepted at this time or later, such as 2026-01-31', instant)
     .option(
       '--force',
-      'also those that were refused for good, as long as no provider has ever taken them; with ID also one that waits for its time or has expired',
+      'include messages that were rejected permanently, if no provider has accepted them. With ID, also a scheduled or expired message',
     )
-    .option('--dry-run', 'change nothing, only list which')
+    .option('--dry-run', 'change nothing, only list the messages')
     .action(
       answer((team: string, id: string | undefined, options: Options): Promise<object> => {
         const { force: _force, dryRun: _dryRun, ...chosen } = options
@@ -91,7 +91,7 @@ const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): strin
     ...Object.entries(others).map(
       ([name, value]: [string, unknown]) => `${name}: ${value instanceof Date ? value.toISOString() : value}`,
     ),
-    ...(force ? ['refused ones too'] : []),
+    ...(force ? ['including rejected'] : []),
   ].join(', ')
 
 async function requeueById(

@@ -32,10 +32,10 @@ function domain(text: string): string {
 const withFilter = (command: ReturnType<Noun['verb']>) =>
   command
     .option('--cause <cause>', ...only(CAUSES))
-    .option('--response <text>', 'only these: the response contains this text', words)
-    .option('--domain <domain>', 'only these: addresses of this domain', domain)
-    .option('--since <time>', 'only these: suppressed at this time or later', instant)
-    .option('--until <time>', 'only these: suppressed at this time or earlier', instant)
+    .option('--response <text>', 'only if the response contains this text', words)
+    .option('--domain <domain>', 'only addresses of this domain', domain)
+    .option('--since <time>', 'only addresses suppressed at this time or later', instant)
+    .option('--until <time>', 'only addresses suppressed at this time or earlier', instant)
 
 /** The filter in the audit log. */
 const filterWords = (filter: Filter): string =>
@@ -69,7 +69,7 @@ async function liftAll(admin: Admin, team: string, { reason, dryRun, ...filter }
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change, ofTeam, admin } = noun
-  withFilter(verb('list TEAM', 'the suppressed addresses of a team, newest first'))
+  withFilter(verb('list TEAM', 'List the suppressed addresses of a team, newest first'))
     .option('--limit <n>', ...atMost(MAX_LISTED))
     .action(
       ofTeam(async (database, team, filter: Filter & { limit: number }) =>
@@ -77,16 +77,16 @@ export const verbs: Verbs = (noun) => {
       ),
     )
 
-  verb('show TEAM EMAIL', 'why an address is suppressed; exits with 1 if it isn’t').action(
+  verb('show TEAM EMAIL', 'Show why an address is suppressed. Exits with code 1 if it isn’t').action(
     look(async (database, team: string, identity: string) => {
       await requireTeam(database, team)
       return showSuppression(database, team, identity)
     }),
   )
 
-  verb('add TEAM EMAIL', 'suppress an address, contact or not', { EMAIL: ['its address'] })
+  verb('add TEAM EMAIL', 'Suppress an address, whether or not it is a contact', { EMAIL: ['its address'] })
     .requiredOption('--cause <cause>', `why: ${ADDED_CAUSES.join(', ')}`, oneOf(ADDED_CAUSES))
-    .option('--reason <text>', 'the reason, which is shown as its response')
+    .option('--reason <text>', 'the reason, shown as the response')
     .action(
       change(async (by, team: string, email: string, how: { cause: Cause; reason?: string }) => {
         await requireTeam(by.tx, team)
@@ -94,9 +94,9 @@ export const verbs: Verbs = (noun) => {
       }),
     )
 
-  withFilter(verb('lift TEAM [EMAIL]', 'end the suppression of an address, or of all that fit a filter'))
-    .requiredOption('--reason <text>', 'why, for the audit log')
-    .option('--dry-run', 'only count them')
+  withFilter(verb('lift TEAM [EMAIL]', 'Remove the suppression of an address, or of all that match a filter'))
+    .requiredOption('--reason <text>', 'the reason, for the audit log')
+    .option('--dry-run', 'only count the addresses')
     .action(
       answer(
         async (team: string, identity: string | undefined, { reason, dryRun = false, ...filter }: Lift) => {

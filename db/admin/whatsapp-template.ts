@@ -11,11 +11,11 @@ import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const FORM = `
-FILE holds the provider's template object: name, language, status, category, components. Its slots are header:1,
-body:1…n and url:1…n; a shape that cannot be sent (media headers, flows, named parameters, …) is kept, and marked.`
+FILE contains the provider's template object: name, language, status, category, components. Its variables are header:1,
+body:1…n and url:1…n. Templates that can't be sent (media headers, flows, named parameters, …) are stored and marked.`
 
 export const verbs: Verbs = ({ verb, list, change, admin }) => {
-  verb('create TEAM', 'keep a template that the provider knows; answers with its slots')
+  verb('create TEAM', 'Store a template that the provider has. Prints its variables')
     .requiredOption('--file <file>', 'the template as JSON (- reads standard input)')
     .addHelpText('after', FORM)
     .action(
@@ -25,18 +25,19 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
       }),
     )
 
-  verb('status TEAM ID STATUS', 'set the state of a template; only an approved one is sent', {
+  verb('status TEAM ID STATUS', 'Set the status of a template. Only approved templates are sent', {
     STATUS: [TEMPLATE_STATES.join(', ')],
   }).action(change(setWhatsappTemplateStatus))
 
-  list('the WhatsApp templates of a team', async (database, team) =>
+  list('List the WhatsApp templates of a team', async (database, team) =>
     (await whatsappTemplatesOfTeam(database, team)).map(templateView),
   )
 
-  verb('sync TEAM', 'bring the templates of a team up to what the provider lists; a worker does it')
+  verb('sync TEAM', 'Update the templates of a team from the provider’s list. A worker runs the sync')
     .addHelpText(
       'after',
-      '\nTakes a running worker with WHATSAPP_ACCESS_TOKEN and WHATSAPP_BUSINESS_ACCOUNT_ID set.',
+      `
+Requires a running worker with WHATSAPP_ACCESS_TOKEN and WHATSAPP_BUSINESS_ACCOUNT_ID set.`,
     )
     .action(
       answer(async (team: string) => {

@@ -24,7 +24,7 @@ import t from '../support/tap.ts'
 /** A document, each stretch of white space a single space, so that its lines may break anywhere. */
 const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
 const page = await readFile(join(ROOT, 'api/README.md'), 'utf8')
-const guides = flat(GUIDES.map(({ html }) => html).join('\n'))
+const guides = flat(GUIDES.map(({ markdown }) => markdown).join('\n'))
 const codes = Object.values(EXPLAINED)
   .flatMap(({ meaning, remedy }) => [meaning, remedy])
   .join(' ')
@@ -123,11 +123,11 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
     'guides',
     guides,
     [
-      `<td>${emails} emails, ${messages} messages, ${contacts} contacts</td>`,
-      `takes up to ${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts`,
-      `<td>${to} an email with its copies, ${numbers} a WhatsApp message</td>`,
-      `<td>html and text</td><td>${part}</td>`,
-      `<td>Variables</td><td>${variables}</td>`,
+      `| ${emails} emails, ${messages} messages, ${contacts} contacts |`,
+      `up to ${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts`,
+      `| ${to} per email including copies, ${numbers} per WhatsApp call |`,
+      `| \`html\` and \`text\` | ${part} |`,
+      `| Variables | ${variables} |`,
     ],
   ],
   ['codes', codes, [`${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts each`]],

@@ -20,7 +20,9 @@ function open(secrets: Secrets, key: StoredKey): DkimKey | Error {
     const private_key = createPrivateKey(openKey(secrets, key, dkim_private_key))
     return { domain: name, selector: dkim_selector, private_key }
   } catch {
-    return new Error(`the DKIM key of ${name} cannot be opened: was it stored with another SECRET_KEY?`)
+    return new Error(
+      `Could not decrypt the DKIM key of ${name}. Was it encrypted with a different SECRET_KEY?`,
+    )
   }
 }
 
@@ -46,7 +48,7 @@ export async function dkimKeysOf(
   )
   const stored = domains.size === 0 ? [] : await dkimKeysByName(tx, [...domains.values()])
   const opened = new Map(stored.map((key) => [keyName(key), ours ? open(secrets, key) : null]))
-  const missing = (name: string) => new Error(`the team has no verified domain ${name} any more`)
+  const missing = (name: string) => new Error(`The team no longer has the verified domain ${name}`)
   return new Map(
     [...domains].map(([id, domain]) => {
       const key = opened.get(keyName(domain))

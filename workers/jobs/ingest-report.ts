@@ -71,12 +71,12 @@ export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerD
     if (jobs.length === 1 || isDatabaseUnavailable(error)) throw error
     deps.log.warn(
       { err: error, jobs: jobs.length },
-      'cannot ingest this batch; taking its reports one by one',
+      'failed to ingest a batch; ingesting its reports one by one',
     )
   }
   for (const job of jobs) {
     await ingest({ jobs: [job], settle }, deps).catch((error: unknown) => {
-      deps.log.error({ err: error, report_id: job.id }, 'cannot ingest this report')
+      deps.log.error({ err: error, report_id: job.id }, 'failed to ingest a report')
     })
   }
 }
@@ -143,7 +143,7 @@ function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: Wo
     event.channel === 'sender' && kind === 'applied' ? [event] : [],
   )
   for (const { sender, seconds, reason } of new Map(pauses.map((pause) => [pause.sender, pause])).values()) {
-    log.error({ sender, seconds, words: impersonal(reason) }, 'nothing can be sent for now')
+    log.error({ sender, seconds, words: impersonal(reason) }, 'sending is blocked')
   }
 }
 
@@ -181,7 +181,7 @@ async function readOne(
   const read = deps.readers[report.provider]
   const kept = body && keptOf(report, body)
   try {
-    if (!body) throw new Error('its bytes are gone')
+    if (!body) throw new Error('its content has been deleted')
     if (kept === null) return { report, events: [], fault: null, kept }
     const events = await read({ body: kept ?? body, received_at: new Date(report.received_at) })
     events.forEach(assertStorable)
@@ -257,7 +257,7 @@ function reportVerdict(
   const own = events.map((event) => results.get(event))
   if (own.some((result) => result?.kind === 'unknown')) {
     const left = (new Date(report.retry_until).getTime() - now.getTime()) / 1_000
-    if (left <= 0) return { id, state: 'parked', reason: 'there is no such message', team_ids }
+    if (left <= 0) return { id, state: 'parked', reason: 'no such message', team_ids }
     const age = (now.getTime() - new Date(report.received_at).getTime()) / 1_000
     const pause = RETRY_PAUSES_S.find(([until]) => age < until)?.[1] ?? 300
     return { id, state: 'waiting', wait: Math.max(1, Math.min(pause, Math.ceil(left))) }

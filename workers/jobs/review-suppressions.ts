@@ -5,5 +5,5 @@ import type { WorkerDeps } from '../deps.ts'
 /** Judges them all once more (DECISIONS: Delivery reports, Suppression). */
 export async function reviewSuppressions({ database, clock, log }: WorkerDeps): Promise<void> {
   const back = await reviewSoftSuppressions(database, clock())
-  if (back > 0) log.info({ back }, 'contacts are no longer suppressed by soft bounces')
+  if (back > 0) log.info({ back }, 'lifted soft-bounce suppressions')
 }

@@ -35,7 +35,7 @@ t.test('a database that does not answer is said to be away', async (t) => {
   const { fault, lines } = seen(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }))
   t.match(fault, { status: 503, title: 'Try again later', retry_after: undefined })
   t.equal(fault.words, 'The database does not answer. Try again in a moment.')
-  t.match(lines, [{ msg: 'the database is unavailable', request_id: REQUEST }])
+  t.match(lines, [{ msg: 'database unavailable', request_id: REQUEST }])
 })
 
 t.test('a fault of ours shows nothing but the id that the log has it by', async (t) => {

@@ -75,7 +75,7 @@ t.test('report replay and drop take many parked reports, by id or by what they h
       ids.map((id) => ({
         id,
         state: 'parked' as const,
-        reason: id === first ? 'Not a message' : 'there is no such message',
+        reason: id === first ? 'Not a message' : 'no such message',
       })),
     )
   const parked = async () =>
