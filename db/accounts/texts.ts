@@ -41,4 +41,5 @@ export const TEXTS = {
   noTeam: 'No team {id}.',
   domainQuota:
     'Domain quota exceeded. The plan {plan} allows {limit} domains, and the team has {domains}. Remove one, or move the team to a plan that allows more.',
+  keyEnded: 'The key was revoked or has expired. Create a new one.',
 } as const
