@@ -494,12 +494,15 @@ t.test('answers of counterparts over HTTP are read within the bounds of bounded-
 })
 
 t.test('views escape all they show, and bring no script or style of their own', async (t) => {
-  const files = (await readdir(join(ROOT, 'api'), { recursive: true })).filter((file) => file.endsWith('.hbs'))
+  const files = (await readdir(join(ROOT, 'api'), { recursive: true })).filter((file) =>
+    file.endsWith('.hbs'),
+  )
   t.ok(files.length > 15)
   for (const file of files) {
     const text = await readFile(join(ROOT, 'api', file), 'utf8')
     t.notMatch(text, /\{\{\{|\{\{~?\s*&|\sstyle=|\son\w+=|=\{\{/, file)
-    const own = file === 'docs/views/page.hbs' ? /<(?:style|script)>(?!\{\{\w+\}\}<)/ : /<style|<script(?! src=)/
+    const own =
+      file === 'docs/views/page.hbs' ? /<(?:style|script)>(?!\{\{\w+\}\}<)/ : /<style|<script(?! src=)/
     t.notMatch(text, own, file)
   }
   // The style, the script and the guides of the documentation page: none has data of a team.

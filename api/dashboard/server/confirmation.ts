@@ -11,7 +11,6 @@ import type { Field, View } from '../components/section.ts'
 import { TEXTS } from '../texts.ts'
 import { formOf, hidden } from './builders.ts'
 import type { PageDeps } from './deps.ts'
-import { describe } from './form.ts'
 import { seal, unseal } from './guard.ts'
 import { addressWith } from './list.ts'
 import {
@@ -117,7 +116,7 @@ const asksAgain =
       const back = { href: above(list, query), label: 'Go back' }
       return show({
         title: 'There is nothing left to confirm',
-        lead: describe(error.message),
+        lead: error.message,
         sections: [{ kind: 'actions', links: [back] }],
       })
     }
