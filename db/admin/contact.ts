@@ -6,9 +6,11 @@ import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
 import { erasureOf } from '../maintenance/background-jobs/kinds.ts'
 import type { Erasure } from '../maintenance/retention/erase.ts'
 import { exportPerson } from '../maintenance/retention/export.ts'
+import { eraseNumber, exportNumber } from '../maintenance/retention/whatsapp-number.ts'
 import { sentToContact, sentView } from '../messages/sent.ts'
+import { normalisePhone } from '../validation/phone.ts'
 import { ACTOR } from './context.ts'
-import { atMost, oneOf, only } from './input.ts'
+import { atMost, emailIdentity, oneOf, only } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 /** How many messages of each channel are shown with a contact. */
@@ -17,28 +19,45 @@ const MAX_MESSAGES = 20
 type ListOptions = { email?: string; status?: ContactStatus; limit: number }
 type Suppression = { as: ByHand['as']; reason: string }
 
+/** A person is named by an email address, or by the number of WhatsApp messages. */
+const addressOrNumber = {
+  EMAIL: [
+    'its address, or a number such as +15551234567',
+    (text: string) => normalisePhone(text)?.e164 ?? emailIdentity(text),
+  ],
+} as const
+
+const isNumber = (identity: string): boolean => identity.startsWith('+') && !identity.includes('@')
+
 /** All that is stored of a person: shown, and taken away. */
 const personVerbs: Verbs = ({ verb, admin }) => {
   verb(
     'export TEAM EMAIL',
     'Export everything that is stored about a contact, as one JSON value. The export is audited',
+    addressOrNumber,
   )
     .addHelpText(
       'after',
-      `
-For emails with several recipients, it only contains this recipient and their events.
-` + 'Returns contact_not_found if nothing is stored about the address.',
+      '\nOf emails with several recipients it shows the place and the events of this one alone. An address of which\n' +
+        'nothing is stored is contact_not_found.',
     )
     .action(
       answer(async (team: string, identity: string) => {
         const deps = { database: await admin.database(), secrets: await admin.secrets() }
-        return exportPerson({ ...deps, now: await admin.now(), actor: ACTOR }, team, identity)
+        const at = { ...deps, now: await admin.now(), actor: ACTOR }
+        return isNumber(identity) ? exportNumber(at, team, identity) : exportPerson(at, team, identity)
       }),
     )
 
-  verb('erase TEAM EMAIL', 'Erase a contact, and their data in emails, events and reports').action(
-    answer(async (team: string, identity: string) => {
+  verb(
+    'erase TEAM EMAIL',
+    'Erase a contact, and their data in emails, events and reports',
+    addressOrNumber,
+  ).action(
+    answer(async (team: string, identity: string): Promise<object> => {
       const secrets = await admin.secrets()
+      if (isNumber(identity))
+        return admin.transaction((by) => eraseNumber({ ...by, secrets }, team, identity))
       await requireTeam(await admin.database(), team)
       return admin.runBackgroundJob<Erasure>(erasureOf(secrets, team, identity), secrets)
     }),

@@ -2,6 +2,7 @@
 import {
   createWhatsappTemplate,
   setWhatsappTemplateStatus,
+  showWhatsappTemplate,
   templateView,
 } from '../messages/whatsapp/save-template.ts'
 import { TEMPLATE_STATES } from '../messages/whatsapp/status.ts'
@@ -11,10 +12,16 @@ import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const FORM = `
-FILE contains the provider's template object: name, language, status, category, components. Its variables are header:1,
-body:1…n and url:1…n. Templates that can't be sent (media headers, flows, named parameters, …) are stored and marked.`
+FILE contains the provider's template object: name, language, status, category, components. Its variables are:
+  header:1            a text header's variable, or the https URL of an image, a video or a document
+  header:2            the file name of a document
+  header:1 … 4        a location's latitude, longitude, name and address
+  body:1 … n          the body's variables, in their order
+  url:1, url:2        the variable of the first and second dynamic URL button
+  code:1              the code of a button that copies one
+A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is stored and marked.`
 
-export const verbs: Verbs = ({ verb, list, change, admin }) => {
+export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
   verb('create TEAM', 'Store a template that the provider has. Prints its variables')
     .requiredOption('--file <file>', 'the template as JSON (- reads standard input)')
     .addHelpText('after', FORM)
@@ -33,11 +40,14 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
     (await whatsappTemplatesOfTeam(database, team)).map(templateView),
   )
 
+  verb('show TEAM ID', 'Show a WhatsApp template and the names of its variables').action(
+    look(showWhatsappTemplate),
+  )
+
   verb('sync TEAM', 'Update the templates of a team from the provider’s list. A worker runs the sync')
     .addHelpText(
       'after',
-      `
-Requires a running worker with WHATSAPP_ACCESS_TOKEN and WHATSAPP_BUSINESS_ACCOUNT_ID set.`,
+      '\nRequires a running worker with WHATSAPP_ACCESS_TOKEN and WHATSAPP_BUSINESS_ACCOUNT_ID set.',
     )
     .action(
       answer(async (team: string) => {

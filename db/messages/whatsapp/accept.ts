@@ -23,7 +23,7 @@ import {
   requestsByKeys,
   type SentRow,
 } from './messages.sql.ts'
-import { parametersProblem } from './template.ts'
+import { parametersProblem } from './parameters.ts'
 import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
 import { TEXTS } from './texts.ts'
 
@@ -81,7 +81,7 @@ function templateError(item: WhatsappItem, templates: Templates): RequestError |
       fill(TEXTS.templateUnsupported, { reason: template.unsupported }),
     )
   }
-  const fault = parametersProblem(template.slots, item.parameters)
+  const fault = parametersProblem(template.slots, template.parts, item.parameters)
   return fault && new RequestError('invalid_params', { ...fault, field: item.path + fault.field })
 }
 

@@ -1,7 +1,6 @@
 /** What errors of db/messages/whatsapp/ say. `fill` puts values into the names in braces. */
 
 export const TEXTS = {
-  missingVariables: 'must contain every variable of the template. Missing: {names}',
   noTemplate: 'No template {id} in this team.',
   noTemplateOfField: 'must be the ID of a template in this team. There is no template {id}',
   noWhatsapp: 'No WhatsApp message {id} in this team.',
@@ -12,7 +11,6 @@ export const TEXTS = {
   templateNotObject: 'The template must be an object.',
   templateTooLarge: 'The template must be at most 256 KiB.',
   templateUnsupported: "The template can't be sent: {reason}.",
-  unknownParameter: 'has the unknown key {key}: {known}',
   whatsappQuota: 'Quota exceeded. Your plan includes {limit} WhatsApp messages per period.',
   whatsappTemplateExists: 'The team already has a template {name} ({language}).',
   credentialsUndecryptable:
