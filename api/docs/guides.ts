@@ -1,6 +1,6 @@
 /**
- * The guides of the documentation page. Each is a Markdown file in guides/. Names such as `{{body_mib}}` are replaced by
- * the limits in the code. HTML in a file is shown as text.
+ * The guides of the documentation page. Each is a Markdown file in guides/. Names such as `{{body_mib}}` are replaced
+ * by the limits in the code. HTML in a file is shown as text.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
