@@ -4,7 +4,7 @@
  * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
  */
 
-import { createTxtLookup } from '../db/accounts/domains/verify.ts'
+import { createDomainLookups } from '../db/accounts/domains/dns-lookups.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { nameConnections } from '../db/postgres/connect.ts'
@@ -81,7 +81,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...others,
     webhooks: webhooksOf(settings),
     notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
-    lookupTxt: createTxtLookup(settings.DNS_SERVER),
+    lookupTxt: createDomainLookups(settings.DNS_SERVER).lookupTxt,
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,
     pauses: createQueuePauses(database),

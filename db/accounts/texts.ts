@@ -17,7 +17,6 @@ export const TEXTS = {
   keyRotated: 'Someone else has rotated the key since this page was opened.',
   domainRemoved: 'The domain {name} has been removed.',
   keyUndecryptable: 'Could not decrypt the DKIM key of {name} (team {team}) with either key.',
-  lookupFailed: 'Could not look up {name}: {reason}',
   lastOwner: '{email} is the only owner of this team. Make someone else an owner first.',
   isMember: "{email} is already a member of this team. Change the role on the member's page.",
   noMember: 'No member {email} in this team.',
