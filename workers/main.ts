@@ -19,7 +19,7 @@ import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { joinFleet } from '../db/stats/fleet/fleet.ts'
-import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
+import { bulkProvider, channelProviders, channelWarnings, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   emailRules,
@@ -41,7 +41,8 @@ import { startWork } from './start-work.ts'
 const CUT_OFF_MS = 21_500
 
 function logSettings(settings: WorkerSettings, log: Log): void {
-  for (const warning of settingsWarnings(settings)) log.warn(warning)
+  for (const warning of [...settingsWarnings(settings), ...channelWarnings(settings, new Date())])
+    log.warn(warning)
   for (const words of unsetChannels(settings)) log.info(words)
 }
 

@@ -180,6 +180,7 @@ export async function startService(
       smtp_report_token: SMTP_REPORT_TOKEN,
       whatsapp_app_secret: WHATSAPP_APP_SECRET,
       whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
+      whatsapp_stop_words: [],
       sns: createSns({ topics: [] }),
       relay: { relay: null, proof: provesNothing },
     },
