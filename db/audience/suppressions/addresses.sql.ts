@@ -230,7 +230,8 @@ export const softFacts = (
           max(v.occurred_at) filter (where v.effect = 'delivered' or v.kind = 'sent' and st.status = 'sent'
             and v.occurred_at < ${sql.timestamp(undisputed)} and not exists (
               select from email_events d
-              where d.team_id = e.team_id and d.email_id = e.id and d.kind = 'delayed')) as delivered_at,
+              where d.team_id = e.team_id and d.email_id = e.id
+                and d.kind in ('delayed', 'unreadable', 'unsubscribed', 'machine_opened', 'machine_clicked'))) as delivered_at,
           array_agg(${milliseconds(sql.fragment`v.occurred_at`)} order by v.occurred_at desc) filter (
             where v.effect = 'soft' and v.occurred_at > coalesce(greatest(s.lifted_at, c.lifted_at), '-infinity')) as softs
         from (
