@@ -90,6 +90,7 @@ export async function startWorker(
     texts,
     email,
     brakes: { bounce_percent: 5, complaint_percent: 0.1 },
+    ramp: null,
     reputation: { bounce_percent: 10, complaint_percent: 0.3, least_emails: 500 },
     bulk: beside(changes.email ?? email),
     whatsapp,

@@ -179,8 +179,9 @@ export const nextSuppressed = (
 
 /** Deletes what is stored of an address. @returns why it was suppressed; null if it wasn't. */
 export const deleteAddress = (tx: Tx, teamId: string, identity: string) =>
-  tx.maybeOneFirst(sql.type(row({ cause: string().oneOf(CAUSES).nullable() }))`
-    delete from suppressed_addresses where team_id = ${teamId} and identity = ${identity} returning cause`)
+  tx.maybeOne(sql.type(row({ cause: string().oneOf(CAUSES).nullable(), has_bounced: boolean() }))`
+    delete from suppressed_addresses where team_id = ${teamId} and identity = ${identity}
+    returning cause, bounced_at is not null as has_bounced`)
 
 const softRow = row({ team_id: string(), identity: string(), email: string() })
 
