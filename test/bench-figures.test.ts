@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { ROOT } from './support/sources.ts'
 import t from './support/tap.ts'
 
-const PAGES = ['README.md', 'api/README.md', 'api/DECISIONS.md', 'db/README.md', 'workers/README.md']
+const PAGES = [
+  'README.md',
+  'api/README.md',
+  'api/DECISIONS.md',
+  'db/README.md',
+  'db/DATABASE.md',
+  'workers/README.md',
+]
 const NUMBER = /\d[\d,]*(?:\.\d+)?/g
 const numbersIn = (text: string): string[] => text.match(NUMBER) ?? []
 const amount = (number: string): number => Number(number.replaceAll(',', ''))

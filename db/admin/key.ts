@@ -1,6 +1,6 @@
 /** Verbs of `key`: a team's API keys. */
 import { keysOfTeam, SCOPES } from '../accounts/credentials/credentials.sql.ts'
-import { issueKey } from '../accounts/credentials/issue.ts'
+import { issueKey, rotateKey } from '../accounts/credentials/issue.ts'
 import { endKey } from '../accounts/credentials/revoke.ts'
 import { commaList } from '../process/config.ts'
 import { exampleMoment } from '../validation/moments.ts'
@@ -18,6 +18,14 @@ export const verbs: Verbs = ({ verb, list, change }) => {
     .action(
       change((by, team: string, { name, scopes, domain, expires }: KeyOptions) =>
         issueKey(by, team, { name, scopes, domain: domain ?? null, expires_at: expires ?? null }),
+      ),
+    )
+
+  verb('rotate TEAM ID', 'replace an API key; the old one works for 24 more hours')
+    .option('--expires <time>', `when the new one ends, such as ${exampleMoment(new Date())}`, instant)
+    .action(
+      change((by, team: string, id: string, { expires }: Pick<KeyOptions, 'expires'>) =>
+        rotateKey(by, team, id, expires ?? null),
       ),
     )
 

@@ -15,7 +15,7 @@ import {
 } from 'node:crypto'
 
 /** The purposes a key is derived for; the name is part of the derivation and must never change. */
-type SecretPurpose =
+export type SecretPurpose =
   | 'dkim'
   | 'erasure'
   | 'unsubscribe'
@@ -24,6 +24,7 @@ type SecretPurpose =
   | 'csrf'
   | 'notice-cookie'
   | 'openid-cookie'
+  | 'question'
   | 'canary'
   | 'webhook'
   | 'whatsapp'

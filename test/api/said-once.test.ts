@@ -24,14 +24,15 @@ import t from '../support/tap.ts'
 /** A document, each stretch of white space a single space, so that its lines may break anywhere. */
 const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
 const page = await readFile(join(ROOT, 'api/README.md'), 'utf8')
+const dashboard = await readFile(join(ROOT, 'api/DASHBOARD.md'), 'utf8')
 const guides = flat(GUIDES.map(({ html }) => html).join('\n'))
 const codes = Object.values(EXPLAINED)
   .flatMap(({ meaning, remedy }) => [meaning, remedy])
   .join(' ')
 
-/** The cells of the table under a heading or a line of bold, without its head. */
-function tableUnder(title: string): string[][] {
-  const [, after = ''] = page.split(title)
+/** Returns the cells of the first table under a heading, without its header. */
+function tableUnder(title: string, document = page): string[][] {
+  const [, after = ''] = document.split(`\n${title}\n`)
   const [lines = ''] = after.slice(after.indexOf('\n|') + 1).split('\n\n')
   return lines
     .split('\n')
@@ -62,7 +63,7 @@ t.test('README names every endpoint and no other', async (t) => {
 })
 
 t.test('README has every code with its status', async (t) => {
-  const said = tableUnder('**Errors**').flatMap(([status = '', cell = '']) =>
+  const said = tableUnder('### Errors').flatMap(([status = '', cell = '']) =>
     quoted(cell.replace('`Retry-After`', '')).map((code) => [code, Number(status)]),
   )
   t.strictSame(said.sort(), CODES.map((code) => [code, STATUS[code]]).sort())
@@ -81,7 +82,6 @@ function limit(at: string, name: 'maxItems' | 'maxLength' | 'maxProperties' | 'm
 
 const MIB = 1024 ** 2
 const whole = (value: number): string => value.toLocaleString('en')
-const subject = `${limit('NewEmail.subject', 'minLength')}–${limit('NewEmail.subject', 'maxLength')} characters`
 const [emails, messages, contacts] = [
   limit('NewEmailBatch.emails', 'maxItems'),
   limit('NewWhatsappMessageBatch.messages', 'maxItems'),
@@ -90,35 +90,37 @@ const [emails, messages, contacts] = [
 const [to, numbers] = [limit('NewEmail.to', 'maxItems'), limit('NewWhatsappMessage.to', 'maxItems')]
 const [tags, tag] = [limit('NewEmail.tags', 'maxItems'), limit('NewEmail.tags.[]', 'maxLength')]
 const variables = limit('NewEmail.variables', 'maxProperties')
-const part = `${LARGEST_PART / MIB} MiB each`
-const body = `${MAX_BODY_BYTES / MIB} MiB`
-const json = `${MAX_JSON_BYTES / 1_024} KiB`
-const [strings, values] = [whole(MAX_JSON_STRINGS), whole(MAX_JSON_VALUES)]
-const held = (bytes: number, whose: string): string => `${bytes / MIB} MiB of ${whose}`
-const { ofOne, unproved, inAll, patience } = BODY_BUDGET
-const atOnce = `${held(ofOne, 'one team')}, ${held(unproved, 'all that came without a credential')}, ${held(inAll, 'all')}`
+const [shortest, longest] = [limit('NewEmail.subject', 'minLength'), limit('NewEmail.subject', 'maxLength')]
+const mib = (bytes: number): string => `${bytes / MIB} MiB`
 
-/** What each document says, with the figures that are enforced. */
-const SAID: readonly (readonly [name: string, text: string, said: readonly string[]])[] = [
-  [
-    'README',
-    flat(page),
-    [
-      `| items of a batch | ${emails} emails, ${messages} WhatsApp messages, ${contacts} contacts |`,
-      `| recipients | ${to} per email, \`to\`, \`cc\` and \`bcc\` together; ${numbers} per WhatsApp message |`,
-      `| attachments | ${limit('NewEmail.attachments', 'maxItems')} per email;`,
-      `| body | ${body}; ${strings} strings (keys too), arrays and objects; ${values} values:`,
-      `| bodies at once | ${atOnce} in a process; 503 after ${patience / 1_000} s`,
-      `| html and text | ${part},`,
-      `| subject | ${subject}, one line |`,
-      `| tags | ${tags} of ${tag} characters |`,
-      `| properties | ${MAX_KEYS} keys of ${LONGEST_KEY} characters,`,
-      `| \`topic_ids\` | ${limit('NewContact.topic_ids', 'maxItems')} |`,
-      `| variables | ${variables} keys |`,
-      `| \`variables\` and \`where\` of a broadcast | ${json} of JSON each |`,
-      `(1–${limit('NewEmail.idempotency_key', 'maxLength')} printable ASCII characters`,
-    ],
+/** The limits that are enforced, by the row of README's table. */
+const LIMITS: Readonly<Record<string, readonly string[]>> = {
+  'items of a batch': [`${emails} emails`, `${messages} WhatsApp messages`, `${contacts} contacts`],
+  recipients: [`${to} per email`, `${numbers} per WhatsApp message`],
+  attachments: [`${limit('NewEmail.attachments', 'maxItems')} per email`],
+  body: [mib(MAX_BODY_BYTES), `${whole(MAX_JSON_STRINGS)} strings`, `${whole(MAX_JSON_VALUES)} values`],
+  'bodies at once, per process': [
+    ...[BODY_BUDGET.ofOne, BODY_BUDGET.unproved, BODY_BUDGET.inAll].map(mib),
+    `${BODY_BUDGET.patience / 1_000} s`,
   ],
+  'html and text': [mib(LARGEST_PART)],
+  subject: [`${shortest}–${longest} characters`],
+  tags: [`${tags} of ${tag} characters`],
+  properties: [`${MAX_KEYS} keys of ${LONGEST_KEY} characters`],
+  '`topic_ids`': [limit('NewContact.topic_ids', 'maxItems')],
+  variables: [`${variables} keys`],
+  '`variables` and `where` of a broadcast': [`${MAX_JSON_BYTES / 1_024} KiB`],
+}
+
+t.test("README's table has the limits that are enforced", async (t) => {
+  const rows = new Map(tableUnder('## Limits').map(([what = '', is = '']) => [what, is]))
+  for (const [what, values] of Object.entries(LIMITS))
+    for (const value of values) t.ok(rows.get(what)?.includes(value), `${what}: ${value}`)
+  t.ok(flat(page).includes(`1–${limit('NewEmail.idempotency_key', 'maxLength')} printable ASCII characters`))
+})
+
+/** What the guides and the explanations of codes say, with the limits that are enforced. */
+const SAID: readonly (readonly [name: string, text: string, said: readonly string[]])[] = [
   [
     'guides',
     guides,
@@ -126,14 +128,14 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
       `<td>${emails} emails, ${messages} messages, ${contacts} contacts</td>`,
       `takes up to ${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts`,
       `<td>${to} an email with its copies, ${numbers} a WhatsApp message</td>`,
-      `<td>html and text</td><td>${part}</td>`,
+      `<td>html and text</td><td>${mib(LARGEST_PART)} each</td>`,
       `<td>Variables</td><td>${variables}</td>`,
     ],
   ],
   ['codes', codes, [`${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts each`]],
 ]
 
-t.test('limits are said as they are enforced, in README and the guides', async (t) => {
+t.test('guides and codes have the limits that are enforced', async (t) => {
   for (const [name, text, said] of SAID)
     for (const each of said) t.ok(text.includes(each), `${name}: ${each}`)
 })
@@ -152,17 +154,19 @@ const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       keys: 'keys',
       domains: 'domains',
       webhooks: 'webhooks',
-      people: 'people',
+      people: 'members',
       delete: 'delete emails',
       settings: 'settings',
       'resume-bulk': 'paused for bounces or complaints',
     },
-    ...{ contacts: 'export and erase all that is stored of a person' },
+    ...{ contacts: "export and erase a contact's personal data" },
   },
 }
 
 t.test('README says of each role what its pages may change', async (t) => {
-  const said = new Map(tableUnder('### Who may do what').map(([role = '', may = '']) => [role, may]))
+  const said = new Map(
+    tableUnder('## Who may do what', dashboard).map(([role = '', may = '']) => [role, may]),
+  )
   t.strictSame([...said.keys()], [...Object.keys(ROLE_WORDS), 'operator'])
   for (const role of ['viewer', 'editor', 'owner'] as const) {
     const changed = RIGHTS[role]

@@ -16,13 +16,15 @@ export type Visitor = {
   email: string
   /** Asks for a page. @param path after /dashboard. */
   get(path: string): Promise<Seen>
-  /** Sends a form, with the token of the person's pages unless it names one. */
+  /** Sends a form, confirmed, with the token of the person's pages unless it names one. */
   post(
     path: string,
     form?: Record<string, string | string[]>,
     headers?: Record<string, string>,
   ): Promise<Seen>
-  /** Sends the form of a page that leads to a path, as it stands there but for these fields; confirmed, if it asks. */
+  /** Sends a form, and opens the question that comes first. @returns what came where none is asked. */
+  ask(path: string, form?: Record<string, string | string[]>): Promise<Seen>
+  /** Sends the form of a page that leads to a path, as it is there but for these fields; confirmed, if it asks. */
   press(page: string, path: string, changes?: Record<string, string | string[]>): Promise<Seen>
   /** Sends a form with a file in its field `file`. */
   upload(path: string, name: string, text: string | Uint8Array<ArrayBuffer>): Promise<Seen>
@@ -75,6 +77,7 @@ export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example
     for (const [name, values] of Object.entries(form))
       for (const value of [values].flat()) body.append(name, value)
     if (!body.has('csrf')) body.set('csrf', await token())
+    if (!body.has('confirmed')) body.set('confirmed', 'yes')
     return ask(path, { method: 'POST', body, headers })
   }
   return {
@@ -82,9 +85,13 @@ export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example
     cookies,
     get: (path) => ask(path, {}),
     post,
+    async ask(path, form = {}) {
+      const sent = await post(path, { ...form, confirmed: '' })
+      return sent.location?.includes('/confirm') ? ask(sent.location, {}) : sent
+    },
     async press(page, path, changes = {}) {
       const fields = formTo((await ask(page, {})).html, path)
-      return post(path, { ...fields, ...changes, confirmed: 'yes' })
+      return post(path, { ...fields, ...changes })
     },
     async upload(path, name, text) {
       const body = new FormData()
@@ -127,9 +134,7 @@ export const textOf = (html: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-const ASKING = ['csrf', 'question', 'answer', 'answer_tone', 'warning']
-
-/** What each form of a page that goes there sends by itself, once it was asked about. */
+/** What each form of a page that goes there sends by itself, but for its token. */
 export const formsTo = ({ html }: Pick<Seen, 'html'>, path: string): Record<string, string>[] =>
   (html.match(/<form[\s\S]*?<\/form>/g) ?? [])
     .filter((form) => [`"`, '?'].some((end) => form.includes(`action="/dashboard${path}${end}`)))
@@ -137,7 +142,7 @@ export const formsTo = ({ html }: Pick<Seen, 'html'>, path: string): Record<stri
       Object.fromEntries(
         [...form.matchAll(/<input type="hidden"[^>]*? name="([^"]+)" value="([^"]*)"/g)]
           .map(([, name = '', value = '']) => [name, unescaped(value)] as const)
-          .filter(([name]) => !ASKING.includes(name)),
+          .filter(([name]) => name !== 'csrf'),
       ),
     )
 

@@ -176,11 +176,13 @@ export async function redActs(t: Test, page: Page, name: string): Promise<string
   return buttons.flatMap(({ act, red }) => (red ? [act] : []))
 }
 
-const ASKING = "document.querySelector('main form:has(input[name=question])')"
+const ASKED = PAGES.filter(({ asks }) => asks !== undefined).map(({ path }) => path.replace(/:\w+/g, '[^/]+'))
+const ASKING = `[...document.querySelectorAll('main form[method=post]')].find((form) =>
+  new RegExp(${JSON.stringify(`^/dashboard(${ASKED.join('|')})$`)}).test(new URL(form.action).pathname))`
 
 /** Sends the first form of a page that asks before it is carried out. @returns whether there is one. */
 export async function ask(page: Page): Promise<boolean> {
-  if (!(await page.evaluate<boolean>(`${ASKING} !== null`))) return false
+  if (!(await page.evaluate<boolean>(`${ASKING} !== undefined`))) return false
   await Promise.all([page.waitForEvent('load'), page.evaluate(`${ASKING}.submit()`)])
   return true
 }

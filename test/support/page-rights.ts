@@ -1,5 +1,5 @@
 /**
- * Which page of the dashboard is for whom, written from README ("Who may do what", api/README.md) and not from the
+ * Which page of the dashboard is for whom, written from api/DASHBOARD.md ("Who may do what") and not from the
  * pages: a page that is added, moved or given to somebody else is written here too, by a person who means it.
  */
 import type { Page } from '../../api/dashboard/server/page.ts'

@@ -14,6 +14,7 @@ import type { EmailFile } from '../../db/messages/emails/call.ts'
 import { sentContent } from '../../db/messages/emails/content.ts'
 import { bodiesOfEmail } from '../../db/messages/emails/emails.sql.ts'
 import { emailsToDeliver, type OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
+import { domainOfRecipient } from '../../db/messages/emails/recipients.ts'
 import { returnPath, signedReference } from '../../db/messages/emails/return-path.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
@@ -118,7 +119,8 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
       const outcomes = attempt.html === null ? judged : bounceOverdue(judged, context, deps.retry_ms)
       return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
     },
-    outcomesOf: ({ delivery }) => [...delivery.outcomes.values()],
+    outcomesOf: ({ delivery }) =>
+      [...delivery.outcomes].map(([to, outcome]) => ({ ...outcome, domain: domainOfRecipient(to) })),
     mayGoAfterAll: bulk.mayGoAfterAll,
     record: recordAttempts,
   }

@@ -4,8 +4,12 @@
  * Local to this process: what other workers must know is in the sender's row (db/delivery/senders/circuit-breaker.ts).
  */
 import { pauseAfter, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
+import type { Deferral } from '../../db/delivery/senders/deferrals.ts'
 import type { Sender, SenderState } from '../../db/delivery/senders/rate-limit.ts'
 import type { AttemptOutcome } from './retry-policy.ts'
+
+/** One send: of which message, when it began, and how long it took in seconds. */
+type Send = { message: string; began_at: Date; seconds: number }
 
 type Breaker = {
   /** Takes note of how its row stands. */
@@ -13,13 +17,13 @@ type Breaker = {
   /** Takes note that a send begins. @returns to be called when it has ended. */
   began(): () => void
   /** Takes note of one send and of its duration. @returns what it says about the sender; null when nothing. */
-  note(outcomes: readonly AttemptOutcome[], began_at: Date, seconds: number): SenderSignal | null
+  note(outcomes: readonly AttemptOutcome[], send: Send): SenderSignal | null
   /** Takes note of what has become of the sender's row. */
   changed(kind: 'slowed' | 'paused' | 'recovered'): void
   /** Whether what was released at that moment, by `performance.now()`, shall not begin any more. */
   isHalted(released_at: number): boolean
-  /** Whether only one message at a time is sent to find out: what it takes is news. */
-  isProbing(): boolean
+  /** Whether only one message at a time is sent to find out, or the last ones were deferred: what it takes is news. */
+  isWatched(): boolean
   /** When the latest send was begun that was taken, as far as is known. */
   acceptedAt(): Date | null
   /** Whether its last send was taken in good time, and none that is under way is late. */
@@ -66,6 +70,15 @@ const latest = (one: Date | null, other: Date | null): Date | null =>
 /** `strikes`: refusals by policy in a row, with this. `isNew`: nothing of the sender's was taken yet. */
 type Suspicion = { strikes: number; isNew: boolean }
 
+/** A deferral that may be about the sender; null without one. */
+function deferralOf(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
+  const found = outcomes.find(({ kind, key }) => kind === 'deferred' && key !== undefined)
+  if (found?.key === undefined) return null
+  const { key, detail: words } = found
+  const domains = outcomes.flatMap((one) => (one.key === key && one.domain ? [one.domain] : []))
+  return { key, words, message, domains: [...new Set(domains)] }
+}
+
 /** The first trouble of the sender's own among outcomes. */
 function troubleOf(
   outcomes: readonly AttemptOutcome[],
@@ -86,19 +99,39 @@ const ANSWERED: ReadonlySet<AttemptOutcome['kind']> = new Set(['refused', 'defer
 const isOfItself = (outcomes: readonly AttemptOutcome[]): boolean =>
   outcomes.every(({ kind }) => ANSWERED.has(kind))
 
+/** Remembers that messages were deferred, so that the first one that is accepted afterwards is news. */
+function createDeferralWatch() {
+  let deferred = false
+  let isNews = false
+  return {
+    accepted() {
+      isNews = deferred
+      deferred = false
+    },
+    deferred(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
+      const found = deferralOf(outcomes, message)
+      deferred ||= found !== null
+      return found
+    },
+    isNews: () => isNews,
+  }
+}
+
+function isOldestLate([oldest]: ReadonlySet<{ since: number }>): boolean {
+  return oldest !== undefined && performance.now() - oldest.since > SLOW_SEND_S * 1_000
+}
+
 export function createBreaker(): Breaker {
   let state: SenderState | null = null
   let acceptedAt: Date | null = null
   let haltedAt = Number.NEGATIVE_INFINITY
   let strikes = 0
+  const row = createDeferralWatch()
   let troubles = 0
   let proven = false
   let lasted: number | null = null
   const underWay = new Set<{ since: number }>()
-  const isLate = (): boolean => {
-    const [oldest] = underWay
-    return oldest !== undefined && performance.now() - oldest.since > SLOW_SEND_S * 1_000
-  }
+  const isLate = (): boolean => isOldestLate(underWay)
   return {
     see(seen) {
       state = seen
@@ -108,12 +141,13 @@ export function createBreaker(): Breaker {
       underWay.add(send)
       return () => underWay.delete(send)
     },
-    note(outcomes, began_at, seconds) {
+    note(outcomes, { message, began_at, seconds }) {
       const isTaken = outcomes.some(({ kind }) => kind === 'accepted')
       lasted = seconds
       proven = isTaken && seconds <= SLOW_SEND_S
       if (isTaken) {
         strikes = 0
+        row.accepted()
         acceptedAt = latest(began_at, acceptedAt)
         const slow = outcomes.find(({ trouble }) => trouble === 'slow')
         return slow ? { kind: 'slow', words: slow.detail, began_at } : { kind: 'accepted', began_at }
@@ -123,14 +157,15 @@ export function createBreaker(): Breaker {
       const trouble = troubleOf(outcomes, began_at, { strikes, isNew })
       if (trouble !== null) haltedAt = performance.now()
       if (trouble === null && state?.probing && isOfItself(outcomes)) return { kind: 'answered', began_at }
-      return trouble
+      const deferral = trouble === null ? row.deferred(outcomes, message) : null
+      return deferral === null ? trouble : { kind: 'deferred', deferral, began_at }
     },
     changed(kind) {
       if (kind === 'paused') troubles += 1
       if (kind === 'recovered') troubles = 0
     },
     isHalted: (released_at) => released_at <= haltedAt,
-    isProbing: () => state?.probing ?? false,
+    isWatched: () => row.isNews() || (state?.probing ?? false) || (state?.deferring ?? false),
     acceptedAt: () => latest(acceptedAt, state?.accepted_at ?? null),
     isProven: () => proven && !isLate(),
     ahead() {

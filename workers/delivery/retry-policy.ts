@@ -15,6 +15,9 @@ export type AttemptOutcome = {
   detail: string
   wait_seconds?: number
   trouble?: SenderTrouble
+  /** What the response begins with, if it may be about the sender; and the recipient's domain. */
+  key?: string
+  domain?: string
 }
 
 /**

@@ -164,7 +164,7 @@ async function send<J extends DeliveryJob, A>(
   const at = clock.now()
   const answer = delivery.judge(given, { held_at, accepted_at: breaker.acceptedAt(), history, now: at })
   const outcomes = delivery.outcomesOf(answer)
-  const signal = breaker.note(outcomes, began_at, seconds)
+  const signal = breaker.note(outcomes, { message: outgoing.ref.id, began_at, seconds })
   const context = {
     now: at,
     unknown_wait: delivery.unknown_wait,
@@ -181,6 +181,6 @@ async function send<J extends DeliveryJob, A>(
     since,
     at,
   })
-  const isNews = signal?.kind !== 'accepted' || breaker.isProbing()
+  const isNews = signal?.kind !== 'accepted' || breaker.isWatched()
   return { job, end, sent: { outgoing, answer, at, signal: isNews ? signal : null } }
 }

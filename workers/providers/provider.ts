@@ -76,7 +76,8 @@ export type OutgoingEmail<T extends boolean = false> = {
  *   this message, and of it alone: the `recipient` ends it, the `identity` (the From address or domain) lets it be
  *   tried again later. A recipient that is refused for now blames the identity too, so that it is tried again. With
  *   `trouble` it is our set-up at once where the provider has taken nothing of the sender's yet.
- * - deferred: for now, this message alone; `wait_seconds` when another try is no use before.
+ * - deferred: for now, this message alone; `wait_seconds` when another try is no use before. `key`: what the response
+ *   begins with, if many such responses in a row are about the sender.
  * - sender: about everything that is sent through this provider, and no try of this message. `trouble` says what:
  *   `slow` (too fast: the pace is halved), `setup` (login, relay access, account: a person has to act) or `connection`
  *   (it cannot be reached). `wait_seconds` when the provider is known to refuse all for so long.
@@ -87,7 +88,7 @@ export type Outcome =
   | { kind: 'accepted'; detail: string; delivered?: boolean }
   | { kind: 'refused'; detail: string; effect: Extract<ContactEffect, 'hard' | 'soft' | 'none'> }
   | { kind: 'policy'; detail: string; blames: 'recipient' | 'identity'; trouble?: 'setup' }
-  | { kind: 'deferred'; detail: string; wait_seconds?: number }
+  | { kind: 'deferred'; detail: string; wait_seconds?: number; key?: string }
   | { kind: 'sender'; detail: string; trouble: SenderTrouble; wait_seconds?: number }
   | { kind: 'unknown'; detail: string; wait_seconds?: number }
 

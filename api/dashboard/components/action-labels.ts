@@ -54,6 +54,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'email.resend': 'Sent an email to another address',
   'import.open': 'Read an import',
   'key.create': 'Created an API key',
+  'key.rotate': 'Rotated an API key',
   'key.revoke': 'Revoked an API key',
   'login.link': 'Created a sign-in link',
   'member.add': 'Added a person, or changed their role',

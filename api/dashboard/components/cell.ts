@@ -37,7 +37,6 @@ export type Cell = Loose<{
   button?: Loose<{
     action: string
     label: string
-    confirm?: string
     tone?: 'danger' | 'quiet'
     /** What the form sends besides. */
     sends?: Readonly<Record<string, string>>

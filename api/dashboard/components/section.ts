@@ -57,12 +57,6 @@ export type Form = Loose<{
    * is pressed by the page's script as the form changes.
    */
   others?: readonly { next: string; label: string; counts?: boolean }[]
-  /** Asked before it is carried out, on a page of its own: a question that names what is changed, and how much. */
-  confirm?: string
-  /** What that page says below the question. */
-  warning?: string
-  /** What its way back is called, where `Go back` is not plain enough. */
-  keep?: string
   tone?: 'danger' | 'quiet'
   /** What another form of the page joins it by. */
   name?: string

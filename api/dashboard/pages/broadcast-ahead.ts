@@ -1,8 +1,10 @@
 /** What a draft, or a scheduled broadcast, is going to do: whom it goes to, how long it takes, what is in its way. */
 
+import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { type Readiness, readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
 import { duration, headed, number, plural, time } from '../components/cell.ts'
@@ -10,7 +12,7 @@ import type { Actions, Field, Section, Tile } from '../components/section.ts'
 import { momentWords, zoneOf } from '../components/zone.ts'
 import { alertsOf, compact, hidden, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import type { TeamRequest } from '../server/page.ts'
+import type { Question, TeamRequest } from '../server/page.ts'
 import { type BroadcastStep, stepPath } from './broadcast-fields.ts'
 import { broadcastPath, namesOf } from './broadcast-sections.ts'
 import { slotWords } from './template-parts.ts'
@@ -104,23 +106,28 @@ export const scheduledSections = async (
   { database, publicUrl }: PageDeps,
 ): Promise<Section[]> => aheadSections(row, await readinessOf(database, row, publicUrl), request)
 
-function buttonsOf(
-  row: BroadcastRow,
-  ready: Readiness,
-  { names, request }: { names: ReadonlyMap<string, string>; request: TeamRequest },
-): Actions {
-  const audience = ready.audience === null ? 'very many contacts' : plural(ready.audience, 'contact')
+const startLabel = ({ send_at }: BroadcastRow): string => (send_at === null ? 'Send now' : 'Schedule')
+
+/** What is asked before a draft starts: whom it goes to is what its page counted. */
+export async function sendQuestion(request: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> {
+  const row = await requireBroadcast(database, request.team.id, request.params.id)
+  const { audience: count } = seenIn(request)
+  const audience = count === null ? 'very many contacts' : plural(count, 'contact')
+  const names = new Map((await topicsOfTeam(database, request.team.id)).map(({ id, name }) => [id, name]))
   const begins =
     row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
-  const topics = namesOf(row.topic_ids, names)
-  const start = press(broadcastPath(request, 'send'), begins ? 'Schedule' : 'Send now', {
+  const verb = begins ? 'Schedule' : 'Send'
+  return {
+    question: `${verb} “${row.name}” to ${audience} of ${namesOf(row.topic_ids, names)}${begins}?`,
+    answer: startLabel(row),
+  }
+}
+
+function buttonsOf(row: BroadcastRow, ready: Readiness, request: TeamRequest): Actions {
+  const start = press(broadcastPath(request, 'send'), startLabel(row), {
     fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
-    confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
   })
-  const remove = press(broadcastPath(request, 'delete'), 'Delete the draft', {
-    tone: 'danger',
-    confirm: `Delete the draft “${row.name}”?`,
-  })
+  const remove = press(broadcastPath(request, 'delete'), 'Delete the draft', { tone: 'danger' })
   const editing = (step: BroadcastStep, label: string, main = false) => ({
     href: stepPath(broadcastPath(request), step),
     label,
@@ -138,12 +145,11 @@ function buttonsOf(
 /** What a draft would do, what keeps it from starting, and its buttons. */
 export async function draftParts(
   row: BroadcastRow,
-  names: ReadonlyMap<string, string>,
   request: TeamRequest,
   { database, publicUrl }: PageDeps,
 ): Promise<{ sections: Section[]; buttons: Actions }> {
   const ready = await readinessOf(database, row, publicUrl)
   const sections = aheadSections(row, ready, request)
   if (request.team.role === 'viewer') return { sections, buttons: {} }
-  return { sections, buttons: buttonsOf(row, ready, { names, request }) }
+  return { sections, buttons: buttonsOf(row, ready, request) }
 }

@@ -11,7 +11,7 @@ import { paceWords } from '../components/pace.ts'
 import type { Actions, Section } from '../components/section.ts'
 import { isUnreported, UNREPORTED } from '../components/shares.ts'
 import { alertsOf, compact, factsOf, field, formOf, press, tableOf } from '../server/builders.ts'
-import { type TeamRequest, teamPath } from '../server/page.ts'
+import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
 import { whatHappened } from './message-sections.ts'
 
@@ -188,27 +188,41 @@ export function figures({ stats: counted, audience }: BroadcastView, request: Te
   }
 }
 
+/** Whom it has not reached yet, in words. */
+function restWords({ stats: counted, audience }: BroadcastView): string {
+  const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
+  if (audience === null) return 'its audience'
+  return `the ${plural(left, 'contact')} that ${left === 1 ? 'is' : 'are'} left`
+}
+
+/** What is asked before one that is no draft any more is paused, resumed or cancelled. */
+export const STATE_QUESTIONS: Readonly<
+  Record<'pause' | 'resume' | 'cancel', (view: BroadcastView) => Question>
+> = {
+  pause: (view) => ({
+    question: `Pause “${view.name}”, with ${restWords(view)} still to go?`,
+    answer: 'Pause broadcast',
+  }),
+  resume: (view) => ({
+    question: `Resume “${view.name}” to ${restWords(view)}? So far: ${outcomeWords(view.stats)}.`,
+    answer: 'Resume broadcast',
+  }),
+  cancel: (view) => ({
+    question: `Cancel “${view.name}” permanently? It will not go to ${restWords(view)}.`,
+    answer: 'Cancel broadcast',
+    keep: 'Keep broadcast',
+    tone: 'danger',
+  }),
+}
+
 /** What can be done with one that is no draft any more. */
 export function actions(view: BroadcastView, request: TeamRequest): Actions {
   if (request.team.role === 'viewer') return {}
-  const { name, state, stats: counted, audience } = view
-  const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
-  const rest =
-    audience === null
-      ? 'its audience'
-      : `the ${plural(left, 'contact')} that ${left === 1 ? 'is' : 'are'} left`
-  const pause = press(broadcastPath(request, 'pause'), 'Pause broadcast', {
-    confirm: `Pause “${name}”, with ${rest} still to go?`,
-  })
-  const resume = press(broadcastPath(request, 'resume'), 'Resume broadcast', {
-    confirm: `Resume “${name}” to ${rest}? So far: ${outcomeWords(counted)}.`,
-  })
+  const { state, audience } = view
+  const pause = press(broadcastPath(request, 'pause'), 'Pause broadcast')
+  const resume = press(broadcastPath(request, 'resume'), 'Resume broadcast')
   const unschedule = press(broadcastPath(request, 'unschedule'), 'Back to draft')
-  const cancel = press(broadcastPath(request, 'cancel'), 'Cancel broadcast', {
-    tone: 'danger',
-    keep: 'Keep broadcast',
-    confirm: `Cancel “${name}” for good? It will not go to ${rest}.`,
-  })
+  const cancel = press(broadcastPath(request, 'cancel'), 'Cancel broadcast', { tone: 'danger' })
   const duplicate = press(broadcastPath(request, 'duplicate'), 'Duplicate broadcast')
   const copy = { ...duplicate, tone: 'quiet' } as const
   const forms = {

@@ -32,8 +32,8 @@ import { partsTyped } from '../components/typed.ts'
 import { asActor } from '../server/action.ts'
 import { act, compact, get, post, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
-import { draftParts, scheduledSections, seenFields, seenIn } from './broadcast-ahead.ts'
+import { type Question, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
+import { draftParts, scheduledSections, seenFields, seenIn, sendQuestion } from './broadcast-ahead.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
 import { broadcastPreviewPages, previewSections } from './broadcast-preview.ts'
@@ -48,6 +48,7 @@ import {
   outcomes,
   pausedAlert,
   progress,
+  STATE_QUESTIONS,
   testForm,
 } from './broadcast-sections.ts'
 import { isBack, stepCounted, stepSent, stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
@@ -69,7 +70,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const edits = team.role !== 'viewer'
   const { sections, buttons } =
     row.state === 'draft'
-      ? await draftParts(row, topics, request, deps)
+      ? await draftParts(row, request, deps)
       : { sections: await outcome(), buttons: actions(view, request) }
   return show({
     title: row.name,
@@ -114,10 +115,19 @@ const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, 
   return redirect(broadcastPath(request), isChanged ? 'The draft is saved.' : 'Nothing was changed.')
 })
 
-const remove = act('editor', '/teams/:team/broadcasts/:id/delete', async (by, request) => {
-  const { name } = await removeBroadcast(by, actingOf(request), request.params.id)
-  return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} was deleted.`)
-})
+const remove = act(
+  'editor',
+  '/teams/:team/broadcasts/:id/delete',
+  async (by, request) => {
+    const { name } = await removeBroadcast(by, actingOf(request), request.params.id)
+    return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} was deleted.`)
+  },
+  async ({ team, params }, { database }) => ({
+    question: `Delete the draft “${(await requireBroadcast(database, team.id, params.id)).name}”?`,
+    answer: 'Delete the draft',
+    tone: 'danger',
+  }),
+)
 
 const duplicate = act('editor', '/teams/:team/broadcasts/:id/duplicate', async (by, request) => {
   const { id, name } = await duplicateBroadcast(by, actingOf(request), request.params.id)
@@ -128,14 +138,31 @@ const stateButton = (
   verb: string,
   done: string,
   change: (by: PageDeps & By, acting: Acting, id: string, seen: Seen) => Promise<BroadcastRow>,
+  asks?: (request: TeamRequest<'id'>, deps: PageDeps) => Promise<Question>,
 ): TeamPage =>
-  act('editor', `/teams/:team/broadcasts/:id/${verb}`, async (by, request) => {
-    const row = await change(by, actingOf(request), request.params.id, seenIn(request))
-    return redirect(
-      broadcastPath(request),
-      `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`,
-    )
-  })
+  act(
+    'editor',
+    `/teams/:team/broadcasts/:id/${verb}`,
+    async (by, request) => {
+      const row = await change(by, actingOf(request), request.params.id, seenIn(request))
+      return redirect(
+        broadcastPath(request),
+        `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`,
+      )
+    },
+    asks,
+  )
+
+const stateQuestion =
+  (verb: keyof typeof STATE_QUESTIONS) =>
+  async ({ team, params }: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> =>
+    STATE_QUESTIONS[verb](await broadcastView(database, await requireBroadcast(database, team.id, params.id)))
+
+async function againQuestion(request: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> {
+  const { name } = await requireBroadcast(database, request.team.id, request.params.id)
+  const rest = plural(seenIn(request).audience ?? 0, 'contact')
+  return { question: `Send “${name}” to ${rest} more?`, answer: `Send to ${rest}` }
+}
 
 /** The addresses that were typed. @throws RequestError bad_request. */
 function addressesOf(typed: string): string[] {
@@ -168,7 +195,6 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
         kind: 'actions',
         forms: [
           press(broadcastPath(request, 'again'), `Send to ${rest}`, {
-            confirm: `Send “${row.name}” to ${rest} more?`,
             fields: seenFields({ ...row, audience }),
           }),
         ],
@@ -184,12 +210,17 @@ export const broadcastPages = [
   save,
   remove,
   duplicate,
-  stateButton('send', 'is being sent', (by, acting, id, seen) => sendBroadcast(by, acting, id, { seen })),
+  stateButton(
+    'send',
+    'is being sent',
+    (by, acting, id, seen) => sendBroadcast(by, acting, id, { seen }),
+    sendQuestion,
+  ),
   stateButton('unschedule', 'is a draft again', unscheduleBroadcast),
-  stateButton('pause', 'is paused', pauseBroadcast),
-  stateButton('resume', 'is being sent', resumeBroadcast),
-  stateButton('cancel', 'is cancelled', cancelBroadcast),
-  stateButton('again', 'is being sent', sendToUnreached),
+  stateButton('pause', 'is paused', pauseBroadcast, stateQuestion('pause')),
+  stateButton('resume', 'is being sent', resumeBroadcast, stateQuestion('resume')),
+  stateButton('cancel', 'is cancelled', cancelBroadcast, stateQuestion('cancel')),
+  stateButton('again', 'is being sent', sendToUnreached, againQuestion),
   test,
   ...broadcastPreviewPages,
 ]

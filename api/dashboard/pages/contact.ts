@@ -97,12 +97,7 @@ const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section
       }),
       hidden('seen', markOfSuppression(contact), true),
     ],
-    {
-      title: 'Lift the suppression',
-      folded: true,
-      confirm: `End the suppression of ${contact.email}?`,
-      warning: 'The contact becomes what it was before.',
-    },
+    { title: 'Lift the suppression', folded: true },
   )
 
 /** Why it is suppressed, what that stops, and the way out. */
@@ -137,17 +132,10 @@ function actions(contact: ContactDetail, request: TeamRequest): Actions {
     contact.status === 'unsubscribed' &&
       contact.suppression === null &&
       press(here(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
-    press(here(request, 'delete'), 'Delete contact', {
-      tone: 'danger',
-      confirm: `Delete ${contact.email}? Sent emails stay.`,
-    }),
+    press(here(request, 'delete'), 'Delete contact', { tone: 'danger' }),
     request.team.role === 'owner' &&
       press(here(request, 'export'), 'Export everything stored', { tone: 'quiet', file: true }),
-    request.team.role === 'owner' &&
-      press(here(request, 'erase'), 'Erase this person', {
-        tone: 'danger',
-        confirm: `Erase ${contact.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
-      }),
+    request.team.role === 'owner' && press(here(request, 'erase'), 'Erase this person', { tone: 'danger' }),
   ])
   return { forms }
 }
@@ -287,17 +275,34 @@ const subscription = (verb: string, change: typeof resubscribe): TeamPage =>
     return redirect(here(request), `The contact is ${verb}d.`)
   })
 
-const lift = act('editor', '/teams/:team/contacts/:email/lift', async (by, request) => {
-  const { team, params, form } = request
-  const identity = contactIdentity(params.email)
-  await liftSuppression(by, team.id, { identity, reason: form.get('reason') ?? '', seen: form.get('seen') })
-  return redirect(here(request), 'The suppression is lifted.')
-})
+const lift = act(
+  'editor',
+  '/teams/:team/contacts/:email/lift',
+  async (by, request) => {
+    const { team, params, form } = request
+    const identity = contactIdentity(params.email)
+    await liftSuppression(by, team.id, { identity, reason: form.get('reason') ?? '', seen: form.get('seen') })
+    return redirect(here(request), 'The suppression is lifted.')
+  },
+  ({ params }) => ({
+    question: `Lift the suppression of ${params.email}?`,
+    answer: 'Lift suppression',
+    warning: 'The contact becomes what it was before.',
+  }),
+)
 
-const remove = act('editor', '/teams/:team/contacts/:email/delete', async (by, { team, params }) => {
-  await removeContact(by, team.id, contactIdentity(params.email))
-  return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
-})
+const remove = act(
+  'editor',
+  '/teams/:team/contacts/:email/delete',
+  async (by, { team, params }) => {
+    await removeContact(by, team.id, contactIdentity(params.email))
+    return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
+  },
+  async ({ team, params }, { database }) => {
+    const { email } = await showContact(database, team.id, contactIdentity(params.email))
+    return { question: `Delete ${email}? Sent emails stay.`, answer: 'Delete contact', tone: 'danger' }
+  },
+)
 
 /** All that erasing the person would find, as a file. */
 const exported = post('owner', '/teams/:team/contacts/:email/export', async (request, deps) => {
@@ -312,11 +317,20 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
 })
 
 /** Goes through all that names the person: it is a background job. */
-const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team, params, person }, deps) => {
-  const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email))
-  const job = await beginBackgroundJob(deps, { ...erasure, actor: person.email })
-  return backgroundJobAnswer(job, teamPath(team, 'contacts'))
-})
+const erase = post(
+  'owner',
+  '/teams/:team/contacts/:email/erase',
+  async ({ team, params, person }, deps) => {
+    const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email))
+    const job = await beginBackgroundJob(deps, { ...erasure, actor: person.email })
+    return backgroundJobAnswer(job, teamPath(team, 'contacts'))
+  },
+  ({ params }) => ({
+    question: `Erase ${params.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
+    answer: 'Erase this person',
+    tone: 'danger',
+  }),
+)
 
 export const contactPages = [
   page,

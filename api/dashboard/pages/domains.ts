@@ -170,15 +170,9 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
               press(at('verify'), 'Verify now'),
               press(at('rekey'), 'Rotate the DKIM key', {
                 fields: [hidden('seen', domain.next_dkim_selector ?? domain.dkim_selector, true)],
-                confirm: `Rotate the DKIM key of ${domain.name}?`,
-                warning: 'Publish the new key’s record, then verify. Until then the old key signs.',
                 tone: 'quiet',
               }),
-              press(at('delete'), 'Remove domain', {
-                tone: 'danger',
-                confirm: `Remove ${domain.name}?`,
-                warning: 'Nothing can be sent from it any more. Emails that were sent stay.',
-              }),
+              press(at('delete'), 'Remove domain', { tone: 'danger' }),
             ]
           : [],
     },
@@ -217,16 +211,35 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
 
-const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params, form }) => {
-  const { name } = params
-  await rekeyDomain(by, team.id, name, { seen: form.get('seen') })
-  const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
-  return redirect(teamPath(team, 'domains', name), words)
-})
+const rekey = act(
+  'owner',
+  '/teams/:team/domains/:name/rekey',
+  async (by, { team, params, form }) => {
+    const { name } = params
+    await rekeyDomain(by, team.id, name, { seen: form.get('seen') })
+    const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
+    return redirect(teamPath(team, 'domains', name), words)
+  },
+  async ({ team, params }, { database }) => ({
+    question: `Rotate the DKIM key of ${(await requireDomain(database, team.id, params.name)).name}?`,
+    answer: 'Rotate the DKIM key',
+    warning: 'Publish the new key’s record, then verify. Until then the old key signs.',
+  }),
+)
 
-const remove = act('owner', '/teams/:team/domains/:name/delete', async (by, { team, params: { name } }) => {
-  await removeDomain(by, team.id, name)
-  return redirect(teamPath(team, 'domains'), `${name} was removed.`)
-})
+const remove = act(
+  'owner',
+  '/teams/:team/domains/:name/delete',
+  async (by, { team, params: { name } }) => {
+    await removeDomain(by, team.id, name)
+    return redirect(teamPath(team, 'domains'), `${name} was removed.`)
+  },
+  async ({ team, params }, { database }) => ({
+    question: `Remove ${(await requireDomain(database, team.id, params.name)).name}?`,
+    answer: 'Remove domain',
+    warning: 'Nothing can be sent from it any more. Emails that were sent stay.',
+    tone: 'danger',
+  }),
+)
 
 export const domainsPages = [list, page, add, verify, rekey, remove]

@@ -5,6 +5,7 @@
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
+import { everyone } from '../../../db/messages/emails/recipients.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
@@ -13,12 +14,17 @@ import { act, post } from '../server/builders.ts'
 import { redirect, teamPath } from '../server/page.ts'
 import { emailOf, emailPath, noteOpened } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
-import { requeueAsAsked } from './requeue.ts'
+import { requeueAsAsked, requeueQuestion } from './requeue.ts'
 import { scheduledActs } from './scheduled.ts'
 
-const requeue = post('editor', '/teams/:team/emails/:id/requeue', async (request, deps) => {
-  return redirect(emailPath(request), await requeueAsAsked(request, deps, EMAIL))
-})
+const requeue = post(
+  'editor',
+  '/teams/:team/emails/:id/requeue',
+  async (request, deps) => {
+    return redirect(emailPath(request), await requeueAsAsked(request, deps, EMAIL))
+  },
+  requeueQuestion,
+)
 
 const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps) => {
   const { person } = request
@@ -40,9 +46,22 @@ const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, 
   return redirect(teamPath(team, 'emails', id), `Sent to ${mailbox.address}: this is the new email.`)
 })
 
-const remove = act('owner', '/teams/:team/emails/:id/delete', async (by, { team, params }) => {
-  await removeEmail(by, team.id, params.id)
-  return redirect(teamPath(team, 'emails'), 'The email was deleted.')
-})
+const remove = act(
+  'owner',
+  '/teams/:team/emails/:id/delete',
+  async (by, { team, params }) => {
+    await removeEmail(by, team.id, params.id)
+    return redirect(teamPath(team, 'emails'), 'The email was deleted.')
+  },
+  async (request, deps) => {
+    const email = await emailOf(request, deps)
+    return {
+      question: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
+      answer: 'Delete email',
+      warning: 'The email is deleted with its timeline. This cannot be undone.',
+      tone: 'danger',
+    }
+  },
+)
 
 export const emailActs = [requeue, copy, resend, remove, ...scheduledActs(EMAIL, 'email')]

@@ -140,12 +140,7 @@ function actions({ email, emptied, request }: Looked, way: Way): Actions {
       !email.internal &&
         !emptied &&
         press(emailPath(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
-      team.role === 'owner' &&
-        press(emailPath(request, 'delete'), 'Delete email', {
-          confirm: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
-          warning: 'The email is deleted with its timeline. This cannot be undone.',
-          tone: 'danger',
-        }),
+      team.role === 'owner' && press(emailPath(request, 'delete'), 'Delete email', { tone: 'danger' }),
     ]),
   }
 }

@@ -19,8 +19,8 @@ import { FORCE, pauseWords } from './requeue.ts'
 /** How many emails one press changes at most. */
 const MAX_CHANGED = 10_000
 
-/** What a press would change: how many, in words, between which of them, and when they were counted. */
-type Bulk = Counted & { many: string; between: Between }
+/** What a click would change: how many, in words, between which of them, and when they were counted. */
+type Bulk = Counted & { many: string; newest: boolean; between: Between }
 
 /**
  * A button for all that match; the filter goes along, and what was counted. It stands in the form's address too, by
@@ -28,27 +28,25 @@ type Bulk = Counted & { many: string; between: Between }
  */
 const bulkForm = (
   { team, query }: TeamRequest,
-  { between, most, seen }: Bulk,
+  { between, most, seen, newest }: Bulk,
   verb: 'requeue' | 'delete',
-  form: Pick<Form, 'submit' | 'confirm'> & Partial<Form>,
+  form: Pick<Form, 'submit'> & Partial<Form>,
 ): Form =>
   press(
     addressWith({ path: teamPath(team, 'emails', 'all', verb), query: filter.set(query) }, {}),
     form.submit,
     {
       ...form,
-      fields: [
-        ...[...filter.set(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
-        ...countedFields({ most, seen }),
-      ],
+      fields: compact([
+        [...filter.set(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
+        countedFields({ most, seen }),
+        newest && hidden('newest_only', 'yes'),
+      ]),
     },
   )
 
 const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
-  const form = bulkForm(request, bulk, 'requeue', {
-    submit: `Send again what waits among ${bulk.many}`,
-    confirm: `Send again what waits among ${bulk.many}?`,
-  })
+  const form = bulkForm(request, bulk, 'requeue', { submit: `Send again what waits among ${bulk.many}` })
   const options = [{ value: FORCE, label: 'also those that bounced because a server refused them outright' }]
   return {
     kind: 'form',
@@ -63,14 +61,14 @@ const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
   kind: 'form',
   title: 'Delete emails',
   note: 'Deletes the emails with their timelines. This cannot be undone.',
-  ...bulkForm(request, bulk, 'delete', {
-    submit: `Delete ${bulk.many}`,
-    tone: 'danger',
-    confirm: `Delete ${bulk.many} for good?`,
-  }),
+  ...bulkForm(request, bulk, 'delete', { submit: `Delete ${bulk.many}`, tone: 'danger' }),
 })
 
 const HOW_MANY = MAX_CHANGED.toLocaleString('en-US')
+
+/** @param newest whether there are more of them than one click changes. */
+const manyWords = (count: number, newest: boolean): string =>
+  newest ? `the newest ${HOW_MANY} emails` : plural(count, 'email')
 
 function countWords({ count, lookedTo }: CountedEmails): string {
   if (count > MAX_CHANGED) return `more than ${HOW_MANY} emails`
@@ -91,7 +89,8 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const bulk = between && {
     most: Math.min(count, MAX_CHANGED),
     seen,
-    many: count > MAX_CHANGED ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
+    newest: count > MAX_CHANGED,
+    many: manyWords(count, count > MAX_CHANGED),
     between,
   }
   const limits = compact([
@@ -149,6 +148,13 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
           ? await pauseWords(deps, EMAIL, { team, person })
           : ''
       return backgroundJobAnswer(job, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
+    },
+    ({ form }) => {
+      betweenOf(form)
+      const many = manyWords(countedOf(form).most, form.get('newest_only') === 'yes')
+      return verb === 'delete'
+        ? { question: `Delete ${many} permanently?`, answer: `Delete ${many}`, tone: 'danger' }
+        : { question: `Send again what waits among ${many}?`, answer: `Send again what waits among ${many}` }
     },
   )
 

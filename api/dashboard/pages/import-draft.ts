@@ -54,13 +54,8 @@ const facts = (draft: Draft, now: Date): Section =>
     By: text(draft.created_by),
   })
 
-const discarding = (request: TeamRequest, { file_name }: Draft): Actions => ({
-  forms: [
-    press(here(request, 'discard'), 'Discard upload', {
-      tone: 'danger',
-      confirm: `Discard the upload ${file_name}? Nothing of it was imported.`,
-    }),
-  ],
+const discarding = (request: TeamRequest): Actions => ({
+  forms: [press(here(request, 'discard'), 'Discard upload', { tone: 'danger' })],
 })
 
 /** A draft's page: its columns, and what each becomes. @throws RequestError not_found. */
@@ -74,7 +69,7 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
     title: draft.file_name,
     lead: 'Nothing is imported yet. Say what each column becomes; the next page shows what would happen. The upload is kept for a day.',
     back: uploads(team, purposeOf(draft.mapping)),
-    actions: discarding(request, draft),
+    actions: discarding(request),
     sections: [
       samples(draft),
       formOf(here(request), 'Continue', [...columnFields(draft, topics), ...settingFields(draft, topics)], {
@@ -183,7 +178,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
       ? 'Every record would be refused.'
       : 'Nothing is imported yet: this is what would happen. An import cannot be undone.',
     back: { href: here(request), label: 'Columns' },
-    actions: discarding(request, draft),
+    actions: discarding(request),
     sections: compact([
       ...trialSections(draft, trial),
       unusable(draft),
@@ -211,11 +206,20 @@ const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (r
   return redirect(here(request))
 })
 
-const discard = post('editor', '/teams/:team/contacts/imports/:id/discard', async (request, { database }) => {
-  const { team, params } = request
-  const { id, mapping } = await showDraft(database, team.id, params.id)
-  await discardImport(database, team.id, id)
-  return redirect(uploads(team, purposeOf(mapping)).href, 'The upload is discarded.')
-})
+const discard = post(
+  'editor',
+  '/teams/:team/contacts/imports/:id/discard',
+  async (request, { database }) => {
+    const { team, params } = request
+    const { id, mapping } = await showDraft(database, team.id, params.id)
+    await discardImport(database, team.id, id)
+    return redirect(uploads(team, purposeOf(mapping)).href, 'The upload is discarded.')
+  },
+  async ({ team, params }, { database }) => ({
+    question: `Discard the upload ${(await showDraft(database, team.id, params.id)).file_name}? Nothing of it was imported.`,
+    answer: 'Discard upload',
+    tone: 'danger',
+  }),
+)
 
 export const importDraftPages = [save, check, start, discard]

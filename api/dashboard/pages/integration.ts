@@ -7,6 +7,7 @@ import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type RefusedCall, refusedCalls } from '../../../db/accounts/rejections/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
@@ -151,11 +152,8 @@ type Token = Awaited<ReturnType<typeof tokensFor>>[number]
 const tokenPath = ({ team }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'integration', 'tokens', ...rest)
 
-const revokeButton = (request: TeamRequest, { id, user }: Token): Cell =>
-  buttonCell(tokenPath(request, id, 'revoke'), 'Revoke token', {
-    confirm: `Revoke this session token of ${user ?? 'the team'}? Whatever uses it is refused at once.`,
-    tone: 'danger',
-  })
+const revokeButton = (request: TeamRequest, { id }: Token): Cell =>
+  buttonCell(tokenPath(request, id, 'revoke'), 'Revoke token', { tone: 'danger' })
 
 /** What a token may do, as far as its maker still may. */
 const mayOf = ({ role }: Token): string => (role === 'viewer' ? 'read' : 'send, unsubscribe')
@@ -201,6 +199,16 @@ const revoke = act(
   async (by, { team, params, person }) => {
     await endToken(by, team.id, params.id, { user_id: person.user_id, role: team.role })
     return redirect(teamPath(team, 'integration'), 'The session token is revoked.')
+  },
+  async ({ team, params, person, now }, { database }) => {
+    const who = { user_id: person.user_id, role: team.sees }
+    const token = (await tokensFor({ tx: database, now }, team.id, who)).find(({ id }) => id === params.id)
+    if (!token) throw new RequestError('not_found', 'there is no such session token')
+    return {
+      question: `Revoke this session token of ${token.user ?? 'the team'}? Whatever uses it is rejected at once.`,
+      answer: 'Revoke token',
+      tone: 'danger',
+    }
   },
 )
 

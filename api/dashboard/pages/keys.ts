@@ -4,6 +4,7 @@ import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/accounts/credential
 import { issueKey } from '../../../db/accounts/credentials/issue.ts'
 import { endKey } from '../../../db/accounts/credentials/revoke.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { act, buttonCell, compact, field, formOf, get, tableOf } from '../server/builders.ts'
@@ -22,11 +23,8 @@ const HOUR = 3_600_000
 const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
   at !== null && now.getTime() - Date.parse(at) < HOUR ? text('within the last hour') : time(at, now)
 
-const revokeButton = ({ id, name }: KeyRow, { team }: TeamRequest): Cell =>
-  buttonCell(teamPath(team, 'keys', id, 'revoke'), 'Revoke key', {
-    confirm: `Revoke the key ${name}? Every program that uses it is refused at once.`,
-    tone: 'danger',
-  })
+const revokeButton = ({ id }: KeyRow, { team }: TeamRequest): Cell =>
+  buttonCell(teamPath(team, 'keys', id, 'revoke'), 'Revoke key', { tone: 'danger' })
 
 function shownOf(key: KeyRow, request: TeamRequest) {
   const { team, now } = request
@@ -105,9 +103,24 @@ const create = act('owner', '/teams/:team/keys', async (by, { team, form }) => {
   return redirect(teamPath(team, 'keys'), { tone: 'good', text: words, secret: key })
 })
 
-const revoke = act('owner', '/teams/:team/keys/:id/revoke', async (by, { team, params }) => {
-  const row = await endKey(by, team.id, params.id)
-  return redirect(teamPath(team, 'keys'), `The key ${row.name} was revoked.`)
-})
+const revoke = act(
+  'owner',
+  '/teams/:team/keys/:id/revoke',
+  async (by, { team, params }) => {
+    const row = await endKey(by, team.id, params.id)
+    return redirect(teamPath(team, 'keys'), `The key ${row.name} was revoked.`)
+  },
+  async ({ team, params, now }, { database }) => {
+    const key = (await keysOfTeam(database, team.id)).find(({ id }) => id === params.id)
+    if (!key) throw new RequestError('not_found', 'there is no such key')
+    const used = lastUse(key, now)
+    return {
+      question: `Revoke the key ${key.name}? Every program that uses it is rejected at once.`,
+      answer: 'Revoke key',
+      warning: `It begins with ${key.prefix}. Last used: ${used.age ?? used.text}.`,
+      tone: 'danger',
+    }
+  },
+)
 
 export const keysPages = [list, create, revoke]

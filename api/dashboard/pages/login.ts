@@ -132,7 +132,9 @@ const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, sec
   })
   if (!begun) return show(refusedView('Your provider is not answering right now.'), 503)
   const { url, flow } = begun
-  return redirectAway(url, [{ name: 'openid', value: seal(secrets, 'openid', flow), seconds: FLOW_SECONDS }])
+  return redirectAway(url, [
+    { name: 'openid', value: seal(secrets, 'openid-cookie', flow), seconds: FLOW_SECONDS },
+  ])
 })
 
 /** The provider's answer could not be used: what to do about it. */
@@ -157,7 +159,7 @@ const finishOpenId = get(
   'open',
   '/openid/callback',
   async ({ site, query, cookies, now, userAgent }, { openid, secrets, database, log }) => {
-    const flow = unseal<Flow>(secrets, 'openid', cookies('openid'))
+    const flow = unseal<Flow>(secrets, 'openid-cookie', cookies('openid'))
     if (!openid || !flow)
       return show(refusedView('That took too long, or was started in another browser.'), 400)
     const came = new URL(`${BASE}/openid/callback?${query}`, site)

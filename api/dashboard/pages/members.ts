@@ -103,36 +103,38 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
     title: email,
     back: { href: here(team), label: 'People' },
     sections: [
-      formOf(here(team, id, 'role'), 'Change the role', [roleField(role)], {
-        confirm: `Change the role of ${email}?`,
-        warning: 'A role that allows less counts at once; one that allows more from the next sign-in.',
-      }),
+      formOf(here(team, id, 'role'), 'Change the role', [roleField(role)]),
       {
         kind: 'actions',
         forms: [
           press(here(team, id, 'link'), 'Create a sign-in link', { tone: 'quiet' }),
           press(here(team, id, 'end-sessions'), 'Sign out of this team', { tone: 'quiet' }),
-          press(here(team, id, 'remove'), 'Remove from the team', {
-            tone: 'danger',
-            confirm: `Remove ${email} from ${team.name}?`,
-            warning: 'They are signed out of this team at once. Nothing that they have done changes.',
-          }),
+          press(here(team, id, 'remove'), 'Remove from the team', { tone: 'danger' }),
         ],
       },
     ],
   })
 })
 
-const change = act('owner', '/teams/:team/people/:id/role', async (by, request) => {
-  const { team, form } = request
-  const role = roleOf(form)
-  const { email } = await memberOf(request, by.tx)
-  await setRole(by, team.id, { email, role })
-  return redirect(
-    here(team),
-    `${email} is now ${role}. A role that allows more counts from the next sign-in.`,
-  )
-})
+const change = act(
+  'owner',
+  '/teams/:team/people/:id/role',
+  async (by, request) => {
+    const { team, form } = request
+    const role = roleOf(form)
+    const { email } = await memberOf(request, by.tx)
+    await setRole(by, team.id, { email, role })
+    return redirect(
+      here(team),
+      `${email} is now ${role}. A role that allows more counts from the next sign-in.`,
+    )
+  },
+  async (request, { database }) => ({
+    question: `Change the role of ${(await memberOf(request, database)).email} to ${roleOf(request.form)}?`,
+    answer: 'Change the role',
+    warning: 'A role that allows less counts at once. One that allows more counts from the next sign-in.',
+  }),
+)
 
 const link = act('owner', '/teams/:team/people/:id/link', async (by, request) => {
   const { team } = request
@@ -149,11 +151,21 @@ const endSessions = act('owner', '/teams/:team/people/:id/end-sessions', async (
   return redirect(here(team, member.user_id), `${member.email} was signed out of this team.`)
 })
 
-const remove = act('owner', '/teams/:team/people/:id/remove', async (by, request) => {
-  const { team } = request
-  const { email } = await memberOf(request, by.tx)
-  await removeMember(by, team.id, email)
-  return redirect(here(team), `${email} was removed from the team.`)
-})
+const remove = act(
+  'owner',
+  '/teams/:team/people/:id/remove',
+  async (by, request) => {
+    const { team } = request
+    const { email } = await memberOf(request, by.tx)
+    await removeMember(by, team.id, email)
+    return redirect(here(team), `${email} was removed from the team.`)
+  },
+  async (request, { database }) => ({
+    question: `Remove ${(await memberOf(request, database)).email} from ${request.team.name}?`,
+    answer: 'Remove from the team',
+    warning: 'They are signed out of this team at once. Nothing that they have done changes.',
+    tone: 'danger',
+  }),
+)
 
 export const peoplePages = [list, add, page, change, link, endSessions, remove]

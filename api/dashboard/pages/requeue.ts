@@ -10,7 +10,7 @@ import type { Form } from '../components/section.ts'
 import { asActor } from '../server/action.ts'
 import { hidden, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
-import type { TeamRequest } from '../server/page.ts'
+import type { Question, TeamRequest } from '../server/page.ts'
 
 /** The value of the field `force` that means those too that were refused, that wait for their time or have expired. */
 export const FORCE = 'refused'
@@ -21,10 +21,15 @@ export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: 
   if (way === 'plain') return [press(path, 'Send again')]
   const fields = [hidden('force', FORCE), hidden('seen', way, true)]
   if (way === 'scheduled') return [press(path, 'Send now', { fields })]
-  if (way === 'expired')
-    return [press(path, 'Send it anyway', { fields, confirm: 'It has expired. Send it anyway?' })]
-  const confirm = 'It was refused. Send it again to the same recipients?'
-  return [press(path, 'Send again', { fields, confirm })]
+  return [press(path, way === 'expired' ? 'Send it anyway' : 'Send again', { fields })]
+}
+
+/** What is asked before a message that has expired, or that a server rejected, is sent all the same. */
+export function requeueQuestion({ form }: Pick<TeamRequest, 'form'>): Question | null {
+  if (form.get('seen') === 'expired')
+    return { question: 'It has expired. Send it anyway?', answer: 'Send it anyway' }
+  if (form.get('seen') !== 'forced') return null
+  return { question: 'It was rejected. Send it again to the same recipients?', answer: 'Send again' }
 }
 
 /**

@@ -94,11 +94,7 @@ export function listedState(
 
 /** The button that cancels. @param noun such as `email`. @param path of the message's page. */
 export const cancelForm = (message: Waits, noun: string, path: string): Form | false =>
-  dueAt(message) !== null &&
-  press(`${path}/cancel`, `Cancel this ${noun}`, {
-    confirm: `Cancel this ${noun}? It is gone then, and never sent.`,
-    tone: 'danger',
-  })
+  dueAt(message) !== null && press(`${path}/cancel`, `Cancel this ${noun}`, { tone: 'danger' })
 
 export function moveForm(message: Waits, path: string, given: string | undefined): Section | null {
   const due = dueAt(message)
@@ -118,10 +114,19 @@ export function moveForm(message: Waits, path: string, given: string | undefined
 
 /** What the two do. @param noun a message on these pages. */
 export const scheduledActs = ({ name: channel, path }: Channel, noun: string): TeamPage[] => [
-  act('editor', `/teams/:team/${path}/:id/cancel`, async (by, { team, params }) => {
-    await cancelScheduled(by, { channel, team_id: team.id, id: params.id })
-    return redirect(teamPath(team, path), `The ${noun} is cancelled: it will not be sent.`)
-  }),
+  act(
+    'editor',
+    `/teams/:team/${path}/:id/cancel`,
+    async (by, { team, params }) => {
+      await cancelScheduled(by, { channel, team_id: team.id, id: params.id })
+      return redirect(teamPath(team, path), `The ${noun} is cancelled: it will not be sent.`)
+    },
+    () => ({
+      question: `Cancel this ${noun}? It is gone then, and never sent.`,
+      answer: `Cancel this ${noun}`,
+      tone: 'danger',
+    }),
+  ),
   act('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
     const zone = zoneOf(form.get('zone') ?? undefined)
     const id = params.id

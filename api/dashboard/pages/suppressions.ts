@@ -70,7 +70,7 @@ const addressCount = (count: number): string => plural(count, 'address', 'addres
 const countWords = (count: number): string =>
   count > MAX_COUNTED ? `More than ${addressCount(MAX_COUNTED)}.` : `${addressCount(count)}.`
 
-/** Lifts all that fit the filter, after a question with their count. */
+/** Lifts all that fit the filter. */
 async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<Section | false> {
   const { team, query } = request
   if (filter.set(query).size === 0) return false
@@ -85,12 +85,7 @@ async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<S
       ...[...filter.set(query)].map(([name, value]) => hidden(name, value)),
       ...countedFields({ most: count, seen }),
     ],
-    {
-      title: 'Lift all that match',
-      folded: true,
-      confirm: `Lift the suppression of ${addressCount(count)}?`,
-      warning: 'Contacts get their status from before. Email is sent to these addresses again.',
-    },
+    { title: 'Lift all that match', folded: true },
   )
 }
 
@@ -154,18 +149,31 @@ const add = act('editor', '/teams/:team/suppressions', async (by, { team, form }
   return redirect(teamPath(team, 'suppressions'), `${email} was suppressed.`)
 })
 
-const lift = post('editor', '/teams/:team/suppressions/lift', async ({ team, form, person }, deps) => {
-  const { most, seen } = countedOf(form)
-  const set = filter.set(form)
-  const given = {
-    filter: { ...filter.read(form), seen },
-    reason: reasonOf(form.get('reason') ?? ''),
-    words: [...set].map(([name, value]) => `${name}: ${value}`).join(', '),
-    most,
-  }
-  const wanted = { kind: 'suppression.lift' as const, given, total: most }
-  const job = await beginBackgroundJob(deps, { ...wanted, team_id: team.id, actor: person.email })
-  return backgroundJobAnswer(job, `${teamPath(team, 'suppressions')}?${set}`)
-})
+const lift = post(
+  'editor',
+  '/teams/:team/suppressions/lift',
+  async ({ team, form, person }, deps) => {
+    const { most, seen } = countedOf(form)
+    const set = filter.set(form)
+    const given = {
+      filter: { ...filter.read(form), seen },
+      reason: reasonOf(form.get('reason') ?? ''),
+      words: [...set].map(([name, value]) => `${name}: ${value}`).join(', '),
+      most,
+    }
+    const wanted = { kind: 'suppression.lift' as const, given, total: most }
+    const job = await beginBackgroundJob(deps, { ...wanted, team_id: team.id, actor: person.email })
+    return backgroundJobAnswer(job, `${teamPath(team, 'suppressions')}?${set}`)
+  },
+  ({ form }) => {
+    const many = addressCount(countedOf(form).most)
+    reasonOf(form.get('reason') ?? '')
+    return {
+      question: `Lift the suppression of ${many}?`,
+      answer: `Lift ${many}`,
+      warning: 'Contacts get their status from before. Email is sent to these addresses again.',
+    }
+  },
+)
 
 export const suppressionPages = [list, csv, add, lift]

@@ -25,21 +25,8 @@ export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Secti
 ]
 
 /** @param publish the button that publishes the draft, if there is one: what the page is for then. */
-export const wholeActions = (
-  { name }: ShownTemplate,
-  publish: Form | null,
-  request: TeamRequest,
-): Actions => ({
-  forms: compact([
-    publish,
-    press(templatePath(request, 'delete'), 'Delete template', {
-      tone: 'danger',
-      keep: 'Keep template',
-      confirm: `Delete the template ${name}?`,
-      warning:
-        'Sends that name it are refused from then on, and broadcasts that use it cannot start. Emails that were accepted before stay, and still go out.',
-    }),
-  ]),
+export const wholeActions = (publish: Form | null, request: TeamRequest): Actions => ({
+  forms: compact([publish, press(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' })]),
 })
 
 const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()
@@ -58,9 +45,21 @@ const duplicate = act('editor', '/teams/:team/templates/:id/duplicate', async (b
   return redirect(teamPath(request.team, 'templates', id), `The template ${name} was created.`)
 })
 
-const remove = act('editor', '/teams/:team/templates/:id/delete', async (by, { team, params }) => {
-  const { name } = await removeTemplate(by, team.id, params.id)
-  return redirect(teamPath(team, 'templates'), `The template ${name} was deleted.`)
-})
+const remove = act(
+  'editor',
+  '/teams/:team/templates/:id/delete',
+  async (by, { team, params }) => {
+    const { name } = await removeTemplate(by, team.id, params.id)
+    return redirect(teamPath(team, 'templates'), `The template ${name} was deleted.`)
+  },
+  async (request, { database }) => ({
+    question: `Delete the template ${(await templateOf(request, database)).name}?`,
+    answer: 'Delete template',
+    keep: 'Keep template',
+    warning:
+      'Sends that name it are rejected from then on, and broadcasts that use it cannot start. Emails that were accepted before stay, and still go out.',
+    tone: 'danger',
+  }),
+)
 
 export const templateActs = [rename, duplicate, remove]

@@ -8,6 +8,7 @@ import { ageOf } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import type { Form, Section } from '../components/section.ts'
 import { act, alertsOf, compact, formOf, get, hidden, large, press } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
@@ -18,20 +19,15 @@ const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] => [
 ]
 
 export function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
-  const fresh = newVariables(draft, template)
-  const warning = `It has new variables: sends without ${slotWords(fresh)} are refused from then on.`
   return press(templatePath(request, 'publish'), 'Publish draft', {
     fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
-    confirm: `Publish the draft of ${template.name}? Sends use it from then on.`,
-    warning: fresh.length > 0 ? warning : undefined,
   })
 }
 
-const discardForm = ({ name }: ShownTemplate, draft: DraftRow, request: TeamRequest): Form =>
+const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
   press(templatePath(request, 'discard'), 'Discard the draft', {
     fields: [hidden('draft', draft.id, true)],
     tone: 'danger',
-    confirm: `Discard the draft of ${name}? What ${draft.saved_by} saved is gone then.`,
   })
 
 /** The editor: what it saves is a draft. */
@@ -65,7 +61,7 @@ function sectionsOf(template: ShownTemplate, draft: DraftRow, request: TeamReque
       title: 'Draft',
       note: `Saved by ${draft.saved_by}, ${ageOf(draft.saved_at, request.now)}.`,
       links: [{ href: templatePath(request, 'changes'), label: 'What publishing changes' }],
-      forms: request.team.role === 'viewer' ? undefined : [discardForm(template, draft, request)],
+      forms: request.team.role === 'viewer' ? undefined : [discardForm(draft, request)],
     },
   ]
 }
@@ -80,10 +76,16 @@ export const draftSections = (
     request.team.role !== 'viewer' && editor(template, draft, request),
   ])
 
-const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
-  const template = await templateOf(request, deps.database)
-  const draft = await draftOf(deps.database, request.team.id, template.id)
+/** @throws RequestError not_found where there is no draft. */
+async function draftToAskAbout(request: TeamRequest<'id'>, { database }: PageDeps) {
+  const template = await templateOf(request, database)
+  const draft = await draftOf(database, request.team.id, template.id)
   if (!draft) throw new RequestError('not_found', 'this template has no draft')
+  return { template, draft }
+}
+
+const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
+  const { template, draft } = await draftToAskAbout(request, deps)
   const forms = request.team.role === 'viewer' ? [] : [publishForm(template, draft, request)]
   return show({
     title: `What publishing changes in ${template.name}`,
@@ -112,18 +114,46 @@ const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by,
   )
 })
 
-const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, request) => {
-  const { team, params, form } = request
-  const seen = { draft: idParam(form, 'draft') ?? '', version: idParam(form, 'version') ?? '' }
-  const { slots } = await publishDraft(by, team.id, params.id, seen)
-  const variables = slotWords(slots) || 'none'
-  return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
-})
+const publish = act(
+  'editor',
+  '/teams/:team/templates/:id/publish',
+  async (by, request) => {
+    const { team, params, form } = request
+    const seen = { draft: idParam(form, 'draft') ?? '', version: idParam(form, 'version') ?? '' }
+    const { slots } = await publishDraft(by, team.id, params.id, seen)
+    const variables = slotWords(slots) || 'none'
+    return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
+  },
+  async (request, deps) => {
+    const { template, draft } = await draftToAskAbout(request, deps)
+    const fresh = newVariables(draft, template)
+    return {
+      question: `Publish the draft of ${template.name}? Sends use it from then on.`,
+      answer: 'Publish draft',
+      warning:
+        fresh.length > 0
+          ? `It has new variables: sends without ${slotWords(fresh)} are rejected from then on.`
+          : undefined,
+    }
+  },
+)
 
-const discard = act('editor', '/teams/:team/templates/:id/discard', async (by, request) => {
-  const { team, params, form } = request
-  await discardTemplateDraft(by, team.id, params.id, idParam(form, 'draft') ?? '')
-  return redirect(templatePath(request), 'The draft is discarded.')
-})
+const discard = act(
+  'editor',
+  '/teams/:team/templates/:id/discard',
+  async (by, request) => {
+    const { team, params, form } = request
+    await discardTemplateDraft(by, team.id, params.id, idParam(form, 'draft') ?? '')
+    return redirect(templatePath(request), 'The draft is discarded.')
+  },
+  async (request, deps) => {
+    const { template, draft } = await draftToAskAbout(request, deps)
+    return {
+      question: `Discard the draft of ${template.name}? What ${draft.saved_by} saved is gone then.`,
+      answer: 'Discard the draft',
+      tone: 'danger',
+    }
+  },
+)
 
 export const templateDraftPages = [changes, save, publish, discard]

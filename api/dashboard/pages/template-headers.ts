@@ -5,7 +5,7 @@ import type { ShownTemplate } from '../../../db/content/templates/templates.sql.
 import type { Section } from '../components/section.ts'
 import { act, compact, hidden, press } from '../server/builders.ts'
 import { redirect, type TeamRequest } from '../server/page.ts'
-import { templatePath } from './template-parts.ts'
+import { templateOf, templatePath } from './template-parts.ts'
 
 const ON = 'Mail apps show their own button to unsubscribe, by the link of {{unsubscribe_url}}.'
 const OFF =
@@ -15,10 +15,7 @@ const WARNING =
   'unsubscribe_url becomes a variable: emails to a single stored contact get it from PUBLIC_URL, all others are refused without it.'
 
 /** How it stands, and for editors a button. */
-export const headersSection = (
-  { name, list_unsubscribe: has }: ShownTemplate,
-  request: TeamRequest,
-): Section => ({
+export const headersSection = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Section => ({
   kind: 'actions',
   title: `List-Unsubscribe headers: ${has ? 'on' : 'off'}`,
   note: has ? ON : OFF,
@@ -27,18 +24,29 @@ export const headersSection = (
       press(templatePath(request, 'list-unsubscribe'), `Turn the headers ${has ? 'off' : 'on'}`, {
         fields: [hidden('wanted', has ? 'no' : 'yes', true)],
         tone: 'quiet',
-        confirm: `Turn the List-Unsubscribe headers of ${name} ${has ? 'off' : 'on'}? It becomes a new version, and sends use it at once.`,
-        warning: has ? undefined : WARNING,
       }),
   ]),
 })
 
-const change = act('editor', '/teams/:team/templates/:id/list-unsubscribe', async (by, request) => {
-  const { team, params, form } = request
-  const list_unsubscribe = form.get('wanted') === 'yes'
-  await updateTemplate(by, team.id, params.id, { list_unsubscribe })
-  const words = list_unsubscribe ? 'carry List-Unsubscribe headers' : 'carry no List-Unsubscribe headers'
-  return redirect(templatePath(request), `From now on emails of this template ${words}.`)
-})
+const change = act(
+  'editor',
+  '/teams/:team/templates/:id/list-unsubscribe',
+  async (by, request) => {
+    const { team, params, form } = request
+    const list_unsubscribe = form.get('wanted') === 'yes'
+    await updateTemplate(by, team.id, params.id, { list_unsubscribe })
+    const words = list_unsubscribe ? 'carry List-Unsubscribe headers' : 'carry no List-Unsubscribe headers'
+    return redirect(templatePath(request), `From now on emails of this template ${words}.`)
+  },
+  async (request, { database }) => {
+    const { name } = await templateOf(request, database)
+    const way = request.form.get('wanted') === 'yes' ? 'on' : 'off'
+    return {
+      question: `Turn the List-Unsubscribe headers of ${name} ${way}? It becomes a new version, and sends use it at once.`,
+      answer: `Turn the headers ${way}`,
+      warning: way === 'on' ? WARNING : undefined,
+    }
+  },
+)
 
 export const templateHeadersPages = [change]

@@ -20,13 +20,9 @@ import { templateOf, templatePath } from './template-parts.ts'
 
 const MAX_VERSIONS = 50
 
-const question = ({ name }: ShownTemplate, { number }: Pick<ListedVersion, 'number'>): string =>
-  `Restore v${number} of ${name}? It becomes a new version, and sends use it at once.`
-
-const restoreCell = (version: ListedVersion, template: ShownTemplate, request: TeamRequest): Cell =>
+const restoreCell = (version: ListedVersion, request: TeamRequest): Cell =>
   buttonCell(templatePath(request, 'restore'), 'Restore version', {
     tone: 'quiet',
-    confirm: question(template, version),
     sends: { version: version.id },
   })
 
@@ -49,7 +45,7 @@ export async function history(
       Difference: older
         ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
         : text('The first one'),
-      Restore: edits && (id === template.version_id ? text('') : restoreCell(version, template, request)),
+      Restore: edits && (id === template.version_id ? text('') : restoreCell(version, request)),
     }
   }
   return tableOf(versions.slice(0, MAX_VERSIONS), shown, {
@@ -84,7 +80,6 @@ const compared = get(
               press(templatePath(request, 'restore'), `Restore v${older.number}`, {
                 fields: [hidden('version', older.id)],
                 tone: 'quiet',
-                confirm: question(template, older),
               }),
             ],
           }
@@ -101,15 +96,29 @@ const compared = get(
   },
 )
 
-const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
-  const { team, params, form } = request
-  const version = idParam(form, 'version')
-  const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
-  const [row] = await versionsByIds(by.tx, refs)
-  if (!row || row.template_id !== params.id) throw new RequestError('not_found', 'there is no such version')
-  const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
-  await updateTemplate(by, team.id, params.id, parts)
-  return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
-})
+const restore = act(
+  'editor',
+  '/teams/:team/templates/:id/restore',
+  async (by, request) => {
+    const { team, params, form } = request
+    const version = idParam(form, 'version')
+    const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
+    const [row] = await versionsByIds(by.tx, refs)
+    if (!row || row.template_id !== params.id) throw new RequestError('not_found', 'there is no such version')
+    const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
+    await updateTemplate(by, team.id, params.id, parts)
+    return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
+  },
+  async (request, { database }) => {
+    const { name } = await templateOf(request, database)
+    const version = idParam(request.form, 'version') ?? request.params.id
+    const [row] = await versionsToCompare(database, request.team.id, request.params.id, [version])
+    if (!row) throw new RequestError('not_found', 'there is no such version')
+    return {
+      question: `Restore v${row.number} of ${name}? It becomes a new version, and sends use it at once.`,
+      answer: 'Restore version',
+    }
+  },
+)
 
 export const templateVersionsPages = [compared, restore]

@@ -67,9 +67,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
     title: template.name,
     state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
-    actions: edits
-      ? wholeActions(template, draft && publishForm(template, draft, request), request)
-      : undefined,
+    actions: edits ? wholeActions(draft && publishForm(template, draft, request), request) : undefined,
     even: true,
     sections: compact([
       edits && (await testForm(previewed, request, deps)),

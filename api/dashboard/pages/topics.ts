@@ -3,6 +3,7 @@
 import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
+import { RequestError } from '../../../db/errors.ts'
 import { number, plural, text, time } from '../components/cell.ts'
 import { keptOr } from '../components/lines.ts'
 import { act, compact, field, formOf, get, press, tableOf } from '../server/builders.ts'
@@ -65,13 +66,7 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
       ]),
       {
         kind: 'actions',
-        forms: [
-          press(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', {
-            tone: 'danger',
-            confirm: `Delete the topic ${topic.name}?`,
-            warning: `${people} will no longer be subscribed to it. The contacts themselves stay.`,
-          }),
-        ],
+        forms: [press(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', { tone: 'danger' })],
       },
     ],
   })
@@ -85,9 +80,24 @@ const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team
   return redirect(teamPath(team, 'topics'), `The topic is now called ${wanted.name}.`)
 })
 
-const remove = act('editor', '/teams/:team/topics/:id/delete', async (by, { team, params }) => {
-  await removeTopic(by, team.id, params.id)
-  return redirect(teamPath(team, 'topics'), 'The topic was deleted.')
-})
+const remove = act(
+  'editor',
+  '/teams/:team/topics/:id/delete',
+  async (by, { team, params }) => {
+    await removeTopic(by, team.id, params.id)
+    return redirect(teamPath(team, 'topics'), 'The topic was deleted.')
+  },
+  async ({ team, params }, { database }) => {
+    const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
+    if (!topic) throw new RequestError('not_found', 'there is no such topic')
+    const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
+    return {
+      question: `Delete the topic ${topic.name}?`,
+      answer: 'Delete topic',
+      warning: `${plural(count, 'contact')} will no longer be subscribed to it. The contacts themselves stay.`,
+      tone: 'danger',
+    }
+  },
+)
 
 export const topicsPages = [list, create, page, rename, remove]

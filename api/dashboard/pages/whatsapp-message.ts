@@ -14,7 +14,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { backTo } from '../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
-import { requeueAsAsked, requeueForms } from './requeue.ts'
+import { requeueAsAsked, requeueForms, requeueQuestion } from './requeue.ts'
 import { cancelForm, moveForm, scheduledActs, shownState } from './scheduled.ts'
 
 const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
@@ -94,9 +94,14 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
   })
 })
 
-const requeue = post('editor', '/teams/:team/whatsapp/:id/requeue', async (request, deps) => {
-  const said = await requeueAsAsked(request, deps, WHATSAPP)
-  return redirect(teamPath(request.team, 'whatsapp', request.params.id), said)
-})
+const requeue = post(
+  'editor',
+  '/teams/:team/whatsapp/:id/requeue',
+  async (request, deps) => {
+    const said = await requeueAsAsked(request, deps, WHATSAPP)
+    return redirect(teamPath(request.team, 'whatsapp', request.params.id), said)
+  },
+  requeueQuestion,
+)
 
 export const whatsappMessagePages = [message, opened, requeue, ...scheduledActs(WHATSAPP, 'message')]

@@ -28,14 +28,27 @@ export const fromReplica = <A extends Access>(access: A) => ({ access, fromRepli
 /** For a form with a file, or with a template's text. */
 export const large = <A extends Access>(access: A) => ({ access, takes: MAX_LARGE_FORM_BYTES })
 
+/** What is asked before a form is carried out. */
+type Asks<A extends Access, P extends string> = (
+  request: RequestOf<A, ParamsOf<P>>,
+  deps: PageDeps,
+) => ReturnType<NonNullable<Page['asks']>>
+
 const made =
   (method: Page['method']) =>
   <A extends Access, P extends string>(
     whom: For<A>,
     path: P,
     handle: (request: RequestOf<A, ParamsOf<P>>, deps: PageDeps) => Promise<PageAnswer>,
+    asks?: Asks<A, P>,
   ): PageOf<A> =>
-    ({ ...(typeof whom === 'string' ? { access: whom } : whom), method, path, handle }) as Page as PageOf<A>
+    ({
+      ...(typeof whom === 'string' ? { access: whom } : whom),
+      method,
+      path,
+      handle,
+      asks,
+    }) as Page as PageOf<A>
 
 /** A page to look at, or a file to save. */
 export const get = made('GET')
@@ -48,8 +61,14 @@ export const act = <A extends Exclude<Access, 'open'>, P extends string>(
   whom: For<A>,
   path: P,
   work: (by: PageDeps & By, request: RequestOf<A, ParamsOf<P>>) => Promise<PageAnswer>,
+  asks?: Asks<A, P>,
 ): PageOf<A> =>
-  post<A, P>(whom, path, (request, deps) => asActor(request, deps, (by) => work({ ...deps, ...by }, request)))
+  post<A, P>(
+    whom,
+    path,
+    (request, deps) => asActor(request, deps, (by) => work({ ...deps, ...by }, request)),
+    asks,
+  )
 
 type Falsy = false | null | undefined | '' | 0
 

@@ -19,7 +19,15 @@ import { readQuery } from '../../http/forms.ts'
 import { type Assets, readAssets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
 import { compileViews } from '../components/views.ts'
-import { endedError, endedView, isWorthKeeping, KEPT, questionView } from './confirmation.ts'
+import {
+  asksFirst,
+  endedError,
+  endedView,
+  isWorthKeeping,
+  KEPT,
+  outlivedView,
+  questionPages,
+} from './confirmation.ts'
 import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
 import { type Fault, faultOf, faultView } from './errors.ts'
 import { createFinder, type Finder, type Found, type OtherMethod } from './find.ts'
@@ -100,8 +108,9 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   if (team?.id !== request.params.team?.toLowerCase() || !team) throw nothingHere()
   const membership = person.memberships.find(({ team_id }) => team_id === team.id)
   if (membership) await noteUse({ tx: deps.database, now: request.now }, person, membership)
-  const role = page.method === 'GET' ? team.sees : team.role
-  const frozen = page.method !== 'GET' && isFrozen(team, person)
+  const changes = page.method !== 'GET' || page.isQuestion === true
+  const role = changes ? team.role : team.sees
+  const frozen = changes && isFrozen(team, person)
   if (frozen || !reaches(role, page.access)) throw roleError(team, page.access)
   return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }
@@ -112,9 +121,10 @@ const limitOf = (page: Page, { person }: Visit): number =>
 
 /**
  * Reads what a form sent into the request, and proves that it comes from a page of ours and of this session.
+ * @returns whether it outlived its session.
  * @throws RequestError: what was typed is in the request then, unless it came from elsewhere or could not be read.
  */
-async function readForm(page: Page, visit: Visit, { secrets }: PageDeps, body: Body): Promise<void> {
+async function readForm(page: Page, visit: Visit, { secrets }: PageDeps, body: Body): Promise<boolean> {
   const { ctx, request, person } = visit
   const foreign = () =>
     new RequestError('insufficient_scope', 'this form did not come from this page: open the page again')
@@ -123,15 +133,14 @@ async function readForm(page: Page, visit: Visit, { secrets }: PageDeps, body: B
     throw page.access !== 'open' && !person ? endedError(error) : error
   })
   request.form = form
-  if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) {
-    // A form that outlived its session is asked about, with a token of this one.
-    if (!form.has(KEPT)) throw foreign()
-    form.delete('confirmed')
-    form.set('question', 'Send this form now?')
-  }
+  const isOutlived = person !== null && !isFormToken(secrets, person.session_id, form.get('csrf'))
+  // A form that outlived its session is asked about, with a token of this one.
+  if (isOutlived && !form.has(KEPT)) throw foreign()
+  if (isOutlived) form.delete('confirmed')
   for (const value of form.values()) {
     if (value.includes('\0')) throw new RequestError('bad_request', 'text must not contain NUL characters')
   }
+  return isOutlived
 }
 
 function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
@@ -140,7 +149,7 @@ function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
   if (answer.kind === 'redirect') {
     for (const cookie of answer.cookies) writeCookie(ctx, home, cookie)
     if (answer.notice) {
-      const value = seal(dashboard.deps.secrets, 'notice', answer.notice)
+      const value = seal(dashboard.deps.secrets, 'notice-cookie', answer.notice)
       writeCookie(ctx, home, { name: 'notice', value, seconds: NOTICE_SECONDS })
     }
     // A page that was opened from a list still knows it once something was done there.
@@ -170,7 +179,7 @@ function sendPage(
   // A live page that asks for itself leaves the notice to the page that the reader is on the way to.
   const isLookedAt = ctx.get('Sec-Fetch-Dest') !== 'empty'
   const left = isLookedAt ? readCookie(ctx, request.home, 'notice') : undefined
-  const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, 'notice', left)
+  const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, 'notice-cookie', left)
   if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
   const csrf = person ? formToken(deps.secrets, person.session_id) : ''
   const { refused } = notices
@@ -224,6 +233,21 @@ async function showOnPage(
   return true
 }
 
+/** The page that a form is on, with the filter that it was sent from. */
+const pageAbove = ({ finder }: Pick<Dashboard, 'finder'>, path: string, query: URLSearchParams): string => {
+  const above = finder.above(path)
+  return above ? addressWith({ path: above.path, query }, {}) : ''
+}
+
+/** The page that answers a request: one that is asked about first does, unless the answer is there. Rights stay. */
+function askingPage(dashboard: Dashboard, page: Page, request: PageRequest, isOutlived: boolean): Page {
+  const above = (path: string, query: URLSearchParams) => pageAbove(dashboard, path, query)
+  if (page.asks && request.form.get('confirmed') !== 'yes')
+    return { ...page, handle: asksFirst(page, above) } as Page
+  if (!isOutlived) return page
+  return { ...page, handle: async () => show(outlivedView(request, above(request.path, request.query))) }
+}
+
 /** Whose forms count together: a person's own; those of all who have not signed in. */
 const ownerOf = ({ person }: Visit): Owner => ({
   name: person ? `dashboard:${person.user_id}` : 'dashboard',
@@ -246,16 +270,12 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
     if ([...request.query].flat().some((text) => text.includes('\0')))
       throw new RequestError('bad_request', 'the address must not contain NUL characters')
     await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
-      if (ctx.method === 'POST') await readForm(found.page, visit, deps, body)
-      const { form } = request
-      // Nobody is asked who has not signed in: no open page destroys anything.
-      const isAsked =
-        visit.person && found.page.access !== 'open' && form.has('question') && !form.has('confirmed')
-      const above = dashboard.finder.above(request.path)
-      const cancel = above ? addressWith({ ...request, path: above.path }, {}) : ''
-      // Only who may do it is asked, in the frame of its team.
-      const handle = async () => show(questionView(request, cancel))
-      send(dashboard, visit, await answerOf(isAsked ? { ...found.page, handle } : found.page, visit, deps))
+      const isOutlived = ctx.method === 'POST' && (await readForm(found.page, visit, deps, body))
+      send(
+        dashboard,
+        visit,
+        await answerOf(askingPage(dashboard, found.page, request, isOutlived), visit, deps),
+      )
     })
   } catch (error) {
     const fault = faultOf(error, ctx.state.id, deps.log)
@@ -284,7 +304,7 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
   const app: Dashboard = {
     assets,
     layout,
-    finder: createFinder(pages),
+    finder: createFinder([...pages, ...questionPages(pages, (path, query) => pageAbove(app, path, query))]),
     deps: { ...deps, ...own, primary: own.database },
   }
   return async (ctx) => {

@@ -154,7 +154,6 @@ export function formReady<F extends AnyForm>(
     kept: again !== null,
     isPost: form.method === 'post',
     labels: form.method === 'post' && labelLines(all),
-    isDanger: form.tone === 'danger',
     fields: ready(form.fields),
     further: form.further && ready(form.further),
   }

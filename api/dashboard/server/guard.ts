@@ -6,7 +6,7 @@
  */
 
 import type { Context } from 'koa'
-import type { Secrets } from '../../../db/process/secrets.ts'
+import type { SecretPurpose, Secrets } from '../../../db/process/secrets.ts'
 import { BASE } from '../components/base.ts'
 import type { Cookie, CookieName } from './page.ts'
 
@@ -74,18 +74,18 @@ export const isFormToken = (secrets: Secrets, sessionId: string, token: string |
   secrets.verify('csrf', Buffer.from(sessionId), Buffer.from(token ?? '', 'base64url').subarray(0, 32)) &&
   (token ?? '').length === 43
 
-/** Cookies whose value is sealed, each for a purpose of its own: none can be passed off as the other. */
-type SealedCookie = Extract<CookieName, 'notice' | 'openid'>
+/** What is sealed: values of cookies and what a question is about. Each has a purpose of its own. */
+type Sealed = Extract<SecretPurpose, 'notice-cookie' | 'openid-cookie' | 'question'>
 
-/** Seals a cookie's value, for this browser alone to bring back unread and unchanged. */
-export const seal = (secrets: Secrets, name: SealedCookie, value: unknown): string =>
-  secrets.encrypt(`${name}-cookie`, Buffer.from(JSON.stringify(value))).toString('base64url')
+/** Seals a value, for a browser to bring back unread and unchanged. */
+export const seal = (secrets: Secrets, purpose: Sealed, value: unknown): string =>
+  secrets.encrypt(purpose, Buffer.from(JSON.stringify(value))).toString('base64url')
 
-/** Opens what `seal` made for this cookie. @returns null for anything else. */
-export function unseal<T>(secrets: Secrets, name: SealedCookie, sealed: string | undefined): T | null {
+/** Opens what `seal` made for this purpose. @returns null for anything else. */
+export function unseal<T>(secrets: Secrets, purpose: Sealed, sealed: string | undefined): T | null {
   if (!sealed) return null
   try {
-    return JSON.parse(secrets.decrypt(`${name}-cookie`, Buffer.from(sealed, 'base64url')).toString()) as T
+    return JSON.parse(secrets.decrypt(purpose, Buffer.from(sealed, 'base64url')).toString()) as T
   } catch {
     return null
   }

@@ -15,6 +15,7 @@
  *    as the person. `post` is for background jobs, and for what no transaction must be open around. Token and origin
  *    are checked before the handler runs. It answers `redirect(path, notice)`: the notice is shown once on the page
  *    that follows. A secret to show once is a notice's `secret`.
+ *    What destroys or changes much declares what is asked before, as the last argument of `act` or `post`.
  * 4. Throw a RequestError when it cannot be done: the nearest GET page above the POST's path is shown again with the
  *    refusal's words, and with what was typed in the form that was sent.
  * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. What changes
@@ -31,6 +32,7 @@ import type { Readable } from 'node:stream'
 import type { Role } from '../../../db/accounts/members/roles.ts'
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
 import { BASE } from '../components/base.ts'
+import type { Loose } from '../components/cell.ts'
 import type { View } from '../components/section.ts'
 import type { PageDeps } from './deps.ts'
 
@@ -125,9 +127,30 @@ export const raw = (headers: Record<string, string>, body: string | Buffer | Rea
   body,
 })
 
+/**
+ * What someone is asked before a form is carried out.
+ * @param answer the button that carries it out. @param keep the way back, if `Go back` is not plain enough.
+ * @param fields what the answer sends in addition to the form.
+ */
+export type Question = Loose<{
+  question: string
+  answer: string
+  warning?: string
+  keep?: string
+  tone?: 'danger'
+  fields?: Readonly<Record<string, string>>
+}>
+
+/** A question, another page instead, or null for a form that is carried out without one. */
+type Asked = Question | PageAnswer | null
+
 type Serves<R> = {
   method: 'GET' | 'POST'
   path: string
+  /** What is asked before its form is carried out, on a page of its own (confirmation.ts). */
+  asks?: ((request: R, deps: PageDeps) => Asked | Promise<Asked>) | undefined
+  /** Set for a page that asks: it is for those who may carry out what it asks about. */
+  isQuestion?: true
   /** A list that only reads, and may be a moment behind (DECISIONS: Reads from a replica). */
   fromReplica?: true
   /** How many bytes its form may send, where that is more than most forms do. */

@@ -113,6 +113,17 @@ export const revokeKey = (tx: Tx, teamId: string, id: string, now: Date) =>
     where team_id = ${teamId} and id = ${id}
     returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
 
+/**
+ * Has an active key expire at `end`, or at its own time if that is sooner.
+ * @returns the key, or null if the team has no active key of this id
+ */
+export const expireKey = (tx: Tx, teamId: string, id: string, { end, now }: { end: Date; now: Date }) =>
+  tx.maybeOne(sql.type(keyRow)`
+    update api_keys set expires_at = least(expires_at, ${sql.timestamp(end)})
+    where team_id = ${teamId} and id = ${id} and revoked_at is null
+      and (expires_at is null or expires_at > ${sql.timestamp(now)})
+    returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
+
 /** The user with this email, made if there is none, as a member of the team. @returns the user's id. */
 export async function upsertMember(
   tx: Tx,

@@ -3,7 +3,7 @@
  * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format), with
  * a line in the audit trail.
  */
-import { invalidField } from '../../errors.ts'
+import { invalidField, RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { domainToAscii, parseAddress } from '../../validation/address.ts'
@@ -11,7 +11,15 @@ import { checkName } from '../../validation/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainByName } from '../domains/domains.sql.ts'
 import { requireTeam } from '../teams/view.ts'
-import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './credentials.sql.ts'
+import {
+  expireKey,
+  insertKey,
+  insertSession,
+  keysOfTeam,
+  SCOPES,
+  type Scope,
+  upsertMember,
+} from './credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 
 /** How long a session token lives, in milliseconds. */
@@ -49,17 +57,15 @@ async function boundDomain(tx: Tx, teamId: string, given: string): Promise<strin
   throw invalidField('domain', `must be a domain of the team: add ${name} first`)
 }
 
-/** @throws RequestError not_found, or bad_request for a field that cannot be. */
-export async function issueKey(by: By, teamId: string, request: KeyRequest) {
-  const { tx, now } = by
-  checkName(request.name)
-  const scopes = checkScopes(request.scopes)
-  const { name, expires_at } = request
-  if (expires_at !== null && expires_at <= now) {
-    throw invalidField('expires', `must be in the future, unlike ${expires_at.toISOString()}`)
-  }
-  await requireTeam(tx, teamId)
-  const domain = request.domain === null ? null : await boundDomain(tx, teamId, request.domain)
+/** @throws RequestError bad_request */
+function assertFuture(expires_at: Date | null, now: Date): void {
+  if (expires_at === null || expires_at > now) return
+  throw invalidField('expires', `must be in the future, unlike ${expires_at.toISOString()}`)
+}
+
+/** Stores a new key and its line in the audit log. @returns the key, which is shown only now */
+async function storeKey(by: By, teamId: string, request: KeyRequest, action: 'key.create' | 'key.rotate') {
+  const { name, scopes, domain, expires_at } = request
   const id = idNow()
   const key = makeCredential('key')
   const stored = {
@@ -71,10 +77,45 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest) {
     domain,
     expires_at,
   }
-  await insertKey(tx, teamId, stored, now)
+  await insertKey(by.tx, teamId, stored, by.now)
   const detail = `${stored.prefix}: ${scopes.join(', ')}`
-  await record(by, { team_id: teamId, action: 'key.create', subject: name, detail })
+  await record(by, { team_id: teamId, action, subject: name, detail })
   return { id, key, name, scopes, domain, expires_at: expires_at?.toISOString() ?? null }
+}
+
+/** @throws RequestError not_found, or bad_request for a field that cannot be. */
+export async function issueKey(by: By, teamId: string, request: KeyRequest) {
+  const { tx, now } = by
+  checkName(request.name)
+  const scopes = checkScopes(request.scopes)
+  const { name, expires_at } = request
+  assertFuture(expires_at, now)
+  await requireTeam(tx, teamId)
+  const domain = request.domain === null ? null : await boundDomain(tx, teamId, request.domain)
+  return storeKey(by, teamId, { name, scopes, domain, expires_at }, 'key.create')
+}
+
+/** How long a rotated key works beside the new one, in milliseconds. */
+const OVERLAP_MS = 86_400_000
+
+/**
+ * Replaces an active key with one of the same name, scopes and domain. The old key expires 24 hours later, or at its
+ * own time if that is sooner. @throws RequestError not_found, invalid_state
+ */
+export async function rotateKey(by: By, teamId: string, id: string, expires_at: Date | null) {
+  const { tx, now } = by
+  assertFuture(expires_at, now)
+  await requireTeam(tx, teamId)
+  const old = await expireKey(tx, teamId, id, { end: new Date(now.getTime() + OVERLAP_MS), now })
+  if (!old) {
+    const known = (await keysOfTeam(tx, teamId)).some((key) => key.id === id)
+    throw known
+      ? new RequestError('invalid_state', 'The key was revoked or has expired. Create a new one.')
+      : new RequestError('not_found', `There is no key ${id} in this team.`)
+  }
+  const { name, scopes, domain } = old
+  const key = await storeKey(by, teamId, { name, scopes, domain, expires_at }, 'key.rotate')
+  return { ...key, replaces: { id: old.id, expires_at: old.expires_at } }
 }
 
 /**

@@ -8,6 +8,7 @@
  * the database's.
  */
 import type { Tx } from '../../postgres/pool.ts'
+import { afterDeferral, type Deferral, isAboutSender } from './deferrals.ts'
 import { insertSenderEvents, type SenderEvent } from './events.sql.ts'
 import {
   changePaces,
@@ -39,6 +40,7 @@ type RequestError = {
  * What one send says about its sender.
  * - accepted: a message was taken.
  * - answered: one was refused or put off for its own sake, which says nothing of the sender. Said of probes.
+ * - deferred: one was deferred in a way that may be about the sender (deferrals.ts).
  * - slow: it goes too fast.
  * - setup: everything is refused until a person acts.
  * - connection: it cannot be reached.
@@ -46,6 +48,7 @@ type RequestError = {
 export type SenderSignal =
   | { kind: 'accepted'; began_at: Date }
   | { kind: 'answered'; began_at: Date }
+  | { kind: 'deferred'; deferral: Deferral; began_at: Date }
   | ({ kind: 'slow' } & RequestError)
   | ({ kind: 'setup' } & RequestError)
   | ({ kind: 'connection' } & RequestError)
@@ -106,14 +109,45 @@ function afterSignals(pace: Pace, now: Date, signals: readonly SenderSignal[]): 
   // Before what the others have met, whose pauses it must not end.
   const answered = newestOf(signals, 'answered')
   if (answered) state = endProbe(state, answered.began_at)
+  state = afterRow(state, now, signals)
   const slow = newestOf(signals, 'slow')
-  if (slow) state = slowDown(state, now, slow)
+  if (slow) state = slowDown({ ...state, pace: { ...state.pace, deferrals: null } }, now, slow)
   for (const kind of ['setup', 'connection'] as const) {
     const refusal = newestOf(signals, kind)
     if (refusal) state = trip(state, now, { ...refusal, kind })
   }
   const accepted = newestOf(signals, 'accepted')
   return accepted ? recover(state, now, accepted.began_at) : state
+}
+
+/** The messages of a sender that were deferred or accepted, in their order. */
+function afterRow(before: Changed, now: Date, signals: readonly SenderSignal[]): Changed {
+  let state = before
+  for (const signal of signals) {
+    if (signal.kind === 'accepted') state = endDeferrals(state, now)
+    if (signal.kind !== 'deferred') continue
+    const { deferral, began_at } = signal
+    const deferrals = afterDeferral(state.pace.deferrals, deferral)
+    state = { ...state, pace: { ...state.pace, deferrals } }
+    if (!isAboutSender(deferrals)) continue
+    const isOurs = deferrals.slowed || state.pace.slowed_at === null
+    state = slowDown(state, now, { words: deferral.words, began_at })
+    state = { ...state, pace: { ...state.pace, deferrals: { ...deferrals, slowed: isOurs } } }
+  }
+  return state
+}
+
+/** Ends a row of deferrals. What was slowed for it alone has its full pace again. */
+function endDeferrals(state: Changed, now: Date): Changed {
+  const { pace } = state
+  if (pace.deferrals === null) return state
+  const ended = { ...pace, deferrals: null }
+  if (!pace.deferrals.slowed) return { ...state, pace: ended }
+  return {
+    pace: { ...ended, slowed_at: null },
+    changes: [...state.changes, { kind: 'recovered', words: RECOVERED, seconds: 0 }],
+    news: [...state.news, { kind: 'recovered', occurred_at: now, detail: RECOVERED }],
+  }
 }
 
 function slowDown(state: Changed, now: Date, { words, wait_seconds, began_at }: RequestError): Changed {

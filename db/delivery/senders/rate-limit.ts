@@ -37,6 +37,7 @@ export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED
     troubles: row.troubles,
     troubled_at: dateOrNull(row.troubled_at),
     accepted_at: dateOrNull(row.accepted_at),
+    deferrals: row.deferrals ?? null,
   }
 }
 
@@ -101,17 +102,25 @@ export type SenderState = {
   probing: boolean
   /** When the provider took a message again after the last trouble. */
   accepted_at: Date | null
+  /** Whether its last messages were deferred alike: that one is accepted is news. */
+  deferring: boolean
 }
 
 /** How a sender with this pace stands at a time. Pure. */
 export const stateAt = (
-  { paused_until, troubles, accepted_at }: Pick<Pace, 'paused_until' | 'troubles' | 'accepted_at'>,
+  {
+    paused_until,
+    troubles,
+    accepted_at,
+    deferrals,
+  }: Pick<Pace, 'paused_until' | 'troubles' | 'accepted_at' | 'deferrals'>,
   now: Date,
 ): SenderState => ({
   now,
   wait_seconds: Math.max(0, ((paused_until?.getTime() ?? 0) - now.getTime()) / 1_000),
   probing: troubles > 0,
   accepted_at,
+  deferring: deferrals !== null,
 })
 
 /** How one sender's pace changes. `decide` gets the time of the lock. */
@@ -202,7 +211,7 @@ async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, R
 }
 
 /** What a sender without a row is like. */
-export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null }
+export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null, deferrals: null }
 
 /**
  * Halves the rate: the provider said that it is too fast. Several calls within a second count once, and so do refusals

@@ -4,6 +4,7 @@ import { boolean, type InferType, mixed, number, object, string } from 'yup'
 import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
+import type { Deferrals } from './deferrals.ts'
 
 const senderRow = row({
   key: string(),
@@ -16,6 +17,7 @@ const senderRow = row({
   troubles: number(),
   troubled_at: string().nullable(),
   accepted_at: string().nullable(),
+  deferrals: mixed<Deferrals>().nullable(),
 })
 export type SenderRow = InferType<typeof senderRow>
 
@@ -26,7 +28,7 @@ const timedRow = senderRow.concat(row({ now: string() }))
 export type TimedSender = InferType<typeof timedRow>
 
 const senderColumns = sql.fragment`
-  key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at`
+  key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at, deferrals`
 
 /**
  * The rows of senders by their keys, locked in the order of the keys until the transaction ends, each with the time
@@ -76,12 +78,14 @@ export type KeptSender = {
   troubles: number
   troubled_at: Date | null
   accepted_at: Date | null
+  /** Deferrals in a row that begin alike: see deferrals.ts. */
+  deferrals: Deferrals | null
 }
 
 const KEPT = {
   ...{ key: 'text', rate: 'float8', slowed_at: 'timestamptz', tokens: 'float8', refilled_at: 'timestamptz' },
   ...{ paused_until: 'timestamptz', pause_reason: 'text', troubles: 'int4' },
-  ...{ troubled_at: 'timestamptz', accepted_at: 'timestamptz' },
+  ...{ troubled_at: 'timestamptz', accepted_at: 'timestamptz', deferrals: 'json' },
 }
 
 /** Writes the rows of locked senders whole, in one statement. */
@@ -89,7 +93,7 @@ export const saveSenders = (tx: Tx, senders: readonly KeptSender[]) =>
   tx.query(sql.prepared('save_senders', object())`
     update senders s set rate = k.rate, slowed_at = k.slowed_at, tokens = k.tokens, refilled_at = k.refilled_at,
       paused_until = k.paused_until, pause_reason = k.pause_reason, troubles = k.troubles,
-      troubled_at = k.troubled_at, accepted_at = k.accepted_at
+      troubled_at = k.troubled_at, accepted_at = k.accepted_at, deferrals = k.deferrals
     from ${rowsOf('k', KEPT, senders)}
     where s.key = k.key`)
 

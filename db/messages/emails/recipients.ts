@@ -55,3 +55,7 @@ export const everyone = ({ to_emails, cc_emails = [], bcc_emails = [] }: Shown):
   ...cc_emails,
   ...bcc_emails,
 ]
+
+/** The domain of a recipient, in lower case. */
+export const domainOfRecipient = (recipient: string): string =>
+  recipientIdentity(recipient).replace(/^.*@/, '')

@@ -84,7 +84,7 @@ t.test('webhooks are sent again once their number was asked about, and no more t
       update webhook_messages set status = ${status} where endpoint_id = ${endpoint} and status = 'queued'`)
   const home = `/teams/${team.id}/webhooks/${endpoint}`
   const ask = async (what: string) => {
-    const page = await owner.post(`${home}/replay`, { what })
+    const page = await owner.ask(`${home}/replay`, { what })
     return { page, form: formsTo(page, `${home}/replay`)[0] ?? {} }
   }
   await store('queued', 3)

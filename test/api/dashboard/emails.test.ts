@@ -485,13 +485,13 @@ t.test(
       new RegExp(`action="/dashboard${action}[^"]*"`).exec((await owner.get(page)).html) ?? []
     const to = drawn.slice('action="/dashboard'.length, -1).replaceAll('&#x3D;', '=')
     const [form = {}] = formsTo(await owner.get(page), action)
-    const asked = await owner.post(to, { ...form, question: 'Delete 1 email for good?' })
+    const asked = await owner.ask(to, form)
     t.match(asked.html, `href="/dashboard${list}/all?tag&#x3D;asked">Go back</a>`)
     const refused = await owner.post(to, { ...form, total: '', confirmed: 'yes' })
     t.equal(refused.status, 400)
     shows(t, refused, /Bulk actions: 1 email tag: asked /)
     const opened = `${list}/${id}?list=tag%3Dasked`
-    const one = await owner.post(`${list}/${id}/delete?list=tag%3Dasked`, { question: 'Delete it?' })
+    const one = await owner.ask(`${list}/${id}/delete?list=tag%3Dasked`)
     t.match(one.html, `href="/dashboard${opened.replaceAll('=', '&#x3D;')}">Go back</a>`)
   },
 )

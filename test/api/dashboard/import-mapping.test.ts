@@ -243,8 +243,8 @@ t.test('a team has a handful of uploads that wait, each for a day; they are nobo
   const [one = '', other = '', third = '', fourth = ''] = drafts
   const presses = await Promise.all(Array.from({ length: 5 }, () => editor.post(`${fourth}/start`)))
   t.equal(presses.filter(({ status }) => status === 303).length, 1, 'of many presses one starts it')
-  const asked = await editor.post(`${one}/discard`, { question: 'Discard?' })
-  shows(t, asked, /Discard\?/)
+  const asked = await editor.ask(`${one}/discard`)
+  shows(t, asked, /Discard the upload /)
   t.equal((await editor.post(`${one}/discard`)).location, IMPORT)
   t.equal((await editor.get(one)).status, 404)
   const rival = await makeTeam(service, { domain: 'rival.test' })

@@ -139,8 +139,8 @@ t.test('the sealed value of one cookie is none of another', async (t) => {
   t.equal((await swapped.get('/openid/callback?code=x&state=x')).status, 400)
   const { secrets } = service.deps
   for (const [name, other, value] of [
-    ['openid', 'notice', notice],
-    ['notice', 'openid', flow],
+    ['openid-cookie', 'notice-cookie', notice],
+    ['notice-cookie', 'openid-cookie', flow],
   ] as const) {
     t.equal(unseal(secrets, name, value), null)
     t.not(unseal(secrets, other, value), null)

@@ -244,7 +244,7 @@ t.test('parked reports are shown by reason, tried again and dropped, one or many
   const single = await operator.get(filtered)
   shows(t, single, /Try 1 report again Drop 1 report /)
   t.match(single.html, `action="/dashboard${drop.replace('=', '&#x3D;')}"`)
-  const asked = await operator.post(drop, { question: 'Drop 1 report?' })
+  const asked = await operator.ask(drop, formTo(single.html, '/operator/reports/drop'))
   t.match(asked.html, `href="/dashboard${filtered.replace('=', '&#x3D;')}">Go back<`, 'to what was filtered')
   const later = await park('unreadable')
   await parkIt(waiting, 'unreadable')

@@ -91,8 +91,8 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   const { html } = await viewer.get(`${path}/changes`)
   t.match(html, /class="del">- &lt;p&gt;<mark>Hi/)
   t.match(html, /class="add">\+ &lt;p&gt;<mark>Dear/)
-  const asked = { question: 'Publish the draft of Offer? Sends use it from then on.' }
-  shows(t, await editor.post(`${path}/publish`, { ...tokens(saved), ...asked }), asked.question)
+  const asked = await editor.ask(`${path}/publish`, tokens(saved))
+  shows(t, asked, 'Publish the draft of Offer? Sends use it from then on.')
   const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
   shows(t, published, /The draft is published\. Variables: name\..*Offer published/)
   shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
@@ -116,7 +116,8 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
 t.test('before it is published, a new variable is named: sends without it are refused then', async (t) => {
   const path = await makeTemplate('Wider', '<p>Hi {{name}}</p>')
   const saved = await draft(editor, path, '<p>Hi {{name}} of {{city}}</p>')
-  t.match(saved.html, /name="warning" value="It has new variables: sends without city are refused/)
+  const asked = await editor.ask(`${path}/publish`, tokens(saved))
+  shows(t, asked, 'It has new variables: sends without city are rejected')
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
   const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
   shows(t, published, 'Variables: name, city.')
@@ -248,7 +249,7 @@ t.test('an earlier version is restored as a new one', async (t) => {
   await editor.post(`${path}/publish`, tokens(await draft(editor, path, '<p>second</p>')))
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>second</p>')
   const version = hiddenIn(await editor.get(path), 'version')
-  shows(t, await editor.post(`${path}/restore`, { version, question: 'Restore this version?' }), 'Restore')
+  shows(t, await editor.ask(`${path}/restore`, { version }), 'Restore v1 of Back?')
   shows(t, await after(owner, await owner.post(`${path}/restore`, { version })), 'The version is restored')
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
   shows(
@@ -290,8 +291,9 @@ t.test('List-Unsubscribe headers are turned on and off as a new version; a draft
   const page = await editor.get(path)
   shows(t, page, 'List-Unsubscribe headers: off')
   t.equal(hiddenIn(page, 'wanted'), 'yes')
-  const form = { wanted: 'yes', question: 'Turn the List-Unsubscribe headers of Letter on?' }
-  shows(t, await editor.post(`${path}/list-unsubscribe`, form), form.question)
+  const form = { wanted: 'yes' }
+  const asked = await editor.ask(`${path}/list-unsubscribe`, form)
+  shows(t, asked, 'Turn the List-Unsubscribe headers of Letter on?')
   shows(t, await viewer.get(path), 'headers: off')
   const on = await after(editor, await editor.post(`${path}/list-unsubscribe`, { wanted: 'yes' }))
   shows(t, on, /carry List-Unsubscribe headers\..*Letter unpublished draft.*headers: on.*v2 in use/)

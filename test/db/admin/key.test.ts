@@ -73,6 +73,45 @@ t.test('key revoke ends a key at once, and for good', async (t) => {
   t.match(await cli.fault(['key', 'revoke', other.id, made.id]), /there is no key .* in this team/)
 })
 
+t.test('key rotate replaces a key, which works for 24 more hours', async (t) => {
+  const { cli, id, create, principal } = await start(t)
+  const team = id
+  await cli.json(['domain', 'add', team, 'example.com'])
+  const old = await cli.json([...create, 'emails:send,contacts:read', '--domain', 'example.com'])
+  const made = await cli.json(['key', 'rotate', team, old.id])
+  t.match(made, {
+    name: 'server',
+    scopes: ['emails:send', 'contacts:read'],
+    domain: 'example.com',
+    expires_at: null,
+  })
+  t.not(made.key, old.key)
+  t.equal(made.replaces.id, old.id)
+  const end = new Date(made.replaces.expires_at)
+  t.ok(Math.abs(end.getTime() - Date.now() - 86_400_000) < 3_600_000)
+  t.match(await principal(old.key, new Date(end.getTime() - 1)), { team_id: team })
+  t.equal(await principal(old.key, end), null)
+  t.match(await principal(made.key, end), { team_id: team, domain: 'example.com' })
+  const audit = await cli.json(['audit', 'list', '--team', team])
+  t.ok(
+    audit.some(
+      ({ action, subject }: Record<string, string>) => action === 'key.rotate' && subject === 'server',
+    ),
+  )
+})
+
+t.test('key rotate keeps a sooner end, and rejects keys that have ended', async (t) => {
+  const { cli, id, create } = await start(t)
+  const soon = new Date(Date.now() + 3_600_000).toISOString()
+  const old = await cli.json([...create, 'emails:send', '--expires', soon])
+  t.equal((await cli.json(['key', 'rotate', id, old.id])).replaces.expires_at, soon)
+  const other = await cli.json([...create, 'emails:send'])
+  await cli.json(['key', 'revoke', id, other.id])
+  t.match(await cli.fault(['key', 'rotate', id, other.id]), /revoked/)
+  const stranger = await cli.json(['team', 'create', '--name', 'Other'])
+  t.match(await cli.fault(['key', 'rotate', stranger.id, old.id]), /no key/)
+})
+
 t.test('session create makes a token of 30 days, of a member when it names one', async (t) => {
   const { cli, id, session } = await start(t)
   const before = Date.now()

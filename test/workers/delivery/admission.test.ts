@@ -26,7 +26,10 @@ async function begin(t: Test, seconds: number | null) {
     { database },
     { breakers, clock: createServiceClock() },
   )
-  if (seconds !== null) breakers.of(sender).note([{ kind: 'accepted', detail: '' }], new Date(), seconds)
+  if (seconds !== null)
+    breakers
+      .of(sender)
+      .note([{ kind: 'accepted', detail: '' }], { message: 'a', began_at: new Date(), seconds: seconds })
   const pass = async (count: number) => {
     const { released, held } = await admission.release(Array.from({ length: count }, message))
     return { released: released.length, held: held.flatMap((each) => each.messages).length }

@@ -35,7 +35,8 @@ function begin(t: Test) {
 
 t.test('a send says of its sender what it met: taken, too fast, unreachable, refused', async (t) => {
   const { breaker } = begin(t)
-  const note = (...outcomes: AttemptOutcome[]) => breaker.note(outcomes, NOW, 0.1)
+  const note = (...outcomes: AttemptOutcome[]) =>
+    breaker.note(outcomes, { message: 'a', began_at: NOW, seconds: 0.1 })
   t.strictSame(note(outcome('accepted')), { kind: 'accepted', began_at: NOW })
   t.strictSame(note(outcome('refused'), outcome('accepted', { trouble: 'slow', detail: 'too fast' })), {
     ...{ kind: 'slow', words: 'too fast', began_at: NOW },
@@ -52,8 +53,7 @@ t.test('a probe that is refused or put off for its own sake makes room for the n
   const note = (...kinds: AttemptOutcome['kind'][]) =>
     breaker.note(
       kinds.map((kind) => outcome(kind)),
-      NOW,
-      0.1,
+      { message: 'a', began_at: NOW, seconds: 0.1 },
     )
   breaker.see({ ...state, probing: true })
   t.strictSame(note('refused', 'deferred'), { kind: 'answered', began_at: NOW })
@@ -69,7 +69,8 @@ t.test('a probe that is refused or put off for its own sake makes room for the n
 
 t.test('three policies in a row are the set-up’s fault; other refusals change no count', async (t) => {
   const { breaker } = begin(t)
-  const note = (kind: AttemptOutcome['kind']) => breaker.note([outcome('refused'), outcome(kind)], NOW, 0.1)
+  const note = (kind: AttemptOutcome['kind']) =>
+    breaker.note([outcome('refused'), outcome(kind)], { message: 'a', began_at: NOW, seconds: 0.1 })
   t.strictSame([note('policy'), note('deferred'), note('policy'), note('deferred')], [null, null, null, null])
   t.strictSame(note('policy'), { kind: 'setup', words: 'words', began_at: NOW })
   t.equal(note('policy')?.kind, 'setup', 'and so is the next')
@@ -83,21 +84,30 @@ t.test(
   async (t) => {
     const { breaker } = begin(t)
     const denied = [{ ...outcome('policy'), trouble: 'setup' as const }]
-    t.equal(breaker.note(denied, NOW, 0.1)?.kind, 'setup')
-    breaker.note(taken, NOW, 0.1)
-    t.equal(breaker.note(denied, NOW, 0.1), null, 'once other mail was taken it may be the recipient’s')
+    t.equal(breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 })?.kind, 'setup')
+    breaker.note(taken, { message: 'a', began_at: NOW, seconds: 0.1 })
+    t.equal(
+      breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 }),
+      null,
+      'once other mail was taken it may be the recipient’s',
+    )
     const { breaker: elsewhere } = begin(t)
     elsewhere.see({ ...state, accepted_at: NOW })
-    t.equal(elsewhere.note(denied, NOW, 0.1), null, 'by another worker, too')
+    t.equal(
+      elsewhere.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 }),
+      null,
+      'by another worker, too',
+    )
   },
 )
 
 t.test('trouble halts what was released until then, and nothing that is released later', async (t) => {
   const { breaker, later } = begin(t)
   t.notOk(breaker.isHalted(0))
-  for (const kind of ['accepted', 'refused'] as const) breaker.note([outcome(kind)], NOW, 0.1)
+  for (const kind of ['accepted', 'refused'] as const)
+    breaker.note([outcome(kind)], { message: 'a', began_at: NOW, seconds: 0.1 })
   t.notOk(breaker.isHalted(performance.now()))
-  breaker.note([outcome('sender')], NOW, 0.1)
+  breaker.note([outcome('sender')], { message: 'a', began_at: NOW, seconds: 0.1 })
   t.ok(breaker.isHalted(performance.now()))
   later(0.001)
   t.notOk(breaker.isHalted(performance.now()))
@@ -106,14 +116,14 @@ t.test('trouble halts what was released until then, and nothing that is released
 t.test('a sender is proven by a send that was taken in good time, while none is late', async (t) => {
   const { breaker, later } = begin(t)
   t.notOk(breaker.isProven())
-  breaker.note(taken, NOW, SLOW_SEND_S)
+  breaker.note(taken, { message: 'a', began_at: NOW, seconds: SLOW_SEND_S })
   t.ok(breaker.isProven())
-  breaker.note(taken, NOW, SLOW_SEND_S + 0.1)
+  breaker.note(taken, { message: 'a', began_at: NOW, seconds: SLOW_SEND_S + 0.1 })
   t.notOk(breaker.isProven(), 'it was slow')
-  breaker.note(taken, NOW, 0.1)
-  breaker.note([outcome('refused')], NOW, 0.1)
+  breaker.note(taken, { message: 'a', began_at: NOW, seconds: 0.1 })
+  breaker.note([outcome('refused')], { message: 'a', began_at: NOW, seconds: 0.1 })
   t.notOk(breaker.isProven(), 'it was refused')
-  breaker.note(taken, NOW, 0.1)
+  breaker.note(taken, { message: 'a', began_at: NOW, seconds: 0.1 })
   const end = breaker.began()
   later(SLOW_SEND_S)
   t.ok(breaker.isProven())
@@ -127,7 +137,7 @@ t.test('a sender is proven by a send that was taken in good time, while none is 
 t.test('as many are in flight as it takes in a second: two to sixteen, eight while unknown', async (t) => {
   const { breaker } = begin(t)
   const after = (seconds: number) => {
-    breaker.note(taken, NOW, seconds)
+    breaker.note(taken, { message: 'a', began_at: NOW, seconds: seconds })
     return breaker.ahead()
   }
   t.equal(breaker.ahead(), 8)
@@ -138,16 +148,16 @@ t.test('the latest send that was taken is known, from its row or from here', asy
   const { breaker } = begin(t)
   const see = (changes: object) => breaker.see(Object.assign({}, state, changes))
   t.equal(breaker.acceptedAt(), null)
-  t.notOk(breaker.isProbing())
-  breaker.note(taken, at(5), 0.1)
-  breaker.note(taken, at(3), 0.1)
+  t.notOk(breaker.isWatched())
+  breaker.note(taken, { message: 'a', began_at: at(5), seconds: 0.1 })
+  breaker.note(taken, { message: 'a', began_at: at(3), seconds: 0.1 })
   t.strictSame(breaker.acceptedAt(), at(5), 'they may end in another order')
   see({ accepted_at: at(4), probing: true })
-  t.ok(breaker.isProbing())
+  t.ok(breaker.isWatched())
   t.strictSame(breaker.acceptedAt(), at(5))
   see({ accepted_at: at(6) })
   t.strictSame(breaker.acceptedAt(), at(6))
-  t.notOk(breaker.isProbing())
+  t.notOk(breaker.isWatched())
   see({ accepted_at: null })
   t.strictSame(breaker.acceptedAt(), at(5))
 })

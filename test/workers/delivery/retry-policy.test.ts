@@ -123,7 +123,7 @@ t.test('a refusal by policy is the recipient’s while others are being taken', 
 t.test('three refusals by policy in a row, with nothing taken between, stop the sender', async (t) => {
   const breaker = createBreakers().of({ key: 'smtp:relay.test' })
   const note = (kind: AttemptOutcome['kind'], began = NOW) =>
-    breaker.note([outcome(kind)], began, 0.1)?.kind ?? null
+    breaker.note([outcome(kind)], { message: 'a', began_at: began, seconds: 0.1 })?.kind ?? null
   t.strictSame([note('policy'), note('policy'), note('accepted')], [null, null, 'accepted'])
   t.strictSame([note('policy'), note('policy')], [null, null])
   const released = performance.now()

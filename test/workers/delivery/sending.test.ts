@@ -40,6 +40,7 @@ t.test('a send begins after it was reserved, however far behind the clock of its
   } as unknown as Parts<Job, Answer>
   const answer = [{ kind: 'sender', detail: 'down', trouble: 'connection' }] as const
   const outgoing = {
+    ref: { team_id: 't', id: '1' },
     sender,
     cost: 1,
     history: { since: null, deferrals: 0, unknowns: 0 },

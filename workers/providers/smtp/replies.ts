@@ -135,6 +135,22 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
 /** The enhanced status code of a reply, '' without one. Cisco's gateways put a `#` before it. */
 const enhancedOf = (reply: string): string => /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
 
+/** 450 and 451, like 4.3.x and 4.7.x, may be about everything that we send. */
+const SENDER_CODES: ReadonlySet<number> = new Set([450, 451])
+/** How many words of a response make it the same as another one. */
+const FIRST_WORDS = 3
+
+/** What a response begins with, if many of them in a row are about the sender: 4.2.x and 452 are about a mailbox. */
+function keyOf(reply: string, code: number, enhanced: string): { key?: string } {
+  if (code >= 500 || enhanced.startsWith('4.2.')) return {}
+  if (!SENDER_CODES.has(code) && !/^4\.[37]\./.test(enhanced)) return {}
+  if (code === 452 && !enhanced.startsWith('4.3.')) return {}
+  const words = reply.slice(4).split(/\s+/)
+  // Addresses, hosts and ids differ from message to message.
+  const first = words.filter((word) => /^[a-z][a-z',.:;()-]*$/i.test(word)).slice(0, FIRST_WORDS)
+  return { key: [code, enhanced, ...first].join(' ').trim().toLowerCase() }
+}
+
 function judgeReply(
   reply: string,
   { stage, recipients = 1 }: { stage: Stage; recipients?: number },
@@ -150,7 +166,7 @@ function judgeReply(
   if (SLOW_DOWN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
   const forGood = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
   const isPutOff = !forGood || (stage === 'RCPT' && isOverLimit(reply, enhanced))
-  if (isPutOff) return { kind: 'deferred', detail }
+  if (isPutOff) return { kind: 'deferred', detail, ...keyOf(reply, code, enhanced) }
   const { about, contact } = classifyFailure({ reply })
   if (about === 'message') return { kind: 'refused', detail, effect: 'none' }
   if (stage !== 'MAIL' && TOO_FAST.test(reply)) return { kind: 'sender', detail, trouble: 'slow' }

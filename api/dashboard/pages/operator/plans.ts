@@ -48,19 +48,28 @@ const plans = get('operator', PATH, async (_request, { database }) => {
           title: 'Change the catalog',
           note: 'The whole catalog is replaced, or nothing. A plan that teams are on cannot be left out.',
           folded: true,
-          confirm: 'Replace the whole catalog?',
-          warning:
-            'Teams keep their plans; the limits of each are those of the new catalog, within a minute.',
         },
       ),
     ],
   })
 })
 
-const replace = act('operator', PATH, async (by, { form }) => {
-  await loadCatalog(by, jsonTyped(form.get('catalog'), 'catalog'), form.get('seen'))
-  const count = (await allPlans(by.tx)).length
-  return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
-})
+const replace = act(
+  'operator',
+  PATH,
+  async (by, { form }) => {
+    await loadCatalog(by, jsonTyped(form.get('catalog'), 'catalog'), form.get('seen'))
+    const count = (await allPlans(by.tx)).length
+    return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
+  },
+  ({ form }) => {
+    jsonTyped(form.get('catalog'), 'catalog')
+    return {
+      question: 'Replace the whole catalog?',
+      answer: 'Replace the catalog',
+      warning: 'Teams keep their plans. The limits of the new catalog apply within a minute.',
+    }
+  },
+)
 
 export const planPages = [plans, replace]

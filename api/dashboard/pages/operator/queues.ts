@@ -32,10 +32,7 @@ const PATH = '/operator/queues'
 const button = ({ queue, paused }: ShownQueue): Cell =>
   paused
     ? buttonCell(`${PATH}/${queue}/resume`, 'Resume queue')
-    : buttonCell(`${PATH}/${queue}/pause`, 'Pause queue', {
-        confirm: `Pause ${queue}? What it holds waits until you resume it.`,
-        tone: 'quiet',
-      })
+    : buttonCell(`${PATH}/${queue}/pause`, 'Pause queue', { tone: 'quiet' })
 
 /** What waits, as far as it was counted. */
 export const counted = (jobs: number): Cell =>
@@ -50,10 +47,7 @@ function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQu
   return status(`${queue}, paused`, { tone: 'warn', detail })
 }
 
-const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all', {
-  confirm:
-    'Resume everything that has been paused since the database was restored? What waits goes out, and some of it may have gone out before.',
-})
+const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all')
 
 /** How many reasons a page lists. */
 const MAX_REASONS = 50
@@ -139,7 +133,6 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
           Last: time(last_at, now),
           'The newest': text(samples.join(' '), { code: true }),
           'Try again': buttonCell(action, `Try ${plural(count, 'dead letter')} again`, {
-            confirm: `Try ${plural(count, 'dead letter')} of ${queue} again?`,
             sends: { reason, ...countedWords({ most: count, seen }) },
           }),
         }),
@@ -148,22 +141,26 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
       rows.length >= 2 && {
         kind: 'actions',
         forms: [
-          press(action, 'Try all again', {
-            fields: countedFields({ most: all, seen }),
-            confirm: `Try ${plural(all, 'dead letter')} of ${queue} again?`,
-            tone: 'quiet',
-          }),
+          press(action, 'Try all again', { fields: countedFields({ most: all, seen }), tone: 'quiet' }),
         ],
       },
     ]),
   })
 })
 
-const pause = act('operator', `${PATH}/:queue/pause`, async (by, { params }) => {
-  const queue = queueOf(params)
-  await pauseQueue(by, queue)
-  return redirect(PATH, `${queue} is paused. Workers finish what they have.`)
-})
+const pause = act(
+  'operator',
+  `${PATH}/:queue/pause`,
+  async (by, { params }) => {
+    const queue = queueOf(params)
+    await pauseQueue(by, queue)
+    return redirect(PATH, `${queue} is paused. Workers finish what they have.`)
+  },
+  ({ params }) => ({
+    question: `Pause ${queueOf(params)}? What it holds waits until you resume it.`,
+    answer: 'Pause queue',
+  }),
+)
 
 const resume = act('operator', `${PATH}/:queue/resume`, async (by, request) => {
   const queue = queueOf(request.params)
@@ -171,22 +168,39 @@ const resume = act('operator', `${PATH}/:queue/resume`, async (by, request) => {
   return redirect(PATH, `${queue} is resumed.`)
 })
 
-const resumeCopy = act('operator', `${PATH}/restored`, async (by) => {
-  const { queues: resumed, broadcasts } = await resumeRestored(by)
-  return redirect(PATH, `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} go on.`)
-})
+const resumeCopy = act(
+  'operator',
+  `${PATH}/restored`,
+  async (by) => {
+    const { queues: resumed, broadcasts } = await resumeRestored(by)
+    return redirect(PATH, `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} go on.`)
+  },
+  () => ({
+    question:
+      'Resume everything that has been paused since the database was restored? What waits goes out, and some of it may have gone out before.',
+    answer: 'Resume all',
+  }),
+)
 
-const redrive = post('operator', `${PATH}/:queue/redrive`, async (request, deps) => {
-  const queue = queueOf(request.params)
-  const counted = countedOf(request.form)
-  const job = await beginBackgroundJob(deps, {
-    kind: 'queue.redrive',
-    given: { queue, reason: request.form.get('reason'), ...counted },
-    total: counted.most,
-    team_id: null,
-    actor: request.person.email,
-  })
-  return backgroundJobAnswer(job, PATH, `${plural(job.done, 'job')} of ${queue} will be tried again.`)
-})
+const redrive = post(
+  'operator',
+  `${PATH}/:queue/redrive`,
+  async (request, deps) => {
+    const queue = queueOf(request.params)
+    const counted = countedOf(request.form)
+    const job = await beginBackgroundJob(deps, {
+      kind: 'queue.redrive',
+      given: { queue, reason: request.form.get('reason'), ...counted },
+      total: counted.most,
+      team_id: null,
+      actor: request.person.email,
+    })
+    return backgroundJobAnswer(job, PATH, `${plural(job.done, 'job')} of ${queue} will be tried again.`)
+  },
+  ({ params, form }) => {
+    const many = plural(countedOf(form).most, 'dead letter')
+    return { question: `Try ${many} of ${queueOf(params)} again?`, answer: `Try ${many} again` }
+  },
+)
 
 export const queuePages = [queues, reasons, pause, resume, resumeCopy, redrive]

@@ -23,16 +23,17 @@ const RAW_CHARACTERS_SHOWN = 20_000
 
 const filter = defineFilter({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
 
+const countWords = ({ most }: Counted): string => (most === 1 ? '1 report' : `all ${plural(most, 'report')}`)
+
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
 function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
-  const many = counted.most === 1 ? '1 report' : `all ${plural(counted.most, 'report')}`
+  const many = countWords(counted)
   const action = addressWith({ path: `${PATH}/${verb}`, query: filter.set(query) }, {})
   return press(action, verb === 'replay' ? `Try ${many} again` : `Drop ${many}`, {
     fields: [
       ...filter.names.map((name) => hidden(name, queryParam(query, name) ?? '')),
       ...countedFields(counted),
     ],
-    confirm: verb === 'replay' ? `Try ${many} again?` : `Drop ${many}?`,
     tone: verb === 'drop' ? 'danger' : undefined,
   })
 }
@@ -85,7 +86,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const one = (verb: 'replay' | 'drop'): Form =>
     press(`${PATH}/${verb}`, verb === 'replay' ? 'Try report again' : 'Drop report', {
       fields: [hidden('id', id)],
-      ...(verb === 'drop' ? { tone: 'danger', confirm: 'Drop this report?' } : {}),
+      tone: verb === 'drop' ? 'danger' : undefined,
     })
   return show({
     title: `Report from ${provider}`,
@@ -105,16 +106,34 @@ function parseReportFilter(form: URLSearchParams): ParkedFilter {
   return { ...filter.read(form), ...countedOf(form) }
 }
 
-const replay = act('operator', `${PATH}/replay`, async (by, request) => {
-  const filter = parseReportFilter(request.form)
-  const { replayed } = await replayParked(by, by.queue, filter)
-  return redirect(PATH, `${plural(replayed, 'report')} will be tried again.`)
-})
+const replay = act(
+  'operator',
+  `${PATH}/replay`,
+  async (by, request) => {
+    const filter = parseReportFilter(request.form)
+    const { replayed } = await replayParked(by, by.queue, filter)
+    return redirect(PATH, `${plural(replayed, 'report')} will be tried again.`)
+  },
+  ({ form }) => {
+    if (form.has('id')) return null
+    const many = countWords(countedOf(form))
+    return { question: `Try ${many} again?`, answer: `Try ${many} again` }
+  },
+)
 
-const drop = act('operator', `${PATH}/drop`, async (by, request) => {
-  const filter = parseReportFilter(request.form)
-  const { dropped } = await dropParked(by, filter)
-  return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
-})
+const drop = act(
+  'operator',
+  `${PATH}/drop`,
+  async (by, request) => {
+    const filter = parseReportFilter(request.form)
+    const { dropped } = await dropParked(by, filter)
+    return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
+  },
+  ({ form }) => {
+    if (form.has('id')) return { question: 'Drop this report?', answer: 'Drop report', tone: 'danger' }
+    const many = countWords(countedOf(form))
+    return { question: `Drop ${many}?`, answer: `Drop ${many}`, tone: 'danger' }
+  },
+)
 
 export const reportPages = [reports, report, replay, drop]

@@ -144,11 +144,7 @@ const FIGURES = [
 
 const suspension = (id: string, suspendedAt: string | null): Form =>
   suspendedAt === null
-    ? press(`${PATH}/${id}/suspend`, 'Suspend team', {
-        tone: 'danger',
-        confirm: 'Suspend this team?',
-        warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
-      })
+    ? press(`${PATH}/${id}/suspend`, 'Suspend team', { tone: 'danger' })
     : press(`${PATH}/${id}/resume`, 'Resume team')
 
 /** The team's own figures in place of the plan's; an empty field is the plan's. */
@@ -270,10 +266,20 @@ const resumeBulkEmail = act('operator', `${PATH}/:id/resume-bulk`, async (by, { 
   return redirect(pageOfTeam(id), `Broadcasts and batches of ${team.name} are resumed.`)
 })
 
-const suspend = act('operator', `${PATH}/:id/suspend`, async (by, { params: { id } }) => {
-  const team = await suspendTeam(by, id)
-  return redirect(pageOfTeam(id), `${team.name} is suspended.`)
-})
+const suspend = act(
+  'operator',
+  `${PATH}/:id/suspend`,
+  async (by, { params: { id } }) => {
+    const team = await suspendTeam(by, id)
+    return redirect(pageOfTeam(id), `${team.name} is suspended.`)
+  },
+  async ({ params }, { database }) => ({
+    question: `Suspend ${(await showTeam(database, params.id)).name}?`,
+    answer: 'Suspend team',
+    warning: 'Its keys and sessions are rejected from then on, and what it has queued waits.',
+    tone: 'danger',
+  }),
+)
 
 const resume = act('operator', `${PATH}/:id/resume`, async (by, { params: { id } }) => {
   const team = await resumeTeam(by, id)

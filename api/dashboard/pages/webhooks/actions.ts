@@ -17,11 +17,10 @@ import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
 import { plural } from '../../components/cell.ts'
 import { act, post } from '../../server/builders.ts'
-import { asking } from '../../server/confirmation.ts'
 import { countedOf, countedWords } from '../../server/confirmed-count.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { dayOf, wordParam } from '../../server/list.ts'
-import { type PageAnswer, redirect, type TeamRequest, teamPath } from '../../server/page.ts'
+import { type PageAnswer, type Question, redirect, type TeamRequest, teamPath } from '../../server/page.ts'
 import { backgroundJobAnswer, wordsOf } from '../background-job.ts'
 import { pauseWords } from '../requeue.ts'
 import { changedFields, PATH, REPLAY_LABELS } from './parts.ts'
@@ -44,19 +43,44 @@ const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
 })
 
 /** A press that does one thing to an endpoint, and needs to know no more. */
-const doing = (verb: string, work: (by: By, teamId: string, id: string) => Promise<unknown>, words: string) =>
-  act('owner', `${PATH}/:id/${verb}`, async (by, request) => {
-    await work(by, request.team.id, request.params.id)
-    return redirect(one(request), words)
+const doing = (
+  verb: string,
+  work: (by: By, teamId: string, id: string) => Promise<unknown>,
+  words: string,
+  asks?: ReturnType<typeof asking>,
+) =>
+  act(
+    'owner',
+    `${PATH}/:id/${verb}`,
+    async (by, request) => {
+      await work(by, request.team.id, request.params.id)
+      return redirect(one(request), words)
+    },
+    asks,
+  )
+
+/** What is asked about a webhook. @param words the question, by its name. */
+const asking =
+  (words: (name: string) => string, more: Omit<Question, 'question'>) =>
+  async ({ team, params }: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> => {
+    const { name } = await requireEndpoint(database, team.id, params.id)
+    return { question: words(name), ...more }
+  }
+
+/** What the form asks for. @throws RequestError bad_request. */
+const replayWanted = ({ form, team, params }: TeamRequest<'id'>, { database }: PageDeps): Promise<Replay> =>
+  replayOf(database, team.id, params.id, {
+    from: dayOf(form, 'from'),
+    to: dayOf(form, 'to', 1),
+    type: form.get('type') || undefined,
+    what: wordParam(form, 'what', REPLAYED) ?? 'failed',
   })
 
 /** Asks whether to send the messages of a replay again, or says that there are none. */
-async function askToReplay(
-  request: TeamRequest,
-  { database }: PageDeps,
-  replay: Replay,
-): Promise<PageAnswer> {
+async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<Question | PageAnswer> {
+  const { database } = deps
   const { team } = request
+  const replay = await replayWanted(request, deps)
   const { name, backlog } = await requireEndpoint(database, team.id, replay.endpoint_id)
   const path = teamPath(team, 'webhooks', replay.endpoint_id)
   const count = await countReplay(database, team.id, replay, MAX_REPLAYED + 1)
@@ -70,50 +94,60 @@ async function askToReplay(
   const most = Math.min(count, MAX_REPLAYED)
   const which =
     count > most ? `the oldest ${most.toLocaleString('en-US')} webhooks` : plural(count, 'webhook')
-  const asked = {
+  return {
     question: `Send ${which} to ${name} again?`,
     warning: `Of ${REPLAY_LABELS[replay.what]}.`,
     answer: 'Send again',
+    fields: countedWords({ most, seen: replay.seen }),
   }
-  return asking(request, { ...asked, ...countedWords({ most, seen: replay.seen }) }, path)
 }
 
-const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
-  const { form, team, params, person } = request
-  const id = params.id
-  const filter = {
-    from: dayOf(form, 'from'),
-    to: dayOf(form, 'to', 1),
-    type: form.get('type') || undefined,
-    what: wordParam(form, 'what', REPLAYED) ?? 'failed',
-  }
-  const replay = await replayOf(deps.database, team.id, id, filter)
-  if (!form.has('confirmed')) return askToReplay(request, deps, replay)
-  const counted = countedOf(form)
-  const given = { ...replay, ...counted }
-  const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
-  const job = await beginBackgroundJob(deps, { kind: 'webhook.replay', ...shared })
-  const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + id)
-  return backgroundJobAnswer(job, teamPath(team, 'webhooks', id), {
-    tone: job.result.replayed === 0 ? 'bad' : 'good',
-    text:
-      job.result.replayed === 0
-        ? 'Nothing was sent again: what was counted has changed meanwhile.'
-        : wordsOf(job).outcome(job.result) + paused,
-  })
-})
+const replay = post(
+  'owner',
+  `${PATH}/:id/replay`,
+  async (request, deps) => {
+    const { form, team, params, person } = request
+    const id = params.id
+    const replay = await replayWanted(request, deps)
+    const counted = countedOf(form)
+    const given = { ...replay, ...counted }
+    const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
+    const job = await beginBackgroundJob(deps, { kind: 'webhook.replay', ...shared })
+    const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + id)
+    return backgroundJobAnswer(job, teamPath(team, 'webhooks', id), {
+      tone: job.result.replayed === 0 ? 'bad' : 'good',
+      text:
+        job.result.replayed === 0
+          ? 'Nothing was sent again: what was counted has changed meanwhile.'
+          : wordsOf(job).outcome(job.result) + paused,
+    })
+  },
+  askToReplay,
+)
 
-const rotate = act('owner', `${PATH}/:id/rotate`, async (by, request) => {
-  const id = request.params.id
-  const { secret } = await rotateSecret(by, request.team.id, id, { seen: request.form.get('seen') })
-  const words = 'The new secret. Copy it now: it is not shown again. The old one also signs for 24 hours.'
-  return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
-})
+const rotate = act(
+  'owner',
+  `${PATH}/:id/rotate`,
+  async (by, request) => {
+    const id = request.params.id
+    const { secret } = await rotateSecret(by, request.team.id, id, { seen: request.form.get('seen') })
+    const words = 'The new secret. Copy it now: it is not shown again. The old one also signs for 24 hours.'
+    return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
+  },
+  asking((name) => `Create a new secret for ${name}? The old one also signs for 24 hours.`, {
+    answer: 'Create a new secret',
+  }),
+)
 
-const remove = act('owner', `${PATH}/:id/remove`, async (by, request) => {
-  const { name } = await removeEndpoint(by, request.team.id, request.params.id)
-  return redirect(teamPath(request.team, 'webhooks'), `${name} was removed.`)
-})
+const remove = act(
+  'owner',
+  `${PATH}/:id/remove`,
+  async (by, request) => {
+    const { name } = await removeEndpoint(by, request.team.id, request.params.id)
+    return redirect(teamPath(request.team, 'webhooks'), `${name} was removed.`)
+  },
+  asking((name) => `Remove ${name}, and all messages to it?`, { answer: 'Remove webhook', tone: 'danger' }),
+)
 
 export const webhookActs = [
   set,
@@ -123,6 +157,11 @@ export const webhookActs = [
     'disable',
     disableEndpoint,
     `It is disabled. What happens in the next ${KEPT_DAYS} days is kept, to be sent again once it is enabled.`,
+    asking(
+      (name) =>
+        `Stop sending to ${name}? What waits for it fails. What happens in the next ${KEPT_DAYS} days is kept. Both can be sent again once it is enabled.`,
+      { answer: 'Disable webhook', tone: 'danger' },
+    ),
   ),
   replay,
   rotate,

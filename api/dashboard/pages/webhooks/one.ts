@@ -38,33 +38,20 @@ const TRIES_SHOWN = 15
 async function actionsFor(
   { team }: TeamRequest,
   { database }: PageDeps,
-  { id, state, name }: EndpointRow,
+  { id, state }: EndpointRow,
 ): Promise<Actions> {
   if (team.role !== 'owner') return {}
   const seen = await secretMark(database, team.id, id)
   const at = (verb: string): string => teamPath(team, 'webhooks', id, verb)
   const forms =
     state === 'enabled'
-      ? [
-          press(at('test'), 'Send a test'),
-          press(at('disable'), 'Disable webhook', {
-            tone: 'danger',
-            confirm: `Stop sending to ${name}? What waits for it fails; what happens in the next ${KEPT_DAYS} days is kept. Both can be sent again once it is enabled.`,
-          }),
-        ]
+      ? [press(at('test'), 'Send a test'), press(at('disable'), 'Disable webhook', { tone: 'danger' })]
       : [press(at('enable'), 'Enable webhook')]
   return {
     forms: [
       ...forms,
-      press(at('rotate'), 'Create a new secret', {
-        fields: [hidden('seen', seen, true)],
-        tone: 'quiet',
-        confirm: `Create a new secret for ${name}? The old one also signs for 24 hours.`,
-      }),
-      press(at('remove'), 'Remove webhook', {
-        tone: 'danger',
-        confirm: `Remove ${name}, and all messages to it?`,
-      }),
+      press(at('rotate'), 'Create a new secret', { fields: [hidden('seen', seen, true)], tone: 'quiet' }),
+      press(at('remove'), 'Remove webhook', { tone: 'danger' }),
     ],
   }
 }

@@ -23,7 +23,12 @@ const seconds = (time: string | null | undefined): number | null =>
 
 const database = await openPool(t, (await testDatabase(t)).url, { size: 2 })
 
-type Said = [kind: SenderSignal['kind'], began: number, words?: string, wait_seconds?: number]
+type Said = [
+  kind: Exclude<SenderSignal['kind'], 'deferred'>,
+  began: number,
+  words?: string,
+  wait_seconds?: number,
+]
 const signalOf = ([kind, began, words = 'words', wait_seconds]: Said): SenderSignal =>
   kind === 'accepted' || kind === 'answered'
     ? { kind, began_at: at(began) }
@@ -239,7 +244,7 @@ t.test('each of several senders has its own changes', async (t) => {
 
 t.test('how a sender stands, and which of a kind are in trouble', async (t) => {
   await stopClock(database, at(0))
-  const untroubled = { now: at(0), wait_seconds: 0, probing: false, accepted_at: null }
+  const untroubled = { now: at(0), wait_seconds: 0, probing: false, accepted_at: null, deferring: false }
   t.strictSame(await stateOfSender(database, 'smtp:never'), untroubled)
   const [down, paused, well] = [aSender('kind:'), aSender('kind:'), aSender('kind:')]
   await down.say(0, ['connection', -1])
@@ -257,4 +262,63 @@ t.test('how a sender stands, and which of a kind are in trouble', async (t) => {
     [down.sender.key]: probing,
     [paused.sender.key]: waiting,
   })
+})
+
+t.test(
+  'deferrals alike of six messages to three domains slow the sender until one is accepted',
+  async (t) => {
+    const sender = { key: 'smtp:deferring', ceiling: 10 }
+    const deferral = (message: number, key = '451 4.7.1 try again', domain = `d${message % 3}.example`) => ({
+      kind: 'deferred' as const,
+      began_at: at(message),
+      deferral: { key, words: key, message: String(message), domains: [domain] },
+    })
+    const apply = (now: number, ...signals: SenderSignal[]) =>
+      stopClock(database, at(now)).then(() =>
+        database.transaction((tx) => applySignals(tx, [{ sender, signals }])),
+      )
+    const rate = async () => (await sendersByKeys(database, [sender.key])).rows.get(sender.key)?.rate
+    const isDeferring = async () => (await stateOfSender(database, sender.key)).deferring
+    const accepted = { kind: 'accepted' as const, began_at: at(0) }
+
+    for (let message = 1; message <= 9; message++) await apply(10, deferral(1))
+    for (let message = 1; message <= 9; message++) await apply(10, deferral(message, '451 one', 'd.example'))
+    for (let message = 1; message <= 9; message++) await apply(10, deferral(message, `450 ${message}`))
+    t.equal(await rate(), 10, 'not one message, not one domain, not different words')
+    for (let message = 1; message <= 5; message++) await apply(20, deferral(message))
+    t.equal(await isDeferring(), true)
+    await apply(20, accepted)
+    t.equal(await isDeferring(), false)
+    for (let message = 1; message <= 5; message++) await apply(30, deferral(message))
+    t.equal(await rate(), 10, 'an accepted recipient ends the row')
+    await apply(30, deferral(6))
+    t.equal(await rate(), 5)
+    const kinds = async () =>
+      (await senderEvents(database, 20)).flatMap((one) => (one.sender === sender.key ? [one.kind] : []))
+    t.strictSame(await kinds(), ['slowed'])
+    await apply(40, deferral(41))
+    t.equal(await rate(), 2.5, 'it goes on, so it slows more')
+    await apply(50, accepted)
+    t.strictSame(await kinds(), ['recovered', 'slowed'])
+    await apply(51, accepted)
+    const { delays } = (await reserveSends(database, [{ sender, costs: [1] }], 5))[0] ?? {}
+    t.strictSame(delays, [0])
+    t.equal((await sendersByKeys(database, [sender.key])).rows.get(sender.key)?.slowed_at, null)
+  },
+)
+
+t.test('an accepted message does not end what a 421 slowed', async (t) => {
+  const sender = { key: 'smtp:both', ceiling: 10 }
+  const slow = { kind: 'slow' as const, words: '421 4.7.0 too fast', began_at: at(60) }
+  await stopClock(database, at(60))
+  const deferral = (message: number): SenderSignal => ({
+    ...{ kind: 'deferred', began_at: at(61) },
+    deferral: { key: '451', words: '451', message: String(message), domains: [`d${message}.example`] },
+  })
+  const signals = [slow, ...[1, 2, 3, 4, 5, 6].map(deferral)]
+  await database.transaction((tx) => applySignals(tx, [{ sender, signals }]))
+  await database.transaction((tx) =>
+    applySignals(tx, [{ sender, signals: [{ kind: 'accepted', began_at: at(62) }] }]),
+  )
+  t.ok((await sendersByKeys(database, [sender.key])).rows.get(sender.key)?.slowed_at)
 })

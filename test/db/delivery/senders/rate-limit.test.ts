@@ -12,7 +12,14 @@ import t from '../../../support/tap.ts'
 
 const START = new Date('2026-03-01T12:00:00Z')
 const after = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000)
-const AT_EASE = { paused_until: null, pause_reason: null, troubles: 0, troubled_at: null, accepted_at: null }
+const AT_EASE = {
+  paused_until: null,
+  pause_reason: null,
+  troubles: 0,
+  troubled_at: null,
+  accepted_at: null,
+  deferrals: null,
+}
 const pace: Pace = { rate: 10, slowed_at: null, tokens: 1, refilled_at: START, ...AT_EASE }
 const row = {
   key: 'smtp:x',
@@ -54,9 +61,21 @@ t.test('what a row says of pauses and troubles is read as it is', async (t) => {
 })
 
 t.test('its state: how long it is paused, and whether one send at a time finds out', async (t) => {
-  t.strictSame(stateAt(pace, START), { now: START, wait_seconds: 0, probing: false, accepted_at: null })
+  t.strictSame(stateAt(pace, START), {
+    now: START,
+    wait_seconds: 0,
+    probing: false,
+    accepted_at: null,
+    deferring: false,
+  })
   const troubled = { ...pace, paused_until: after(2.5), troubles: 1, accepted_at: START }
-  t.strictSame(stateAt(troubled, START), { now: START, wait_seconds: 2.5, probing: true, accepted_at: START })
+  t.strictSame(stateAt(troubled, START), {
+    now: START,
+    wait_seconds: 2.5,
+    probing: true,
+    accepted_at: START,
+    deferring: false,
+  })
   t.equal(stateAt(troubled, after(3)).wait_seconds, 0)
 })
 
@@ -76,7 +95,7 @@ t.test('after a trouble one send probes, and has the sender to itself for half a
     delays: [0],
     wait_seconds: 1,
     reason: 'logged out',
-    state: { now: START, wait_seconds: 0, probing: true, accepted_at: null },
+    state: { now: START, wait_seconds: 0, probing: true, accepted_at: null, deferring: false },
   })
   t.equal(
     reserve({ ...troubled, pause_reason: null }, [1], 5, START).reservation.reason,

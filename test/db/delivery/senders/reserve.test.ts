@@ -15,7 +15,7 @@ import t from '../../../support/tap.ts'
 const START = new Date('2026-03-01T12:00:00Z')
 const after = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000)
 
-const AT_EASE = { troubles: 0, troubled_at: null, accepted_at: null }
+const AT_EASE = { troubles: 0, troubled_at: null, accepted_at: null, deferrals: null }
 const pace = (changes: Partial<Pace> = {}): Pace => ({
   rate: 10,
   slowed_at: null,

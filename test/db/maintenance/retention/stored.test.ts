@@ -1,4 +1,4 @@
-/** db/README.md says of each table that has something of people how long it is kept, and what erases and exports it. */
+/** Checks that db/RETENTION.md lists each table with personal data. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROOT } from '../../../support/program.ts'
@@ -9,7 +9,8 @@ const OF_NOBODY = `
   allowances api_keys broadcast_figures broadcasts counters daily_figures dashboard_seats database_home domains
   hourly_figures figure_deltas pause_history plans process_marks processes refused_calls relay_tokens resumed_teams
   secret_canary
-  subscriptions teams template_versions templates topic_counts upkeep webhook_endpoints whatsapp_templates`
+  subscriptions teams template_versions templates topic_counts upkeep webhook_endpoints whatsapp_numbers
+  whatsapp_templates`
 
 t.test('each table is in the list of personal data, or has none', async (t) => {
   const folder = join(ROOT, 'db/migrations')
@@ -17,8 +18,8 @@ t.test('each table is in the list of personal data, or has none', async (t) => {
   const tables = files.flatMap((text) =>
     [...text.matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name]) => name ?? ''),
   )
-  const readme = await readFile(join(ROOT, 'db/README.md'), 'utf8')
-  const [, list = ''] = /The personal data:\n\n([\s\S]*?)\n\n/.exec(readme) ?? []
+  const page = await readFile(join(ROOT, 'db/RETENTION.md'), 'utf8')
+  const [, list = ''] = /The personal data:\n\n([\s\S]*?)\n\n/.exec(page) ?? []
   const cells = list.split('\n').map((row) => row.split(' | ')[1] ?? '')
   const named = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? ''))
   t.strictSame([...named, ...(OF_NOBODY.match(/\w+/g) ?? [])].sort(), tables.sort())

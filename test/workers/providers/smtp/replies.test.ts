@@ -119,3 +119,25 @@ t.test('a fault without a reply is judged by where it came', async (t) => {
   ] as const)
     t.match(early({ command: 'CONN', responseCode }), { kind: 'sender', trouble })
 })
+
+t.test(
+  'deferrals that may be about the sender have a key, which begins alike for all recipients',
+  async (t) => {
+    const keyOf = (reply: string) => (atRcpt(reply) as { key?: string } | undefined)?.key
+    t.equal(keyOf('451 4.7.1 Try again later, a@b.cc'), '451 4.7.1 try again later,')
+    t.equal(keyOf('450 4.7.0 <a@b.cc>: Greylisted for now'), keyOf('450 4.7.0 <d@e.ff>: Greylisted for now'))
+    t.not(keyOf('451 4.7.1 Try again'), keyOf('451 4.7.1 Too busy'))
+    for (const reply of ['450 x', '451 x', '452 4.3.1 x', '432 4.7.12 x', '455 4.3.0 x'])
+      t.ok(keyOf(reply), reply)
+    for (const reply of [
+      '450 4.2.1 x',
+      '451 4.2.0 x',
+      '452 4.2.2 x',
+      '452 x',
+      '452 4.7.1 x',
+      '455 4.4.1 x',
+      '550 x',
+    ])
+      t.equal(keyOf(reply), undefined, reply)
+  },
+)

@@ -1,0 +1,87 @@
+/** Questions before a form is carried out: pages with an address, for the session that sent the form. */
+import { launchBrowser, signInWith } from '../../support/browser.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
+import { world } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+const { service, team } = await world(t)
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const operator = await signedIn(service, { operator: true })
+const at = (path: string): string => `/teams/${team.id}/${path}`
+
+const makeTopic = async (name: string): Promise<string> => {
+  await owner.post(at('topics'), { name })
+  const { html } = await owner.get(at('topics'))
+  return new RegExp(`${at('topics')}/[0-9a-f-]{36}(?="[^>]*>${name})`).exec(html)?.[0] ?? ''
+}
+
+t.test('a form that is asked about leads to a page with an address, and back', async (t) => {
+  const topic = await makeTopic('Asked')
+  const sent = await owner.post(`${topic}/delete`, { confirmed: '' })
+  t.match(sent, { status: 303, location: `${topic}/delete/confirm` })
+  for (let times = 0; times < 2; times += 1) {
+    const asked = await owner.get(sent.location ?? '')
+    t.equal(asked.status, 200)
+    shows(t, asked, /Delete the topic Asked\? .*0 contacts .*Delete topic Go back/)
+    t.match(asked.html, `href="/dashboard${topic}">Go back</a>`)
+  }
+  t.equal((await owner.get(topic)).status, 200, 'nothing was done')
+  const form = formTo((await owner.get(sent.location ?? '')).html, `${topic}/delete`)
+  t.equal((await owner.post(`${topic}/delete`, form)).location, at('topics'))
+  const gone = await owner.get(sent.location ?? '')
+  t.equal(gone.status, 200)
+  shows(t, gone, /There is nothing left to confirm .*Go back/)
+  t.match(gone.html, `href="/dashboard${at('topics')}">Go back</a>`)
+})
+
+t.test('what a form sent is in the address, for its session and its path alone', async (t) => {
+  await owner.post(at('people'), { email: 'role@example.com', role: 'viewer' })
+  const [member = ''] =
+    new RegExp(`${at('people')}/[0-9a-f-]{36}(?=">role@)`).exec((await owner.get(at('people'))).html) ?? []
+  const sent = await owner.post(`${member}/role`, { role: 'editor', confirmed: '' })
+  const address = sent.location ?? ''
+  t.notMatch(decodeURIComponent(address), 'editor', 'it can’t be read')
+  shows(t, await owner.get(address), 'Change the role of role@example.com to editor?')
+  t.match(formTo((await owner.get(address)).html, `${member}/role`), { role: ['editor'], confirmed: ['yes'] })
+  const other = await signedIn(service, { team: team.id, role: 'owner' })
+  const [, form = ''] = /form=(.*)/.exec(address) ?? []
+  const topic = await makeTopic('Foreign')
+  for (const [person, path] of [
+    [other, address],
+    [owner, address.replace('form=', 'form=x')],
+    [owner, `${topic}/delete/confirm?form=${form}`],
+  ] as const)
+    t.equal((await person.get(path)).status, 303, 'leads back to the page of the form')
+})
+
+t.test('a form that is too long for an address is asked about on the spot', async (t) => {
+  const path = '/operator/plans'
+  const form = formTo((await operator.get(path)).html, path)
+  const [catalog = ''] = form.catalog ?? []
+  const long = catalog + ' '.repeat(8_000)
+  const asked = await operator.post(path, { ...form, catalog: long, confirmed: '' })
+  t.equal(asked.status, 200)
+  shows(t, asked, 'Replace the whole catalog?')
+  t.match(formTo(asked.html, path).catalog, [long.replace(/\r?\n/g, '\r\n').slice(0, 100)])
+})
+
+const browser = await launchBrowser(t, 'questions in a browser')
+if (browser)
+  t.test('Back after a confirmed action shows the question, and no error', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: team.id })
+    const home = `${service.base}/dashboard`
+    const failed: string[] = []
+    page.on('requestfailed', (request) => failed.push(request.url()))
+    await page.goto(`${home}/operator/queues`)
+    await page.getByRole('button', { name: 'Pause queue deliver-email', exact: true }).click()
+    await page.getByRole('heading', { name: 'Pause deliver-email?' }).waitFor()
+    await page.reload()
+    await page.getByRole('button', { name: 'Pause queue', exact: true }).click()
+    await page.getByText('deliver-email is paused').waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Pause deliver-email?' }).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Queues' }).waitFor()
+    t.strictSame(failed, [])
+  })
