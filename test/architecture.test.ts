@@ -258,17 +258,14 @@ t.test('providers are named in their adapters, their hooks and the settings only
 const NAMING_WHATSAPP = [
   ...['api/dashboard/pages/integration.ts', 'api/dashboard/routes.ts', 'api/dashboard/server/nav.ts'],
   ...['api/hooks/list.ts', 'api/sends/accepts.ts', 'api/v1/bodies.ts', 'api/v1/routes.ts'],
-  ...['db/accounts/teams/limits.ts', 'db/accounts/teams/teams.sql.ts', 'db/admin/main.ts'],
-  ...['db/admin/team.ts', 'db/channels/channels.sql.ts', 'db/channels/events/webhooks.ts'],
-  ...['db/channels/list.ts', 'db/channels/queues.ts', 'db/maintenance/background-jobs/kinds.ts'],
-  ...['db/maintenance/reseal.ts', 'db/messages/apply-reports.ts', 'db/messages/scheduled.ts'],
+  ...['db/accounts/teams/limits.ts', 'db/accounts/teams/teams.sql.ts', 'db/admin/contact.ts'],
+  ...['db/admin/main.ts', 'db/admin/team.ts', 'db/channels/channels.sql.ts'],
+  ...['db/channels/events/webhooks.ts', 'db/channels/list.ts', 'db/channels/queues.ts'],
+  ...['db/maintenance/background-jobs/kinds.ts', 'db/maintenance/reseal.ts'],
+  ...['db/messages/apply-reports.ts', 'db/messages/notice.ts', 'db/messages/scheduled.ts'],
   ...['db/process/metrics.ts', 'db/process/secrets.ts', 'db/queue/jobs.ts'],
-  ...[
-    'workers/monitoring/stats.ts',
-    'workers/providers/list.ts',
-    'workers/providers/test/reports.ts',
-    'workers/registry.ts',
-  ],
+  ...['workers/monitoring/stats.ts', 'workers/providers/list.ts', 'workers/providers/test/reports.ts'],
+  'workers/registry.ts',
 ]
 
 t.test('a channel is named in its own rooms and few others: the rest walk over the lists', async (t) => {
@@ -303,6 +300,8 @@ t.test('what happened passes through one seam: nobody else stores events or turn
     'db/channels/events/store-events.ts',
     'db/messages/broadcasts/change-state.ts',
     'db/messages/bulk-pause.ts',
+    'db/messages/whatsapp/apply-template-events.ts',
+    'db/messages/whatsapp/opt-outs.ts',
   ])
 })
 

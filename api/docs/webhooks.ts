@@ -44,6 +44,17 @@ const CONTACT = {
   detail: said(text, 'Why, in words; often empty.', ''),
 }
 
+/** A recipient who opts out of a team's marketing by WhatsApp, or in again. */
+const OPT_OUT = {
+  to: said(text, 'The recipient’s number.', '+15555550101'),
+  at: said(time, 'When they said so.'),
+  by: said(
+    text,
+    'How: user_preferences, 131050, text, button, cli, or the email address of the user who did it.',
+    'text',
+  ),
+}
+
 /** An address whose suppression begins or ends. */
 const ADDRESS = {
   ...CONTACT,
@@ -85,6 +96,15 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     requeued_at: REQUEUED,
     rank: rank(WHATSAPP_LADDER),
     detail: DETAIL,
+  }),
+  'whatsapp.opted_out': record(OPT_OUT),
+  'whatsapp.opted_in': record(OPT_OUT),
+  'whatsapp_template.category_changed': record({
+    template_id: said(uuid, 'The template.'),
+    name: said(text, 'Its name at Meta.', 'order_ready'),
+    language: said(text, 'Its language.', 'en_US'),
+    from: said(text, 'Its category before.', 'UTILITY'),
+    to: said(text, 'Its category now. It decides what a message costs.', 'MARKETING'),
   }),
   contact: record(CONTACT),
   'contact.suppressed': record({

@@ -6,9 +6,11 @@ import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
 import { erasureOf } from '../maintenance/background-jobs/kinds.ts'
 import type { Erasure } from '../maintenance/retention/erase.ts'
 import { exportPerson } from '../maintenance/retention/export.ts'
+import { eraseNumber, exportNumber } from '../maintenance/retention/whatsapp-number.ts'
 import { sentToContact, sentView } from '../messages/sent.ts'
+import { normalisePhone } from '../validation/phone.ts'
 import { ACTOR } from './context.ts'
-import { atMost, oneOf, only } from './input.ts'
+import { atMost, emailIdentity, oneOf, only } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 /** How many messages of each channel are shown with a contact. */
@@ -17,11 +19,22 @@ const MAX_MESSAGES = 20
 type ListOptions = { email?: string; status?: ContactStatus; limit: number }
 type Suppression = { as: ByHand['as']; reason: string }
 
+/** A person is named by an email address, or by the number of WhatsApp messages. */
+const addressOrNumber = {
+  EMAIL: [
+    'its address, or a number such as +15551234567',
+    (text: string) => normalisePhone(text)?.e164 ?? emailIdentity(text),
+  ],
+} as const
+
+const isNumber = (identity: string): boolean => identity.startsWith('+') && !identity.includes('@')
+
 /** All that is stored of a person: shown, and taken away. */
 const personVerbs: Verbs = ({ verb, admin }) => {
   verb(
     'export TEAM EMAIL',
     'everything that is stored of a person, as one JSON: what `contact erase` would find; audited',
+    addressOrNumber,
   )
     .addHelpText(
       'after',
@@ -31,16 +44,20 @@ const personVerbs: Verbs = ({ verb, admin }) => {
     .action(
       answer(async (team: string, identity: string) => {
         const deps = { database: await admin.database(), secrets: await admin.secrets() }
-        return exportPerson({ ...deps, now: await admin.now(), actor: ACTOR }, team, identity)
+        const at = { ...deps, now: await admin.now(), actor: ACTOR }
+        return isNumber(identity) ? exportNumber(at, team, identity) : exportPerson(at, team, identity)
       }),
     )
 
   verb(
     'erase TEAM EMAIL',
     'erase a person: contact, recipient in emails and events, reports that name the address',
+    addressOrNumber,
   ).action(
-    answer(async (team: string, identity: string) => {
+    answer(async (team: string, identity: string): Promise<object> => {
       const secrets = await admin.secrets()
+      if (isNumber(identity))
+        return admin.transaction((by) => eraseNumber({ ...by, secrets }, team, identity))
       await requireTeam(await admin.database(), team)
       return admin.runBackgroundJob<Erasure>(erasureOf(secrets, team, identity), secrets)
     }),

@@ -2,6 +2,7 @@
 import {
   createWhatsappTemplate,
   setWhatsappTemplateStatus,
+  showWhatsappTemplate,
   templateView,
 } from '../messages/whatsapp/save-template.ts'
 import { TEMPLATE_STATES } from '../messages/whatsapp/status.ts'
@@ -11,10 +12,16 @@ import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const FORM = `
-FILE holds the provider's template object: name, language, status, category, components. Its slots are header:1,
-body:1…n and url:1…n; a shape that cannot be sent (media headers, flows, named parameters, …) is kept, and marked.`
+FILE holds the provider's template object: name, language, status, category, components. Its variables are:
+  header:1            a text header's variable, or the https URL of an image, a video or a document
+  header:2            the file name of a document
+  header:1 … 4        a location's latitude, longitude, name and address
+  body:1 … n          the body's variables, in their order
+  url:1, url:2        the variable of the first and second dynamic URL button
+  code:1              the code of a button that copies one
+A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is kept, and marked.`
 
-export const verbs: Verbs = ({ verb, list, change, admin }) => {
+export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
   verb('create TEAM', 'keep a template that the provider knows; answers with its slots')
     .requiredOption('--file <file>', 'the template as JSON (- reads standard input)')
     .addHelpText('after', FORM)
@@ -31,6 +38,10 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
 
   list('the WhatsApp templates of a team', async (database, team) =>
     (await whatsappTemplatesOfTeam(database, team)).map(templateView),
+  )
+
+  verb('show TEAM ID', 'a WhatsApp template, with the name of each of its variables').action(
+    look(showWhatsappTemplate),
   )
 
   verb('sync TEAM', 'bring the templates of a team up to what the provider lists; a worker does it')

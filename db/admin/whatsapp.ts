@@ -1,6 +1,8 @@
 /** Verbs of `whatsapp`: a team's WhatsApp messages. */
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../channels/whatsapp.ts'
+import { optOutsOfTeam } from '../messages/whatsapp/opt-outs.sql.ts'
+import { optInManually, optOutManually } from '../messages/whatsapp/opt-outs.ts'
 import { listMessages, showMessage } from '../messages/whatsapp/show.ts'
 import { atMost, only, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
@@ -20,6 +22,19 @@ export const verbs: Verbs = (noun) => {
   }).action(
     look(async (tx, team: string, id: string) => showMessage({ tx, now: await admin.now() }, team, id)),
   )
+
+  const number = { NUMBER: ['its number, such as +15551234567'] } as const
+  noun
+    .verb('opt-outs TEAM', 'the recipients who opted out of a team’s marketing, the newest first')
+    .action(noun.ofTeam((database, team: string) => optOutsOfTeam(database, team)))
+  noun
+    .verb(
+      'opt-out TEAM NUMBER',
+      'opt a recipient out of marketing: such messages fail, others are sent',
+      number,
+    )
+    .action(noun.change(optOutManually))
+  noun.verb('opt-in TEAM NUMBER', 'end the opt-out of a recipient', number).action(noun.change(optInManually))
 
   scheduledVerbs(noun, { channel: WHATSAPP.name, noun: 'a WhatsApp message' })
   requeueVerb(noun, { channel: WHATSAPP, statuses: WHATSAPP_LADDER, what: 'messages' })

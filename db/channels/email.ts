@@ -44,6 +44,7 @@ export const EMAIL_FACTS = {
     'failed',
     'suppressed',
   ],
+  webhooks_apart: [],
   webhook_names: { deferred: 'delivery_delayed', delayed: 'delivery_delayed', gave_up: 'failed' },
   providers: ['smtp', 'ses', ...RELAYS],
   lines: ['email', 'email_batch', 'broadcast'],

@@ -34,6 +34,8 @@ export type Facts = {
   quota: Quota
   /** What webhooks report of its messages. */
   webhooks: readonly string[]
+  /** Types of webhooks that are about no message. */
+  webhooks_apart: readonly string[]
   /** The events that webhooks call otherwise than timelines do. */
   webhook_names: Readonly<Record<string, string>>
   /** Who sends its messages and reports on them, as their hooks name them (DECISIONS: Delivery reports). */

@@ -20,6 +20,7 @@ export const WHATSAPP_FACTS = {
     defaults: { free: 250, paid: 10_000, custom: null },
   },
   webhooks: ['sent', 'delivered', 'read', 'failed'],
+  webhooks_apart: ['whatsapp.opted_out', 'whatsapp.opted_in', 'whatsapp_template.category_changed'],
   webhook_names: { gave_up: 'failed' },
   providers: ['whatsapp'],
   lines: ['whatsapp', 'whatsapp_batch'],

@@ -8,10 +8,21 @@ import type { DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { row, rowsOf } from '../postgres/rows.ts'
 
-const TRIED = { id: 'uuid', team_id: 'uuid', sender: 'text', since: 'timestamptz', broadcast: 'uuid' }
+const TRIED = {
+  id: 'uuid',
+  team_id: 'uuid',
+  sender: 'text',
+  since: 'timestamptz',
+  broadcast: 'uuid',
+  template: 'uuid',
+}
 const sinceRow = row({ id: string(), tried_since: string() })
 
-type Tried = DeliveryRef & { tried_since: string | null; broadcast_id?: string | null }
+type Tried = DeliveryRef & {
+  tried_since: string | null
+  broadcast_id?: string | null
+  template_id?: string | null
+}
 
 /**
  * Since when messages have been tried, later by as long as their sender, their queue, their team or their broadcast
@@ -25,7 +36,8 @@ export async function triedSince<M extends Tried>(
 ): Promise<Map<string, string>> {
   const tried = messages.flatMap((message) => {
     const { team_id, id, tried_since: since, broadcast_id: broadcast = null } = message
-    return since === null ? [] : [{ id, team_id, sender: senderOf(message), since, broadcast }]
+    const { template_id: template = null } = message
+    return since === null ? [] : [{ id, team_id, sender: senderOf(message), since, broadcast, template }]
   })
   if (tried.length === 0) return new Map()
   const rows = await tx.any(sql.prepared('tried_since', sinceRow)`
@@ -38,7 +50,8 @@ export async function triedSince<M extends Tried>(
           select range_agg(tstzrange(greatest(s.began_at, t.since), least(s.ended_at, clock.now))) as pieces
           from pause_history s
           where s.subject in (${`queue:${job}`}, 'sender:' || t.sender, 'team:' || t.team_id,
-              'broadcast:' || t.broadcast, 'bulk:' || t.team_id)
+              'broadcast:' || t.broadcast, 'bulk:' || t.team_id,
+              'template:' || t.template)
             and (s.subject <> 'bulk:' || t.team_id or exists (
               select from accepted_emails a where a.team_id = t.team_id and a.id = t.id and a.batch))
             and s.ended_at > t.since and s.began_at < clock.now and t.since < clock.now) all_of_them,

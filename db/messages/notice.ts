@@ -22,6 +22,7 @@ import { type AcceptDeps, acceptEmails, idsOf } from './emails/accept.ts'
 import type { EmailItem } from './emails/call.ts'
 import { emailItem } from './emails/item.ts'
 import { endpointById } from './webhooks/endpoints.sql.ts'
+import { whatsappTemplatesOfTeam } from './whatsapp/templates.sql.ts'
 
 /** How the service writes to people. */
 export type Notices = {
@@ -99,6 +100,26 @@ async function badReputation(tx: Tx, teamId: string, found: string, team: string
   )
 }
 
+/** A WhatsApp template whose category Meta has changed; null if it is gone. */
+async function changedCategory(
+  tx: Tx,
+  teamId: string,
+  { template_id, category_before }: { template_id: string; category_before: string | undefined },
+  team: string,
+): Promise<Stopped | null> {
+  const rows = await whatsappTemplatesOfTeam(tx, teamId)
+  const template = rows.find(({ id }) => id === template_id)
+  if (!template) return null
+  const { name, language, category } = template
+  return {
+    subject: `The category of the WhatsApp template ${name} has changed`,
+    what: `Meta has changed the category of the template ${name} (${language}) of ${team} from ${category_before} to ${category}. Messages with it may cost more, and recipients who opted out of marketing get no messages of the category MARKETING.`,
+    next: 'If the category is wrong, ask Meta for a review in WhatsApp Manager, or make a new template.',
+    path: `whatsapp-templates/${template_id}`,
+    link: 'Open the template',
+  }
+}
+
 function noticeEmail(
   { from, to, key }: { from: Mailbox; to: string; key: string },
   { subject, what, next, link }: Stopped,
@@ -118,9 +139,10 @@ function noticeEmail(
  */
 export async function mailOwnersOf(
   deps: AcceptDeps,
-  { team_id, endpoint_id, broadcast_id, domain_id, reputation, notice_id }: Payload<'mail-owners'>,
+  notice: Payload<'mail-owners'>,
   { from: sender, site }: Notices,
 ): Promise<number | 'no address' | 'no domain'> {
+  const { team_id, endpoint_id, broadcast_id, domain_id, template_id, reputation, notice_id } = notice
   const { tx } = deps
   const from = parseMailbox(sender ?? '')
   if (!from) return 'no address'
@@ -129,11 +151,13 @@ export async function mailOwnersOf(
   const { name: team } = await requireTeam(tx, team_id)
   const stopped = endpoint_id
     ? await disabledWebhook(tx, team_id, endpoint_id, team)
-    : domain_id
-      ? await failingDomain(tx, team_id, domain_id, team)
-      : reputation
-        ? await badReputation(tx, team_id, reputation, team)
-        : await pausedBroadcast(tx, team_id, broadcast_id ?? '', team)
+    : template_id
+      ? await changedCategory(tx, team_id, { template_id, category_before: notice.category_before }, team)
+      : domain_id
+        ? await failingDomain(tx, team_id, domain_id, team)
+        : reputation
+          ? await badReputation(tx, team_id, reputation, team)
+          : await pausedBroadcast(tx, team_id, broadcast_id ?? '', team)
   if (stopped === null) return 0
   const url = site === null ? null : new URL(`/dashboard/teams/${team_id}/${stopped.path}`, site).href
   const items = (await membersOfTeam(tx, team_id))

@@ -92,6 +92,8 @@ const noticeRef = object({
   endpoint_id: string(),
   broadcast_id: string(),
   domain_id: string(),
+  template_id: string(),
+  category_before: string(),
   reputation: string(),
   notice_id: string().required(),
 })

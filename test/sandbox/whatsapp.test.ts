@@ -54,7 +54,9 @@ t.test('the inbox shows WhatsApp messages as a phone would, and lists them as JS
   })
   t.teardown(() => inbox.close())
   const { outgoingWhatsapp } = await import('../support/cloud.ts')
-  await cloud.delivery.provider.send(outgoingWhatsapp({ body: ['<script>alert(1)</script>'] }))
+  await cloud.delivery.provider.send(
+    outgoingWhatsapp({ body: [{ name: null, value: '<script>alert(1)</script>' }] }),
+  )
   const base = `http://127.0.0.1:${inbox.port}`
   const listed = await (await fetch(`${base}/whatsapp`)).json()
   t.match(listed, [{ to: '+15555550101', template: { name: 'order_ready' }, id: /^wamid\./ }])

@@ -56,8 +56,8 @@ export const outgoingWhatsapp = (changes: Partial<OutgoingWhatsapp> = {}): Outgo
   message_id: randomUUID(),
   to: '+15555550101',
   template: { name: 'order_ready', language: 'en_US' },
-  header: [],
-  body: ['Ana'],
-  url_buttons: [],
+  header: null,
+  body: [{ name: null, value: 'Ana' }],
+  buttons: [],
   ...changes,
 })

@@ -15,21 +15,30 @@ import {
 import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/messages/whatsapp/apply-events.ts'
 import { messagesToDeliver, type OutgoingWhatsappRow } from '../../db/messages/whatsapp/messages.sql.ts'
+import { OPTED_OUT, optedOutAmong } from '../../db/messages/whatsapp/opt-outs.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
+import type { Secrets } from '../../db/process/secrets.ts'
 import { impersonal, storableId, storableWords } from '../../db/validation/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
+import { verdictOf } from '../delivery/retry-policy.ts'
 import type {
   OutgoingWhatsapp,
   WhatsappDelivery,
   WhatsappOutcome,
   WhatsappSending,
 } from '../providers/whatsapp/provider.ts'
+import { contentOf } from './whatsapp-content.ts'
 
 /** What the channel needs. `whatsapp` null: it is not set up here, and the worker leaves its queue alone. */
-export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery | null; log: Log }
+export type WhatsappDeps = {
+  database: Database
+  whatsapp: WhatsappDelivery | null
+  secrets: Pick<Secrets, 'signatures'>
+  log: Log
+}
 
 /** One row at one try and what the provider made of it. */
 export type WhatsappAttempt = { row: OutgoingWhatsappRow; outcome: WhatsappOutcome }
@@ -82,25 +91,60 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
         pauses.filter(({ sender }) => sender === key).map((pause) => [pause.recipient, pause.seconds]),
       )
       const restOf = (recipient: string): number => Math.ceil(rests.get(recipient) ?? 0)
+      const isOptedOut = async (rows: readonly OutgoingWhatsappRow<T>[]) =>
+        optedOutAmong({ tx: database, secrets: deps.secrets }, rows.filter(isMarketing))
+      const out = new Set([...(await isOptedOut(rows))].map(({ message_id }) => message_id))
+      const asks: Asks<T> = {
+        provider,
+        outcomeOf: (row) => (out.has(row.message_id) ? NO_MARKETING : ofTemplate(row)),
+        isOptedOut: async (row) => isMarketing(row) && (await isOptedOut([row])).size > 0,
+      }
       return new Map(
         jobs.flatMap((job) => {
           const row = byId.get(job.data.message_id)
-          return row ? [[job, outgoingOf(row, provider, restOf(row.recipient))]] : []
+          return row ? [[job, outgoingOf(row, asks, restOf(row.recipient))]] : []
         }),
       )
     },
     judge: (attempt) => attempt,
     outcomesOf: ({ outcome }) => [outcome],
+    verdict: (attempt, history, context) =>
+      isOfPausedTemplate(attempt.outcome)
+        ? { end: 'snoozed', seconds: MAX_RECIPIENT_PAUSE_S }
+        : verdictOf([attempt.outcome], history, context),
     record: (tx, delivered) => record(tx, delivered, { key, log: deps.log }),
   }
 }
 
+type Asks<T extends boolean> = {
+  provider: WhatsappSending<T>
+  /** What becomes of a message without asking the provider; null if it is asked. */
+  outcomeOf(row: OutgoingWhatsappRow): WhatsappOutcome | null
+  isOptedOut(row: OutgoingWhatsappRow<T>): Promise<boolean>
+}
+
+const NO_MARKETING: WhatsappOutcome = { kind: 'refused', detail: OPTED_OUT }
+
+const isMarketing = ({ category }: Pick<OutgoingWhatsappRow, 'category'>): boolean =>
+  category?.toUpperCase() === 'MARKETING'
+
+/** What becomes of a message whose template can't be used any more; null of others. */
+const ofTemplate = ({ template_status: status }: OutgoingWhatsappRow): WhatsappOutcome | null =>
+  status === 'disabled' || status === 'rejected'
+    ? { kind: 'refused', detail: `the template is ${status}` }
+    : null
+
+/** How long a message waits whose template is paused, before it looks again. */
+const templateWait = ({ template_status: status }: OutgoingWhatsappRow): number =>
+  status === 'paused' ? MAX_RECIPIENT_PAUSE_S : 0
+
 function outgoingOf<T extends boolean>(
   row: OutgoingWhatsappRow<T>,
-  provider: WhatsappSending<T>,
+  { provider, outcomeOf, isOptedOut }: Asks<T>,
   rest: number,
 ): Outgoing<WhatsappAttempt> {
   const { team_id, message_id: id, deferrals, unknowns, tried_since } = row
+  const outcome = outcomeOf(row)
   return {
     ref: { team_id, id },
     http_request_id: row.http_request_id,
@@ -110,8 +154,13 @@ function outgoingOf<T extends boolean>(
     expires_at: row.expires_at === null ? null : new Date(row.expires_at),
     sender: provider.sender,
     cost: 1,
-    own_wait_seconds: Math.min(rest, MAX_RECIPIENT_PAUSE_S),
-    send: async (cut) => ({ row, outcome: storable(await provider.send(message(row), cut)) }),
+    own_wait_seconds: Math.max(templateWait(row), Math.min(rest, MAX_RECIPIENT_PAUSE_S)),
+    ...(outcome ? { answered: { row, outcome } } : {}),
+    // The last moment: an opt-out that was stored since the row was read counts.
+    send: async (cut) =>
+      (await isOptedOut(row))
+        ? { row, outcome: NO_MARKETING }
+        : { row, outcome: storable(await provider.send(message(row), cut)) },
   }
 }
 
@@ -123,23 +172,16 @@ function storable(outcome: WhatsappOutcome): WhatsappOutcome {
     : stored
 }
 
-/** A row with its template as the message to send. A slot that the template has gained since is left empty. */
-function message<T extends boolean>(row: OutgoingWhatsappRow<T>): OutgoingWhatsapp<T> {
-  const { slots, parameters, url_buttons } = row
-  const valuesOf = (scope: string): string[] =>
-    slots.filter((slot) => slot.startsWith(`${scope}:`)).map((slot) => parameters[slot] ?? '')
-  return {
-    test: row.test,
-    deferrals: row.deferrals,
-    team_id: row.team_id,
-    message_id: row.message_id,
-    to: row.recipient,
-    template: { name: row.name, language: row.language },
-    header: valuesOf('header'),
-    body: valuesOf('body'),
-    url_buttons: valuesOf('url').map((value, index) => ({ place: url_buttons[index] ?? 0, value })),
-  }
-}
+/** A row with its template as the message to send. */
+const message = <T extends boolean>(row: OutgoingWhatsappRow<T>): OutgoingWhatsapp<T> => ({
+  test: row.test,
+  deferrals: row.deferrals,
+  team_id: row.team_id,
+  message_id: row.message_id,
+  to: row.recipient,
+  template: { name: row.name, language: row.language },
+  ...contentOf(row),
+})
 
 /** Stores rows and events of tries, what they say of templates, and the pauses of their recipients. */
 async function record(
@@ -158,8 +200,12 @@ async function record(
   }
 }
 
+/** Whether the message waits for its template: that is no attempt that counts. */
+const isOfPausedTemplate = (outcome: WhatsappOutcome): boolean =>
+  outcome.kind === 'deferred' && outcome.template?.status === 'paused'
+
 function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>): AppliedEvent[] {
-  const kind = EVENT_OF[outcome.kind]
+  const kind = isOfPausedTemplate(outcome) ? 'held' : EVENT_OF[outcome.kind]
   if (kind === null) return []
   const { team_id, message_id } = row
   return [
@@ -181,7 +227,7 @@ function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>):
 function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateFinding[] {
   const findings = new Map<string, TemplateFinding>()
   for (const { row, outcome } of delivered.map(({ answer }) => answer)) {
-    if (outcome.kind !== 'refused' || !outcome.template) continue
+    if ((outcome.kind !== 'refused' && outcome.kind !== 'deferred') || !outcome.template) continue
     const { team_id, template_id } = row
     const status = outcome.template.status ?? findings.get(template_id)?.status ?? null
     findings.set(template_id, { team_id, template_id, status, fault: outcome.detail })

@@ -94,6 +94,11 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
     },
     sections: [
       ...alertsOf([
+        found.announced_category !== null && {
+          tone: 'warn',
+          title: `Meta will change the category to ${found.announced_category}`,
+          text: 'Messages with it may then cost more. Ask for a review in WhatsApp Manager if it is wrong.',
+        },
         found.fault !== null && { tone: 'warn', title: 'The provider’s last complaint', text: found.fault },
       ]),
       ...readable(found.definition),
@@ -103,6 +108,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
       factsOf({
         Language: text(found.language),
         Category: text(found.category),
+        Quality: text(found.quality),
         Variables: text(found.slots.join(', ')),
         'Last sync': time(found.synced_at, now),
         ID: text(found.id, { code: true, copy: true }),

@@ -2,7 +2,7 @@
  * What has just become true of a message or a contact, as it is handed on to its consumers.
  * Owns the types that both sides share. Pure; must not know who listens.
  */
-import type { ChannelName } from '../list.ts'
+import type { ChannelFacts, ChannelName } from '../list.ts'
 
 type What = {
   team_id: string
@@ -66,7 +66,16 @@ type TeamHappening = What & {
   about: { bounce_percent: number; complaint_percent: number; sent: number; paused: boolean }
 }
 
+/** Something that no other subject has: its type says what, and `about` is all that a webhook says of it. */
+type OtherHappening = Omit<What, 'id'> & {
+  subject: 'other'
+  id: string | null
+  kind: ChannelFacts['webhooks_apart'][number]
+  about: object
+}
+
 export type Happening =
+  | OtherHappening
   | MessageHappening
   | ContactHappening
   | BroadcastHappening

@@ -7,9 +7,10 @@ type TypeOf<F extends ChannelFacts> = F extends ChannelFacts ? `${F['name']}.${F
 
 /** The types of events that a team's server can get. `webhook.test` besides, which is sent to any. */
 export const WEBHOOK_TYPES = [
-  ...CHANNEL_FACTS.flatMap(({ name, webhooks }) =>
-    webhooks.map((what) => `${name}.${what}` as TypeOf<ChannelFacts>),
-  ),
+  ...CHANNEL_FACTS.flatMap(({ name, webhooks, webhooks_apart }) => [
+    ...webhooks.map((what) => `${name}.${what}` as TypeOf<ChannelFacts>),
+    ...webhooks_apart,
+  ]),
   'contact.unsubscribed',
   'contact.resubscribed',
   'contact.suppressed',
@@ -31,7 +32,7 @@ const factsOf = (subject: string): Facts | undefined => CHANNEL_FACTS.find(({ na
 
 /** The type of something that happened; null for what no webhook reports. */
 export function webhookTypeOf({ subject, kind }: Happening): WebhookType | null {
-  const name = `${subject}.${factsOf(subject)?.webhook_names[kind] ?? kind}`
+  const name = subject === 'other' ? kind : `${subject}.${factsOf(subject)?.webhook_names[kind] ?? kind}`
   return WEBHOOK_TYPES.find((type) => type === name) ?? null
 }
 

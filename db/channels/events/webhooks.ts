@@ -168,6 +168,12 @@ async function teamsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   )
 }
 
+async function othersOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  return typed.flatMap(({ happening, type }) =>
+    happening.subject === 'other' ? [draftOf({ happening, type }, null, happening.about)] : [],
+  )
+}
+
 /** What webhooks say of things that happened to subjects of one kind. */
 type Drafter = (tx: Tx, typed: readonly Typed[]) => Promise<Draft[]>
 
@@ -178,6 +184,7 @@ const DRAFTERS = {
   broadcast: broadcastsOf,
   domain: domainsOf,
   team: teamsOf,
+  other: othersOf,
 } as const satisfies Record<Exclude<Happening['subject'], 'webhook'>, Drafter>
 
 /**

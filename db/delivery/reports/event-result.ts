@@ -15,6 +15,8 @@ export type EventResult =
       repeated?: boolean
       again?: { team_id: string; message_id: string; seconds: number }
       sync?: readonly string[]
+      /** What owners of teams are notified of: a template that has another category now. */
+      notices?: readonly { team_id: string; template_id: string; category_before: string }[]
     }
   | { kind: 'unknown' }
   | { kind: 'ignored'; reason: string }

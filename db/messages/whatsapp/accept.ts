@@ -22,7 +22,7 @@ import {
   requestsByKeys,
   type SentRow,
 } from './messages.sql.ts'
-import { parametersProblem } from './template.ts'
+import { parametersProblem } from './parameters.ts'
 import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
 
 /** A send whose fields are valid by themselves; each number once. */
@@ -79,7 +79,7 @@ function templateError(item: WhatsappItem, templates: Templates): RequestError |
   if (template.unsupported !== null) {
     return new RequestError('template_unsupported', `the template can't be sent: ${template.unsupported}`)
   }
-  const fault = parametersProblem(template.slots, item.parameters)
+  const fault = parametersProblem(template.slots, template.parts, item.parameters)
   return fault && new RequestError('invalid_params', { ...fault, field: item.path + fault.field })
 }
 

@@ -25,6 +25,8 @@ import {
 import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import { giveBack, type LateFailure } from './give-back.ts'
 import { keyOf, type MessageRef } from './messages.sql.ts'
+import type { OptOutChange } from './opt-outs.sql.ts'
+import { changeOptOuts, OPTED_OUT_CODE } from './opt-outs.ts'
 import { higherStatus, statusOfEvent, type TemplateState, type WhatsappStatus } from './status.ts'
 import { type ReportedFinding, recordReportedFindings } from './templates.sql.ts'
 
@@ -76,10 +78,20 @@ async function lift(
   )
   await accept(tx, counted)
   await raise(tx, counted)
+  await changeOptOuts(tx, optOutsOf(counted, locked))
   const sent = earlier.filter(({ kind }) => kind === 'sent')
   if (sent.length > 0) await markSent(tx, sent)
   return events.map((event) => (locked.has(keyOf(event)) ? APPLIED : UNKNOWN))
 }
+
+/** Whom failures say to have opted out of their team's marketing. */
+const optOutsOf = (events: readonly AppliedEvent[], locked: ReadonlyMap<string, LockedMessage>) =>
+  events.flatMap((event): OptOutChange[] => {
+    const row = locked.get(keyOf(event))
+    if (event.kind !== 'failed' || event.code !== OPTED_OUT_CODE || !row) return []
+    const { team_id, occurred_at: at } = event
+    return [{ team_id, recipient: row.recipient, is_out: true, at, by: OPTED_OUT_CODE }]
+  })
 
 /** Whether an event says nothing more, since it is of an attempt that failed, and the message is sent again. */
 const isOfGivenBack = ({ kind, provider_message_id: id }: AppliedEvent, row: LockedMessage | undefined) =>

@@ -4,16 +4,20 @@
  */
 import type { EventResult } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { applyReportedWhatsapp } from './apply-events.ts'
-import { applyReportedTemplates, applyTemplateChanges } from './apply-template-events.ts'
+import { applyReportedTemplates, applyTemplateChanges, applyTemplateFacts } from './apply-template-events.ts'
+import { applyReportedOptOuts } from './opt-outs.ts'
 import { requestSyncs } from './sync-templates.ts'
 
 /** By the kind of news: statuses of messages, states of templates, templates whose content is another now. */
 export const WHATSAPP_APPLIERS = {
   whatsapp: applyReportedWhatsapp,
+  'whatsapp-opt-out': applyReportedOptOuts,
   'whatsapp-template': applyReportedTemplates,
   'whatsapp-template-change': applyTemplateChanges,
+  'whatsapp-template-facts': applyTemplateFacts,
 } as const
 
 /** Has messages sent again that the provider gave back, and templates listed that have changed, each team's once. */
@@ -28,6 +32,12 @@ export async function followWhatsappReports(
     'deliver-whatsapp',
     again.map(({ team_id, message_id }) => ({ team_id, message_id })),
     again.map(({ seconds }) => seconds),
+  )
+  const notices = applied.flatMap(({ notices = [] }) => notices)
+  await queue.enqueue(
+    tx,
+    'mail-owners',
+    notices.map((notice) => ({ ...notice, notice_id: idNow() })),
   )
   await requestSyncs({ tx, queue }, [...new Set(applied.flatMap(({ sync = [] }) => sync))])
 }

@@ -4,12 +4,15 @@
  * second, the most restrictive. Given a transaction; must not know a provider's words.
  */
 
+import { publish } from '../../channels/events/publish.ts'
 import { APPLIED, type EventResult, ignored } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { TEMPLATE_STATES } from './status.ts'
 import {
   applyTemplateNews,
+  storeTemplateFacts,
   type TemplateChange,
+  type TemplateFacts,
   type TemplateNews,
   teamsWithTemplates,
   withUnderscores,
@@ -46,4 +49,39 @@ export async function applyTemplateChanges(
     if (own.length === 0) return ignored('no team has this template')
     return { kind: 'applied', sync: own.map(({ team_id }) => team_id) }
   })
+}
+
+/**
+ * Applies what Meta says of templates besides their states. A new category is a webhook, and a notice to the owners.
+ * @returns a result for each.
+ */
+export async function applyTemplateFacts(
+  tx: Tx,
+  facts: readonly TemplateFacts[],
+  now: Date,
+): Promise<EventResult[]> {
+  const results: EventResult[] = []
+  for (const one of facts) {
+    const meant = await storeTemplateFacts(tx, one, now)
+    const changed = one.category === undefined ? [] : meant.filter(({ category, was }) => category !== was)
+    await publish(
+      tx,
+      changed.flatMap(({ has_listeners, was: from, category: to, team_id, id, name, language }) =>
+        has_listeners
+          ? [
+              {
+                ...{ subject: 'other' as const, kind: 'whatsapp_template.category_changed' as const },
+                ...{ team_id, id, occurred_at: one.occurred_at, detail: '' },
+                about: { template_id: id, name, language, from, to },
+              },
+            ]
+          : [],
+      ),
+    )
+    const notices = changed.map(({ team_id, id: template_id, was }) => ({
+      ...{ team_id, template_id, category_before: was ?? 'none' },
+    }))
+    results.push(meant.length === 0 ? ignored('no team has this template') : { kind: 'applied', notices })
+  }
+  return results
 }

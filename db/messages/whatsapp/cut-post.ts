@@ -27,10 +27,11 @@ const TEMPLATE_FIELDS: readonly unknown[] = [
   'message_template_status_update',
   'message_template_components_update',
   'template_category_update',
+  'message_template_quality_update',
 ]
 const TEMPLATE_MEMBERS = [
   ...['event', 'reason', 'message_template_id', 'message_template_name', 'message_template_language'],
-  ...['previous_category', 'new_category', 'correct_category'],
+  ...['previous_category', 'new_category', 'correct_category', 'new_quality_score'],
 ]
 
 const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
@@ -70,6 +71,12 @@ function cutMessage(message: Json): Json | null {
   return { ...own, ...filled({ context: pick(context, ['id']) }), keyword }
 }
 
+/** What remains of a wish about marketing messages; null if it is about something else. */
+const cutPreference = (wish: Json): Json | null =>
+  wish.category === 'marketing_messages' && (wish.value === 'stop' || wish.value === 'resume')
+    ? pick(wish, ['wa_id', 'category', 'value', 'timestamp'])
+    : null
+
 const cutError = (error: Json): Json => ({
   ...pick(error, ['code', 'title', 'message']),
   ...filled({ error_data: pick(error.error_data, ['details']) }),
@@ -101,6 +108,13 @@ function cutChange({ field, value }: Json, ignored: Ignored): Json | null {
   if (TEMPLATE_FIELDS.includes(field) && isObject(value)) {
     const other_info = pick(value.other_info, ['title', 'description'])
     return { field, value: { ...pick(value, TEMPLATE_MEMBERS), ...filled({ other_info }) } }
+  }
+  if (field === 'user_preferences' && isObject(value)) {
+    const user_preferences = cutEach(value.user_preferences, cutPreference, (count) => {
+      ignored.event += count
+    })
+    if (user_preferences.length === 0) return null
+    return { field, value: filled({ metadata: pick(value.metadata, ['phone_number_id']), user_preferences }) }
   }
   if (field !== 'messages' || !isObject(value)) {
     ignored.event += 1

@@ -7,7 +7,8 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import type { Times } from '../../validation/moments.ts'
 import type { Pricing } from './apply-events.sql.ts'
-import type { WhatsappStatus } from './status.ts'
+import { TEMPLATE_STATES, type WhatsappStatus } from './status.ts'
+import type { TemplateParts } from './template.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
@@ -182,6 +183,9 @@ const outgoingRow = row({
   language: string(),
   slots: array(string()),
   url_buttons: array(number()),
+  parts: mixed<TemplateParts>().nullable(),
+  template_status: string().oneOf(TEMPLATE_STATES),
+  category: string().nullable(),
   test: boolean(),
 })
 export type OutgoingWhatsappRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
@@ -200,6 +204,7 @@ export async function messagesToDeliver<T extends boolean = false>(
   const rows = await tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
     select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since,
       r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons,
+      t.parts, t.status as template_status, t.category,
       m.expires_at, ${test}::boolean as test, past.*
     from ${rowsOf('ref', MESSAGE_REF, refs)}
       cross join lateral (

@@ -6,6 +6,7 @@
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { invalidField, RequestError } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints, textFault } from '../../validation/strings.ts'
@@ -16,6 +17,7 @@ import {
   setTemplateStatus,
   type TemplateContent,
   type WhatsappTemplateRow,
+  whatsappTemplatesOfTeam,
 } from './templates.sql.ts'
 
 const LARGEST_DEFINITION = 256 * 1024
@@ -38,6 +40,23 @@ export const templateView = (row: WhatsappTemplateRow) => ({
   /** When the provider last listed it; null: never. */
   synced_at: row.synced_at,
 })
+
+/** A template with the name of each slot, as the CLI shows it alone. Pure. */
+const templateShown = (row: WhatsappTemplateRow) => ({
+  ...templateView(row),
+  quality: row.quality,
+  announced_category: row.announced_category,
+  parameters: row.slots.map((key) => ({ key, name: row.parts?.names[key] ?? null })),
+})
+
+/** @throws RequestError not_found */
+export async function showWhatsappTemplate(tx: Tx, teamId: string, id: string) {
+  await requireTeam(tx, teamId)
+  const row = (await whatsappTemplatesOfTeam(tx, teamId)).find((each) => each.id === id)
+  if (!row) throw new RequestError('not_found', `there is no template ${id} in this team`)
+  return templateShown(row)
+}
+
 export type WhatsappTemplateView = ReturnType<typeof templateView>
 
 function field(definition: Readonly<Record<string, unknown>>, name: string): string {

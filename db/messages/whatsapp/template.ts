@@ -1,17 +1,44 @@
 /**
- * What a WhatsApp template takes: its slots, derived from the provider's own object. Pure.
- * Promises: `header:1`, `body:1…n`, `url:1…n`, each URL button with its true place among the buttons. A template that
- * cannot be sent says why in words; nothing is guessed. DECISIONS: Template states, Parameters.
+ * What a WhatsApp template takes: its slots, and what is made of their values when it is sent. Derived from the
+ * provider's own object. A template that cannot be sent says why in words; nothing is guessed. Pure.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/templates/components
+ * DECISIONS: Template states, Parameters.
  */
-import type { FieldError } from '../../errors.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints } from '../../validation/strings.ts'
 
-/** `url_buttons[k - 1]` is the place of `url:k`. `unsupported`: why it can't be sent, null when it can. */
-export type TemplateShape = { slots: string[]; url_buttons: number[]; unsupported: string | null }
+const MEDIA = ['image', 'video', 'document'] as const
+export type MediaKind = (typeof MEDIA)[number]
+
+/** A text with slots: how long it is without them, how often each occurs, and how long it may be when filled. */
+export type TextPart = { own: number; times: Readonly<Record<string, number>>; limit: number }
+
+/** A button whose slot is filled: its place among all buttons, from 0. `own`: how long its URL is without the slot. */
+type ButtonPart = { slot: string; place: number; kind: 'url' | 'code'; own: number }
+
+/** What values become when the template is sent. */
+export type TemplateParts = {
+  header: { kind: 'text' | MediaKind | 'location'; text?: TextPart } | null
+  body: TextPart | null
+  buttons: readonly ButtonPart[]
+  /** The names of slots, where the template names them. */
+  names: Readonly<Record<string, string>>
+  /** Whether it is a one-time password. */
+  one_time: boolean
+}
+
+/**
+ * `url_buttons[k - 1]` is the place of `url:k`, as version 0.1.0 reads it. `unsupported`: why it can't be sent, null
+ * when it can.
+ */
+export type TemplateShape = {
+  slots: string[]
+  url_buttons: number[]
+  parts: TemplateParts
+  unsupported: string | null
+}
 
 type Json = Readonly<Record<string, unknown>>
-type Part = { slots: string[]; url_buttons?: number[] }
 
 /** Why a template can't be sent; thrown and caught in this file only. */
 class Unsupported extends Error {}
@@ -21,53 +48,99 @@ const word = (value: unknown): string => (typeof value === 'string' ? value.toUp
 
 // They take no parameters when a template is sent.
 const STATIC_BUTTONS = new Set(['QUICK_REPLY', 'PHONE_NUMBER'])
-const LONGEST_VALUE = 1024
+const LONGEST_HEADER = 60
+const LONGEST_BODY = 1_024
 
-/** How many `{{1}}…{{n}}` a text has. @throws Unsupported for names, or numbers that leave a gap. */
-function slotCount(text: unknown, where: string): number {
-  if (typeof text !== 'string') return 0
-  const names = [...text.matchAll(/\{\{([^{}]*)\}\}/g)].map(([, name = '']) => name.trim())
-  const named = names.find((name) => !/^[1-9]\d{0,3}$/.test(name))
-  if (named !== undefined) throw new Unsupported(`the ${where} has a named parameter`)
-  const numbers = new Set(names.map(Number))
-  if (Math.max(0, ...numbers) !== numbers.size) throw new Unsupported(`the ${where}'s slots leave a gap`)
-  return numbers.size
+const SLOT = /\{\{([^{}]*)\}\}/g
+const POSITION = /^[1-9]\d{0,3}$/
+const NAME = /^[a-z_][a-z0-9_]{0,63}$/i
+
+/** A text's slots in their order: by number, or by their first occurrence where they have names. */
+type Slots = { slots: string[]; names: Record<string, string>; text: TextPart }
+
+/** @throws Unsupported for names that are none, or numbers that leave a gap. */
+function slotsIn(
+  given: unknown,
+  { scope, where, limit }: { scope: string; where: string; limit: number },
+): Slots {
+  const text = typeof given === 'string' ? given : ''
+  const found = [...text.matchAll(SLOT)].map(([, name = '']) => name.trim())
+  const isNamed = found.some((name) => !POSITION.test(name))
+  const distinct = [...new Set(found)]
+  if (isNamed && !distinct.every((name) => NAME.test(name)))
+    throw new Unsupported(`the ${where} has a variable without a name`)
+  const ordered = isNamed ? distinct : distinct.sort((one, other) => Number(one) - Number(other))
+  if (!isNamed && Number(ordered.at(-1) ?? 0) !== ordered.length)
+    throw new Unsupported(`the ${where}'s variables leave a gap`)
+  const slotOf = new Map(ordered.map((name, index) => [name, `${scope}:${index + 1}`]))
+  const slots = [...slotOf.values()]
+  const counts = Map.groupBy(found, (name) => slotOf.get(name) ?? '')
+  return {
+    slots,
+    names: isNamed ? Object.fromEntries([...slotOf].map(([name, slot]) => [slot, name])) : {},
+    text: {
+      own: codePoints(text.replace(SLOT, '')),
+      times: Object.fromEntries([...counts].map(([slot, each]) => [slot, each.length])),
+      limit,
+    },
+  }
 }
 
-const numbered = (scope: string, count: number): string[] =>
-  Array.from({ length: count }, (_, index) => `${scope}:${index + 1}`)
+type Part = { slots: string[] } & Partial<TemplateParts>
 
 function headerPart(component: Json): Part {
-  const format = word(component.format) || 'TEXT'
-  if (format !== 'TEXT') throw new Unsupported(`it has a header of the kind ${format.toLowerCase()}`)
-  const count = slotCount(component.text, 'header')
-  if (count > 1) throw new Unsupported('the header has more than one slot')
-  return { slots: numbered('header', count) }
+  const format = (word(component.format) || 'TEXT').toLowerCase()
+  const media = MEDIA.find((kind) => kind === format)
+  if (media)
+    return { slots: ['header:1', ...(media === 'document' ? ['header:2'] : [])], header: { kind: media } }
+  if (format === 'location')
+    return { slots: ['header:1', 'header:2', 'header:3', 'header:4'], header: { kind: 'location' } }
+  if (format !== 'text') throw new Unsupported(`it has a header of the kind ${format}`)
+  const { slots, names, text } = slotsIn(component.text, {
+    ...{ scope: 'header', where: 'header', limit: LONGEST_HEADER },
+  })
+  if (slots.length > 1) throw new Unsupported('the header has more than one variable')
+  return { slots, names, header: slots.length === 0 ? null : { kind: 'text', text } }
 }
 
 /** A template of one-time passwords as it is created, before the provider writes out its body and its button's URL. */
 const isOneTimePassword = ({ category }: Json): boolean => word(category) === 'AUTHENTICATION'
 
 /** The provider writes the body of a one-time password itself: the code is its one slot. */
-const bodyPart = ({ text }: Json, definition: Json): Part => ({
-  slots: numbered('body', text === undefined && isOneTimePassword(definition) ? 1 : slotCount(text, 'body')),
-})
+function bodyPart({ text: given }: Json, definition: Json): Part {
+  const written = given === undefined && isOneTimePassword(definition) ? '{{1}}' : given
+  const { slots, names, text } = slotsIn(written, { scope: 'body', where: 'body', limit: LONGEST_BODY })
+  return { slots, names, body: slots.length === 0 ? null : text }
+}
+
+/** A button that takes a value; null for one that is sent as it is. @throws Unsupported for others. */
+function buttonPart(button: unknown, definition: Json): Pick<ButtonPart, 'kind' | 'own'> | null {
+  const type = isObject(button) ? word(button.type) : ''
+  if (STATIC_BUTTONS.has(type)) return null
+  // It is sent as a URL with one slot, whichever way the code gets from it into the recipient's program.
+  if (type === 'OTP' && isOneTimePassword(definition)) return { kind: 'url', own: 0 }
+  if (type === 'COPY_CODE') return { kind: 'code', own: 0 }
+  if (type !== 'URL' || !isObject(button))
+    throw new Unsupported(`it has a button of the kind ${type.toLowerCase() || 'unknown'}`)
+  const { slots, text } = slotsIn(button.url, { scope: 'url', where: 'button', limit: 0 })
+  if (slots.length > 1) throw new Unsupported('a button has more than one variable')
+  return slots.length === 1 ? { kind: 'url', own: text.own } : null
+}
 
 function buttonsPart(component: Json, definition: Json): Part {
-  const buttons = Array.isArray(component.buttons) ? component.buttons : []
-  const url_buttons = buttons.flatMap((button: unknown, place): number[] => {
-    const type = isObject(button) ? word(button.type) : ''
-    if (STATIC_BUTTONS.has(type)) return []
-    // It is sent as a URL with one slot, whichever way the code gets from it into the recipient's program.
-    if (type === 'OTP' && isOneTimePassword(definition)) return [place]
-    if (type !== 'URL' || !isObject(button)) {
-      throw new Unsupported(`it has a button of the kind ${type.toLowerCase() || 'unknown'}`)
-    }
-    const count = slotCount(button.url, 'button')
-    if (count > 1) throw new Unsupported('a button has more than one slot')
-    return count === 1 ? [place] : []
+  const given: unknown[] = Array.isArray(component.buttons) ? component.buttons : []
+  const counts = { url: 0, code: 0 }
+  const buttons = given.flatMap((button, place): ButtonPart[] => {
+    const part = buttonPart(button, definition)
+    if (part === null) return []
+    counts[part.kind] += 1
+    return [{ ...part, place, slot: `${part.kind}:${counts[part.kind]}` }]
   })
-  return { slots: numbered('url', url_buttons.length), url_buttons }
+  if (counts.code > 1) throw new Unsupported('it has more than one button that copies a code')
+  const ordered = [...buttons].sort(
+    (one, other) => Number(one.kind === 'code') - Number(other.kind === 'code'),
+  )
+  return { slots: ordered.map(({ slot }) => slot), buttons: ordered }
 }
 
 const PARTS: Readonly<Record<string, (component: Json, definition: Json) => Part>> = {
@@ -79,7 +152,6 @@ const PARTS: Readonly<Record<string, (component: Json, definition: Json) => Part
 const ORDER = Object.keys(PARTS)
 
 function partsOf(definition: Json): Part[] {
-  if (word(definition.parameter_format) === 'NAMED') throw new Unsupported('it has named parameters')
   const components: unknown[] = Array.isArray(definition.components) ? definition.components : []
   const types = components.map((component) => (isObject(component) ? word(component.type) : ''))
   const odd = types.find((type, index) => !ORDER.includes(type) || types.indexOf(type) !== index)
@@ -91,46 +163,26 @@ function partsOf(definition: Json): Part[] {
   })
 }
 
+const NOTHING: TemplateParts = { header: null, body: null, buttons: [], names: {}, one_time: false }
+
 export function shapeOf(definition: Json): TemplateShape {
   try {
-    const parts = partsOf(definition)
+    const found = partsOf(definition)
+    const parts: TemplateParts = {
+      header: found.find(({ header }) => header)?.header ?? null,
+      body: found.find(({ body }) => body)?.body ?? null,
+      buttons: found.flatMap(({ buttons }) => buttons ?? []),
+      names: Object.assign({}, ...found.map(({ names }) => names)),
+      one_time: isOneTimePassword(definition),
+    }
     return {
-      slots: parts.flatMap(({ slots }) => slots),
-      url_buttons: parts.flatMap(({ url_buttons }) => url_buttons ?? []),
+      slots: found.flatMap(({ slots }) => slots),
+      url_buttons: parts.buttons.flatMap(({ kind, place }) => (kind === 'url' ? [place] : [])),
+      parts,
       unsupported: null,
     }
   } catch (error) {
     if (!(error instanceof Unsupported)) throw error
-    return { slots: [], url_buttons: [], unsupported: error.message }
+    return { slots: [], url_buttons: [], parts: NOTHING, unsupported: error.message }
   }
-}
-
-function valueProblem(value: string): string | null {
-  if (value === '') return 'must not be empty'
-  if (codePoints(value) > LONGEST_VALUE) return `must have at most ${LONGEST_VALUE} characters`
-  if (/[\n\r\t\v\f\u0085\u2028\u2029]/.test(value)) return 'must not contain line breaks or tabs'
-  if (/ {5}/.test(value)) return 'must not contain more than four spaces in a row'
-  return null
-}
-
-/** What is wrong with the parameters for these slots; null when they fit. DECISIONS: Parameters. */
-export function parametersProblem(
-  slots: readonly string[],
-  parameters: Readonly<Record<string, string>>,
-): FieldError | null {
-  const missing = slots.filter((slot) => !Object.hasOwn(parameters, slot))
-  if (missing.length > 0)
-    return { field: 'parameters', problem: `must fill the template's slots: ${missing.join(', ')} missing` }
-  for (const [name, value] of Object.entries(parameters)) {
-    if (!slots.includes(name)) {
-      const known = slots.length === 0 ? 'the template takes none' : `it takes ${slots.join(', ')}`
-      return {
-        field: 'parameters',
-        problem: `has the unknown key ${JSON.stringify(name.slice(0, 64))}: ${known}`,
-      }
-    }
-    const problem = valueProblem(value)
-    if (problem) return { field: `parameters[${JSON.stringify(name)}]`, problem }
-  }
-  return null
 }

@@ -1,12 +1,13 @@
 /** Rows of WhatsApp templates, and the queries over them. */
 import { sql } from 'slonik'
-import { array, type InferType, mixed, number, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { ofTestTeam, REF } from '../../channels/channel.sql.ts'
+import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
 import { TEMPLATE_STATES, type TemplateState } from './status.ts'
-import type { TemplateShape } from './template.ts'
+import type { TemplateParts, TemplateShape } from './template.ts'
 
 const templateRow = row({
   team_id: string(),
@@ -18,17 +19,20 @@ const templateRow = row({
   definition: mixed<Record<string, unknown>>(),
   slots: array(string()),
   url_buttons: array(number()),
+  parts: mixed<TemplateParts>().nullable(),
   unsupported: string().nullable(),
   fault: string().nullable(),
   created_at: string(),
   updated_at: string(),
   synced_at: string().nullable(),
+  quality: string().nullable(),
+  announced_category: string().nullable(),
 })
 export type WhatsappTemplateRow = InferType<typeof templateRow>
 
 const templateColumns = sql.fragment`
-  team_id, id, name, language, category, status, definition, slots, url_buttons, unsupported, fault, created_at,
-  updated_at, synced_at`
+  team_id, id, name, language, category, status, definition, slots, url_buttons, parts, unsupported, fault, created_at,
+  updated_at, synced_at, quality, announced_category`
 
 /** A template as it is read from the provider's object. */
 export type TemplateContent = TemplateShape &
@@ -44,11 +48,11 @@ export const insertWhatsappTemplate = (
 ) =>
   tx.maybeOne(sql.type(templateRow)`
     insert into whatsapp_templates (
-      team_id, id, name, language, category, status, status_at, definition, slots, url_buttons, unsupported,
-      created_at, updated_at)
+      team_id, id, name, language, category, status, status_at, definition, slots, url_buttons, parts,
+      unsupported, created_at, updated_at)
     values (${teamId}, ${id}, ${content.name}, ${content.language}, ${content.category}, ${content.status},
       ${sql.timestamp(now)}, ${JSON.stringify(content.definition)}, ${sql.array(content.slots, 'text')},
-      ${sql.array(content.url_buttons, 'int2')}, ${content.unsupported}, ${sql.timestamp(now)}, ${sql.timestamp(now)})
+      ${sql.array(content.url_buttons, 'int2')}, ${JSON.stringify(content.parts)}, ${content.unsupported}, ${sql.timestamp(now)}, ${sql.timestamp(now)})
     on conflict (team_id, name, language) do nothing
     returning ${templateColumns}`)
 
@@ -64,14 +68,14 @@ export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: Te
     where team_id = ${teamId} and id = ${id}
     returning ${templateColumns}`)
 
-const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'unsupported'])
+const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'parts', 'unsupported'])
 export type SendableTemplate = InferType<typeof sendableRow>
 
 /** What accepting needs to know of teams' templates. */
 export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; id: string }[]) {
   const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, { team_id, id }]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
-    select t.team_id, t.id, t.status, t.slots, t.unsupported
+    select t.team_id, t.id, t.status, t.slots, t.parts, t.unsupported
     from ${rowsOf('w', REF, [...wanted.values()])}
       join whatsapp_templates t on t.team_id = w.team_id and t.id = w.id`)
 }
@@ -178,7 +182,7 @@ export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], n
 
 const CONTENT = {
   ...{ name: 'text', language: 'text', category: 'text', status: 'text' },
-  ...{ definition: 'json', slots: 'json', url_buttons: 'json', unsupported: 'text' },
+  ...{ definition: 'json', slots: 'json', url_buttons: 'json', parts: 'json', unsupported: 'text' },
 }
 
 /**
@@ -197,10 +201,43 @@ export const refreshTemplates = (
       status_at = greatest(t.status_at, ${sql.timestamp(askedAt)}), category = c.category, definition = c.definition,
       slots = array(select json_array_elements_text(c.slots)),
       url_buttons = array(select json_array_elements_text(c.url_buttons)::int2),
-      unsupported = c.unsupported, updated_at = greatest(t.updated_at, ${sql.timestamp(askedAt)}),
+      parts = c.parts, unsupported = c.unsupported, updated_at = greatest(t.updated_at, ${sql.timestamp(askedAt)}),
       synced_at = greatest(t.synced_at, ${sql.timestamp(askedAt)}),
       fault = case when t.updated_at > ${sql.timestamp(askedAt)} then t.fault end
     from ${rowsOf('c', CONTENT, contents)}
     where t.team_id = ${teamId} and t.name = c.name and t.language = c.language
     returning t.team_id, t.id, t.name, t.language, t.category, t.status, t.definition, t.slots, t.url_buttons,
-      t.unsupported, t.fault, t.created_at, t.updated_at, t.synced_at`)
+      t.parts, t.unsupported, t.fault, t.created_at, t.updated_at, t.synced_at, t.quality, t.announced_category`)
+
+/** What Meta says of a template besides its state, at its time. `category`: it has changed to this. */
+export type TemplateFacts = TemplateChange & {
+  category?: string
+  announced_category?: string
+  quality?: string
+}
+
+const categorizedRow = templateRow
+  .pick(['team_id', 'id', 'name', 'language', 'category'])
+  .concat(row({ was: string().nullable(), has_listeners: boolean() }))
+
+/** Stores what Meta says of templates of this name. @returns each that is meant, with its category before. */
+export const storeTemplateFacts = (tx: Tx, facts: TemplateFacts, now: Date) => {
+  const { name, language, occurred_at, category = null, announced_category = null, quality = null } = facts
+  const at = sql.timestamp(occurred_at)
+  return tx.any(sql.type(categorizedRow)`
+    with meant as (
+      select t.team_id, t.id, t.category as was,
+        ${category}::text is not null and coalesce(t.category_at < ${at}, true) as changes
+      from whatsapp_templates t
+      where t.name = ${name} and replace(t.language, '-', '_') = ${withUnderscores(language)} and not ${ofTestTeam}
+      order by t.team_id, t.id for no key update
+    )
+    update whatsapp_templates t set
+      category = case when m.changes then ${category} else t.category end,
+      category_at = case when m.changes then ${at} else t.category_at end,
+      announced_category = case when m.changes then null else coalesce(${announced_category}, t.announced_category) end,
+      quality = coalesce(${quality}, t.quality), updated_at = ${sql.timestamp(now)}
+    from meant m where t.team_id = m.team_id and t.id = m.id
+    returning t.team_id, t.id, t.name, t.language, t.category, m.was,
+      ${hasListeners(sql.fragment`t.team_id`)} as has_listeners`)
+}

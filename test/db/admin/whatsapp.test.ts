@@ -1,11 +1,14 @@
 /** The CLI's verbs about WhatsApp templates and messages. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { optedOutAmong } from '../../../db/messages/whatsapp/opt-outs.ts'
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
 import { cloudError } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { EMPTY } from '../../support/empty.ts'
+import { SECRET_KEY } from '../../support/environment.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import {
@@ -48,9 +51,9 @@ t.test('whatsapp-template create answers id, slots and status; list shows what c
   const made = await cli.json([...create, await file(definition)])
   t.match(made, { slots: ['header:1', 'body:1', 'body:2', 'url:1'], status: 'approved', supported: true })
   const piped = await cli.json([...create, '-'], {
-    input: JSON.stringify(aTemplate({ header: { format: 'IMAGE' } })),
+    input: JSON.stringify(aTemplate({ header: { format: 'GIF' } })),
   })
-  t.match(piped, { supported: false, unsupported: /image/, slots: EMPTY })
+  t.match(piped, { supported: false, unsupported: /gif/, slots: EMPTY })
   const { status: _, ...unsaid } = aTemplate()
   t.match(await cli.json([...create, await file(unsaid)]), { status: 'pending' })
   t.match(await cli.json(['whatsapp-template', 'list', team.id]), [made, piped, { status: 'pending' }])
@@ -208,4 +211,37 @@ t.test('whatsapp requeue takes one, all that match, and with --force what was ne
     [`${team.id}:${queued}`, `${team.id}:${refused}`].sort(),
     'each once',
   )
+})
+
+t.test('contact export and erase find what was sent to a number, and its opt-out', async (t) => {
+  const { id: owner, key } = await makeTeam(service)
+  const { id: template } = await makeTemplate(service, owner, aTemplate({}, { category: 'MARKETING' }))
+  const number = '+551187654321'
+  const other = { 'body:1': 'Ana' }
+  const send = (changes: Json = {}) =>
+    service.call('POST', '/v1/whatsapp/messages', {
+      key,
+      body: aMessage(template, { to: [number], parameters: other, ...changes }),
+    })
+  const { body: sent } = await send()
+  const [{ id }] = sent.data
+  await setTaken(service, id)
+  await send({ scheduled_at: new Date(Date.now() + 3_600_000).toISOString() })
+  await cli.json(['whatsapp', 'opt-out', owner, '+5511987654321'])
+  const exported = await cli.json(['contact', 'export', owner, number])
+  t.match(exported, {
+    number,
+    whatsapp_messages: [{ id, to: number, parameters: other }, { to: number }],
+    whatsapp_opt_outs: [{ to: '+5511987654321', opted_out: true, by: 'cli' }],
+  })
+  t.match(await cli.json(['contact', 'erase', owner, number]), {
+    ...{ whatsapp_messages: 1, waiting_messages_deleted: 1, whatsapp_opt_outs: 1 },
+  })
+  t.same(await cli.json(['whatsapp', 'opt-outs', owner]), [], 'its hash is in no list')
+  t.match(await cli.json(['whatsapp', 'list', owner]), [{ id, to: 'erased', parameters: {}, wa_id: null }])
+  t.match(await cli.fault(['contact', 'export', owner, number]), /contact_not_found|no message/i)
+  const secrets = createSecrets(SECRET_KEY)
+  const message = { team_id: owner, recipient: number }
+  const out = await optedOutAmong({ tx: service.database, secrets }, [message])
+  t.ok(out.has(message), 'marketing to it stays unsent')
 })

@@ -15,6 +15,7 @@ import { jsonOf } from '../../../db/validation/strings.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { Describe } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
+import { componentsOf } from './components.ts'
 import { type CloudError, isFinalUnknownCode, judgeError, judgeFailure, judgeStatus } from './faults.ts'
 import { listTemplates } from './listing.ts'
 import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './provider.ts'
@@ -54,20 +55,8 @@ export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappP
   }
 }
 
-const texts = (values: readonly string[]) => values.map((text) => ({ type: 'text', text }))
-
 function requestBody(message: OutgoingWhatsapp) {
-  const { header, body, url_buttons } = message
-  const components = [
-    ...(header.length > 0 ? [{ type: 'header', parameters: texts(header) }] : []),
-    ...(body.length > 0 ? [{ type: 'body', parameters: texts(body) }] : []),
-    ...url_buttons.map(({ place, value }) => ({
-      type: 'button',
-      sub_type: 'url',
-      index: String(place),
-      parameters: texts([value]),
-    })),
-  ]
+  const components = componentsOf(message)
   return {
     messaging_product: 'whatsapp',
     recipient_type: 'individual',

@@ -50,7 +50,7 @@ export function judgeError(error: CloudError): WhatsappOutcome | null {
   if (TOO_FAST.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
   if (code === PAIR_RATE) return { kind: 'deferred', detail, wait_seconds: PAIR_PAUSE_S }
   if (FOR_NOW.has(code)) return { kind: 'deferred', detail }
-  if (code === TEMPLATE_PAUSED) return { kind: 'refused', detail, template: { status: 'paused' } }
+  if (code === TEMPLATE_PAUSED) return { kind: 'deferred', detail, template: { status: 'paused' } }
   if (code === TEMPLATE_DISABLED) return { kind: 'refused', detail, template: { status: 'disabled' } }
   if (isTemplate(error)) return { kind: 'refused', detail, template: { status: null } }
   return FOR_GOOD.has(code) ? { kind: 'refused', detail } : null

@@ -4,9 +4,18 @@
  */
 import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
+import type { MediaKind } from '../../../db/messages/whatsapp/template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Database } from '../../../db/postgres/pool.ts'
 import type { Outcome } from '../provider.ts'
+
+/** A value; `name` is null where the template counts its variables. */
+export type NamedValue = { name: string | null; value: string }
+
+export type OutgoingHeader =
+  | { kind: 'text'; text: NamedValue }
+  | { kind: MediaKind; url: string; file_name: string | null }
+  | { kind: 'location'; latitude: string; longitude: string; name: string; address: string }
 
 /** One template message ready for the wire; parameters in the order of their slots. `T`: as of an email. */
 export type OutgoingWhatsapp<T extends boolean = false> = {
@@ -18,10 +27,10 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
   /** The recipient in E.164 form. */
   to: string
   template: { name: string; language: string }
-  header: readonly string[]
-  body: readonly string[]
-  /** Dynamic URL buttons by their true place among the template's buttons, from 0. */
-  url_buttons: readonly { place: number; value: string }[]
+  header: OutgoingHeader | null
+  body: readonly NamedValue[]
+  /** Buttons that take a value, by their place among the template's buttons, from 0. */
+  buttons: readonly { kind: 'url' | 'code'; place: number; value: string }[]
 }
 
 /**
@@ -33,7 +42,8 @@ export type OutgoingWhatsapp<T extends boolean = false> = {
 export type WhatsappOutcome = (
   | { kind: 'accepted'; detail: string; provider_message_id: string | null; wa_id?: string | null }
   | { kind: 'refused'; detail: string; template?: { status: TemplateState | null } }
-  | Extract<Outcome, { kind: 'deferred' | 'sender' | 'unknown' }>
+  | (Extract<Outcome, { kind: 'deferred' }> & { template?: { status: TemplateState | null } })
+  | Extract<Outcome, { kind: 'sender' | 'unknown' }>
 ) & { code?: string }
 
 /** What the sends of a number share a pace under. */

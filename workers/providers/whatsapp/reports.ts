@@ -101,7 +101,10 @@ function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status'
   const outcomes = faults.map(judgeError)
   const passes = outcomes.every((outcome) => outcome?.kind === 'sender' || outcome?.kind === 'deferred')
   if (!passes || outcomes.length === 0) return { status: 'failed' }
-  const deferred = outcomes.filter((outcome) => outcome?.kind === 'deferred')
+  // What waits for its template has not been attempted.
+  const deferred = outcomes.flatMap((outcome) =>
+    outcome?.kind === 'deferred' && !outcome.template ? [outcome] : [],
+  )
   if (deferred.length === 0) return { status: 'held' }
   const waits = deferred.flatMap(({ wait_seconds }) => wait_seconds ?? [])
   return { status: 'deferred', wait_seconds: waits.length === 0 ? undefined : Math.max(...waits) }
@@ -122,7 +125,7 @@ function pricingOf(given: unknown): Pricing | undefined {
 function templateFinding(faults: readonly CloudError[]): { status: TemplateState | null } | undefined {
   const found = faults
     .map(judgeError)
-    .flatMap((outcome) => (outcome?.kind === 'refused' && outcome.template ? [outcome.template] : []))
+    .flatMap((outcome) => (outcome && 'template' in outcome && outcome.template ? [outcome.template] : []))
   return found.find(({ status }) => status !== null) ?? found[0]
 }
 
@@ -139,6 +142,28 @@ const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Da
     return [{ channel: 'sender', sender: senderKey(number), seconds, reason, occurred_at }]
   })
 
+const DIGITS = /^\d{8,15}$/
+
+/** What a recipient wishes for marketing messages, in WhatsApp's settings. */
+function preferenceEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
+  const from = plain(given.wa_id)
+  if (!from || !DIGITS.test(from) || (given.value !== 'stop' && given.value !== 'resume')) return []
+  const occurred_at = timeOf(given.timestamp, received_at)
+  const said = { from, is_out: given.value === 'stop', by: 'user_preferences' as const, occurred_at }
+  return [{ channel: 'whatsapp-opt-out', number: number ?? null, reply_to: null, ...said }]
+}
+
+/** A message whose text, or whose button's payload, is a stop or start word. */
+function messageEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
+  const from = plain(given.from)
+  const by = given.type === 'button' ? 'button' : 'text'
+  if (!from || !DIGITS.test(from) || (given.keyword !== 'stop' && given.keyword !== 'start')) return []
+  const occurred_at = timeOf(given.timestamp, received_at)
+  const reply_to = (isObject(given.context) && plain(given.context.id)) || null
+  const said = { from, is_out: given.keyword === 'stop', by: by as 'button' | 'text', occurred_at }
+  return [{ channel: 'whatsapp-opt-out', number: number ?? null, reply_to, ...said }]
+}
+
 /** Meta sends a lock with its reason, and sends the end of a lock as a lock, too. */
 const isUnlocked = ({ event, other_info }: Json): boolean =>
   event === 'LOCKED' && isObject(other_info) && other_info.title === 'UNPAUSE'
@@ -149,12 +174,27 @@ const TEMPLATE_CHANGES: readonly unknown[] = [
   'template_category_update',
 ]
 
+/** What Meta says of a template besides its state: only an update that names the category before changes it. */
+function templateFacts(given: Json) {
+  const quality = plain(given.new_quality_score)
+  if (quality) return { quality }
+  const announced_category = plain(given.correct_category)
+  const category = plain(given.previous_category) ? plain(given.new_category) : undefined
+  if (category) return { category }
+  return announced_category ? { announced_category } : null
+}
+
 /** @param isChange whether it is what the template is made of that has changed, not its state. */
 function templateEvents(given: Json, occurred_at: Date, isChange: boolean): ReportedEvent[] {
   const name = plain(given.message_template_name)
   const language = plain(given.message_template_language)
   if (!name || !language) return []
-  if (isChange) return [{ channel: 'whatsapp-template-change', name, language, occurred_at }]
+  const facts = templateFacts(given)
+  const news: ReportedEvent[] = facts
+    ? [{ channel: 'whatsapp-template-facts', name, language, occurred_at, ...facts }]
+    : []
+  if (isChange) return [...news, { channel: 'whatsapp-template-change', name, language, occurred_at }]
+  if (facts) return news
   const status = isUnlocked(given) ? 'approved' : templateStateOf(given.event)
   return status ? [{ channel: 'whatsapp-template', name, language, status, occurred_at }] : []
 }
@@ -180,13 +220,24 @@ export const createWhatsappReportReader =
       objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
         if (!isObject(value)) return []
         const isChange = TEMPLATE_CHANGES.includes(field)
-        if (isChange || field === 'message_template_status_update') {
+        if (
+          isChange ||
+          field === 'message_template_status_update' ||
+          field === 'message_template_quality_update'
+        ) {
           const foreign = account !== null && entry.id !== account
           return foreign ? [] : templateEvents(value, timeOf(entry.time, received_at), isChange)
         }
-        if (field !== 'messages') return []
         const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
-        return objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at))
+        if (field === 'user_preferences')
+          return objects(value.user_preferences).flatMap((wish) =>
+            preferenceEvents(wish, number, received_at),
+          )
+        if (field !== 'messages') return []
+        return [
+          ...objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at)),
+          ...objects(value.messages).flatMap((message) => messageEvents(message, number, received_at)),
+        ]
       }),
     )
   }

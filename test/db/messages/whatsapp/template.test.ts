@@ -1,7 +1,8 @@
 // What a template takes, derived from the provider's object. DECISIONS: Parameters.
 
 import fc from 'fast-check'
-import { parametersProblem, shapeOf } from '../../../../db/messages/whatsapp/template.ts'
+import { parametersProblem as problemOf } from '../../../../db/messages/whatsapp/parameters.ts'
+import { shapeOf } from '../../../../db/messages/whatsapp/template.ts'
 import t from '../../../support/tap.ts'
 
 const body = (text: string) => ({ type: 'BODY', text })
@@ -10,8 +11,11 @@ const url = (address: string) => ({ type: 'URL', text: 'Open', url: address })
 const reply = { type: 'QUICK_REPLY', text: 'Stop' }
 const shape = (...components: unknown[]) => shapeOf({ name: 'a', language: 'en', components })
 
+const parametersProblem = (slots: readonly string[], values: Readonly<Record<string, string>>) =>
+  problemOf(slots, null, values)
+
 t.test('slots are header text, body 1…n and the dynamic URL button', async (t) => {
-  t.strictSame(
+  t.match(
     shape(
       buttons(reply, url('https://a.b/{{1}}')),
       body('{{2}} and {{1}}, {{1}}'),
@@ -49,14 +53,14 @@ t.test('a one-time password takes its code twice, as created and as the provider
     buttons(url('https://www.whatsapp.com/otp/code/?otp_type=COPY_CODE&code=otp{{1}}')),
   ]
   for (const components of [created, listed]) {
-    t.strictSame(shapeOf({ name: 'a', language: 'en', category: 'AUTHENTICATION', components }), {
+    t.match(shapeOf({ name: 'a', language: 'en', category: 'AUTHENTICATION', components }), {
       slots: ['body:1', 'url:1'],
       url_buttons: [0],
       unsupported: null,
     })
   }
   t.match(shape(...created).unsupported, /button of the kind otp/, 'of another category')
-  t.strictSame(
+  t.match(
     shapeOf({ category: 'AUTHENTICATION', components: [body('x'), buttons(url('https://a.b'))] }),
     { slots: [], url_buttons: [], unsupported: null },
     'what the provider has written out without a slot has none',
@@ -65,9 +69,9 @@ t.test('a one-time password takes its code twice, as created and as the provider
 
 t.test('what we cannot send is named, never guessed at', async (t) => {
   const odd: [RegExp, ...unknown[]][] = [
-    [/header of the kind image/, { type: 'HEADER', format: 'IMAGE' }, body('x')],
-    [/header of the kind document/, { type: 'HEADER', format: 'DOCUMENT' }, body('x')],
-    [/header has more than one slot/, { type: 'HEADER', format: 'TEXT', text: '{{1}} {{2}}' }],
+    [/header of the kind gif/, { type: 'HEADER', format: 'GIF' }, body('x')],
+    [/header of the kind product/, { type: 'HEADER', format: 'PRODUCT' }, body('x')],
+    [/header has more than one variable/, { type: 'HEADER', format: 'TEXT', text: '{{1}} {{2}}' }],
     [/component of the kind carousel/, body('x'), { type: 'CAROUSEL' }],
     [/component of the kind body/, body('x'), body('y')],
     [/component of the kind unknown/, null],
@@ -75,19 +79,23 @@ t.test('what we cannot send is named, never guessed at', async (t) => {
     [/button of the kind flow/, body('x'), buttons({ type: 'FLOW' })],
     [/button of the kind otp/, body('x'), buttons({ type: 'OTP' })],
     [/button of the kind unknown/, body('x'), buttons(null)],
-    [/button has more than one slot/, body('x'), buttons(url('https://{{1}}/{{2}}'))],
-    [/body has a named parameter/, body('Hello {{name}}')],
-    [/body has a named parameter/, body('Hello {{0}}')],
-    [/body has a named parameter/, body('Hello {{}}')],
-    [/body's slots leave a gap/, body('Hello {{2}}')],
-    [/body's slots leave a gap/, body('Hello {{1}} {{9999}}')],
+    [/button has more than one variable/, body('x'), buttons(url('https://{{1}}/{{2}}'))],
+    [/body has a variable without a name/, body('Hello {{0}}')],
+    [/body has a variable without a name/, body('Hello {{}}')],
+    [/body has a variable without a name/, body('Hello {{1}}, {{name}}')],
+    [/body's variables leave a gap/, body('Hello {{2}}')],
+    [/body's variables leave a gap/, body('Hello {{1}} {{9999}}')],
+    [/button of the kind catalog/, body('x'), buttons({ type: 'CATALOG' })],
+    [/button of the kind mpm/, body('x'), buttons({ type: 'MPM' })],
+    [/component of the kind limited_time_offer/, body('x'), { type: 'LIMITED_TIME_OFFER' }],
+    [/component of the kind call_permission_request/, body('x'), { type: 'CALL_PERMISSION_REQUEST' }],
+    [/more than one button that copies/, body('x'), buttons({ type: 'COPY_CODE' }, { type: 'COPY_CODE' })],
   ]
   for (const [words, ...components] of odd) {
     const { slots, unsupported } = shape(...components)
     t.match(unsupported, words)
     t.strictSame(slots, [])
   }
-  t.match(shapeOf({ parameter_format: 'named', components: [body('x')] }).unsupported, /named/)
 })
 
 t.test('any object at all has a shape', async () => {
@@ -135,23 +143,74 @@ t.test('what does not fit is named: the slots that are missing, or those that th
   })
 })
 
-t.test('a refusal says where: in the header, or in a button', async (t) => {
-  t.equal(
-    shape({ type: 'HEADER', text: '{{who}}' }, body('x')).unsupported,
-    'the header has a named parameter',
+t.test('variables with names are counted by their first occurrence', async (t) => {
+  const { slots, parts, unsupported } = shape(
+    { type: 'HEADER', format: 'TEXT', text: 'Sale until {{ until }}' },
+    body('{{first_name}}, {{until}} {{first_name}}: {{code_1}}'),
+    buttons(url('https://a.b/{{path}}')),
   )
-  t.equal(
-    shape(body('x'), buttons(url('https://a.b/{{who}}'))).unsupported,
-    'the button has a named parameter',
-  )
-  for (const name of ['a1', '1a', ''])
-    t.equal(shape(body(`{{${name}}}`)).unsupported, 'the body has a named parameter')
+  t.equal(unsupported, null)
+  t.strictSame(slots, ['header:1', 'body:1', 'body:2', 'body:3', 'url:1'])
+  t.strictSame(parts.names, {
+    ...{ 'header:1': 'until', 'body:1': 'first_name', 'body:2': 'until', 'body:3': 'code_1' },
+  })
   t.strictSame(shape(body('{{ 1 }}')).slots, ['body:1'])
+})
+
+t.test('values have the lengths that Meta allows', async (t) => {
+  const at = (slot: string) => ({ field: `parameters["${slot}"]` })
+  const check = (given: unknown[], values: Record<string, string>, changes: object = {}) => {
+    const { slots, parts } = shapeOf({ components: given, ...changes })
+    return problemOf(slots, parts, values)
+  }
+  const header = { type: 'HEADER', format: 'TEXT', text: 'Order {{1}}!' }
+  t.equal(check([header], { 'header:1': 'x'.repeat(53) }), null)
+  t.match(check([header], { 'header:1': 'x'.repeat(54) }), { ...at('header:1'), problem: /60/ })
+  const twice = body('{{1}}{{1}}{{2}}')
+  t.equal(check([twice], { 'body:1': 'x'.repeat(512), 'body:2': 'x' })?.field, 'parameters["body:1"]')
+  t.equal(check([twice], { 'body:1': 'x'.repeat(500), 'body:2': '😀'.repeat(24) }), null)
+  const button = buttons(url('https://a.example/{{1}}'))
+  t.equal(check([button], { 'url:1': 'x'.repeat(1_982) }), null)
+  t.match(check([button], { 'url:1': 'x'.repeat(1_983) }), at('url:1'))
+  const code = buttons({ type: 'COPY_CODE', example: 'x' })
+  t.equal(check([code], { 'code:1': 'x'.repeat(20) }), null)
+  t.match(check([code], { 'code:1': 'x'.repeat(21) }), at('code:1'))
+  const password = [{ type: 'BODY' }, buttons({ type: 'OTP', otp_type: 'ONE_TAP' })]
+  const of = { category: 'AUTHENTICATION' }
+  t.equal(check(password, { 'body:1': '1'.repeat(15), 'url:1': '1'.repeat(15) }, of), null)
+  t.match(check(password, { 'body:1': '1'.repeat(16), 'url:1': '1' }, of), at('body:1'))
+  t.match(check(password, { 'body:1': '1', 'url:1': '1'.repeat(16) }, of), at('url:1'))
+})
+
+t.test('headers of media take a URL, and those of locations their place', async (t) => {
+  const check = (format: string, ...values: string[]) => {
+    const { slots, parts } = shape({ type: 'HEADER', format }, body('x'))
+    const named = Object.fromEntries(values.map((value, index) => [`header:${index + 1}`, value]))
+    return problemOf(slots, parts, named)
+  }
+  const link = 'https://files.example.com/a.png'
+  const longest = `${link}?${'x'.repeat(2_048 - link.length - 1)}`
+  for (const format of ['IMAGE', 'VIDEO']) {
+    for (const fits of [link, longest]) t.equal(check(format, fits), null)
+    for (const not of ['http://files.example.com/a', 'files', 'https://', `${link} x`, `${longest}x`])
+      t.match(check(format, not), { field: 'parameters["header:1"]' }, not)
+  }
+  t.equal(check('DOCUMENT', link, 'Invoice 17.pdf'), null)
+  t.match(check('DOCUMENT', link), { problem: /header:2 missing/ })
+  t.match(check('DOCUMENT', link, 'x'.repeat(1_025)), { field: 'parameters["header:2"]' })
+  t.equal(check('LOCATION', '-90', '180.0', 'Office', '1 Hacker Way'), null)
+  for (const [latitude, longitude] of [
+    ['90.1', '0'],
+    ['0', '-180.5'],
+    ['1e1', '0'],
+    ['0', 'east'],
+  ] as const)
+    t.match(check('LOCATION', latitude, longitude, 'a', 'b'), { field: /header:[12]/ })
 })
 
 t.test('a list that is none counts as empty', async (t) => {
   const none = { slots: [], url_buttons: [], unsupported: null }
-  t.strictSame(shapeOf({ components: 'BODY' }), none)
+  t.match(shapeOf({ components: 'BODY' }), none)
   t.strictSame(shape({ type: 'HEADER' }, { type: 'BODY' }).slots, [], 'nor has a text that is none a slot')
-  t.strictSame(shape(body('x'), { type: 'BUTTONS', buttons: { type: 'URL' } }), none)
+  t.match(shape(body('x'), { type: 'BUTTONS', buttons: { type: 'URL' } }), none)
 })

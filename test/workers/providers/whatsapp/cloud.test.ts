@@ -28,11 +28,11 @@ t.test('the request is the API’s own, field by field: header, body and URL but
   const { delivery, messages } = await startCloud(t)
   const message = outgoingWhatsapp({
     to: '+33612345678',
-    header: ['A-17'],
-    body: ['Ana', 'tomorrow <b>"at" 5</b> {{1}} 😀'],
-    url_buttons: [
-      { place: 1, value: 'orders/17' },
-      { place: 3, value: 'help?x=1&y=2' },
+    header: { kind: 'text', text: { name: null, value: 'A-17' } },
+    body: ['Ana', 'tomorrow <b>"at" 5</b> {{1}} 😀'].map((value) => ({ name: null, value })),
+    buttons: [
+      { kind: 'url', place: 1, value: 'orders/17' },
+      { kind: 'url', place: 3, value: 'help?x=1&y=2' },
     ],
   })
   await delivery.provider.send(message)
@@ -134,7 +134,7 @@ t.test('a fault of the template is refused and said to be the template’s', asy
     t.strictSame(await judged(code), {
       ...{ kind: 'refused', detail: `${code} (#${code}) Words`, code: String(code) },
     })
-  t.match(await judged(132015), { kind: 'refused', template: { status: 'paused' } })
+  t.match(await judged(132015), { kind: 'deferred', template: { status: 'paused' } })
   t.match(await judged(132016), { kind: 'refused', template: { status: 'disabled' } })
 })
 

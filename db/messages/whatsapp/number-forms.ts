@@ -1,0 +1,22 @@
+/**
+ * The forms in which WhatsApp knows the same number: with and without the digit that Brazil, Mexico and Argentina put
+ * before mobile numbers. Meta's `wa_id` may have one, and the number that a client gave the other. Pure.
+ */
+
+const OTHER_FORMS: readonly (readonly [RegExp, string])[] = [
+  // Brazil: area code, 9, eight digits that start with 6 to 9.
+  [/^\+55(\d{2})9([6-9]\d{7})$/, '+55$1$2'],
+  [/^\+55(\d{2})([6-9]\d{7})$/, '+55$19$2'],
+  // Mexico.
+  [/^\+521(\d{10})$/, '+52$1'],
+  [/^\+52(\d{10})$/, '+521$1'],
+  // Argentina.
+  [/^\+549(\d{10})$/, '+54$1'],
+  [/^\+54(\d{10})$/, '+549$1'],
+]
+
+/** The forms of a number in E.164 form, itself first. */
+export function formsOf(number: string): string[] {
+  const other = OTHER_FORMS.find(([form]) => form.test(number))
+  return other ? [number, number.replace(...(other as [RegExp, string]))] : [number]
+}

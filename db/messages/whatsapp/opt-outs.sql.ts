@@ -1,0 +1,102 @@
+/** Rows of opt-outs from marketing, and the queries over them. */
+import { sql } from 'slonik'
+import { boolean, string } from 'yup'
+import { hasListeners } from '../../channels/events/subscribers.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
+
+/** What a recipient said, to one team. */
+export type OptOutChange = { team_id: string; recipient: string; is_out: boolean; at: Date; by: string }
+
+const CHANGE = { team_id: 'uuid', recipient: 'text', is_out: 'bool', at: 'timestamptz', by: 'text' }
+
+const changedRow = row({
+  team_id: string(),
+  recipient: string(),
+  is_out: boolean(),
+  at: string(),
+  by: string(),
+  /** Whether the recipient was opted out before. */
+  was_out: boolean(),
+  has_listeners: boolean(),
+})
+
+/**
+ * Stores changes, of a recipient's the latest; of one second, the opt-out. What is older than the stored one changes
+ * nothing.
+ * @returns those that are stored now.
+ */
+export const storeOptOuts = (tx: Tx, changes: readonly OptOutChange[]) =>
+  tx.any(sql.type(changedRow)`
+    with given as (
+      select distinct on (team_id, recipient) * from ${rowsOf('c', CHANGE, changes)}
+      order by team_id, recipient, at desc, is_out desc
+    ), before as (
+      select o.* from given g join whatsapp_opt_outs o using (team_id, recipient)
+      order by o.team_id, o.recipient for update of o
+    ), stored as (
+      insert into whatsapp_opt_outs as o (team_id, recipient, is_out, at, by)
+      select g.team_id, g.recipient, g.is_out, g.at, g.by from given g join teams t on t.id = g.team_id
+      order by g.team_id, g.recipient
+      on conflict (team_id, recipient) do update set is_out = excluded.is_out, at = excluded.at, by = excluded.by
+      where o.at < excluded.at or (o.at = excluded.at and excluded.is_out and not o.is_out)
+      returning *
+    )
+    select s.team_id, s.recipient, s.is_out, s.at, s.by, coalesce(b.is_out, false) as was_out,
+      ${hasListeners(sql.fragment`s.team_id`)} as has_listeners
+    from stored s left join before b on b.team_id = s.team_id and b.recipient = s.recipient`)
+
+const outRow = row({ team_id: string(), recipient: string() })
+
+/** Those of the recipients that are opted out, each as it was asked for. */
+export const optedOut = (tx: Tx, asked: readonly { team_id: string; recipient: string }[]) =>
+  tx.any(sql.prepared('whatsapp_opted_out', outRow)`
+    select o.team_id, o.recipient
+    from ${rowsOf('a', { team_id: 'uuid', recipient: 'text' }, asked)}
+      cross join lateral (
+        select team_id, recipient from whatsapp_opt_outs
+        where team_id = a.team_id and recipient = a.recipient and is_out offset 0) o`)
+
+const listedRow = row({ to: string(), at: string(), by: string() })
+
+/** A team's opt-outs, the newest first; not those of erased numbers. */
+export const optOutsOfTeam = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(listedRow)`
+    select recipient as "to", at, by from whatsapp_opt_outs
+    where team_id = ${teamId} and is_out and recipient like '+%' order by at desc, recipient`)
+
+const teamRow = row({ team_id: string(), recipient: string() })
+
+/** The team and recipient of the message that Meta accepted under this id from this number; none without one. */
+export const messageRepliedTo = (tx: Tx, { id, number }: { id: string; number: string | null }) =>
+  tx.any(sql.type(teamRow)`
+    select team_id, recipient from whatsapp_messages
+    where provider_message_id = ${id} and ${isFrom(number)}`)
+
+/** The teams that wrote to one of these forms of a number since then, each with the form that it wrote to last. */
+export const teamsThatWrote = (
+  tx: Tx,
+  { recipients, number, since }: { recipients: readonly string[]; number: string | null; since: Date },
+) =>
+  tx.any(sql.type(teamRow)`
+    select t.id as team_id, m.recipient
+    from teams t cross join lateral (
+      select recipient from whatsapp_messages
+      where team_id = t.id and recipient = any(${sql.array(recipients, 'text')})
+        and accepted_at >= ${sql.timestamp(since)} and ${isFrom(number)}
+      order by id desc limit 1) m
+    where not t.test`)
+
+/** Whether a message was sent from a number; any, if it isn't known which. */
+const isFrom = (number: string | null) => sql.fragment`
+  (${number}::text is null or coalesce(phone_number_id, (
+    select phone_number_id from whatsapp_numbers where name = 'default'), ${number}) = ${number})`
+
+const idRow = row({ id: string() })
+
+/** The teams that send from a number, at most two. */
+export const teamsOfNumber = (tx: Tx, number: string | null) =>
+  tx.any(sql.type(idRow)`
+    select t.id from teams t left join whatsapp_numbers n on n.name = coalesce(t.whatsapp_number, 'default')
+    where not t.test and (${number}::text is null or coalesce(n.phone_number_id, ${number}) = ${number})
+    order by t.id limit 2`)

@@ -1,0 +1,147 @@
+/**
+ * Opt-outs from a team's marketing messages, and their end. Each change counts by its own time: an older one changes
+ * nothing, and of one second the opt-out counts. Webhooks tell of what is new.
+ */
+import { type Caller, record } from '../../accounts/audit/record.ts'
+import { requireTeam } from '../../accounts/teams/view.ts'
+import { publish } from '../../channels/events/publish.ts'
+import { APPLIED, type EventResult, ignored } from '../../delivery/reports/event-result.ts'
+import { RequestError } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { normalisePhone } from '../../validation/phone.ts'
+import { formsOf } from './number-forms.ts'
+import {
+  messageRepliedTo,
+  type OptOutChange,
+  optedOut,
+  storeOptOuts,
+  teamsOfNumber,
+  teamsThatWrote,
+} from './opt-outs.sql.ts'
+
+/** The code of a failure because the recipient has opted out. */
+export const OPTED_OUT_CODE = '131050'
+export const OPTED_OUT = 'the recipient opted out of marketing'
+const ERASED_PREFIX = 'erased:'
+
+/** What a recipient said to a number. */
+type ReportedOptOut = {
+  /** The sending number; null if the report doesn't say. */
+  number: string | null
+  /** The recipient's digits. */
+  from: string
+  is_out: boolean
+  by: 'user_preferences' | 'text' | 'button'
+  /** The id of the message that it replies to. */
+  reply_to: string | null
+  occurred_at: Date
+}
+
+const WROTE_WITHIN_MS = 30 * 24 * 3_600_000
+
+/** Stores changes, and publishes those that are news. */
+export async function changeOptOuts(tx: Tx, changes: readonly OptOutChange[]): Promise<void> {
+  if (changes.length === 0) return
+  // An opt-in counts for any form of the number.
+  const all = changes.flatMap((change) =>
+    change.is_out ? [change] : formsOf(change.recipient).map((recipient) => ({ ...change, recipient })),
+  )
+  const stored = await storeOptOuts(tx, all)
+  const news = stored.filter(({ is_out, was_out, has_listeners }) => is_out !== was_out && has_listeners)
+  await publish(
+    tx,
+    news.map(({ team_id, recipient: to, is_out, at, by }) => ({
+      ...{ subject: 'other', team_id, id: null, occurred_at: new Date(at), detail: '' },
+      kind: is_out ? 'whatsapp.opted_out' : 'whatsapp.opted_in',
+      about: { to, at, by },
+    })),
+  )
+}
+
+/** The teams that it is meant for, and the recipient as they know it. */
+async function teamsMeant(tx: Tx, { number, from, reply_to, occurred_at }: ReportedOptOut) {
+  const replied = reply_to === null ? [] : await messageRepliedTo(tx, { id: reply_to, number })
+  if (replied.length > 0) return replied
+  const recipients = formsOf(`+${from}`)
+  const since = new Date(occurred_at.getTime() - WROTE_WITHIN_MS)
+  const wrote = await teamsThatWrote(tx, { recipients, number, since })
+  if (wrote.length > 0) return wrote
+  const [only, ...others] = await teamsOfNumber(tx, number)
+  return only && others.length === 0 ? [{ team_id: only.id, recipient: `+${from}` }] : []
+}
+
+/** Applies what recipients said. @returns a result for each. */
+export async function applyReportedOptOuts(
+  tx: Tx,
+  events: readonly ReportedOptOut[],
+): Promise<EventResult[]> {
+  const results: EventResult[] = []
+  const changes: OptOutChange[] = []
+  for (const event of events) {
+    const teams = await teamsMeant(tx, event)
+    const { is_out, by, occurred_at: at } = event
+    changes.push(...teams.map(({ team_id, recipient }) => ({ team_id, recipient, is_out, at, by })))
+    results.push(teams.length > 0 ? APPLIED : ignored('no team wrote to this recipient'))
+  }
+  await changeOptOuts(tx, changes)
+  return results
+}
+
+/** What stands for an erased number: a keyed hash. */
+const hashed = (teamId: string, number: string): Buffer => Buffer.from(`${teamId}\0${number}`)
+
+export const erasedNumber = (secrets: Pick<Secrets, 'sign'>, teamId: string, number: string): string =>
+  `${ERASED_PREFIX}${secrets.sign('erasure', hashed(teamId, number), 32).toString('hex')}`
+
+const erasedNumbers = (secrets: Pick<Secrets, 'signatures'>, teamId: string, number: string): string[] =>
+  secrets
+    .signatures('erasure', hashed(teamId, number), 32)
+    .map((hash) => `${ERASED_PREFIX}${hash.toString('hex')}`)
+
+/** Those of the messages whose recipients have opted out, in any form of their numbers, erased ones too. */
+export async function optedOutAmong<M extends { team_id: string; recipient: string }>(
+  { tx, secrets }: { tx: Tx; secrets: Pick<Secrets, 'signatures'> },
+  messages: readonly M[],
+): Promise<ReadonlySet<M>> {
+  if (messages.length === 0) return new Set()
+  const asked = messages.flatMap((message) => {
+    const { team_id } = message
+    const forms = formsOf(message.recipient)
+    const erased = forms.flatMap((form) => erasedNumbers(secrets, team_id, form))
+    return [...forms, ...erased].map((recipient) => ({ team_id, recipient, message }))
+  })
+  const found = new Set((await optedOut(tx, asked)).map((each) => `${each.team_id}/${each.recipient}`))
+  return new Set(
+    asked.flatMap(({ team_id, recipient, message }) =>
+      found.has(`${team_id}/${recipient}`) ? [message] : [],
+    ),
+  )
+}
+
+/** @throws RequestError bad_request */
+function requireNumber(number: string): string {
+  const phone = normalisePhone(number)
+  if (phone) return phone.e164
+  throw new RequestError('bad_request', `${number} must be a number in E.164 form, such as +15551234567.`)
+}
+
+/** Opts a recipient out of, or in to, a team's marketing manually. @throws RequestError not_found, bad_request */
+async function changeManually(by: Caller, teamId: string, number: string, is_out: boolean) {
+  const { tx, now, actor } = by
+  await requireTeam(tx, teamId)
+  const to = requireNumber(number)
+  const change = { team_id: teamId, recipient: to, is_out, at: now, by: actor ?? 'service' }
+  await changeOptOuts(tx, [change])
+  const action = is_out ? 'whatsapp.opt-out' : 'whatsapp.opt-in'
+  await record(by, { team_id: teamId, action, subject: to })
+  return { to, at: now.toISOString(), by: change.by }
+}
+
+export const optOutManually = (by: Caller, teamId: string, number: string) =>
+  changeManually(by, teamId, number, true)
+
+export async function optInManually(by: Caller, teamId: string, number: string) {
+  const { to } = await changeManually(by, teamId, number, false)
+  return { to, opted_out: false }
+}

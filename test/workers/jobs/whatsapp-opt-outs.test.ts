@@ -1,0 +1,124 @@
+/** Opt-outs from marketing: who says them, what they stop, who hears of it. Real hook, real queue, real worker. */
+import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
+import { showMessage } from '../../../db/messages/whatsapp/show.ts'
+import { hubSignature, statusOf, statusWebhook } from '../../sandbox/whatsapp.ts'
+import { type Service, WHATSAPP_APP_SECRET } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+import { aTemplate, type Json } from '../../support/whatsapp.ts'
+import { startDeliveries } from '../../support/whatsapp-delivery.ts'
+import { until } from '../../support/worker.ts'
+
+const { service, begin } = await startDeliveries(t)
+const NUMBER = '+15555550101'
+const marketing = aTemplate({}, { category: 'MARKETING' })
+
+async function post({ call }: Service, field: string, value: Json): Promise<void> {
+  const metadata = { display_phone_number: '15555550100', phone_number_id: '100' }
+  const changes = [{ field, value: { metadata, ...value } }]
+  const raw = JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: '1', changes }] })
+  const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
+  t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+}
+
+const seconds = (ago = 0): string => String(Math.floor(Date.now() / 1_000) - ago)
+
+/** What a recipient does, which asks to stop. */
+const says = (changes: Json = {}): Json => ({
+  messages: [
+    {
+      id: 'wamid.in',
+      from: NUMBER.slice(1),
+      timestamp: seconds(),
+      type: 'text',
+      text: { body: ' Stop ' },
+      ...changes,
+    },
+  ],
+})
+const wishes = (value: 'stop' | 'resume', ago = 0): Json => ({
+  user_preferences: [
+    { wa_id: NUMBER.slice(1), category: 'marketing_messages', value, timestamp: Number(seconds(ago)) },
+  ],
+})
+
+const outs = async (team: string) =>
+  (await optOutsOfTeam(service.database, team)).map(({ to, by }) => `${to} ${by}`)
+
+t.test('a text, a button, a preference and a failure opt out of the marketing of the team', async (t) => {
+  const { team, one, cloud, work, row } = await begin(t, { definition: marketing })
+  await work()
+  const sent = await one()
+  await until('it is taken', async () => (await row(sent)).provider_message_id !== null)
+  const [message] = cloud.messages()
+  if (!message) throw new Error('no message')
+  const is = (what: readonly string[]) =>
+    until(what.join() || 'no opt-out', async () => (await outs(team.id)).join() === what.join())
+  await post(service, 'messages', says())
+  await is([`${NUMBER} text`])
+  await post(service, 'user_preferences', wishes('stop', 3_600))
+  await post(service, 'user_preferences', wishes('resume', -1))
+  await is([])
+  const button = { type: 'button', text: undefined, button: { payload: 'UNSUBSCRIBE', text: 'No more' } }
+  await post(service, 'messages', says({ ...button, timestamp: seconds(-2), context: { id: message.id } }))
+  await is([`${NUMBER} button`])
+  await post(service, 'messages', says({ text: { body: 'start' }, timestamp: seconds(-3) }))
+  await is([])
+  await post(service, 'user_preferences', wishes('stop', -4))
+  await is([`${NUMBER} user_preferences`])
+  await post(service, 'user_preferences', wishes('resume', -4))
+  await post(service, 'user_preferences', wishes('resume', -5))
+  await is([])
+  const failed = statusOf(message, { status: 'failed', errors: [{ code: 131050, title: 'Opted out' }] })
+  await cloud.post(
+    statusWebhook(cloud.delivery.provider.sender.key.slice(9), [{ ...failed, timestamp: seconds(-6) }]),
+  )
+  await is([`${NUMBER} 131050`])
+})
+
+t.test('after an opt-out no marketing is sent, and anything else is', async (t) => {
+  const { team, one, send, cloud, work, row, kinds } = await begin(t, { definition: marketing })
+  const waiting = await one()
+  const cli = await import('../../support/admin.ts').then(({ adminCli }) =>
+    adminCli({ DATABASE_URL: service.url }),
+  )
+  t.match(await cli.json(['whatsapp', 'opt-out', team.id, NUMBER]), { to: NUMBER, at: /Z$/, by: 'cli' })
+  t.match(await cli.json(['whatsapp', 'opt-outs', team.id]), [{ to: NUMBER, by: 'cli' }])
+  const later = await one()
+  const [other = ''] = await send({ to: ['+15555550102'] })
+  await work()
+  await until('the other is sent', async () => (await row(other)).provider_message_id !== null)
+  for (const id of [waiting, later]) {
+    await until('it has failed', async () => (await row(id)).status === 'failed')
+    const shown = await showMessage({ tx: service.database, now: service.deps.clock() }, team.id, id)
+    t.match(shown.events.at(-1), { kind: 'failed', detail: 'the recipient opted out of marketing' })
+    t.strictSame(await kinds(id), ['failed'])
+  }
+  t.equal(cloud.messages().length, 1)
+  t.same(await cli.json(['whatsapp', 'opt-in', team.id, NUMBER]), { to: NUMBER, opted_out: false })
+  const again = await one()
+  await until('it is sent', async () => (await row(again)).provider_message_id !== null)
+  t.equal(cloud.messages().length, 2)
+})
+
+t.test('an opt-out stops no message of another category', async (t) => {
+  const { team, one, cloud, work } = await begin(t)
+  await post(service, 'user_preferences', wishes('stop'))
+  const { optOutManually } = await import('../../../db/messages/whatsapp/opt-outs.ts')
+  await service.database.transaction((tx) =>
+    optOutManually({ tx, now: new Date(), actor: 'cli' }, team.id, NUMBER),
+  )
+  await one()
+  await work()
+  await until('it is sent', () => cloud.messages().length === 1)
+})
+
+t.test('an opt-out counts for both forms of a number', async (t) => {
+  const { team, send, row, work } = await begin(t, { definition: marketing })
+  const { optOutManually } = await import('../../../db/messages/whatsapp/opt-outs.ts')
+  await service.database.transaction((tx) =>
+    optOutManually({ tx, now: new Date(), actor: 'cli' }, team.id, '+551187654321'),
+  )
+  await work()
+  const [id = ''] = await send({ to: ['+5511987654321'] })
+  await until('it has failed', async () => (await row(id)).status === 'failed')
+})

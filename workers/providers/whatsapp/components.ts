@@ -1,0 +1,38 @@
+/**
+ * Writes what fills a template as the Cloud API takes it. Quick replies and static buttons need no component.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/templates/components
+ */
+import type { NamedValue, OutgoingHeader, OutgoingWhatsapp } from './provider.ts'
+
+const textOf = ({ name, value }: NamedValue) => ({
+  type: 'text',
+  ...(name === null ? {} : { parameter_name: name }),
+  text: value,
+})
+
+function headerParameter(header: OutgoingHeader) {
+  if (header.kind === 'text') return textOf(header.text)
+  const { kind: type, ...given } = header
+  if (!('url' in given)) return { type, location: given }
+  const { url: link, file_name: filename } = given
+  return { type, [type]: { link, ...(filename === null ? {} : { filename }) } }
+}
+
+export function componentsOf({
+  header,
+  body,
+  buttons,
+}: Pick<OutgoingWhatsapp, 'header' | 'body' | 'buttons'>) {
+  return [
+    ...(header === null ? [] : [{ type: 'header', parameters: [headerParameter(header)] }]),
+    ...(body.length > 0 ? [{ type: 'body', parameters: body.map(textOf) }] : []),
+    ...buttons.map(({ kind, place, value }) => ({
+      type: 'button',
+      sub_type: kind === 'url' ? 'url' : 'copy_code',
+      index: String(place),
+      parameters: [
+        kind === 'url' ? { type: 'text', text: value } : { type: 'coupon_code', coupon_code: value },
+      ],
+    })),
+  ]
+}
