@@ -54,6 +54,10 @@ export async function channelProviders(settings: WorkerSettings, database: Datab
   return Object.fromEntries(opened) as OpenProviders
 }
 
+/** What is to be warned of at the start, about channels that this process is set up for. */
+export const channelWarnings = (settings: WorkerSettings, now: Date): string[] =>
+  Object.values(CHANNEL_PROVIDERS).flatMap(({ warning }) => warning(settings, now) ?? [])
+
 /** What is to be said of the channels that this process is not set up for. */
 export const unsetChannels = (settings: WorkerSettings): string[] =>
   Object.values(CHANNEL_PROVIDERS).flatMap(({ isSet, unset }) => (isSet(settings) ? [] : [unset]))

@@ -11,6 +11,8 @@ import {
   ownMailbox,
   publicUrl,
   readSettings,
+  returnDomainOf,
+  returnPathDomain,
   settingsOf,
   sharedSettings,
   wholeNumber,
@@ -19,7 +21,6 @@ import { createNames } from '../db/process/dns.ts'
 import { byMemory } from '../db/process/memory.ts'
 import { networksOf } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
-import { domainToAscii } from '../db/validation/address.ts'
 import { deliversEmail } from './providers/declared.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
 import { RETRY_PAUSES_S, type WebhookDelivery } from './providers/webhook/post.ts'
@@ -55,12 +56,7 @@ const workerSettings = object({
   /** Above these parts of all its email of 24 hours a team's broadcasts and batch items are paused; 0: never. */
   TEAM_MAX_BOUNCE_PERCENT: percentOrOff().default(10),
   TEAM_MAX_COMPLAINT_PERCENT: percentOrOff().default(0.3),
-  /** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
-  RETURN_PATH_DOMAIN: string().test(
-    'domain',
-    '${path} must be a domain name',
-    (value) => value === undefined || domainToAscii(value) !== null,
-  ),
+  RETURN_PATH_DOMAIN: returnPathDomain,
   /** For how many hours an email is attempted that servers defer, before it bounces. */
   EMAIL_RETRY_HOURS: number()
     .typeError('${path} must be a number of hours, such as 24 or 0.5')
@@ -154,7 +150,7 @@ export const emailRules = ({
 }: WorkerSettings) => ({
   simulated_recipients: SIMULATED_RECIPIENTS === 'yes',
   retry_ms: EMAIL_RETRY_HOURS * 3_600_000,
-  return_domain: domainToAscii(RETURN_PATH_DOMAIN ?? ''),
+  return_domain: returnDomainOf({ RETURN_PATH_DOMAIN }),
 })
 
 export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({

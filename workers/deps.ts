@@ -3,7 +3,7 @@
  * that neither imports the other in a circle.
  */
 
-import type { TxtLookup } from '../db/accounts/domains/verify.ts'
+import type { TxtLookup } from '../db/accounts/domains/dns-lookups.ts'
 import type { ReputationLimits } from '../db/accounts/teams/reputation.ts'
 import type { Retention } from '../db/maintenance/retention/purge.ts'
 import type { Brakes } from '../db/messages/broadcasts/auto-pause.ts'

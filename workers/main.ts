@@ -4,7 +4,7 @@
  * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
  */
 
-import { createTxtLookup } from '../db/accounts/domains/verify.ts'
+import { createDomainLookups } from '../db/accounts/domains/dns-lookups.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { nameConnections } from '../db/postgres/connect.ts'
@@ -19,7 +19,7 @@ import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { joinFleet } from '../db/stats/fleet/fleet.ts'
-import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
+import { bulkProvider, channelProviders, channelWarnings, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   emailRules,
@@ -41,7 +41,8 @@ import { startWork } from './start-work.ts'
 const CUT_OFF_MS = 21_500
 
 function logSettings(settings: WorkerSettings, log: Log): void {
-  for (const warning of settingsWarnings(settings)) log.warn(warning)
+  for (const warning of [...settingsWarnings(settings), ...channelWarnings(settings, new Date())])
+    log.warn(warning)
   for (const words of unsetChannels(settings)) log.info(words)
 }
 
@@ -81,7 +82,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...others,
     webhooks: webhooksOf(settings),
     notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
-    lookupTxt: createTxtLookup(settings.DNS_SERVER),
+    lookupTxt: createDomainLookups(settings.DNS_SERVER).lookupTxt,
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,
     pauses: createQueuePauses(database),

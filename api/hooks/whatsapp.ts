@@ -8,6 +8,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { RequestError } from '../../db/errors.ts'
 import { cutPost } from '../../db/messages/whatsapp/cut-post.ts'
+import { stopWordsOf, stopWordsSetting } from '../../db/messages/whatsapp/stop-words.ts'
 import { givenSecret, type SettingsOf } from '../../db/process/config.ts'
 import { sameSecret } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
@@ -51,6 +52,8 @@ const settings = {
   ),
   /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
   WHATSAPP_VERIFY_TOKEN: givenSecret,
+  /** Words besides ours by which recipients opt out. */
+  WHATSAPP_STOP_WORDS: stopWordsSetting,
 }
 
 type Settings = SettingsOf<typeof settings>
@@ -68,6 +71,7 @@ const fault = ({ WHATSAPP_APP_SECRET: secret, WHATSAPP_VERIFY_TOKEN: verify }: S
 const open = (given: Settings) => ({
   whatsapp_app_secret: given.WHATSAPP_APP_SECRET ?? null,
   whatsapp_verify_token: given.WHATSAPP_VERIFY_TOKEN ?? null,
+  whatsapp_stop_words: stopWordsOf(given.WHATSAPP_STOP_WORDS),
 })
 
 const publicRoute = publicRoutes<HookDeps<ReturnType<typeof open>>>()
@@ -93,7 +97,7 @@ const routes = [
       const body = await bytes(MAX_POST_BYTES)
       const expected = createHmac('sha256', secret).update(body).digest()
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
-      const cut = cutPost(body)
+      const cut = cutPost(body, deps.hooks.whatsapp_stop_words)
       if (cut === null) throw new RequestError('bad_request', 'The body must be a JSON object.')
       for (const [kind, count] of Object.entries(cut.ignored))
         deps.metrics.count('heliograph_whatsapp_ignored_total', { kind }, count)

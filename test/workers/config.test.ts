@@ -5,6 +5,7 @@ import type { Log } from '../../db/process/log.ts'
 import { bulkProvider, emailProvider } from '../../workers/adapters.ts'
 import { queuesOf, readWorkerSettings, settingsWarnings } from '../../workers/config.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
+import { WHATSAPP } from '../../workers/providers/whatsapp/declared.ts'
 import { testDatabase } from '../support/database.ts'
 import { startSesApi } from '../support/ses-api.ts'
 import t from '../support/tap.ts'
@@ -63,7 +64,8 @@ t.test('a token that cannot travel in a header, or an address that is none, stop
 
 t.test('unless set otherwise, the API is Meta’s, with its version, at 80 messages a second', async (t) => {
   t.match(readWorkerSettings({ ...BASE, ...TOKEN }), {
-    WHATSAPP_API_URL: /^https:\/\/graph\.facebook\.com\/v\d+\.\d+$/,
+    WHATSAPP_API_URL: 'https://graph.facebook.com',
+    WHATSAPP_API_VERSION: /^v\d+\.\d+$/,
     WHATSAPP_MESSAGES_PER_SECOND: 80,
     WHATSAPP_UNKNOWN_WAIT_SECONDS: 600,
   })
@@ -228,4 +230,26 @@ t.test('a broadcast is paused above 5 % bounces or 0.1 % complaints unless set o
       () => readWorkerSettings({ ...BASE, BULK_MAX_BOUNCE_PERCENT: percent }),
       /BULK_MAX_BOUNCE_PERCENT must be a percentage/,
     )
+})
+
+t.test('the version of the Graph API is appended unless the URL has one', async (t) => {
+  const keyOf = (changes: object) => {
+    const settings = readWorkerSettings({ ...BASE, ...TOKEN, ...changes })
+    return WHATSAPP.warning(settings, new Date('2027-05-01'))
+  }
+  t.match(keyOf({ WHATSAPP_API_VERSION: 'v23.0' }), /v23\.0 .* 2027-10-08.*WHATSAPP_API_VERSION/)
+  t.match(keyOf({ WHATSAPP_API_URL: 'https://graph.example/v22.0' }), /v22\.0 .* 2027-05-29/)
+  t.equal(keyOf({}), null)
+  t.equal(
+    WHATSAPP.warning(
+      readWorkerSettings({ ...BASE, ...TOKEN, WHATSAPP_API_VERSION: 'v23.0' }),
+      new Date('2027-04-01'),
+    ),
+    null,
+  )
+  t.throws(() => readWorkerSettings({ ...BASE, WHATSAPP_API_VERSION: '26' }), /WHATSAPP_API_VERSION must be/)
+  t.throws(
+    () => readWorkerSettings({ ...BASE, WHATSAPP_STOP_WORDS: 'fin, Cancel' }),
+    /WHATSAPP_STOP_WORDS .*CANCEL/,
+  )
 })

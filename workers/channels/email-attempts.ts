@@ -2,12 +2,14 @@
  * Records attempts to deliver emails: their events, and what is left to be tried. Recipients that are suppressed get an
  * event, and none is asked of the provider for them.
  */
+import { noteRejectedReturnPaths } from '../../db/accounts/domains/domains.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { sizeKb } from '../../db/messages/emails/content.ts'
 import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
 import { keepDates, type OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import { parseMailbox } from '../../db/validation/address.ts'
 import type { Delivered } from '../delivery/channel.ts'
 import type { EmailDelivery, Outcome } from '../providers/provider.ts'
 import type { Suppressed } from './suppressed-recipients.ts'
@@ -42,6 +44,17 @@ export async function recordAttempts(tx: Tx, delivered: readonly Delivered<Email
       : [],
   )
   if (late.length > 0) await keepDates(tx, late)
+  const rejected = delivered.flatMap(({ answer: { row, delivery } }) =>
+    delivery.rejected_return_path === undefined
+      ? []
+      : [
+          {
+            ...{ team_id: row.team_id, name: parseMailbox(row.from_address)?.domain ?? '' },
+            response: delivery.rejected_return_path,
+          },
+        ],
+  )
+  if (rejected.length > 0) await noteRejectedReturnPaths(tx, rejected, newest)
 }
 
 /** One event for each recipient left out, however often the email is tried until it is requeued. */

@@ -41,6 +41,8 @@ export type DeclaredForChannel = Declared & {
   isSet(settings: never): boolean
   /** What is said of a process that is not set up for it. */
   unset: string
+  /** What is to be warned of at the start; null: nothing. */
+  warning?(settings: never, now: Date): string | null
   /** null: it is not set up. */
   open(settings: never): {
     provider: { close(): Promise<void> }

@@ -76,10 +76,9 @@ const labelLines = (fields: readonly Field[]): string =>
 /** The fields that someone typed into, with their labels. */
 function labelsIn(form: URLSearchParams): [name: string, label: string][] {
   const lines = (form.get('labels') ?? '').split(/\r?\n/)
-  return lines.map((line) => {
-    const [name = ''] = line.split(' ', 1)
-    return [name, line.slice(name.length + 1)]
-  })
+  return lines
+    .filter((line) => line.includes(' '))
+    .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)])
 }
 
 const formsOf = ({ actions, sections, aside = [], below = [] }: View): AnyForm[] =>
@@ -92,6 +91,9 @@ const formsOf = ({ actions, sections, aside = [], below = [] }: View): AnyForm[]
     [...(actions?.forms ?? [])],
   )
 
+/** More characters than both parts of a template have. To draw as many takes a tenth of a second. */
+const MAX_LOST = 2_200_000
+
 /** Shows all that someone typed into fields that the page no longer has, to copy from. */
 export function lostText(view: View, { action, form }: Pick<Rejected, 'action' | 'form'>): Section[] {
   const known = new Set(
@@ -103,8 +105,13 @@ export function lostText(view: View, { action, form }: Pick<Rejected, 'action' |
     const code = known.has(name) ? '' : form.getAll(name).join('\n')
     return code.trim() === '' ? [] : [{ kind: 'code', title, code }]
   })
-  const words = 'This page has no form for it any more. What you typed is kept here, to copy.'
-  return lost.length === 0 ? [] : [{ kind: 'text', title: 'What you typed', paragraphs: [words] }, ...lost]
+  const length = lost.reduce((sum, section) => sum + (section.kind === 'code' ? section.code.length : 0), 0)
+  const isLong = length > MAX_LOST
+  const words = isLong
+    ? 'It is too long to be shown here. Go back in your browser: it is still in the form.'
+    : 'This page has no form for it any more. What you typed is kept here, to copy.'
+  if (lost.length === 0) return []
+  return [{ kind: 'text', title: 'What you typed', paragraphs: [words] }, ...(isLong ? [] : lost)]
 }
 
 const fieldReady = (field: Field, form: string, fault: string | undefined, first: boolean) => {

@@ -5,20 +5,17 @@
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
  */
 import { isObject } from '../../validation/fields.ts'
+import { keywordOf } from './stop-words.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
 /** How many entries need no action, by their kind. */
 type Ignored = Record<'message' | 'status' | 'event', number>
 
+type Cutting = { ignored: Ignored; stopWords: readonly string[] }
+
 /** `body` null: nothing is left to act on. */
 type CutPost = { body: Buffer | null; ignored: Ignored }
-
-const STOP_WORDS: readonly string[] = [
-  ...['stop', 'unsubscribe', 'arret', 'arrêt', 'stopp', 'baja', 'parar', 'sair'],
-  ...['abmelden', 'afmelden', 'disiscrivimi'],
-]
-const START_WORDS: readonly string[] = ['start', 'unstop']
 
 const STATUSES: readonly unknown[] = ['sent', 'delivered', 'read', 'failed']
 
@@ -50,22 +47,14 @@ const pick = (value: unknown, names: readonly string[]): Json =>
 const filled = (members: Readonly<Record<string, Json | readonly Json[]>>): Json =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => Object.keys(value).length > 0))
 
-/** Whether a text asks to stop or to start, in any case and between spaces. */
-function keywordOf(text: unknown): 'stop' | 'start' | null {
-  if (typeof text !== 'string' || text.length > 100) return null
-  const word = text.trim().normalize('NFC').toLowerCase()
-  if (STOP_WORDS.includes(word)) return 'stop'
-  return START_WORDS.includes(word) ? 'start' : null
-}
-
 /** What remains of a message; null if it is neither a stop nor a start word. One that was cut before stays the same. */
-function cutMessage(message: Json): Json | null {
+function cutMessage(message: Json, stopWords: readonly string[]): Json | null {
   const { type, text, button, context } = message
   const said = { text: isObject(text) && text.body, button: isObject(button) && button.payload }
   const isCut = message.keyword === 'stop' || message.keyword === 'start'
   const keyword = isCut
     ? message.keyword
-    : keywordOf(type === 'text' ? said.text : type === 'button' && said.button)
+    : keywordOf(type === 'text' ? said.text : type === 'button' && said.button, stopWords)
   if (keyword === null) return null
   const own = pick(message, ['id', 'from', 'timestamp', 'type'])
   return { ...own, ...filled({ context: pick(context, ['id']) }), keyword }
@@ -104,7 +93,7 @@ function cutEach(given: unknown, cut: (entry: Json) => Json | null, ignore: (cou
   return left
 }
 
-function cutChange({ field, value }: Json, ignored: Ignored): Json | null {
+function cutChange({ field, value }: Json, { ignored, stopWords }: Cutting): Json | null {
   if (TEMPLATE_FIELDS.includes(field) && isObject(value)) {
     const other_info = pick(value.other_info, ['title', 'description'])
     return { field, value: { ...pick(value, TEMPLATE_MEMBERS), ...filled({ other_info }) } }
@@ -123,7 +112,8 @@ function cutChange({ field, value }: Json, ignored: Ignored): Json | null {
   const statuses = cutEach(value.statuses, cutStatus, (count) => {
     ignored.status += count
   })
-  const messages = cutEach(value.messages, cutMessage, (count) => {
+  const cut = (message: Json) => cutMessage(message, stopWords)
+  const messages = cutEach(value.messages, cut, (count) => {
     ignored.message += count
   })
   if (statuses.length === 0 && messages.length === 0) return null
@@ -131,14 +121,17 @@ function cutChange({ field, value }: Json, ignored: Ignored): Json | null {
   return { field, value: filled({ metadata, statuses, messages }) }
 }
 
-/** Cuts a post; null if it isn't a JSON object. What was cut before stays byte for byte the same. */
-export function cutPost(body: Buffer): CutPost | null {
+/**
+ * Cuts a post; null if it isn't a JSON object. What was cut before stays byte for byte the same.
+ * @param stopWords those that a setting adds (stop-words.ts).
+ */
+export function cutPost(body: Buffer, stopWords: readonly string[] = []): CutPost | null {
   const post = parsed(body)
   if (!isObject(post)) return null
   const ignored: Ignored = { message: 0, status: 0, event: 0 }
   const entry = objects(post.entry).flatMap((each) => {
     const changes = objects(each.changes)
-      .map((change) => cutChange(change, ignored))
+      .map((change) => cutChange(change, { ignored, stopWords }))
       .filter((change) => change !== null)
     return changes.length === 0 ? [] : [{ ...pick(each, ['id', 'time']), changes }]
   })

@@ -59,6 +59,17 @@ t.test('fields that were typed into are shown by their labels, no others', async
   t.notMatch(sent.html, form.shown?.[0] ?? 'no field', 'no field that the page fills in itself')
 })
 
+t.test('a text that is longer than any template is not drawn, and the page says where it is', async (t) => {
+  const form = { labels: 'html HTML', html: 'x'.repeat(2_200_001) }
+  const path = `/teams/${team.id}/templates/${crypto.randomUUID()}/draft`
+  const long = await editor.post(path, form)
+  t.equal(long.status, 404)
+  t.ok(long.html.length < 20_000, `${long.html.length} characters`)
+  shows(t, long, 'Go back in your browser')
+  const odd = await editor.post(path, { labels: '', '': 'no field of ours' })
+  t.notMatch(odd.html, 'no field of ours')
+})
+
 t.test('a form that is shown again also shows the text of fields it lost', async (t) => {
   const { form, value } = await makeContact()
   await changeContact(by(), team.id, identity, { properties: { vip: 'yes' } })

@@ -12,11 +12,11 @@ import * as quotedPrintable from 'nodemailer/lib/qp'
 import { formatMailbox, parseMailbox, toWireAddress } from '../../../db/validation/address.ts'
 import { wireFault } from '../../../db/validation/headers.ts'
 import type { OutgoingEmail, OutgoingFile } from '../provider.ts'
-import { signatureOf } from './dkim.ts'
+import { signaturesOf } from './dkim.ts'
 import type { Pieces } from './pieces.ts'
 
 /** The part of an email that its message is made of. */
-type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
+type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients'>
 
 /** The row's signed reference: complaints that lack our return address are matched by it. */
 const REFERENCE_HEADER = 'X-Heliograph-Ref'
@@ -38,6 +38,7 @@ export async function composeMessage(email: MessageParts): Promise<Pieces> {
     `${REFERENCE_HEADER}: ${email.reference}`,
     ...customLines(email),
     ...unsubscribeLines(email),
+    ...complaintLines(email),
   ].join('\r\n')
   // What the composer is given in a file's place.
   const places = new Map(email.files.map((file) => [Buffer.of(0), file]))
@@ -51,7 +52,8 @@ export async function composeMessage(email: MessageParts): Promise<Pieces> {
   const last = pieces.at(-1)
   if (typeof last !== 'string' || !last.endsWith('\n')) pieces.push('\r\n')
   const message = joined(pieces) as [string, ...Pieces]
-  return email.dkim ? joined([await signatureOf(message, email.dkim), ...message]) : message
+  const keys = [email.dkim, email.ed25519].filter((key) => key !== null)
+  return keys.length > 0 ? joined([await signaturesOf(message, keys), ...message]) : message
 }
 
 type Places = ReadonlyMap<unknown, OutgoingFile>
@@ -191,6 +193,20 @@ const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
         headerLine('List-Unsubscribe', `<${list_unsubscribe}>`),
         headerLine('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'),
       ]
+
+/** Where a mailbox provider may send complaints (RFC 9477): only below the From domain, so at its own return path. */
+const complaintLines = ({
+  is_broadcast,
+  shared_return_path,
+  return_path,
+  reference,
+}: MessageParts): string[] =>
+  is_broadcast && shared_return_path !== null
+    ? [
+        headerLine('CFBL-Address', `fbl@${return_path.slice(return_path.lastIndexOf('@') + 1)}`),
+        headerLine('CFBL-Feedback-ID', reference),
+      ]
+    : []
 
 /** DECISIONS: Header values. A blank value is cut instead: a line of blanks alone can end a header section. */
 function headerLine(name: string, value: string): string {

@@ -2,6 +2,7 @@
 import { string } from 'yup'
 import { cutPost } from '../../../db/messages/whatsapp/cut-post.ts'
 import { recordDefaultNumber } from '../../../db/messages/whatsapp/numbers.ts'
+import { stopWordsSetting } from '../../../db/messages/whatsapp/stop-words.ts'
 import { commaList, isHttpUrl, type SettingsOf, wholeNumber } from '../../../db/process/config.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
 import type { DeclaredForChannel, ReaderContext } from '../declared.ts'
@@ -9,15 +10,34 @@ import { createWhatsappProvider } from './cloud.ts'
 import type { WhatsappDelivery } from './provider.ts'
 import { createWhatsappReportReader } from './reports.ts'
 
-/** Meta's Graph API, with the version that the requests of cloud.ts are written for. */
-const GRAPH_API = 'https://graph.facebook.com/v23.0'
+/** Meta's Graph API, and the version that the requests of cloud.ts are written for: the newest in November 2026. */
+const GRAPH_API = 'https://graph.facebook.com'
+const VERSION = 'v26.0'
+const HAS_VERSION = /\/v\d+\.\d+$/
+
+/**
+ * When versions end that do so soon: two years after the release of the next one.
+ * https://developers.facebook.com/docs/graph-api/guides/versioning
+ */
+const ENDS: Readonly<Record<string, string>> = {
+  'v21.0': '2027-01-21',
+  'v22.0': '2027-05-29',
+  'v23.0': '2027-10-08',
+}
+const WARNING_MS = 180 * 24 * 3_600_000
 
 const queues: readonly JobName[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
 
 const settings = {
   WHATSAPP_API_URL: string()
-    .test('url', '${path} must be the http(s) URL of the Graph API, with its version', isHttpUrl)
+    .test('url', '${path} must be the http(s) URL of the Graph API', isHttpUrl)
     .default(GRAPH_API),
+  /** Unless the URL has a version. */
+  WHATSAPP_API_VERSION: string()
+    .matches(/^v\d+\.\d+$/, '${path} must be a version of the Graph API, such as v26.0')
+    .default(VERSION),
+  /** As of web: a worker stops at what web would stop at. */
+  WHATSAPP_STOP_WORDS: stopWordsSetting,
   /** Without it this worker leaves WhatsApp messages alone, unless WORKER_QUEUES names their queue. */
   WHATSAPP_ACCESS_TOKEN: string()
     .matches(
@@ -44,11 +64,26 @@ const settings = {
 
 type Settings = SettingsOf<typeof settings>
 
+/** The Graph API with its version. */
+function urlOf({ WHATSAPP_API_URL: url, WHATSAPP_API_VERSION: version }: Settings): string {
+  const base = url.replace(/\/$/, '')
+  return HAS_VERSION.test(base) ? base : `${base}/${version}`
+}
+
+/** A warning if the version of the Graph API ends soon; null otherwise. */
+function versionWarning(given: Settings, now: Date): string | null {
+  if (!given.WHATSAPP_ACCESS_TOKEN) return null
+  const version = urlOf(given).split('/').at(-1) ?? ''
+  const end = Object.hasOwn(ENDS, version) ? ENDS[version] : undefined
+  if (end === undefined || Date.parse(end) - now.getTime() > WARNING_MS) return null
+  return `Meta ends version ${version} of the Graph API on ${end}. Set WHATSAPP_API_VERSION to a newer one, such as ${VERSION}.`
+}
+
 function open(given: Settings): WhatsappDelivery | null {
   const { WHATSAPP_ACCESS_TOKEN: access_token, WHATSAPP_PHONE_NUMBER_ID: phone_number_id } = given
   if (!access_token || !phone_number_id) return null
   const provider = createWhatsappProvider({
-    url: given.WHATSAPP_API_URL.replace(/\/$/, ''),
+    url: urlOf(given),
     access_token,
     phone_number_id,
     business_account_id: given.WHATSAPP_BUSINESS_ACCOUNT_ID,
@@ -72,5 +107,6 @@ export const WHATSAPP = {
   open,
   reader: ({ settings: { WHATSAPP_BUSINESS_ACCOUNT_ID: account } }: ReaderContext<Settings>) =>
     createWhatsappReportReader(account ?? null),
-  cut: cutPost,
+  cut: (body) => cutPost(body),
+  warning: versionWarning,
 } as const satisfies DeclaredForChannel

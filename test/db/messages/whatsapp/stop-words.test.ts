@@ -1,0 +1,51 @@
+/** The words by which recipients opt out and in. */
+import { cutPost } from '../../../../db/messages/whatsapp/cut-post.ts'
+import { keywordOf, stopWordsOf } from '../../../../db/messages/whatsapp/stop-words.ts'
+import t from '../../../support/tap.ts'
+
+t.test('stop and start words count alone, in any case, between any spaces', async (t) => {
+  const words = 'STOP UNSUBSCRIBE ARRET ARRÊT STOPP BAJA PARAR SAIR ABMELDEN AFMELDEN DISISCRIVIMI'.split(' ')
+  for (const word of words) {
+    for (const text of [word, word.toLowerCase(), `\u00a0 ${word}\u2003\n`, word.normalize('NFD')])
+      t.equal(keywordOf(text, []), 'stop', JSON.stringify(text))
+  }
+  for (const word of ['START', 'unstop']) t.equal(keywordOf(word, []), 'start')
+  for (const text of ['CANCEL', 'please stop', 'stop it', 'stop.', '', 5, null])
+    t.equal(keywordOf(text, []), null)
+})
+
+t.test('WHATSAPP_STOP_WORDS adds words', async (t) => {
+  const added = stopWordsOf(' Fin , DÉSABONNER,')
+  t.equal(keywordOf('désabonner', added), 'stop')
+  t.equal(keywordOf('FIN', added), 'stop')
+  t.equal(keywordOf('FIN', []), null)
+  const message = { id: 'w', from: '15555550101', timestamp: '1', type: 'text', text: { body: 'Fin' } }
+  const post = { entry: [{ changes: [{ field: 'messages', value: { messages: [message] } }] }] }
+  const body = Buffer.from(JSON.stringify(post))
+  t.match(cutPost(body, added)?.body?.toString(), '"keyword":"stop"')
+  t.equal(cutPost(body)?.body, null)
+})
+
+t.test('of a preference only the number, the wish and its time are kept', async (t) => {
+  const wish = {
+    wa_id: '15555550101',
+    category: 'marketing_messages',
+    value: 'stop',
+    timestamp: 1_790_000_000,
+  }
+  const value = {
+    metadata: { phone_number_id: '100', display_phone_number: '15555550100' },
+    contacts: [{ profile: { name: 'Ana' }, wa_id: '15555550101' }],
+    user_preferences: [
+      { ...wish, detail: 'words' },
+      { ...wish, category: 'other' },
+    ],
+  }
+  const post = { entry: [{ id: '1', changes: [{ field: 'user_preferences', value }] }] }
+  const cut = cutPost(Buffer.from(JSON.stringify(post)))
+  t.same(JSON.parse(String(cut?.body)).entry[0].changes[0].value, {
+    metadata: { phone_number_id: '100' },
+    user_preferences: [wish],
+  })
+  t.equal(cut?.ignored.event, 1)
+})
