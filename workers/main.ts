@@ -23,6 +23,7 @@ import { bulkProvider, channelProviders, channelWarnings, emailProvider, unsetCh
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   emailRules,
+  noticesOf,
   pauseRules,
   queuesOf,
   readWorkerSettings,
@@ -81,7 +82,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...pauseRules(settings),
     ...others,
     webhooks: webhooksOf(settings),
-    notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
+    notices: noticesOf(settings),
     lookupTxt: createDomainLookups(settings.DNS_SERVER).lookupTxt,
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,

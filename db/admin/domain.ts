@@ -5,6 +5,8 @@ import { domainsOfTeam } from '../accounts/domains/domains.sql.ts'
 import { setEd25519, setReturnPath } from '../accounts/domains/options.ts'
 import { rekeyDomain } from '../accounts/domains/rekey.ts'
 import { verifyDomain } from '../accounts/domains/verify.ts'
+import { RequestError } from '../errors.ts'
+import { changeRamp, shownRamp } from '../messages/broadcasts/ramp.ts'
 import { ACTOR, type Admin } from './context.ts'
 import { onOrOff } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -18,9 +20,31 @@ const looking = async (admin: Admin) => ({
   ...{ ...createDomainLookups(admin.dnsServer), returnDomain: admin.returnDomain },
 })
 
+/** Today's limit, or null for `off`. @throws RequestError bad_request. */
+function rampLimit(given: string): number | null {
+  if (given === 'off') return null
+  if (/^[1-9]\d{0,8}$/.test(given)) return Number(given)
+  throw new RequestError('bad_request', 'LIMIT must be off, or a whole number of emails from 1 on')
+}
+
+const rampVerb: Verbs = ({ verb, change, admin }) => {
+  verb('ramp TEAM NAME LIMIT', 'start slowly with broadcasts: how many emails may be sent today, or “off”')
+    .addHelpText(
+      'after',
+      '\nThe limit doubles after each day that used half of it with few bounces and complaints, until 100,000. It counts\nper domain name over all live teams. “off” holds whatever DOMAIN_RAMP says.',
+    )
+    .action(
+      change(async (by, team: string, name: string, given: string) => {
+        const row = await changeRamp(by, team, name, rampLimit(given))
+        return { ...domainView(row, admin.returnDomain), ramp: await shownRamp(by.tx, row.name) }
+      }),
+    )
+}
+
 export const verbs: Verbs = (noun) => {
   records(noun)
   switches(noun)
+  rampVerb(noun)
 }
 
 const records: Verbs = ({ verb, list, change, admin }) => {

@@ -55,6 +55,8 @@ export type EmailDeps = {
   simulated_recipients: boolean
   /** For how long an email is attempted that servers defer, in milliseconds. */
   retry_ms: number
+  /** After how long a sent email without a report counts as delivered, in milliseconds. */
+  sent_counts_ms: number
   log: Log
 }
 
@@ -122,7 +124,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
     outcomesOf: ({ delivery }) =>
       [...delivery.outcomes].map(([to, outcome]) => ({ ...outcome, domain: domainOfRecipient(to) })),
     mayGoAfterAll: bulk.mayGoAfterAll,
-    record: recordAttempts,
+    record: async (tx, delivered) => recordAttempts(tx, delivered, deps.sent_counts_ms),
   }
 }
 

@@ -33,11 +33,15 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   unknown: 'unknown',
 }
 /** Stores rows and events of tries. The events come first: they lock the rows in the order that everyone does. */
-export async function recordAttempts(tx: Tx, delivered: readonly Delivered<EmailAttempt>[]): Promise<void> {
+export async function recordAttempts(
+  tx: Tx,
+  delivered: readonly Delivered<EmailAttempt>[],
+  sentCountsMs?: number,
+): Promise<void> {
   const eventful = delivered.filter((each) => eventsOf(each).length > 0)
   const newest = new Date(Math.max(...eventful.map(({ at }) => at.getTime())))
   const attempts = eventful.map(({ answer }) => recordOf(answer))
-  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts)
+  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts, sentCountsMs)
   const late = eventful.flatMap(({ answer: { row, delivery } }) =>
     row.dated_at !== null && ![...delivery.outcomes.values()].every(isDecided)
       ? [{ team_id: row.team_id, id: row.id, dated_at: row.dated_at }]

@@ -76,7 +76,7 @@ const LINE_OF_BLANKS = /\r\n([ \t]+)(?=\r\n)/g
 function written(node: MimeNode, places: Places): Pieces {
   const head = `${node.buildHeaders()}\r\n\r\n`.replaceAll(LINE_OF_BLANKS, '$1')
   const file = places.get(node.content)
-  if (file) return [head, ...file.encoded]
+  if (file) return [head, ...(attachedMessage(file) ?? file.encoded)]
   if (!node.multipart) return [head + encoded(String(node.content ?? ''), node.getTransferEncoding())]
   const parts = node.childNodes.flatMap((child) => [
     `--${node.boundary}\r\n`,
@@ -104,13 +104,29 @@ const composerOptions = (email: MessageParts, places: Places): MailComposerOptio
   disableUrlAccess: true,
 })
 
-const attachmentOptions = ([place, { filename, content_type, content_id }]: [unknown, OutgoingFile]) => ({
+/** A larger message is sent in base64, in bytes of base64. */
+const LARGEST_ATTACHED_MESSAGE = 512 * 1024
+
+/** An attached message as it is: RFC 2046 §5.2.1 allows it no base64. Null if it isn't in short lines of ASCII. */
+function attachedMessage({ content_type, encoded: lines }: OutgoingFile): [string] | null {
+  if (!/^message\/rfc822\b/i.test(content_type)) return null
+  const bytes = lines.reduce((sum, { length }) => sum + length, 0)
+  if (bytes > LARGEST_ATTACHED_MESSAGE) return null
+  const text = crlf(Buffer.from(Buffer.concat(lines).toString('latin1'), 'base64').toString('latin1'))
+  return /^[\t\r\n -~]*$/.test(text) && !/[^\r\n]{999}/.test(text) ? [text] : null
+}
+
+const attachmentOptions = ([place, file]: [unknown, OutgoingFile]) => ({
+  ...describedFile(file),
+  contentTransferEncoding: attachedMessage(file) === null ? ('base64' as const) : ('7bit' as const),
+  content: place as Buffer,
+})
+
+const describedFile = ({ filename, content_type, content_id }: OutgoingFile) => ({
   filename,
   contentType: content_type,
-  contentTransferEncoding: 'base64' as const,
   contentDisposition: content_id === null ? ('attachment' as const) : ('inline' as const),
   ...(content_id === null ? {} : { cid: content_id }),
-  content: place as Buffer,
 })
 
 /** Outlook and Gmail show buttons for a calendar part with a method, if it is an alternative to the text. */

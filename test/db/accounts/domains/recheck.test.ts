@@ -173,6 +173,7 @@ t.test('found again ends it, at night or by Verify; lost again, its owners know 
   const versions = deps.versions
   const late = await mailOwnersOf({ tx: database, queue: deps.queue, versions }, first?.data as never, {
     from: 'login@word.test',
+    operator: null,
     site: null,
   })
   t.equal(late, 0, 'a mail that was not written yet is not written any more')
@@ -258,7 +259,7 @@ t.test('the owners get one mail, that names the record and holds no key', async 
   dns.records.delete(host)
   await night()
   await night()
-  const notices = { from: 'Heliograph <login@word.test>', site: 'https://mail.example.com' }
+  const notices = { from: 'Heliograph <login@word.test>', operator: null, site: 'https://mail.example.com' }
   await startWorker(t, service, { smtp_url: sink.url, notices, clock: now })
   await until('the owner has mail', () => sink.messages().length > 0)
   const row = object({ to: string().defined(), subject: string().defined(), body_text: string().defined() })
