@@ -19,8 +19,8 @@ const longWaitRow = row({
 })
 
 /**
- * True if a row `m` waits as it should: bulk email of its team is paused, its domain is ramped, its broadcast is paused,
- * or paced and nothing has refused it.
+ * True if a row `m` waits as it should: bulk email of its team is paused, its domain is ramped, or its broadcast is
+ * paused, or paced and nothing has refused it.
  */
 const isMeantToWait = ({ broadcast, events, message, bulk_pause, ramp }: Channel) => sql.fragment`
   (${bulk_pause ?? sql.fragment`null::json`} is not null or ${ramp ?? sql.fragment`null::json`} is not null or exists (
