@@ -1,5 +1,6 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, number, object, string } from 'yup'
+import { type RampStart, rampStartOf } from '../db/accounts/domains/ramp.ts'
 import type { ReputationLimits } from '../db/accounts/teams/reputation.ts'
 import type { Retention } from '../db/maintenance/retention/purge.ts'
 import type { Brakes } from '../db/messages/broadcasts/auto-pause.ts'
@@ -61,6 +62,14 @@ const workerSettings = object({
   /** Above these parts of its mail a broadcast is paused: after 200 emails, or after 1,000 and three complaints. */
   BULK_MAX_BOUNCE_PERCENT: percent().default(5),
   BULK_MAX_COMPLAINT_PERCENT: percent().default(0.1),
+  /** How a sending domain without history starts with broadcasts: emails on the first day x factor; or `off`. */
+  DOMAIN_RAMP: string()
+    .test(
+      'ramp',
+      '${path} must be off, or STARTxFACTOR such as 500x2',
+      (value) => rampStartOf(value ?? 'off') !== undefined,
+    )
+    .default('off'),
   /** Above these parts of all its email of 24 hours a team's broadcasts and batch items are paused; 0: never. */
   TEAM_MAX_BOUNCE_PERCENT: percentOrOff().default(10),
   TEAM_MAX_COMPLAINT_PERCENT: percentOrOff().default(0.3),
@@ -127,8 +136,11 @@ const [LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB] = [32, 128]
 export const sendMemory = (settings: WorkerSettings, memory: number): number =>
   Math.floor((settings.SEND_MEMORY_MB ?? byMemory(memory, LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB)) * MIB)
 
-/** When a broadcast is paused by itself, and when all bulk email of a team is. */
-export const pauseRules = (settings: WorkerSettings): { brakes: Brakes; reputation: ReputationLimits } => ({
+/** When a broadcast is paused by itself, when all bulk email of a team is, and how new domains start. */
+export const pauseRules = (
+  settings: WorkerSettings,
+): { brakes: Brakes; reputation: ReputationLimits; ramp: RampStart | null } => ({
+  ramp: rampStartOf(settings.DOMAIN_RAMP) ?? null,
   brakes: {
     bounce_percent: settings.BULK_MAX_BOUNCE_PERCENT,
     complaint_percent: settings.BULK_MAX_COMPLAINT_PERCENT,
@@ -191,7 +203,7 @@ export const queuesOf = (settings: WorkerSettings): JobName[] => {
 }
 
 const NO_RETURN_PATH =
-  'RETURN_PATH_DOMAIN is not set: bounces go to the mail server of each From domain, and stay there'
+  'RETURN_PATH_DOMAIN is not set, so bounces go to the mail server of each From domain and are never processed'
 
 /** Warnings about settings that are allowed, but rarely meant. */
 export const settingsWarnings = (settings: WorkerSettings, env?: NodeJS.ProcessEnv): string[] => [

@@ -5,6 +5,8 @@ import { domainsOfTeam } from '../accounts/domains/domains.sql.ts'
 import { setEd25519, setReturnPath } from '../accounts/domains/options.ts'
 import { rekeyDomain } from '../accounts/domains/rekey.ts'
 import { verifyDomain } from '../accounts/domains/verify.ts'
+import { RequestError } from '../errors.ts'
+import { changeRamp, shownRamp } from '../messages/broadcasts/ramp.ts'
 import { ACTOR, type Admin } from './context.ts'
 import { onOrOff } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -18,14 +20,36 @@ const looking = async (admin: Admin) => ({
   ...{ ...createDomainLookups(admin.dnsServer), returnDomain: admin.returnDomain },
 })
 
+/** Today's limit, or null for `off`. @throws RequestError bad_request. */
+function rampLimit(given: string): number | null {
+  if (given === 'off') return null
+  if (/^[1-9]\d{0,8}$/.test(given)) return Number(given)
+  throw new RequestError('bad_request', 'LIMIT must be off, or a whole number of emails from 1 on')
+}
+
+const rampVerb: Verbs = ({ verb, change, admin }) => {
+  verb('ramp TEAM NAME LIMIT', 'start slowly with broadcasts: how many emails may be sent today, or “off”')
+    .addHelpText(
+      'after',
+      '\nThe limit doubles after each day that used half of it with few bounces and complaints, until 100,000. It counts\nper domain name over all live teams. “off” holds whatever DOMAIN_RAMP says.',
+    )
+    .action(
+      change(async (by, team: string, name: string, given: string) => {
+        const row = await changeRamp(by, team, name, rampLimit(given))
+        return { ...domainView(row, admin.returnDomain), ramp: await shownRamp(by.tx, row.name) }
+      }),
+    )
+}
+
 export const verbs: Verbs = (noun) => {
   records(noun)
   switches(noun)
+  rampVerb(noun)
 }
 
 const records: Verbs = ({ verb, list, change, admin }) => {
-  verb('add TEAM NAME', 'add a sending domain with a new DKIM key; answers with the DNS records to publish')
-    .option('--verified', 'take it as verified without looking at DNS', false)
+  verb('add TEAM NAME', 'Add a sending domain with a new DKIM key. Prints the DNS records to publish')
+    .option('--verified', 'mark it as verified without a DNS lookup', false)
     .action(
       change(
         async (by, team: string, name: string, { verified }: { verified: boolean }) =>
@@ -36,7 +60,7 @@ const records: Verbs = ({ verb, list, change, admin }) => {
 
   verb(
     'verify TEAM NAME',
-    'look the DNS records up, and mark the domain verified when its DKIM key is published',
+    'Look up the DNS records, and mark the domain as verified if its DKIM key is published',
   )
     .addHelpText(
       'after',
@@ -53,7 +77,7 @@ const records: Verbs = ({ verb, list, change, admin }) => {
 
   verb(
     'rekey TEAM NAME',
-    'make a new DKIM key, to follow the old one once `domain verify` finds its record',
+    'Create a new DKIM key. It replaces the current key once `domain verify` finds its record',
   ).action(
     change(
       async (by, team: string, name: string) =>
@@ -62,14 +86,17 @@ const records: Verbs = ({ verb, list, change, admin }) => {
     ),
   )
 
-  verb('remove TEAM NAME', 'remove a domain: nothing is sent from it any more, its emails stay').action(
+  verb(
+    'remove TEAM NAME',
+    'Remove a domain. No more email can be sent from it, and its emails are kept',
+  ).action(
     change(async (by, team: string, given: string) => {
       const { id, name } = await removeDomain(by, team, given)
       return { id, name, removed: true }
     }),
   )
 
-  list('the domains of a team, with their DNS records', async (database, team) =>
+  list('List the domains of a team and their DNS records', async (database, team) =>
     (await domainsOfTeam(database, team)).map((row) => domainView(row, admin.returnDomain)),
   )
 }

@@ -20,7 +20,7 @@ const RELEASE_BATCH = 500
 async function releaseBatch({ tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> }, channel: Channel) {
   const released = await releaseDue(tx, channel, RELEASE_BATCH)
   for (const [job, own] of Map.groupBy(released, (each) => each.job)) {
-    const payloads = own.map((ref) => deliveryFrom(job).payload.of({ ...ref, sender: null }))
+    const payloads = own.map((ref) => deliveryFrom(job).payload.of(ref))
     await queue.enqueue(tx, job, payloads)
   }
   return released.length
@@ -56,7 +56,7 @@ export async function giveUpExpired(tx: Tx, channel: Deliverable, expired: reado
     if (!ids.has(id)) return []
     const end = expires_at.toISOString()
     const event = { event_key: `expired:${end}`, kind: 'gave_up', occurred_at: at } as const
-    return [{ team_id, id, ...event, detail: `expired: it was not to be sent after ${end}` }]
+    return [{ team_id, id, ...event, detail: `expired: it was not sent before ${end}` }]
   })
   await storeEvents(tx, channel, notes)
 }

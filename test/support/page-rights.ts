@@ -144,6 +144,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'POST /teams/:team/domains',
     'POST /teams/:team/domains/:name/verify',
     'POST /teams/:team/domains/:name/rekey',
+    'POST /teams/:team/domains/:name/ramp',
     'POST /teams/:team/domains/:name/return-path',
     'POST /teams/:team/domains/:name/ed25519',
     'POST /teams/:team/domains/:name/delete',

@@ -46,6 +46,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'contact.unsubscribe': 'Unsubscribed a contact',
   'domain.add': 'Added a domain',
   'domain.ed25519': 'Turned a domain’s Ed25519 key on or off',
+  'domain.ramp': 'Changed a domain’s ramp-up',
   'domain.rekey': 'Rotated a DKIM key',
   'domain.remove': 'Removed a domain',
   'domain.return-path': 'Turned a domain’s return path on or off',

@@ -109,12 +109,13 @@ export function recipientOutcomes(email: ShownEmail, viewer: Viewer): Outcome[] 
   })
 }
 
-type Pause = { sender: string; until: string; reason: string | null }
+/** `until` null: until an operator resumes it. */
+type Pause = { sender: string; until: string | null; reason: string | null }
 
 const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   tone: 'warn',
-  title: `${sender} is paused until`,
-  at: time(until, now),
+  title: until === null ? `${sender} is paused` : `${sender} is paused until`,
+  at: until === null ? undefined : time(until, now),
   text: reason ?? 'It gave no reason.',
 })
 
@@ -166,6 +167,7 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
   if (state === 'failed') return { tone: 'bad', title: 'Given up', text: last_response ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'deferred') {
+    if (reason !== null) return { tone: 'busy', title: reason, at: time(next_attempt_at, now) }
     const tried = attempts === 0 ? 'Not tried yet' : `Tried ${plural(attempts, 'time')}`
     return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }
   }

@@ -6,7 +6,8 @@ import { setEd25519, setReturnPath } from '../../../db/accounts/domains/options.
 import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
 import { ownReturnPath } from '../../../db/accounts/domains/return-path.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField, RequestError } from '../../../db/errors.ts'
+import { changeRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { headed, status, text, time } from '../components/cell.ts'
 import { differenceWords, hostIn } from '../components/dns.ts'
@@ -25,6 +26,7 @@ import {
 } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { rampWords } from './broadcast-ramp.ts'
 
 /** How many records of one name are shown. */
 const MAX_PUBLISHED_SHOWN = 10
@@ -181,6 +183,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
   const { team, params, now } = request
   const domain = await requireDomain(deps.database, team.id, params.name)
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
+  const ramp = await shownRamp(deps.database, domain.name)
   const [records, zone] = await Promise.all([recordsOf(request, deps, domain.name), deps.zoneOf(domain.name)])
   const { returnDomain } = deps
   const others = records.filter(({ state }) => state === 'different')
@@ -194,6 +197,11 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
         team.role === 'owner'
           ? compact([
               press(at('verify'), 'Verify now'),
+              ramp &&
+                press(at('ramp'), 'Turn off the ramp-up', {
+                  fields: [hidden('limit', 'off')],
+                  tone: 'quiet',
+                }),
               press(at('rekey'), 'Rotate the DKIM key', {
                 fields: [hidden('seen', domain.next_dkim_selector ?? domain.dkim_selector, true)],
                 tone: 'quiet',
@@ -222,6 +230,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
       factsOf({
         Verified: time(domain.verified_at, now, 'not yet'),
         'Missing since': domain.missing_since && time(domain.missing_since, now),
+        'Ramp-up': ramp && text(rampWords(ramp)),
         'Last checked': time(now.toISOString(), now),
       }),
       returnPathSection(domain, request, deps),
@@ -303,4 +312,18 @@ const remove = act(
   }),
 )
 
-export const domainsPages = [list, page, add, verify, rekey, returnPath, ed25519, remove]
+const rampUp = act(
+  'owner',
+  '/teams/:team/domains/:name/ramp',
+  async (by, { team, params: { name }, form }) => {
+    const given = form.get('limit') ?? ''
+    if (given !== 'off' && !/^[1-9]\d{0,5}$/.test(given))
+      throw invalidField('limit', 'must be a number, or off')
+    await changeRamp(by, team.id, name, given === 'off' ? null : Number(given))
+    const words =
+      given === 'off' ? 'The ramp-up is off.' : `Broadcasts from ${name} start with ${given} emails today.`
+    return redirect(teamPath(team, 'domains', name), words)
+  },
+)
+
+export const domainsPages = [list, page, add, verify, rekey, returnPath, ed25519, remove, rampUp]

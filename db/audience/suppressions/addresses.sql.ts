@@ -1,7 +1,7 @@
 /** Rows of suppressed_addresses, and the queries over them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
-import { hasListeners } from '../../channels/events/subscribers.sql.ts'
+import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row, rowsOf } from '../../postgres/rows.ts'
@@ -179,8 +179,9 @@ export const nextSuppressed = (
 
 /** Deletes what is stored of an address. @returns why it was suppressed; null if it wasn't. */
 export const deleteAddress = (tx: Tx, teamId: string, identity: string) =>
-  tx.maybeOneFirst(sql.type(row({ cause: string().oneOf(CAUSES).nullable() }))`
-    delete from suppressed_addresses where team_id = ${teamId} and identity = ${identity} returning cause`)
+  tx.maybeOne(sql.type(row({ cause: string().oneOf(CAUSES).nullable(), has_bounced: boolean() }))`
+    delete from suppressed_addresses where team_id = ${teamId} and identity = ${identity}
+    returning cause, bounced_at is not null as has_bounced`)
 
 const softRow = row({ team_id: string(), identity: string(), email: string() })
 

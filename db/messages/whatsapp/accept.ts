@@ -8,6 +8,7 @@
 
 import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
@@ -24,6 +25,7 @@ import {
 } from './messages.sql.ts'
 import { parametersProblem } from './parameters.ts'
 import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
+import { TEXTS } from './texts.ts'
 
 /** A send whose fields are valid by themselves; each number once. */
 export type WhatsappItem = {
@@ -63,27 +65,32 @@ export type WhatsappCall = {
 type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> }
 
 /** Why the template can't be sent with these parameters (DECISIONS: Order of errors); null when it can. */
-function templateError(item: WhatsappItem, templates: Templates): RequestError | null {
+function templateError(item: WhatsappItem, { account, templates }: TeamBatch): RequestError | null {
   const template = templates.get(item.template_id)
   if (!template)
     return new RequestError('not_found', {
       field: `${item.path}template_id`,
-      problem: `must name a template of this team: there is no template ${item.template_id}`,
+      problem: fill(TEXTS.noTemplateOfField, { id: item.template_id }),
     })
-  if (template.status !== 'approved') {
+  const business = account.number?.account_id ?? template.default_account
+  if (!account.test && (template.account_id ?? template.default_account) !== business) {
     return new RequestError(
       'template_disabled',
-      `the template is ${template.status}; only an approved one can be sent`,
+      `The template hasn't been found in the team's WhatsApp Business Account${business === null ? '' : ` ${business}`}. Create it there, then sync the templates.`,
     )
   }
+  if (template.status !== 'approved') {
+    return new RequestError('template_disabled', fill(TEXTS.templateNotApproved, { status: template.status }))
+  }
   if (template.unsupported !== null) {
-    return new RequestError('template_unsupported', `the template can't be sent: ${template.unsupported}`)
+    return new RequestError(
+      'template_unsupported',
+      fill(TEXTS.templateUnsupported, { reason: template.unsupported }),
+    )
   }
   const fault = parametersProblem(template.slots, template.parts, item.parameters)
   return fault && new RequestError('invalid_params', { ...fault, field: item.path + fault.field })
 }
-
-type Templates = ReadonlyMap<string, SendableTemplate>
 
 /** The calls of one team that are taken together: its account is locked. */
 type TeamBatch = {
@@ -120,7 +127,7 @@ async function openTeamBatches(
 function build(
   item: WhatsappItem,
   { team_id, http_request_id, batch }: WhatsappCall,
-  { account: { now }, nextId }: TeamBatch,
+  { account: { now, number }, nextId }: TeamBatch,
 ): Stored {
   const { template_id, parameters, idempotency_key, when } = item
   const created_at = now.toISOString()
@@ -131,6 +138,7 @@ function build(
   }
   const messages = item.to.map(({ e164: recipient, country }, position) => ({
     ...{ team_id, id: nextId(), request_id: request.id, position, recipient, country, created_at },
+    phone_number_id: number?.phone_number_id ?? null,
     ...times,
   }))
   return { team_id, request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
@@ -147,14 +155,14 @@ const sentRows = ({ messages }: Stored): SentRow[] =>
  * its rows, whatever the later one would be refused for. Nothing is charged yet.
  */
 function buildAll(call: WhatsappCall, batch: TeamBatch) {
-  const { account, stored, templates } = batch
+  const { account, stored } = batch
   const made: Stored[] = []
   const keys = new Map<string, StoredKey>()
   const outcomes = call.items.map((item): WhatsappOutcome => {
     const { idempotency_key: key } = item
     const original = originalOf(item, stored) ?? originalOf(item, keys)
     if (original) return { kind: 'replayed', ...original }
-    const refusal = timeError(item, account.now) ?? templateError(item, templates)
+    const refusal = timeError(item, account.now) ?? templateError(item, batch)
     if (refusal) return { kind: 'refused', refusal }
     const built = build(item, call, batch)
     made.push(built)
@@ -178,7 +186,7 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
   const { made, outcomes } = buildAll(call, batch)
   const rows = made.flatMap(({ messages }) => messages).length
   if (rows > left(limits.whatsapp, used.whatsapp)) {
-    const reason = `the allowance of ${limits.whatsapp} WhatsApp messages for this period is reached`
+    const reason = fill(TEXTS.whatsappQuota, { limit: limits.whatsapp?.toLocaleString('en') ?? 'no' })
     return new RequestError('quota_exceeded', reason)
   }
   used.whatsapp += rows
