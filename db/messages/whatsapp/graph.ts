@@ -3,11 +3,12 @@
  * app gets the account's events.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/reference/whatsapp-business-phone-number
  */
-import { RequestError } from '../../errors.ts'
+
 import { ask, faultWords } from '../../process/limited-response.ts'
 import { isObject } from '../../validation/fields.ts'
 import { jsonOf } from '../../validation/strings.ts'
 import { storableId, storableWords } from '../../validation/words.ts'
+import { NUMBER_ERRORS } from './number-errors.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -49,10 +50,7 @@ async function request(
   const headers = { Authorization: `Bearer ${token}` }
   const answer = await ask(address, { method, headers }, { bytes: MAX_BYTES, ms: TIMEOUT_MS }).catch(
     (error: unknown) => {
-      throw new RequestError(
-        'unavailable',
-        `Meta can't be reached at ${new URL(url).host}: ${faultWords(error)}`,
-      )
+      throw NUMBER_ERRORS.unreachable(new URL(url).host, faultWords(error))
     },
   )
   const body = answer.body === null ? null : jsonOf(answer.body.toString())
@@ -62,7 +60,7 @@ async function request(
     token,
   ])
   const isTheirs = answer.status >= 500 || answer.status === 429 || answer.status === 408 || answer.ok
-  if (isTheirs) throw new RequestError('unavailable', `Meta can't answer now: ${words}`)
+  if (isTheirs) throw NUMBER_ERRORS.no_response(words)
   throw new TokenRejected(words)
 }
 

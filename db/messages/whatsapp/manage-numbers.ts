@@ -2,13 +2,15 @@
  * Adds, checks, changes, pauses and removes the numbers that aren't the default one. Meta is asked outside of any
  * transaction; a wrong token stores nothing.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { endPause } from '../../delivery/senders/senders.sql.ts'
-import { invalidField, RequestError } from '../../errors.ts'
+import { invalidField, type RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { askNumber, type NumberState, TokenRejected } from './graph.ts'
+import { NUMBER_ERRORS } from './number-errors.ts'
 import {
   allNumbers,
   deleteNumber,
@@ -65,8 +67,7 @@ const hookOf = (name: string): string => `/hooks/whatsapp/${name}`
 const verifyTokenOf = (secrets: Secrets, name: string): string =>
   secrets.sign('whatsapp', Buffer.from(`verify/${name}`), 16).toString('hex')
 
-const noNumber = (name: string): RequestError =>
-  new RequestError('not_found', `There is no WhatsApp number ${name}. \`number list\` shows those there are.`)
+const noNumber = (name: string): RequestError => NUMBER_ERRORS.missing(name)
 
 async function requireNumber(tx: Tx, name: string): Promise<WhatsappNumber> {
   const found = await numberByName(tx, name)
@@ -112,9 +113,7 @@ function checkSecret(secret: string | undefined): void {
 async function assertFree(tx: Tx, given: Pick<GivenNumber, 'name' | 'phone_number_id'>): Promise<void> {
   const taken = await numberTaken(tx, given)
   if (taken === null) return
-  const what =
-    taken === given.name ? `A number ${taken} exists` : `The number ${taken} has this phone number id`
-  throw new RequestError('bad_request', `${what} already.`)
+  throw taken === given.name ? NUMBER_ERRORS.name_taken(taken) : NUMBER_ERRORS.id_taken(taken)
 }
 
 /** Asks Meta, and says in one error what it doesn't accept. @throws RequestError bad_request */
@@ -123,10 +122,7 @@ async function verified(...args: Parameters<typeof askNumber>): Promise<NumberSt
     return await askNumber(...args)
   } catch (error) {
     if (!(error instanceof TokenRejected)) throw error
-    throw new RequestError(
-      'bad_request',
-      `Meta doesn't accept this token for the number and its account: ${error.message}`,
-    )
+    throw NUMBER_ERRORS.rejected(error.message)
   }
 }
 
@@ -199,10 +195,7 @@ export async function setNumber(
   }: Partial<Pick<GivenNumber, 'token' | 'app_secret' | 'messages_per_second'>>,
 ): Promise<WhatsappNumber> {
   if (token === undefined && app_secret === undefined && messages_per_second === undefined)
-    throw new RequestError(
-      'bad_request',
-      'Say what to change: a token, an app secret or the messages per second.',
-    )
+    throw NUMBER_ERRORS.no_change()
   if (token !== undefined) checkToken(token)
   checkSecret(app_secret)
   checkRate(messages_per_second)
@@ -310,11 +303,7 @@ export async function removeNumber(by: By, name: string): Promise<{ name: string
   const { tx } = by
   const { phone_number_id } = await requireNumber(tx, name)
   const { teams, waiting } = await useOfNumber(tx, { name, phone_number_id })
-  if (teams > 0 || waiting > 0)
-    throw new RequestError(
-      'invalid_state',
-      `The number ${name} has ${teams} teams and ${waiting} waiting messages. Give the teams another number, and remove it once nothing waits.`,
-    )
+  if (teams > 0 || waiting > 0) throw NUMBER_ERRORS.in_use({ name, teams, waiting })
   await deleteNumber(tx, name)
   await record(by, { team_id: null, action: 'number.remove', subject: name, detail: phone_number_id })
   return { name, removed: true }

@@ -1,9 +1,10 @@
 /** Gives a team another WhatsApp number. What it has accepted stays with the number of that time. */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { RequestError } from '../../errors.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { NUMBER_ERRORS } from './number-errors.ts'
 import {
   numberByName,
   numberOfTeam,
@@ -23,16 +24,8 @@ export async function changeTeamNumber(
   const { tx, now } = by
   await requireTeam(tx, teamId)
   const number = name === 'default' ? null : await numberByName(tx, name)
-  if (name !== 'default' && !number)
-    throw new RequestError(
-      'not_found',
-      `There is no WhatsApp number ${name}. \`number list\` shows those there are.`,
-    )
-  if ((await oldWeb(tx)).is_running)
-    throw new RequestError(
-      'invalid_state',
-      'A web process of an older version is running, which knows the default number only. Replace it first.',
-    )
+  if (name !== 'default' && !number) throw NUMBER_ERRORS.missing(name)
+  if ((await oldWeb(tx)).is_running) throw NUMBER_ERRORS.old_web()
   await lockAccount(tx, teamId)
   const before = await numberOfTeam(tx, teamId)
   if (before?.number !== name) {
