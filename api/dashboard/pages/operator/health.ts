@@ -3,13 +3,14 @@
 import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.ts'
 import { latestOfKind } from '../../../../db/maintenance/background-jobs/background-jobs.sql.ts'
+import { accountEvents } from '../../../../db/messages/whatsapp/account-events.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
 import { databaseFault } from '../../../../db/start.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { status, text, time } from '../../components/cell.ts'
 import type { Alert, Section } from '../../components/section.ts'
-import { act, compact, factsOf, get, press } from '../../server/builders.ts'
+import { act, compact, factsOf, get, press, tableOf } from '../../server/builders.ts'
 import { redirect, show } from '../../server/page.ts'
 import { judgedWords } from '../background-job.ts'
 
@@ -82,6 +83,25 @@ async function judgedFacts(tx: Tx, now: Date): Promise<Section | false> {
   )
 }
 
+/** What Meta last said of WhatsApp accounts and numbers. */
+async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
+  const events = await accountEvents(tx)
+  if (events.length === 0) return []
+  return [
+    tableOf(
+      events,
+      ({ account_id, number, field, detail, occurred_at }) => ({
+        Account: text(account_id),
+        Number: text(number === '' ? '' : `+${number}`),
+        Event: text(field),
+        Detail: text(detail),
+        When: time(occurred_at, now),
+      }),
+      { title: 'WhatsApp accounts and numbers', empty: '' },
+    ),
+  ]
+}
+
 const check = act('operator', `${PATH}/check`, async (by) => {
   const id = await requestCheck(by)
   return redirect(`${PATH}?check=${id}`)
@@ -106,6 +126,7 @@ const health = get('operator', PATH, async ({ now, query }, { database, switches
     sections: [
       { kind: 'alerts', alerts, calm: 'The database is as it should be.' },
       await checkSection(database, query.get('check')),
+      ...(await whatsappSection(database, now)),
     ],
     aside: compact([
       await judgedFacts(database, now),
