@@ -7,7 +7,8 @@ const MESSAGE_NOTES = {
   ...SEND_TIMES,
   template_id: 'A template of the dashboard, approved by the provider.',
   to: 'Numbers in E.164 form; separators are stripped, and each number gets a message of its own.',
-  parameters: 'Every slot that the template declares, such as `body:1`, and no other.',
+  parameters:
+    'Every slot that the template declares, and no other: `body:1` is the first variable of the body, also if it has a name. `header:1` is the variable of a text header, or the https URL of an image, a video or a document, whose file name is `header:2`. A location has `header:1` to `header:4`: latitude, longitude, name and address. `url:1` and `url:2` are the variables of the dynamic URL buttons, `code:1` is the code of a button that copies one.',
 }
 
 const MESSAGE_REFUSALS = [
