@@ -13,9 +13,9 @@ import {
   publicUrl,
   readSettings,
   replicaUrl,
+  returnPathDomain,
   settingsOf,
   sharedSettings,
-  spfInclude,
   wholeNumber,
 } from '../db/process/config.ts'
 import { type Network, networksOf } from '../db/process/public-address.ts'
@@ -84,8 +84,8 @@ const apiSettings = object({
   OIDC_ONLY: string().oneOf(['on', 'off'], '${path} must be on or off').default('off'),
   /** A DNS server to ask in place of the system's, when the dashboard looks a domain's records up. */
   DNS_SERVER: dnsServer,
-  /** What the relay wants in SPF: domains' records are shown, and checked, with it. */
-  SPF_INCLUDE: spfInclude,
+  /** Where bounces return to, as the workers have it: what DNS has of it is shown. */
+  RETURN_PATH_DOMAIN: returnPathDomain,
   /** Private networks that webhooks may reach, over http too: URLs that the dashboard is given are checked. */
   WEBHOOK_ALLOW: networkList,
 })

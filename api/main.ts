@@ -3,8 +3,9 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
+
+import { createDomainLookups, createZoneLookup } from '../db/accounts/domains/dns-lookups.ts'
 import { teamOfDomain } from '../db/accounts/domains/domains.sql.ts'
-import { createTxtLookup, createZoneLookup } from '../db/accounts/domains/verify.ts'
 import { checkDefaultPlan, USUAL_PLAN } from '../db/accounts/teams/create.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
@@ -13,7 +14,7 @@ import { nameConnections } from '../db/postgres/connect.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
-import { spfIncludes } from '../db/process/config.ts'
+import { returnDomainOf } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { memoryLimit, memoryWarnings, saveMemory } from '../db/process/memory.ts'
@@ -73,9 +74,9 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
   return {
     database,
     texts: createPlainTexts(),
-    lookupTxt: createTxtLookup(settings.DNS_SERVER),
+    ...createDomainLookups(settings.DNS_SERVER),
     zoneOf: createZoneLookup(settings.DNS_SERVER),
-    spfIncludes: spfIncludes(settings),
+    returnDomain: returnDomainOf(settings),
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,

@@ -1,8 +1,10 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, number, object, string } from 'yup'
+import { type RampStart, rampStartOf } from '../db/accounts/domains/ramp.ts'
 import type { ReputationLimits } from '../db/accounts/teams/reputation.ts'
 import type { Retention } from '../db/maintenance/retention/purge.ts'
 import type { Brakes } from '../db/messages/broadcasts/auto-pause.ts'
+import type { Notices } from '../db/messages/notice.ts'
 import {
   commaList,
   dnsServer,
@@ -11,6 +13,8 @@ import {
   ownMailbox,
   publicUrl,
   readSettings,
+  returnDomainOf,
+  returnPathDomain,
   settingsOf,
   sharedSettings,
   wholeNumber,
@@ -19,7 +23,7 @@ import { createNames } from '../db/process/dns.ts'
 import { byMemory } from '../db/process/memory.ts'
 import { networksOf } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
-import { domainToAscii } from '../db/validation/address.ts'
+import { parseMailbox } from '../db/validation/address.ts'
 import { deliversEmail } from './providers/declared.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
 import { RETRY_PAUSES_S, type WebhookDelivery } from './providers/webhook/post.ts'
@@ -38,6 +42,12 @@ const percentOrOff = () =>
     .min(0, '${path} must be a percentage, or 0 to turn it off')
     .max(100, '${path} must be a percentage, at most 100')
 
+const hours = () =>
+  number()
+    .typeError('${path} must be a number of hours, such as 24 or 0.5')
+    .moreThan(0, '${path} must be above 0')
+    .max(720, '${path} must be at most 720')
+
 const EMAIL_NAMES = EMAIL_PROVIDERS.map(({ name }) => name)
 const OF_CHANNELS = Object.values(CHANNEL_PROVIDERS)
 
@@ -52,21 +62,22 @@ const workerSettings = object({
   /** Above these parts of its mail a broadcast is paused: after 200 emails, or after 1,000 and three complaints. */
   BULK_MAX_BOUNCE_PERCENT: percent().default(5),
   BULK_MAX_COMPLAINT_PERCENT: percent().default(0.1),
+  /** How a sending domain without history starts with broadcasts: emails on the first day x factor; or `off`. */
+  DOMAIN_RAMP: string()
+    .test(
+      'ramp',
+      '${path} must be off, or STARTxFACTOR such as 500x2',
+      (value) => rampStartOf(value ?? 'off') !== undefined,
+    )
+    .default('off'),
   /** Above these parts of all its email of 24 hours a team's broadcasts and batch items are paused; 0: never. */
   TEAM_MAX_BOUNCE_PERCENT: percentOrOff().default(10),
   TEAM_MAX_COMPLAINT_PERCENT: percentOrOff().default(0.3),
-  /** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
-  RETURN_PATH_DOMAIN: string().test(
-    'domain',
-    '${path} must be a domain name',
-    (value) => value === undefined || domainToAscii(value) !== null,
-  ),
+  RETURN_PATH_DOMAIN: returnPathDomain,
   /** For how many hours an email is attempted that servers defer, before it bounces. */
-  EMAIL_RETRY_HOURS: number()
-    .typeError('${path} must be a number of hours, such as 24 or 0.5')
-    .moreThan(0, '${path} must be above 0')
-    .max(720, '${path} must be at most 720')
-    .default(24),
+  EMAIL_RETRY_HOURS: hours().default(24),
+  /** After how many hours a sent email without any report ends a row of soft bounces. */
+  SENT_COUNTS_AS_DELIVERED_HOURS: hours().default(24),
   WORKER_QUEUES: string()
     .test(
       'queues',
@@ -86,6 +97,8 @@ const workerSettings = object({
   WEBHOOK_ALLOW: networkList,
   /** Who notices to owners come from, and the address of the dashboard that they lead to. */
   DASHBOARD_FROM: ownMailbox,
+  /** Who gets mail to postmaster@ and abuse@, from DASHBOARD_FROM. */
+  OPERATOR_EMAIL: ownMailbox,
   PUBLIC_URL: publicUrl,
   /** A DNS server to ask for the names in webhooks' URLs, in place of the system's. */
   DNS_SERVER: dnsServer,
@@ -123,8 +136,11 @@ const [LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB] = [32, 128]
 export const sendMemory = (settings: WorkerSettings, memory: number): number =>
   Math.floor((settings.SEND_MEMORY_MB ?? byMemory(memory, LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB)) * MIB)
 
-/** When a broadcast is paused by itself, and when all bulk email of a team is. */
-export const pauseRules = (settings: WorkerSettings): { brakes: Brakes; reputation: ReputationLimits } => ({
+/** When a broadcast is paused by itself, when all bulk email of a team is, and how new domains start. */
+export const pauseRules = (
+  settings: WorkerSettings,
+): { brakes: Brakes; reputation: ReputationLimits; ramp: RampStart | null } => ({
+  ramp: rampStartOf(settings.DOMAIN_RAMP) ?? null,
   brakes: {
     bounce_percent: settings.BULK_MAX_BOUNCE_PERCENT,
     complaint_percent: settings.BULK_MAX_COMPLAINT_PERCENT,
@@ -149,12 +165,21 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
 /** For how long email is attempted, and where its bounces return to. */
 export const emailRules = ({
   EMAIL_RETRY_HOURS,
+  SENT_COUNTS_AS_DELIVERED_HOURS,
   RETURN_PATH_DOMAIN,
   SIMULATED_RECIPIENTS,
 }: WorkerSettings) => ({
   simulated_recipients: SIMULATED_RECIPIENTS === 'yes',
   retry_ms: EMAIL_RETRY_HOURS * 3_600_000,
-  return_domain: domainToAscii(RETURN_PATH_DOMAIN ?? ''),
+  sent_counts_ms: SENT_COUNTS_AS_DELIVERED_HOURS * 3_600_000,
+  return_domain: returnDomainOf({ RETURN_PATH_DOMAIN }),
+})
+
+/** How the service writes to people. */
+export const noticesOf = (settings: WorkerSettings): Notices => ({
+  from: settings.DASHBOARD_FROM ?? null,
+  operator: parseMailbox(settings.OPERATOR_EMAIL ?? '')?.address ?? null,
+  site: settings.PUBLIC_URL ?? null,
 })
 
 export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({

@@ -3,7 +3,9 @@
  * that neither imports the other in a circle.
  */
 
-import type { TxtLookup } from '../db/accounts/domains/verify.ts'
+import type { TxtLookup } from '../db/accounts/domains/dns-lookups.ts'
+import type { RampStart } from '../db/accounts/domains/ramp.ts'
+
 import type { ReputationLimits } from '../db/accounts/teams/reputation.ts'
 import type { Retention } from '../db/maintenance/retention/purge.ts'
 import type { Brakes } from '../db/messages/broadcasts/auto-pause.ts'
@@ -18,6 +20,8 @@ import type { Readers } from './reports/readers.ts'
 type JobDeps = {
   /** When a broadcast is paused by itself: BULK_MAX_… */
   brakes: Brakes
+  /** How sending domains without history start with broadcasts: DOMAIN_RAMP. */
+  ramp: RampStart | null
   /** When the bulk email of a team is paused: TEAM_MAX_… */
   reputation: ReputationLimits
   notices: Notices

@@ -4,7 +4,7 @@
  * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
  */
 
-import { createTxtLookup } from '../db/accounts/domains/verify.ts'
+import { createDomainLookups } from '../db/accounts/domains/dns-lookups.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { nameConnections } from '../db/postgres/connect.ts'
@@ -23,6 +23,7 @@ import { bulkProvider, channelProviders, channelWarnings, emailProvider, unsetCh
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   emailRules,
+  noticesOf,
   pauseRules,
   queuesOf,
   readWorkerSettings,
@@ -81,8 +82,8 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...pauseRules(settings),
     ...others,
     webhooks: webhooksOf(settings),
-    notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
-    lookupTxt: createTxtLookup(settings.DNS_SERVER),
+    notices: noticesOf(settings),
+    lookupTxt: createDomainLookups(settings.DNS_SERVER).lookupTxt,
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,
     pauses: createQueuePauses(database),

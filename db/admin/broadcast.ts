@@ -1,5 +1,6 @@
 /** Verbs of `broadcast`: one template to all contacts of some topics, as the API's calls do it. */
 import type { By } from '../accounts/audit/record.ts'
+import { createDomainLookups } from '../accounts/domains/dns-lookups.ts'
 import { requireTeam } from '../accounts/teams/view.ts'
 import { createVersions } from '../content/templates/versions.ts'
 import { type BroadcastRow, broadcastsOfTeam } from '../messages/broadcasts/broadcasts.sql.ts'
@@ -14,6 +15,7 @@ import {
   sendBroadcast,
 } from '../messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../messages/broadcasts/view.ts'
+import { startWarnings } from '../messages/broadcasts/warnings.ts'
 import type { Producer } from '../queue/producer.ts'
 import { fileJson, instant, mailboxes } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -56,12 +58,21 @@ const steps: Verbs = ({ verb, change, admin }) => {
 
   verb('start TEAM ID', 'start a draft, or schedule it; its links begin with PUBLIC_URL')
     .option('--at <time>', 'when it begins', instant)
+    .addHelpText(
+      'after',
+      '\n`warnings` says what DNS lacks of what mailbox providers require of bulk senders. The broadcast starts anyway.',
+    )
     .action(
-      moved((by, acting, id, { at }: { at?: Date }) =>
-        sendBroadcast({ ...by, publicUrl: admin.publicUrl ?? null }, acting, id, {
-          send_at: at?.toISOString(),
-        }),
-      ),
+      answer(async (team: string, id: string, { at }: { at?: Date }) => {
+        const database = await admin.database()
+        const looks = { ...createDomainLookups(admin.dnsServer), returnDomain: admin.returnDomain }
+        const warnings = await startWarnings(database, await requireBroadcast(database, team, id), looks)
+        const deps = { queue: await admin.queue(), publicUrl: admin.publicUrl ?? null }
+        const view = await drafted((by) =>
+          sendBroadcast({ ...by, ...deps }, acting(team), id, { send_at: at?.toISOString() }),
+        )
+        return { ...view, warnings }
+      }),
     )
 
   verb('pause TEAM ID', 'pause it: emails that are being sent still go').action(moved(pauseBroadcast))

@@ -10,7 +10,7 @@ import { keptPort, wasUsed } from '../dev/used.ts'
 import { RequestError } from '../errors.ts'
 import type { Wanted } from '../maintenance/background-jobs/background-jobs.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
-import { commaList, readToolSettings, spfIncludes, type ToolSettings } from '../process/config.ts'
+import { commaList, readToolSettings, returnDomainOf, type ToolSettings } from '../process/config.ts'
 import { LOOPBACK, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
 
@@ -115,8 +115,8 @@ export function createAdmin() {
     now: async () => timeIn(await database.get()),
     /** A DNS server to ask in place of the system's. */
     dnsServer: settings.DNS_SERVER,
-    /** What the relay wants in the SPF record of each domain. */
-    spfIncludes: spfIncludes(settings),
+    /** RETURN_PATH_DOMAIN, as the workers have it; null if it isn't set. */
+    returnDomain: returnDomainOf(settings),
     /** The plan of new teams, where the setting names one. */
     defaultPlan: settings.DEFAULT_PLAN,
     /** The address that recipients reach the service at. */

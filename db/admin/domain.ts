@@ -1,18 +1,59 @@
 /** Verbs of `domain`: a team's sending domains. */
 import { addDomain, domainView, removeDomain } from '../accounts/domains/add.ts'
+import { createDomainLookups } from '../accounts/domains/dns-lookups.ts'
 import { domainsOfTeam } from '../accounts/domains/domains.sql.ts'
+import { setEd25519, setReturnPath } from '../accounts/domains/options.ts'
 import { rekeyDomain } from '../accounts/domains/rekey.ts'
-import { createTxtLookup, verifyDomain } from '../accounts/domains/verify.ts'
-import { ACTOR } from './context.ts'
+import { verifyDomain } from '../accounts/domains/verify.ts'
+import { RequestError } from '../errors.ts'
+import { changeRamp, shownRamp } from '../messages/broadcasts/ramp.ts'
+import { ACTOR, type Admin } from './context.ts'
+import { onOrOff } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-export const verbs: Verbs = ({ verb, list, change, admin }) => {
+/** What a switch is set to. */
+const SWITCH = { 'on|off': ['on or off', onOrOff] } as const
+
+/** What looks at DNS, and changes something by it. */
+const looking = async (admin: Admin) => ({
+  ...{ database: await admin.database(), now: await admin.now(), actor: ACTOR },
+  ...{ ...createDomainLookups(admin.dnsServer), returnDomain: admin.returnDomain },
+})
+
+/** Today's limit, or null for `off`. @throws RequestError bad_request. */
+function rampLimit(given: string): number | null {
+  if (given === 'off') return null
+  if (/^[1-9]\d{0,8}$/.test(given)) return Number(given)
+  throw new RequestError('bad_request', 'LIMIT must be off, or a whole number of emails from 1 on')
+}
+
+const rampVerb: Verbs = ({ verb, change, admin }) => {
+  verb('ramp TEAM NAME LIMIT', 'start slowly with broadcasts: how many emails may be sent today, or “off”')
+    .addHelpText(
+      'after',
+      '\nThe limit doubles after each day that used half of it with few bounces and complaints, until 100,000. It counts\nper domain name over all live teams. “off” holds whatever DOMAIN_RAMP says.',
+    )
+    .action(
+      change(async (by, team: string, name: string, given: string) => {
+        const row = await changeRamp(by, team, name, rampLimit(given))
+        return { ...domainView(row, admin.returnDomain), ramp: await shownRamp(by.tx, row.name) }
+      }),
+    )
+}
+
+export const verbs: Verbs = (noun) => {
+  records(noun)
+  switches(noun)
+  rampVerb(noun)
+}
+
+const records: Verbs = ({ verb, list, change, admin }) => {
   verb('add TEAM NAME', 'add a sending domain with a new DKIM key; answers with the DNS records to publish')
     .option('--verified', 'take it as verified without looking at DNS', false)
     .action(
       change(
         async (by, team: string, name: string, { verified }: { verified: boolean }) =>
-          domainView(await addDomain(by, team, { name, verified }), admin.spfIncludes),
+          domainView(await addDomain(by, team, { name, verified }), admin.returnDomain),
         'secrets',
       ),
     )
@@ -28,10 +69,7 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
     .action(
       answer(
         async (team: string, name: string) => {
-          const lookupTxt = createTxtLookup(admin.dnsServer)
-          const by = { now: await admin.now(), actor: ACTOR }
-          const deps = { database: await admin.database(), lookupTxt, spfIncludes: admin.spfIncludes, ...by }
-          return verifyDomain(deps, team, name)
+          return verifyDomain(await looking(admin), team, name)
         },
         ({ status }) => status === 'verified',
       ),
@@ -43,7 +81,7 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
   ).action(
     change(
       async (by, team: string, name: string) =>
-        domainView(await rekeyDomain(by, team, name), admin.spfIncludes),
+        domainView(await rekeyDomain(by, team, name), admin.returnDomain),
       'secrets',
     ),
   )
@@ -56,6 +94,35 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
   )
 
   list('the domains of a team, with their DNS records', async (database, team) =>
-    (await domainsOfTeam(database, team)).map((row) => domainView(row, admin.spfIncludes)),
+    (await domainsOfTeam(database, team)).map((row) => domainView(row, admin.returnDomain)),
+  )
+}
+
+const switches: Verbs = ({ verb, change, admin }) => {
+  verb(
+    'return-path TEAM NAME on|off',
+    'have bounces of its emails return to bounces.NAME, or to RETURN_PATH_DOMAIN again',
+    SWITCH,
+  )
+    .addHelpText(
+      'after',
+      '\nbounces.NAME must be a CNAME record with the value of RETURN_PATH_DOMAIN, and that domain needs MX and SPF.\nThe relay must accept it as envelope sender. If it doesn’t, RETURN_PATH_DOMAIN is used.\nExit code 1 if DNS lacks a record.',
+    )
+    .action(
+      answer(async (team: string, name: string, on: boolean) =>
+        domainView(await setReturnPath(await looking(admin), team, { name, on }), admin.returnDomain),
+      ),
+    )
+
+  verb(
+    'ed25519 TEAM NAME on|off',
+    'sign its emails with a second, Ed25519 key too; prints the DNS records to publish',
+    SWITCH,
+  ).action(
+    change(
+      async (by, team: string, name: string, on: boolean) =>
+        domainView(await setEd25519(by, team, { name, on }), admin.returnDomain),
+      'secrets',
+    ),
   )
 }

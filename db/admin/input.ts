@@ -16,6 +16,12 @@ export function uuidArgument(text: string): string {
   throw new InvalidArgumentError('It must be a UUID.')
 }
 
+/** True for on. */
+export function onOrOff(text: string): boolean {
+  if (text === 'on' || text === 'off') return text === 'on'
+  throw new InvalidArgumentError('It must be on or off.')
+}
+
 /** An email address, as what makes two spellings one. */
 export function emailIdentity(text: string): string {
   const parsed = parseAddress(text.trim())

@@ -66,6 +66,8 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   suppressible?: { left: FragmentSqlToken; suppressed: FragmentSqlToken }
   /** Why a row `m` waits for its team's bulk email to be resumed, as JSON; null: it doesn't. Absent: none ever does. */
   bulk_pause?: FragmentSqlToken
+  /** The ramp that a row `m` waits for, as JSON; null: it doesn't. Absent: none ever does. */
+  ramp?: FragmentSqlToken
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
   given_up_as: string | null
 }

@@ -51,6 +51,13 @@ export const EMAIL: Channel<'deliver-email'> = {
         select from broadcasts b
         where b.team_id = m.team_id and b.id = m.broadcast_id and b.state = 'paused'
           and b.state_reason in ('team_bounces', 'team_complaints'))))`,
+  ramp: sql.fragment`(
+    select json_build_object('name', r.name, 'limit', r.day_limit) from accepted_emails e
+      join domains d on d.team_id = e.team_id and d.id = e.domain_id
+      join teams t on t.id = d.team_id and not t.test
+      join domain_ramps r on r.name = d.name and r.state = 'on' and r.used >= r.day_limit
+        and r.day = (service_time() at time zone 'UTC')::date
+    where m.broadcast_id is not null and e.team_id = m.team_id and e.id = m.id)`,
   given_up_as: null,
   sender_of: sql.fragment`null::text`,
   customers: isCustomers,

@@ -3,6 +3,9 @@
 import { RELAYS } from '../validation/relays.ts'
 import type { Facts } from './facts.ts'
 
+/** What mail servers' reports are stored as. */
+export const MAIL_REPORTER = 'smtp'
+
 /** Lowest rung first. */
 export const EMAIL_LADDER = [
   'queued',
@@ -46,6 +49,6 @@ export const EMAIL_FACTS = {
   ],
   webhooks_apart: [],
   webhook_names: { deferred: 'delivery_delayed', delayed: 'delivery_delayed', gave_up: 'failed' },
-  providers: ['smtp', 'ses', ...RELAYS],
+  providers: [MAIL_REPORTER, 'ses', ...RELAYS],
   lines: ['email', 'email_batch', 'broadcast'],
 } as const satisfies Facts

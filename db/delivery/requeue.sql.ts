@@ -200,6 +200,7 @@ const stateRow = row({
   newer: boolean(),
   suspended: boolean(),
   bulk_pause: mixed<BulkPause>().nullable(),
+  ramp: mixed<{ name: string; limit: number }>().nullable(),
   handed_over_as: string().nullable(),
 })
 
@@ -216,6 +217,7 @@ export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id 
       ${channel.undelivered} and ${channel.expired} as expired, ${channel.refused} as refused,
       coalesce(${channel.timed_out}, false) as timed_out,
       ${channel.emptied} as emptied, ${channel.bulk_pause ?? sql.fragment`null::json`} as bulk_pause,
+      ${channel.ramp ?? sql.fragment`null::json`} as ramp,
       ${hasProvider(channel) ? sql.fragment`due_at` : sql.fragment`null::timestamptz`} as due_at,
       ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m

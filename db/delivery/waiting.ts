@@ -4,6 +4,7 @@
  * recipient or another channel's senders.
  */
 
+import { rampReached } from '../accounts/domains/ramp.ts'
 import { bulkPausedBecause } from '../accounts/teams/reputation.ts'
 import { deliveryFrom, sendsFor } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -35,7 +36,7 @@ type WaitingState =
 
 export type Waiting = {
   state: WaitingState
-  /** Why, if the state is `suspended` or `paused`; otherwise null. */
+  /** Why, if the state is `suspended` or `paused`, or that its domain’s limit of today is reached; otherwise null. */
   reason: string | null
   /** null unless it is deferred or due. */
   next_attempt_at: string | null
@@ -103,7 +104,7 @@ type OpenJob = { active: boolean; at: string; dead: boolean } | null
 /** The first state that applies. */
 function stateOf(
   job: OpenJob,
-  { due_at, suspended, given_up, bulk_pause }: NonNullable<DeliveryState>,
+  { due_at, suspended, given_up, bulk_pause, ramp }: NonNullable<DeliveryState>,
   now: Date,
 ): Pick<Waiting, 'state' | 'reason' | 'next_attempt_at'> {
   const reason = null
@@ -116,5 +117,6 @@ function stateOf(
   const next_attempt_at = job?.active === false ? job.at : null
   if (job === null || job.dead) return { state: job || given_up ? 'failed' : 'lost', reason, next_attempt_at }
   if (job.active) return { state: 'in_flight', reason, next_attempt_at }
-  return { state: hasCome(job.at) ? 'not_taken_yet' : 'deferred', reason, next_attempt_at }
+  if (hasCome(job.at)) return { state: 'not_taken_yet', reason, next_attempt_at }
+  return { state: 'deferred', reason: ramp && rampReached(ramp), next_attempt_at }
 }

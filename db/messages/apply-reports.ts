@@ -11,7 +11,12 @@ import { applyReportedEmails } from './emails/apply-events.ts'
 import { followWhatsappReports, WHATSAPP_APPLIERS } from './whatsapp/apply-reports.ts'
 
 /** Applies events of one kind. @returns a result for each. */
-type Applier<E> = (tx: Tx, events: readonly E[], now: Date) => Promise<readonly EventResult[]>
+type Applier<E> = (
+  tx: Tx,
+  events: readonly E[],
+  now: Date,
+  sentCountsMs?: number,
+) => Promise<readonly EventResult[]>
 
 /** In the order of their locks: rows, templates, senders. */
 const APPLIERS = {
@@ -35,23 +40,29 @@ async function applyKind<K extends Kind>(
   tx: Tx,
   events: readonly ReportedEvent[],
   now: Date,
+  sentCountsMs?: number,
 ): Promise<Map<ReportedEvent, EventResult>> {
   const own = events.filter((event) => event.channel === kind)
   if (own.length === 0) return new Map()
   // Each applier takes what it was filtered for.
-  const results = await (APPLIERS[kind] as Applier<ReportedEvent>)(tx, own, now)
+  const results = await (APPLIERS[kind] as Applier<ReportedEvent>)(tx, own, now, sentCountsMs)
   return new Map(own.map((event, index) => [event, results[index] ?? ignored('no result')]))
 }
 
-/** Applies events of any channels. @returns the result of each event. */
+/**
+ * Applies events of any channels. @param sentCountsMs after how long a sent email counts as delivered.
+ * @returns the result of each event.
+ */
 export async function applyEvents(
   tx: Tx,
   events: readonly ReportedEvent[],
   now: Date,
+  sentCountsMs?: number,
 ): Promise<ReadonlyMap<ReportedEvent, EventResult>> {
   const results = new Map<ReportedEvent, EventResult>()
   for (const kind of Object.keys(APPLIERS) as Kind[]) {
-    for (const [event, result] of await applyKind(kind, tx, events, now)) results.set(event, result)
+    for (const [event, result] of await applyKind(kind, tx, events, now, sentCountsMs))
+      results.set(event, result)
   }
   return results
 }

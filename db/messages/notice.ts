@@ -28,6 +28,8 @@ import { whatsappTemplatesOfTeam } from './whatsapp/templates.sql.ts'
 export type Notices = {
   /** Who its mail comes from: DASHBOARD_FROM. */
   from: string | null
+  /** Who gets mail to postmaster@ and abuse@: OPERATOR_EMAIL. */
+  operator: string | null
   /** Where the dashboard is: PUBLIC_URL. */
   site: string | null
 }

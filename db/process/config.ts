@@ -16,7 +16,7 @@ import {
   ValidationError,
 } from 'yup'
 import { databaseUrlFault, readDatabaseUrl, withSslDefaults } from '../postgres/address.ts'
-import { parseMailbox } from '../validation/address.ts'
+import { domainToAscii, parseMailbox } from '../validation/address.ts'
 import { RELAYS } from '../validation/relays.ts'
 import { isWeakKey } from './weak-key.ts'
 
@@ -154,15 +154,19 @@ export const dnsServer = string().test('dns server', '${path} must be host or ho
   return named !== null && Number(named[1] ?? 53) <= 65_535
 })
 
-/** What the relay in use wants in the SPF record of each domain: names to include, by commas. */
-export const spfInclude = string().test(
-  'spf include',
-  '${path} must be domain names, by commas, such as spf.relay.example',
-  (text) => commaList(text).every((name) => /^[\w-]{1,63}(\.[\w-]{1,63})+$/.test(name)),
+/** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
+export const returnPathDomain = string().test(
+  'domain',
+  '${path} must be a domain name',
+  (value) => value === undefined || domainToAscii(value) !== null,
 )
 
-export const spfIncludes = ({ SPF_INCLUDE }: { SPF_INCLUDE?: string | undefined }): string[] =>
-  commaList(SPF_INCLUDE).map((name) => name.toLowerCase())
+/** RETURN_PATH_DOMAIN in ASCII form; null if it isn't set. */
+export const returnDomainOf = ({
+  RETURN_PATH_DOMAIN,
+}: {
+  RETURN_PATH_DOMAIN?: string | undefined
+}): string | null => domainToAscii(RETURN_PATH_DOMAIN ?? '')
 
 export const networkList = string().test(
   'networks',
@@ -263,7 +267,7 @@ const toolSettings = object({
   SECRET_KEY: strongSecretKey,
   SECRET_KEY_PREVIOUS: anySecretKey,
   DNS_SERVER: dnsServer,
-  SPF_INCLUDE: spfInclude,
+  RETURN_PATH_DOMAIN: returnPathDomain,
   DEFAULT_PLAN: defaultPlan,
   /** Private networks that webhooks may reach, over http too. */
   WEBHOOK_ALLOW: networkList,

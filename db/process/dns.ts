@@ -48,6 +48,17 @@ export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS) {
       const resolver = await system.resolver()
       return ask(`texts ${name}`, () => within(resolver.resolveTxt(name), patience))
     },
+    /** The names that a name is an alias of. @throws as `addresses` does. */
+    async aliases(name: string): Promise<string[]> {
+      const resolver = await system.resolver()
+      return ask(`aliases ${name}`, () => within(resolver.resolveCname(name), patience))
+    },
+    /** The hosts that accept mail for a name. @throws as `addresses` does. */
+    async exchanges(name: string): Promise<string[]> {
+      const resolver = await system.resolver()
+      const found = await ask(`exchanges ${name}`, () => within(resolver.resolveMx(name), patience))
+      return found.map(({ exchange }) => exchange)
+    },
     /** The zone that a name's records are kept in: the nearest name above it that has an SOA record; null for none. */
     async zone(name: string): Promise<string | null> {
       const resolver = await system.resolver()

@@ -231,7 +231,7 @@ export const SCHEDULES = {
   'forget-reports': { cron: '7 * * * *' },
   'forget-sessions': { cron: '37 * * * *' },
   'forget-messages': { cron: '23 3 * * *' },
-  'review-suppressions': { cron: '23 * * * *' },
+  'review-suppressions': { cron: '* * * * *' },
   'copy-suppressions': { cron: '* * * * *' },
   // Each night, in as many rounds as there are domains for.
   'recheck-domains': { cron: '*/5 2-4 * * *' },

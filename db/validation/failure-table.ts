@@ -35,8 +35,15 @@ export const FAILURE_CODES: Codes = [
   ['route', /^[34]\.\d{1,3}$/, 'RFC 3463 X.3.x, X.4.x'],
 ]
 
-/** Microsoft’s reply about a recipient that does not exist: its text alone is also said of policies. */
-export const MICROSOFT_NO_RECIPIENT = { status: '5.4.1', phrase: 'recipient address rejected: access denied' }
+/** Microsoft’s replies about recipients that don't exist. Their text alone is also used for policies. */
+export const MICROSOFT_NO_RECIPIENT = {
+  status: '5.4.1',
+  phrases: [
+    'recipient address rejected: access denied',
+    'all recipient addresses rejected: access denied',
+    'all recipient addresses rejected : access denied',
+  ],
+}
 
 /** 5.2.1 needs its text: it is also the code of a mailbox that gets too much mail. */
 export const DISABLED_MAILBOX = { status: '5.2.1', phrases: ['disabled', 'inactive'] }

@@ -62,7 +62,10 @@ export function classifyFailure({ reply, status = '', text = '' }: FailureReport
   const code = failureCode(said, status)
   const words = normalized(said)
   const isLate = code.startsWith('4.')
-  if (code === MICROSOFT_NO_RECIPIENT.status && words.includes(MICROSOFT_NO_RECIPIENT.phrase))
+  if (
+    code === MICROSOFT_NO_RECIPIENT.status &&
+    MICROSOFT_NO_RECIPIENT.phrases.some((each) => words.includes(each))
+  )
     return failure('address')
   const byText = subjectOfText(words) ?? subjectOfText(normalized(text.slice(0, MAX_TEXT_CHARACTERS)))
   const byCode = subjectOfCode(code)

@@ -43,6 +43,9 @@ t.test('what emails hold is compressed with LZ4 by a server that has it, else wi
 
 // Read before the team is known, or belonging to none.
 const DIRECTORIES = [
+  // Of domain names, which several teams may have.
+  'domain_ramps',
+  'domain_ramp_reports',
   ...'plans users api_keys sessions schema_migrations secret_canary senders recipient_pauses'.split(' '),
   ...'pause_history sender_events paused_queues database_home process_marks reports relay_tokens'.split(' '),
   ...'login_links login_requests openid_identities dashboard_sessions dashboard_seats'.split(' '),

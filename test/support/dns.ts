@@ -1,5 +1,5 @@
 /**
- * A DNS server that answers TXT, A, AAAA and SOA questions from tables, over UDP on 127.0.0.1.
+ * A DNS server that answers TXT, MX, CNAME, A, AAAA and SOA questions from tables, over UDP on 127.0.0.1.
  * Promises just enough of RFC 1035 for a resolver: one question, uncompressed names in it, NXDOMAIN for what it lacks.
  */
 import { createSocket } from 'node:dgram'
@@ -11,6 +11,10 @@ import type { Test } from 'tap'
 type DnsServer = {
   address: string
   records: Map<string, string[][]>
+  /** Hosts that accept mail, by name. */
+  exchanges: Map<string, string[]>
+  /** What a name is an alias of. Other questions about it aren't followed. */
+  aliases: Map<string, string>
   /** Names that are zones. */
   zones: Set<string>
   /** Addresses by name, as hostile as a test wants them; `cname:NAME` is an alias of another name. */
@@ -38,7 +42,7 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
   return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
 }
 
-const [A, CNAME, SOA, TXT, AAAA] = [1, 5, 6, 16, 28]
+const [A, CNAME, SOA, MX, TXT, AAAA] = [1, 5, 6, 15, 16, 28]
 
 /** An answer about `owner`; without one it points back at the question's name. */
 function record(type: number, data: Buffer, owner: Buffer = Buffer.from([0xc0, HEADER])): Buffer {
@@ -76,7 +80,16 @@ const zoneRecord = (name: string): Buffer =>
   record(SOA, Buffer.concat([nameOf(`ns.${name}`), nameOf(`hostmaster.${name}`), Buffer.alloc(20)]))
 
 /** @param known whether there is such a name at all. */
-function answersTo({ records, zones, addresses }: DnsServer, name: string, type: number) {
+function answersTo({ records, zones, addresses, aliases, exchanges }: DnsServer, name: string, type: number) {
+  if (type === CNAME) {
+    const alias = aliases.get(name)
+    return { answers: alias === undefined ? [] : [record(CNAME, nameOf(alias))], known: alias !== undefined }
+  }
+  if (type === MX) {
+    const priority = Buffer.from([0, 10])
+    const hosts = (exchanges.get(name) ?? []).map((host) => Buffer.concat([priority, nameOf(host)]))
+    return { answers: hosts.map((host) => record(MX, host)), known: exchanges.has(name) }
+  }
   if (type === TXT) {
     const answers = (records.get(name) ?? []).map((strings) => record(TXT, stringsOf(strings)))
     return { answers, known: records.has(name) }
@@ -101,6 +114,8 @@ export async function startDns(t: Test): Promise<DnsServer> {
     address: '',
     records: new Map(),
     zones: new Set(),
+    exchanges: new Map(),
+    aliases: new Map(),
     addresses: new Map(),
     failing: false,
     silent: false,

@@ -23,7 +23,11 @@ const sink = await startSmtpSink(t, {
   onRcpt: (to) => (to.startsWith('gone') ? '550 5.1.1 no such user' : undefined),
 })
 await makeTeam(service, { domain: 'operators.test' })
-const notices = { from: 'Heliograph <login@operators.test>', site: 'https://mail.example.com' }
+const notices = {
+  from: 'Heliograph <login@operators.test>',
+  operator: null,
+  site: 'https://mail.example.com',
+}
 await startWorker(t, service, { smtp_url: sink.url, notices })
 
 const LIMITS = { bounce_percent: 10, complaint_percent: 0.3, least_emails: 10 }

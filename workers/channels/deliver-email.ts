@@ -33,11 +33,11 @@ import type {
   OutgoingFile,
 } from '../providers/provider.ts'
 import { createBulkPause } from './bulk-pause.ts'
-import { dkimKeysOf } from './dkim-keys.ts'
 import { type EmailAttempt, recordAttempts } from './email-attempts.ts'
 import type { EncodedFiles } from './encoded-files.ts'
 import { bounceOverdue } from './overdue.ts'
 import { recipientsOf, renderEmail } from './render.ts'
+import { sendingDomainsOf } from './sending-domains.ts'
 import { NOBODY_SUPPRESSED, type Suppressed, suppressedRecipients } from './suppressed-recipients.ts'
 
 export type EmailDeps = {
@@ -55,6 +55,8 @@ export type EmailDeps = {
   simulated_recipients: boolean
   /** For how long an email is attempted that servers defer, in milliseconds. */
   retry_ms: number
+  /** After how long a sent email without a report counts as delivered, in milliseconds. */
+  sent_counts_ms: number
   log: Log
 }
 
@@ -122,7 +124,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
     outcomesOf: ({ delivery }) =>
       [...delivery.outcomes].map(([to, outcome]) => ({ ...outcome, domain: domainOfRecipient(to) })),
     mayGoAfterAll: bulk.mayGoAfterAll,
-    record: recordAttempts,
+    record: async (tx, delivered) => recordAttempts(tx, delivered, deps.sent_counts_ms),
   }
 }
 
@@ -198,15 +200,18 @@ async function composer<T extends boolean>(
     database,
     rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
   )
-  const keys = await dkimKeysOf(database, { secrets, ours }, rows)
+  const domains = await sendingDomainsOf(database, { secrets, ours }, rows)
   return async (row, files) => {
-    const dkim = keys.get(row.domain_id) ?? null
-    if (dkim instanceof Error) throw dkim
-    const returnPathAt = (domain: string) => returnPath(secrets, row, return_domain ?? domain)
+    const domain = domains.get(row.domain_id)
+    if (domain instanceof Error) throw domain
+    const returnPathAt = (domain: string) => returnPath(secrets, row, domain)
     const version = compiled.get(row.template_version_id ?? '')
     return renderEmail(row, version, {
       content: await sentContent(row, version, texts),
-      dkim,
+      dkim: domain?.dkim ?? null,
+      ed25519: domain?.ed25519 ?? null,
+      own_return_path: return_domain !== null && domain?.return_path === true,
+      return_domain,
       returnPathAt,
       reference: signedReference(secrets, row),
       files,
@@ -260,7 +265,10 @@ async function holdFiles(
 }
 
 /** Whatever an adapter hands over can be stored: what was sent must never go unrecorded for the words about it. */
-const storable = ({ provider_message_id, outcomes }: EmailDelivery): EmailDelivery => ({
+const storable = ({ provider_message_id, outcomes, rejected_return_path }: EmailDelivery): EmailDelivery => ({
+  ...(rejected_return_path === undefined
+    ? {}
+    : { rejected_return_path: storableWords(rejected_return_path) }),
   provider_message_id: storableId(provider_message_id),
   outcomes: new Map(
     [...outcomes].map(([to, outcome]) => [to, { ...outcome, detail: storableWords(outcome.detail) }]),

@@ -2,12 +2,14 @@
  * Records attempts to deliver emails: their events, and what is left to be tried. Recipients that are suppressed get an
  * event, and none is asked of the provider for them.
  */
+import { noteRejectedReturnPaths } from '../../db/accounts/domains/domains.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { sizeKb } from '../../db/messages/emails/content.ts'
 import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
 import { keepDates, type OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import { parseMailbox } from '../../db/validation/address.ts'
 import type { Delivered } from '../delivery/channel.ts'
 import type { EmailDelivery, Outcome } from '../providers/provider.ts'
 import type { Suppressed } from './suppressed-recipients.ts'
@@ -31,17 +33,32 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   unknown: 'unknown',
 }
 /** Stores rows and events of tries. The events come first: they lock the rows in the order that everyone does. */
-export async function recordAttempts(tx: Tx, delivered: readonly Delivered<EmailAttempt>[]): Promise<void> {
+export async function recordAttempts(
+  tx: Tx,
+  delivered: readonly Delivered<EmailAttempt>[],
+  sentCountsMs?: number,
+): Promise<void> {
   const eventful = delivered.filter((each) => eventsOf(each).length > 0)
   const newest = new Date(Math.max(...eventful.map(({ at }) => at.getTime())))
   const attempts = eventful.map(({ answer }) => recordOf(answer))
-  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts)
+  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts, sentCountsMs)
   const late = eventful.flatMap(({ answer: { row, delivery } }) =>
     row.dated_at !== null && ![...delivery.outcomes.values()].every(isDecided)
       ? [{ team_id: row.team_id, id: row.id, dated_at: row.dated_at }]
       : [],
   )
   if (late.length > 0) await keepDates(tx, late)
+  const rejected = delivered.flatMap(({ answer: { row, delivery } }) =>
+    delivery.rejected_return_path === undefined
+      ? []
+      : [
+          {
+            ...{ team_id: row.team_id, name: parseMailbox(row.from_address)?.domain ?? '' },
+            response: delivery.rejected_return_path,
+          },
+        ],
+  )
+  if (rejected.length > 0) await noteRejectedReturnPaths(tx, rejected, newest)
 }
 
 /** One event for each recipient left out, however often the email is tried until it is requeued. */

@@ -3,12 +3,13 @@
  * Owns what a delivered email looks like; knows no provider and sends nothing.
  */
 
+import { ownReturnPath } from '../../db/accounts/domains/return-path.ts'
 import type { CompiledVersion } from '../../db/content/templates/versions.ts'
 import type { Content } from '../../db/messages/emails/content.ts'
 import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
 import type { OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
 import { bareRecipients, named, present } from '../../db/messages/emails/recipients.ts'
-import { parseMailbox } from '../../db/validation/address.ts'
+import { type Mailbox, parseMailbox } from '../../db/validation/address.ts'
 import { UNSUBSCRIBE_SLOT } from '../../db/validation/slots.ts'
 import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider.ts'
 
@@ -19,7 +20,12 @@ import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider
 type Sealing = {
   content: Content
   dkim: DkimKey | null
-  returnPathAt: (fromDomain: string) => string | null
+  ed25519: DkimKey | null
+  /** True if bounces return to the From domain's own return path. */
+  own_return_path: boolean
+  /** Where they return to otherwise; null: to the From domain itself. */
+  return_domain: string | null
+  returnPathAt: (domain: string) => string | null
   reference: string
 }
 
@@ -47,6 +53,19 @@ function unsubscribeLinkOf(
 const dateOf = ({ created_at, scheduled_at, dated_at }: EmailRow & Pick<OutgoingRow, 'dated_at'>): Date =>
   new Date(dated_at ?? Math.max(Date.parse(created_at), Date.parse(scheduled_at ?? created_at)))
 
+/** Its envelope sender, and the one that is used if the relay rejects it. */
+function returnPaths(
+  from: Mailbox,
+  at: Sealing['returnPathAt'],
+  { own_return_path, return_domain }: Pick<Sealing, 'own_return_path' | 'return_domain'>,
+): Pick<OutgoingEmail, 'return_path' | 'shared_return_path'> {
+  const shared = at(return_domain ?? from.domain) ?? from.address
+  const own = own_return_path ? at(ownReturnPath(from.domain)) : null
+  return own === null
+    ? { return_path: shared, shared_return_path: null }
+    : { return_path: own, shared_return_path: shared }
+}
+
 /**
  * The message of a row, for the recipients that are still to be tried.
  * @throws Error when the row's template version is missing.
@@ -54,7 +73,15 @@ const dateOf = ({ created_at, scheduled_at, dated_at }: EmailRow & Pick<Outgoing
 export function renderEmail<T extends boolean>(
   row: EmailRow & Pick<OutgoingRow<T>, 'test' | 'deferrals' | 'dated_at'>,
   version: CompiledVersion | undefined,
-  { content: { html, text }, dkim, returnPathAt, reference, files = [] }: Sealing & { files?: Files },
+  {
+    content: { html, text },
+    dkim,
+    ed25519,
+    returnPathAt,
+    reference,
+    files = [],
+    ...paths
+  }: Sealing & { files?: Files },
 ): OutgoingEmail<T> {
   const from = parseMailbox(row.from_address)
   if (!from) throw new Error(`email ${row.id} has a from address that cannot be read`)
@@ -66,7 +93,7 @@ export function renderEmail<T extends boolean>(
     from: row.from_address,
     ...named(row),
     recipients: recipientsOf(row),
-    return_path: returnPathAt(from.domain) ?? from.address,
+    ...returnPaths(from, returnPathAt, paths),
     reference,
     subject: row.subject,
     html,
@@ -77,6 +104,7 @@ export function renderEmail<T extends boolean>(
     deferrals: row.deferrals,
     date: dateOf(row),
     dkim,
+    ed25519,
     files,
     is_broadcast: row.broadcast_id !== null,
   }

@@ -9,6 +9,7 @@ import { type WalkStep, walk } from '../../db/messages/broadcasts/expand.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
+import { isSuppressedByName } from '../providers/test/magic-recipients.ts'
 
 type ExpandBatch = Batch<'expand-broadcast'>
 
@@ -40,12 +41,14 @@ async function expand(
   settle: ExpandBatch['settle'],
   deps: WorkerDeps,
 ): Promise<void> {
-  const { database, queue, versions, secrets, brakes } = deps
+  const { database, queue, versions, secrets, brakes, ramp, simulated_recipients } = deps
   const ahead = await aheadOf(deps)
+  const isNamed = (address: string, test: boolean) =>
+    (test || simulated_recipients) && isSuppressedByName(address)
   const until = performance.now() + EXPAND_TURN_MS
   for (let ended = false; !ended; ) {
     const step = await database.transaction(async (tx) => {
-      const walking = { tx, queue, versions, secrets, ahead, brakes }
+      const walking = { tx, queue, versions, secrets, ahead, brakes, ramp, isSuppressedByName: isNamed }
       const taken = await walk(walking, job.data.team_id, job.data.broadcast_id)
       const end = endAfter(taken, performance.now() < until)
       if (end !== null) await settle(tx, new Map([[job, end]]))

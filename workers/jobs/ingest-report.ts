@@ -6,6 +6,7 @@
  * Must not know a provider's words. DECISIONS: Delivery reports.
  */
 
+import { MAIL_REPORTER } from '../../db/channels/email.ts'
 import type { EventResult } from '../../db/delivery/reports/event-result.ts'
 import {
   deleteReports,
@@ -18,6 +19,7 @@ import {
 } from '../../db/delivery/reports/reports.sql.ts'
 import { errorWords } from '../../db/errors.ts'
 import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages/apply-reports.ts'
+import { forwardToOperator, type OperatorMail } from '../../db/messages/operator-mail.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
@@ -26,6 +28,7 @@ import { impersonal, storableWords } from '../../db/validation/words.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 import { Uneventful, UnreadableReport } from '../providers/report.ts'
+import { operatorMailOf } from '../reports/operator-mail.ts'
 import { REPORT_CUTS } from '../reports/readers.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
@@ -39,6 +42,8 @@ type ParsedReport = {
   events: readonly ReportedEvent[]
   fault: string | null
   uneventful?: Uneventful
+  /** It is for the operator, as they get it. */
+  forwarded?: OperatorMail | null
   /** What is to be kept of its bytes; null: nothing. undefined: they may stay as they are. */
   kept?: Buffer | null | undefined
 }
@@ -95,6 +100,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
       tx,
       parsed.flatMap(({ events }) => events),
       now,
+      deps.sent_counts_ms,
     )
     const verdicts = parsed.map((one) => reportVerdict(one, results, now))
     const ended = verdicts.flatMap((verdict) =>
@@ -111,12 +117,34 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     await settle(tx, endsOf(jobs, [...verdicts, ...newer.map(leaving)]))
     return { results, verdicts }
   })
+  await forward(
+    parsed.flatMap(({ forwarded }, at) =>
+      forwarded && verdicts[at]?.state !== 'waiting' ? [forwarded] : [],
+    ),
+    deps,
+  )
   logPauses(results, deps)
   deps.figures?.applied(results)
   for (const [at, { report }] of parsed.entries()) {
     const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
     const outcome = outcomeOf(verdicts[at], parsed[at], results)
     if (outcome !== null) deps.figures?.reported(report.provider, outcome, age)
+  }
+}
+
+/** Sends the operator their mail. It was counted already, so that a failure is a line in the log. */
+async function forward(
+  mails: readonly OperatorMail[],
+  { database, queue, versions, notices, log }: WorkerDeps,
+): Promise<void> {
+  if (mails.length === 0) return
+  try {
+    const count = await database.transaction((tx) =>
+      forwardToOperator({ tx, queue, versions }, mails, notices),
+    )
+    if (count > 0) queue.wake('deliver-email')
+  } catch (error) {
+    log.error({ err: error, mails: mails.length }, 'cannot forward mail to the operator')
   }
 }
 
@@ -180,19 +208,22 @@ async function readOne(
 ): Promise<ParsedReport> {
   const read = deps.readers[report.provider]
   const kept = body && keptOf(report, body)
+  let forwarded: OperatorMail | null = null
   try {
     if (!body) throw new Error('its bytes are gone')
     if (kept === null) return { report, events: [], fault: null, kept }
+    forwarded = report.provider === MAIL_REPORTER ? await operatorMailOf(body) : null
     const events = await read({ body: kept ?? body, received_at: new Date(report.received_at) })
     events.forEach(assertStorable)
-    return { report, events: events.map((event) => ofReport(event, report)), fault: null, kept }
+    return { report, events: events.map((event) => ofReport(event, report)), fault: null, kept, forwarded }
   } catch (error) {
-    if (error instanceof Uneventful) return { report, events: [], fault: null, uneventful: error, kept }
+    if (error instanceof Uneventful)
+      return { report, events: [], fault: null, uneventful: error, kept, forwarded }
     const fault = storableWords(errorWords(error))
     const known = { report_id: report.id, provider: report.provider }
     deps.log.warn({ ...known, fault: impersonal(fault) }, 'unreadable report')
     const about = error instanceof UnreadableReport ? [ofReport(error.event, report)] : []
-    return { report, events: about, fault, kept }
+    return { report, events: about, fault, kept, forwarded }
   }
 }
 

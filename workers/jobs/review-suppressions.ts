@@ -2,8 +2,19 @@
 import { reviewSoftSuppressions } from '../../db/audience/suppressions/suppress.ts'
 import type { WorkerDeps } from '../deps.ts'
 
+const HOUR_MS = 3_600_000
+/** When an hour's review runs, if once an hour is often enough. A job that is a minute late still does it. */
+const MINUTES = [23, 24]
+
 /** Judges them all once more (DECISIONS: Delivery reports, Suppression). */
-export async function reviewSuppressions({ database, clock, log }: WorkerDeps): Promise<void> {
-  const back = await reviewSoftSuppressions(database, clock())
+export async function reviewSuppressions({
+  database,
+  clock,
+  log,
+  sent_counts_ms,
+}: WorkerDeps): Promise<void> {
+  const now = clock()
+  if (sent_counts_ms >= HOUR_MS && !MINUTES.includes(now.getUTCMinutes())) return
+  const back = await reviewSoftSuppressions(database, now, sent_counts_ms)
   if (back > 0) log.info({ back }, 'contacts are no longer suppressed by soft bounces')
 }

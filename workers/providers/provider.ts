@@ -43,6 +43,8 @@ export type OutgoingEmail<T extends boolean = false> = {
   recipients: readonly string[]
   /** The envelope sender (MAIL FROM): the address that bounces return to. */
   return_path: string
+  /** What to use if the relay rejects that one, at the From domain's own return path. Null: it is not at one. */
+  shared_return_path: string | null
   /** The row's signed reference, by which a report finds it. */
   reference: string
   subject: string
@@ -60,6 +62,8 @@ export type OutgoingEmail<T extends boolean = false> = {
   /** When the email was accepted, or was to leave later: its Date header. */
   date: Date
   dkim: DkimKey | null
+  /** The key of a second signature (RFC 8463). */
+  ed25519: DkimKey | null
   files: readonly OutgoingFile[]
   /** True for an email of a broadcast. */
   is_broadcast: boolean
@@ -100,6 +104,8 @@ export type EmailDelivery = {
   /** The provider's id of the message; null unless a recipient was accepted. */
   provider_message_id: string | null
   outcomes: ReadonlyMap<string, Outcome>
+  /** What the relay said of the From domain's own return path, if it was sent with the shared one instead. */
+  rejected_return_path?: string
 }
 
 /**

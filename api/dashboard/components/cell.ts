@@ -54,7 +54,7 @@ const UNITS = [
 /** A number with its unit in words: `3 hours`. */
 export function duration(seconds: number): string {
   const unit = UNITS.find((candidate) => seconds >= candidate.seconds)
-  if (!unit) return seconds < 1 ? 'no time' : plural(Math.floor(seconds), 'second')
+  if (!unit) return seconds < 1 ? 'under 1 s' : plural(Math.floor(seconds), 'second')
   return plural(Math.floor(seconds / unit.seconds), unit.one)
 }
 

@@ -121,16 +121,20 @@ function columnOf(
   return [{ title: `${at}: ${there.map(({ words }) => words).join(', ')}`, bars }]
 }
 
+/** Values beside a chart, in as many equal parts as its top has in round numbers: 3, 4 or 5. */
+function ticksOf(top: number): number[] {
+  const parts = [5, 4, 3].find((count) => /^[125]0*$/.test(String(top / count))) ?? 4
+  const values = Array.from({ length: parts + 1 }, (_, part) => (part * top) / parts)
+  return values.filter(Number.isInteger)
+}
+
 function chartOf(title: string, { spans, layers }: Stretch): Section {
   const top = roundUp(Math.max(1, ...spans.map(({ total }) => total)))
   const step = (PLOT.right - PLOT.left) / spans.length
-  const ticks = [0, 0.25, 0.5, 0.75, 1]
-    .map((part) => part * top)
-    .filter(Number.isInteger)
-    .map((value) => ({
-      y: PLOT.bottom - (value / top) * (PLOT.bottom - PLOT.top),
-      label: value.toLocaleString('en-US'),
-    }))
+  const ticks = ticksOf(top).map((value) => ({
+    y: PLOT.bottom - (value / top) * (PLOT.bottom - PLOT.top),
+    label: value.toLocaleString('en-US'),
+  }))
   const marks = spans.flatMap(({ mark }, index) =>
     mark === null ? [] : [{ x: Math.round(PLOT.left + (index + 0.5) * step), label: mark }],
   )

@@ -166,6 +166,7 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
   if (state === 'failed') return { tone: 'bad', title: 'Given up', text: last_response ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'deferred') {
+    if (reason !== null) return { tone: 'busy', title: reason, at: time(next_attempt_at, now) }
     const tried = attempts === 0 ? 'Not tried yet' : `Tried ${plural(attempts, 'time')}`
     return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }
   }

@@ -7,8 +7,9 @@ import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sq
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { Seen } from '../../../db/messages/broadcasts/draft-version.ts'
 import { type Readiness, readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import { startWarnings } from '../../../db/messages/broadcasts/warnings.ts'
 import { duration, headed, number, plural, time } from '../components/cell.ts'
-import type { Actions, Field, Section, Tile } from '../components/section.ts'
+import type { Actions, Alert, Field, Section, Tile } from '../components/section.ts'
 import { momentWords, zoneOf } from '../components/zone.ts'
 import { alertsOf, compact, hidden, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -61,7 +62,11 @@ function lengthTiles({ rate_per_minute: rate }: BroadcastRow, { audience }: Read
 }
 
 /** Whom it goes to as things stand, and what stands in its way. */
-function aheadSections(row: BroadcastRow, ready: Readiness, { cookies, now }: TeamRequest): Section[] {
+function aheadSections(
+  row: BroadcastRow,
+  { ready, warnings }: { ready: Readiness; warnings: readonly string[] },
+  { cookies, now }: TeamRequest,
+): Section[] {
   const { audience, lacking, slots, unfilled, as_text, missing } = ready
   const isScheduled = row.state === 'scheduled'
   const skipped = lacking > 0 && {
@@ -95,16 +100,28 @@ function aheadSections(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
       kind: 'alerts',
       title: isScheduled ? 'In its way' : 'Before it can start',
       calm: isScheduled ? 'Nothing is in its way.' : 'Nothing is missing.',
-      alerts: missing.map((words) => ({ tone: 'bad', title: headed(words) })),
+      alerts: [
+        ...missing.map((words): Alert => ({ tone: 'bad', title: headed(words) })),
+        ...warnings.map((title): Alert => ({ tone: 'warn', title })),
+      ],
     },
   ])
+}
+
+/** What is known of a broadcast before it starts. */
+async function aheadOf(row: BroadcastRow, deps: PageDeps) {
+  const [ready, warnings] = await Promise.all([
+    readinessOf(deps.database, row, deps.publicUrl),
+    startWarnings(deps.database, row, deps),
+  ])
+  return { ready, warnings }
 }
 
 export const scheduledSections = async (
   row: BroadcastRow,
   request: TeamRequest,
-  { database, publicUrl }: PageDeps,
-): Promise<Section[]> => aheadSections(row, await readinessOf(database, row, publicUrl), request)
+  deps: PageDeps,
+): Promise<Section[]> => aheadSections(row, await aheadOf(row, deps), request)
 
 const startLabel = ({ send_at }: BroadcastRow): string => (send_at === null ? 'Send now' : 'Schedule')
 
@@ -146,10 +163,11 @@ function buttonsOf(row: BroadcastRow, ready: Readiness, request: TeamRequest): A
 export async function draftParts(
   row: BroadcastRow,
   request: TeamRequest,
-  { database, publicUrl }: PageDeps,
+  deps: PageDeps,
 ): Promise<{ sections: Section[]; buttons: Actions }> {
-  const ready = await readinessOf(database, row, publicUrl)
-  const sections = aheadSections(row, ready, request)
+  const ahead = await aheadOf(row, deps)
+  const { ready } = ahead
+  const sections = aheadSections(row, ahead, request)
   if (request.team.role === 'viewer') return { sections, buttons: {} }
   return { sections, buttons: buttonsOf(row, ready, request) }
 }

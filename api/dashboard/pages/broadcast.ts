@@ -37,6 +37,7 @@ import { draftParts, scheduledSections, seenFields, seenIn, sendQuestion } from 
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
 import { broadcastPreviewPages, previewSections } from './broadcast-preview.ts'
+import { rampSections } from './broadcast-ramp.ts'
 import {
   actions,
   broadcastPath,
@@ -80,6 +81,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     actions: buttons,
     sections: compact([
       ...pausedAlert(row),
+      ...(await rampSections(row, view, request, deps)),
       ...sections,
       ...(await previewSections(row, request, deps)),
       edits && testForm(request),

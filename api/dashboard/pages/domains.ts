@@ -1,10 +1,13 @@
 /** Sending domains: the DNS records to publish, what DNS has in their place, and whether mail may be sent from them. */
 
 import { addDomain, domainView, removeDomain, requireDomain } from '../../../db/accounts/domains/add.ts'
-import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { type DomainRow, domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { setEd25519, setReturnPath } from '../../../db/accounts/domains/options.ts'
 import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
+import { ownReturnPath } from '../../../db/accounts/domains/return-path.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
-import { RequestError } from '../../../db/errors.ts'
+import { invalidField, RequestError } from '../../../db/errors.ts'
+import { changeRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { headed, status, text, time } from '../components/cell.ts'
 import { differenceWords, hostIn } from '../components/dns.ts'
@@ -23,12 +26,10 @@ import {
 } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { rampWords } from './broadcast-ramp.ts'
 
 /** How many records of one name are shown. */
 const MAX_PUBLISHED_SHOWN = 10
-
-const RETURN_PATH =
-  'Where mail leaves through an SMTP server, the return-path record brings its bounces back to the service: it is an MX record of the one domain that the operator sets for all mail (RETURN_PATH_DOMAIN), and without that setting bounces go to this domain’s own mail server and are not counted.'
 
 const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { database }) => {
   const domains = await domainsOfTeam(database, team.id)
@@ -68,13 +69,15 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
   })
 })
 
-function purposeOf({ name }: { name: string }): string {
+function purposeOf({ name, type, value }: Pick<Line, 'name' | 'type' | 'value'>): string {
+  if (value.includes('k=ed25519')) return 'DKIM: a second key, with Ed25519'
   if (name.includes('._domainkey.')) return 'DKIM: proves that mail is yours'
+  if (type === 'CNAME') return 'Return path: where bounces return to, so that SPF aligns'
   return name.startsWith('_dmarc.') ? 'DMARC: what to do with other mail' : 'SPF: who may send for it'
 }
 
 /** A record as it is needed, with what DNS has in its place. */
-type Line = Pick<RecordCheck, 'type' | 'name' | 'value'> & Partial<RecordCheck>
+type Line = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> & Partial<RecordCheck>
 
 const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')
 
@@ -82,12 +85,12 @@ const joined = (published: readonly string[]): string => published.slice(0, MAX_
 const recordTable = (records: readonly Line[], zone: string | null): Section =>
   tableOf(
     records,
-    ({ type, name, value, state, required = true, published = [] }) => ({
+    ({ type, name, value, state, required, published = [] }) => ({
       State:
         state === undefined
           ? text('not known')
           : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
-      Purpose: text(purposeOf({ name }), {
+      Purpose: text(purposeOf({ name, type, value }), {
         detail:
           state === 'different'
             ? headed(differenceWords({ name, value }, published))
@@ -139,24 +142,50 @@ function leadOf(verified: boolean, records: readonly Line[]): string {
 }
 
 /** What DNS has just now; without an answer, what to publish. */
-async function recordsOf(
-  { team }: TeamRequest,
-  { database, lookupTxt, spfIncludes }: PageDeps,
-  name: string,
-): Promise<readonly Line[]> {
+async function recordsOf({ team }: TeamRequest, deps: PageDeps, name: string): Promise<readonly Line[]> {
+  const { database, returnDomain } = deps
   try {
-    return (await checkDomain({ database, lookupTxt, spfIncludes }, team.id, name)).records
+    return (await checkDomain(deps, team.id, name)).records
   } catch (error) {
     if (!(error instanceof RequestError) || error.code !== 'unavailable') throw error
-    return domainView(await requireDomain(database, team.id, name), spfIncludes).dns_records
+    return domainView(await requireDomain(database, team.id, name), returnDomain).dns_records
   }
+}
+
+/** Where bounces of the domain's emails return to. */
+function returnPathSection(
+  { name, return_path, return_path_rejected_at, return_path_response }: DomainRow,
+  { now }: TeamRequest,
+  { returnDomain }: PageDeps,
+): Section {
+  const own = ownReturnPath(name)
+  if (returnDomain === null) {
+    const words = `Bounces return to ${name}’s own mail server and are not counted. The operator has not set RETURN_PATH_DOMAIN.`
+    return { kind: 'text', title: 'Return path', paragraphs: [words] }
+  }
+  const isUsed = return_path && return_path_rejected_at === null
+  return factsOf(
+    {
+      'Bounces return to': text(isUsed ? own : returnDomain, { code: true }),
+      'SPF aligns': status(isUsed ? 'yes' : `only if ${returnDomain} belongs to the same organization`, {
+        tone: isUsed ? 'good' : 'plain',
+      }),
+      'The relay rejected it':
+        return_path && return_path_rejected_at !== null
+          ? { ...time(return_path_rejected_at, now), detail: return_path_response ?? undefined }
+          : undefined,
+    },
+    { title: 'Return path' },
+  )
 }
 
 const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) => {
   const { team, params, now } = request
   const domain = await requireDomain(deps.database, team.id, params.name)
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
+  const ramp = await shownRamp(deps.database, domain.name)
   const [records, zone] = await Promise.all([recordsOf(request, deps, domain.name), deps.zoneOf(domain.name)])
+  const { returnDomain } = deps
   const others = records.filter(({ state }) => state === 'different')
   return show({
     title: domain.name,
@@ -166,14 +195,33 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
     actions: {
       forms:
         team.role === 'owner'
-          ? [
+          ? compact([
               press(at('verify'), 'Verify now'),
+              ramp &&
+                press(at('ramp'), 'Turn off the ramp-up', {
+                  fields: [hidden('limit', 'off')],
+                  tone: 'quiet',
+                }),
               press(at('rekey'), 'Rotate the DKIM key', {
                 fields: [hidden('seen', domain.next_dkim_selector ?? domain.dkim_selector, true)],
                 tone: 'quiet',
               }),
+              returnDomain !== null &&
+                (domain.return_path
+                  ? press(at('return-path'), 'Turn off the return path', {
+                      fields: [hidden('on', '')],
+                      tone: 'quiet',
+                    })
+                  : press(at('return-path'), 'Turn on the return path', {
+                      fields: [hidden('on', 'on')],
+                      tone: 'quiet',
+                    })),
+              press(at('ed25519'), domain.ed25519_selector ? 'Turn off Ed25519' : 'Turn on Ed25519', {
+                fields: [hidden('on', domain.ed25519_selector ? '' : 'on')],
+                tone: 'quiet',
+              }),
               press(at('delete'), 'Remove domain', { tone: 'danger' }),
-            ]
+            ])
           : [],
     },
     sections: compact([
@@ -182,9 +230,10 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
       factsOf({
         Verified: time(domain.verified_at, now, 'not yet'),
         'Missing since': domain.missing_since && time(domain.missing_since, now),
+        'Ramp-up': ramp && text(rampWords(ramp)),
         'Last checked': time(now.toISOString(), now),
       }),
-      { kind: 'text', title: 'Return path', paragraphs: [RETURN_PATH] },
+      returnPathSection(domain, request, deps),
     ]),
   })
 })
@@ -227,6 +276,27 @@ const rekey = act(
   }),
 )
 
+/** DNS is asked before the transaction, which is the use case's own. */
+const returnPath = post('owner', '/teams/:team/domains/:name/return-path', async (request, deps) => {
+  const { team, params, form, person } = request
+  const by = { now: await serviceTime(deps.database), actor: person.email }
+  const on = form.get('on') === 'on'
+  const { name } = await setReturnPath({ ...deps, ...by }, team.id, { name: params.name, on })
+  const words = on
+    ? `Bounces return to ${ownReturnPath(name)} from now on.`
+    : 'Bounces return to the operator’s domain from now on.'
+  return redirect(teamPath(team, 'domains', name), words)
+})
+
+const ed25519 = act('owner', '/teams/:team/domains/:name/ed25519', async (by, { team, params, form }) => {
+  const on = form.get('on') === 'on'
+  const { name } = await setEd25519(by, team.id, { name: params.name, on })
+  const words = on
+    ? 'Emails are signed with a second key from now on. Publish its record.'
+    : 'Emails are signed with one key from now on. You can delete the record of the other.'
+  return redirect(teamPath(team, 'domains', name), words)
+})
+
 const remove = act(
   'owner',
   '/teams/:team/domains/:name/delete',
@@ -242,4 +312,18 @@ const remove = act(
   }),
 )
 
-export const domainsPages = [list, page, add, verify, rekey, remove]
+const rampUp = act(
+  'owner',
+  '/teams/:team/domains/:name/ramp',
+  async (by, { team, params: { name }, form }) => {
+    const given = form.get('limit') ?? ''
+    if (given !== 'off' && !/^[1-9]\d{0,5}$/.test(given))
+      throw invalidField('limit', 'must be a number, or off')
+    await changeRamp(by, team.id, name, given === 'off' ? null : Number(given))
+    const words =
+      given === 'off' ? 'The ramp-up is off.' : `Broadcasts from ${name} start with ${given} emails today.`
+    return redirect(teamPath(team, 'domains', name), words)
+  },
+)
+
+export const domainsPages = [list, page, add, verify, rekey, returnPath, ed25519, remove, rampUp]

@@ -1,5 +1,5 @@
 /** What the dashboard works with. Types alone. */
-import type { TxtLookup, ZoneLookup } from '../../../db/accounts/domains/verify.ts'
+import type { DomainLookups, ZoneLookup } from '../../../db/accounts/domains/dns-lookups.ts'
 import type { Versions } from '../../../db/content/templates/versions.ts'
 import type { UnsubscribeLinks } from '../../../db/messages/emails/unsubscribe-token.ts'
 import type { Database } from '../../../db/postgres/pool.ts'
@@ -28,15 +28,14 @@ export type SharedDeps = {
 }
 
 /** What the dashboard has of its own; made by main.ts. */
-export type DashboardDeps = {
+export type DashboardDeps = DomainLookups & {
   /** A pool of its own with a short statement timeout: no page keeps the API waiting. */
   database: Database
   /** Makes the text parts that emails get. */
   texts: PlainTexts
-  lookupTxt: TxtLookup
   zoneOf: ZoneLookup
-  /** What the relay wants in the SPF record of each domain. */
-  spfIncludes: readonly string[]
+  /** RETURN_PATH_DOMAIN, as the workers have it; null if it isn't set. */
+  returnDomain: string | null
   /** Private networks that webhooks may reach. */
   webhookNetworks: readonly Network[]
   /** The address that people reach the service at; null: the one that they asked for. */

@@ -15,15 +15,18 @@ import { requireTeam } from '../teams/view.ts'
 import { dnsRecords, makeDkimKey } from './dkim.ts'
 import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
 
-/** A domain with the records to publish. @param includes what the relay wants in SPF. Pure. */
-export const domainView = (row: DomainRow, includes: readonly string[]) => ({
+/** A domain with the records to publish. @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't set. Pure. */
+export const domainView = (row: DomainRow, returnDomain: string | null) => ({
   id: row.id,
   name: row.name,
   status: row.status,
   created_at: row.created_at,
   verified_at: row.verified_at,
   missing_since: row.missing_since,
-  dns_records: dnsRecords(row, includes),
+  ed25519: row.ed25519_selector !== null,
+  return_path: row.return_path,
+  return_path_rejected_at: row.return_path_rejected_at,
+  dns_records: dnsRecords(row, returnDomain),
 })
 
 /** The name in the form that is stored and compared. @throws RequestError bad_request. */

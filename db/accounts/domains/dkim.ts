@@ -5,10 +5,13 @@
 import { generateKeyPair, randomInt } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Secrets } from '../../process/secrets.ts'
+import { dmarcValue } from './dmarc.ts'
 import type { DomainRow, NewDomain } from './domains.sql.ts'
-import { spfValue } from './spf.ts'
+import { ownReturnPath } from './return-path.ts'
+import { DEFAULT_SPF } from './spf.ts'
 
-export type DnsRecord = { type: 'TXT'; name: string; value: string }
+/** `required`: without it the domain is not verified. */
+export type DnsRecord = { type: 'TXT' | 'CNAME'; name: string; value: string; required: boolean }
 
 /**
  * A new one for each key, so that a name in DNS stands for one key: two teams may have one domain, and of one that was
@@ -48,6 +51,24 @@ export async function makeDkimKey(secrets: Secrets, owner: KeyOwner): Promise<St
   }
 }
 
+/** The prefix of an Ed25519 key in DER. DNS publishes the 32 bytes after it (RFC 8463 §4). */
+const ED25519_DER_PREFIX_BYTES = 12
+
+type SecondKey = { ed25519_selector: string; ed25519_public_key: string; ed25519_private_key: Buffer }
+
+/** A new Ed25519 key pair for a domain, in the form that is stored, with its selector. */
+export async function makeEd25519Key(secrets: Secrets, owner: KeyOwner): Promise<SecondKey> {
+  const { publicKey, privateKey } = await promisify(generateKeyPair)('ed25519', {
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+  return {
+    ed25519_selector: drawSelector(),
+    ed25519_public_key: publicKey.subarray(ED25519_DER_PREFIX_BYTES).toString('base64'),
+    ed25519_private_key: sealKey(secrets, owner, Buffer.from(privateKey)),
+  }
+}
+
 /** The record that proves the domain: publishing our key is what verifies it. */
 export const dkimRecord = (
   domain: Pick<DomainRow, 'name' | 'dkim_selector' | 'dkim_public_key'>,
@@ -55,6 +76,7 @@ export const dkimRecord = (
   type: 'TXT',
   name: `${domain.dkim_selector}._domainkey.${domain.name}`,
   value: `v=DKIM1; k=rsa; p=${domain.dkim_public_key}`,
+  required: true,
 })
 
 /** The record of the key that will follow; null while none will. */
@@ -64,24 +86,39 @@ export const nextDkimRecord = (domain: DomainRow): DnsRecord | null => {
   return dkimRecord({ name, dkim_selector, dkim_public_key })
 }
 
-/**
- * Where the owner says who may send for the domain. Both are hints: a policy of the owner's own is as good, if it lets
- * the relay send where the operator says which one that is, and DMARC passes on the DKIM signature alone.
- */
-export const spfRecord = (
-  { name }: Pick<DomainRow, 'name'>,
-  includes: readonly string[],
-  published: readonly string[] = [],
-): DnsRecord => ({ type: 'TXT', name, value: spfValue(includes, published) })
+/** The record of the second key, if the domain has one. Receivers that don't know Ed25519 use the first. */
+export const ed25519Record = ({
+  name,
+  ed25519_selector: selector,
+  ed25519_public_key: key,
+}: Pick<DomainRow, 'name' | 'ed25519_selector' | 'ed25519_public_key'>): DnsRecord | null =>
+  selector === null
+    ? null
+    : {
+        ...{ type: 'TXT', name: `${selector}._domainkey.${name}` },
+        ...{ value: `v=DKIM1; k=ed25519; p=${key}`, required: false },
+      }
 
-export const dmarcRecord = ({ name }: Pick<DomainRow, 'name'>): DnsRecord => ({
-  type: 'TXT',
-  name: `_dmarc.${name}`,
-  value: 'v=DMARC1; p=none',
+/** The SPF record of a domain that its own mail servers get the bounces of. */
+export const spfRecord = ({ name }: Pick<DomainRow, 'name'>): DnsRecord => ({
+  ...{ type: 'TXT', name, value: DEFAULT_SPF, required: false },
 })
 
-/** Everything to publish, what is required first. @param includes what the relay wants in SPF. */
-export function dnsRecords(domain: DomainRow, includes: readonly string[]): DnsRecord[] {
-  const next = nextDkimRecord(domain)
-  return [dkimRecord(domain), ...(next ? [next] : []), spfRecord(domain, includes), dmarcRecord(domain)]
+export const dmarcRecord = (name: string, value: string): DnsRecord => ({
+  ...{ type: 'TXT', name: `_dmarc.${name}`, value, required: false },
+})
+
+/** The record of the domain's own return path. */
+export const returnPathRecord = ({ name }: Pick<DomainRow, 'name'>, returnDomain: string): DnsRecord => ({
+  ...{ type: 'CNAME', name: ownReturnPath(name), value: returnDomain, required: false },
+})
+
+/** Everything to publish, the required first. @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't set. */
+export function dnsRecords(domain: DomainRow, returnDomain: string | null): DnsRecord[] {
+  const keys = [dkimRecord(domain), nextDkimRecord(domain), ed25519Record(domain)]
+  return [
+    ...keys.flatMap((record) => record ?? []),
+    dmarcRecord(domain.name, dmarcValue(domain.name, null)),
+    returnDomain === null ? spfRecord(domain) : returnPathRecord(domain, returnDomain),
+  ]
 }

@@ -23,12 +23,20 @@ const domainRow = row({
   missing_since: string().nullable(),
   /** Since when that is certain, and its owners know. */
   failing_since: string().nullable(),
+  /** The second key, for Ed25519 signatures; null without one. */
+  ed25519_selector: string().nullable(),
+  ed25519_public_key: string().nullable(),
+  /** Whether return addresses are at its own return path; and when the relay rejected them there, with its response. */
+  return_path: boolean(),
+  return_path_rejected_at: string().nullable(),
+  return_path_response: string().nullable(),
 })
 export type DomainRow = InferType<typeof domainRow>
 
 const domainColumns = sql.fragment`
   id, name, status, dkim_selector, dkim_public_key, next_dkim_selector, next_dkim_public_key, created_at, verified_at,
-  missing_since, failing_since`
+  missing_since, failing_since, ed25519_selector, ed25519_public_key, return_path, return_path_rejected_at,
+  return_path_response`
 
 /** `dkim_private_key` is sealed for this team and domain (dkim.ts). */
 export type NewDomain = Pick<DomainRow, 'id' | 'name' | 'status' | 'dkim_selector' | 'dkim_public_key'> & {
@@ -172,22 +180,69 @@ export async function noteRechecks(
     where failing_since is not null and known_since is null`)
 }
 
+/** Turns a domain's own return path on or off, and forgets what the relay said of it. @returns null when it is gone. */
+export const putReturnPath = (tx: Tx, teamId: string, id: string, on: boolean) =>
+  tx.maybeOne(sql.type(domainRow)`
+    update domains set return_path = ${on}, return_path_rejected_at = null, return_path_response = null
+    where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
+
+/** Stores a domain's second key, or removes it. @returns null when the domain is gone. */
+export const putSecondKey = (
+  tx: Tx,
+  teamId: string,
+  id: string,
+  key: { ed25519_selector: string; ed25519_public_key: string; ed25519_private_key: Buffer } | null,
+) =>
+  tx.maybeOne(sql.type(domainRow)`
+    update domains set ed25519_selector = ${key?.ed25519_selector ?? null},
+      ed25519_public_key = ${key?.ed25519_public_key ?? null},
+      ed25519_private_key = ${key === null ? null : sql.binary(key.ed25519_private_key)}
+    where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
+
+/** Notes that the relay rejects the own return paths of these domains. They aren't used then. The first time stays. */
+export async function noteRejectedReturnPaths(
+  tx: Tx,
+  rejected: readonly { team_id: string; name: string; response: string }[],
+  now: Date,
+): Promise<void> {
+  const types = { team_id: 'uuid', name: 'text', response: 'text' }
+  await tx.query(sql.unsafe`
+    update domains d set return_path_rejected_at = ${sql.timestamp(now)}, return_path_response = r.response
+    from (select distinct on (team_id, name) * from ${rowsOf('r', types, rejected)} order by team_id, name) r
+    where d.team_id = r.team_id and d.name = r.name and d.return_path and d.return_path_rejected_at is null`)
+}
+
+const rejectedRow = row({ team_id: string(), name: string(), at: string(), response: string() })
+
+/** Domains whose own return path the relay rejects, the latest first. */
+export const rejectedReturnPaths = (tx: Tx, limit: number) =>
+  tx.any(sql.type(rejectedRow)`
+    select team_id, name, return_path_rejected_at as at, coalesce(return_path_response, '') as response from domains
+    where return_path and return_path_rejected_at is not null
+    order by return_path_rejected_at desc limit ${limit}`)
+
 /** @returns the row that was deleted, or null when there was none. */
 export const deleteDomain = (tx: Tx, teamId: string, name: string) =>
   tx.maybeOne(sql.type(domainRow)`
     delete from domains where team_id = ${teamId} and name = ${name} returning ${domainColumns}`)
 
-const dkimKeyRow = row({
+const sendingDomainRow = row({
   team_id: string(),
   name: string(),
   dkim_selector: string(),
   dkim_private_key: mixed<Buffer>(),
+  ed25519_selector: string().nullable(),
+  ed25519_private_key: mixed<Buffer>().nullable(),
+  /** True if return addresses are at its own return path, and the relay hasn't rejected them there. */
+  return_path: boolean(),
 })
 
-/** What signing takes, by team and domain name, in one statement. Keys are sealed. Only verified domains have one. */
-export const dkimKeysByName = (tx: Tx, domains: readonly { team_id: string; name: string }[]) =>
-  tx.any(sql.prepared('dkim_keys_by_name', dkimKeyRow)`
-    select team_id, name, dkim_selector, dkim_private_key from domains
+/** What sending takes, by team and domain name, in one statement. Keys are sealed. Only of verified domains. */
+export const sendingDomains = (tx: Tx, domains: readonly { team_id: string; name: string }[]) =>
+  tx.any(sql.prepared('sending_domains', sendingDomainRow)`
+    select team_id, name, dkim_selector, dkim_private_key, ed25519_selector, ed25519_private_key,
+      return_path and return_path_rejected_at is null as return_path
+    from domains
     where (team_id, name) in (select * from ${rowsOf('ref', { team_id: 'uuid', name: 'text' }, domains)})
       and status = 'verified'`)
 
@@ -209,18 +264,22 @@ const sealedKeysRow = row({
   name: string(),
   dkim_private_key: mixed<Buffer>(),
   next_dkim_private_key: mixed<Buffer>().nullable(),
+  ed25519_private_key: mixed<Buffer>().nullable(),
 })
 export type SealedKeysRow = InferType<typeof sealedKeysRow>
 
 /** The sealed keys of every domain of every team, locked until the transaction ends. */
 export const lockSealedKeys = (tx: Tx) =>
   tx.any(sql.type(sealedKeysRow)`
-    select team_id, id, name, dkim_private_key, next_dkim_private_key from domains order by team_id, id for update`)
+    select team_id, id, name, dkim_private_key, next_dkim_private_key, ed25519_private_key from domains
+    order by team_id, id for update`)
 
 export async function updateSealedKeys(tx: Tx, rows: readonly SealedKeysRow[]): Promise<void> {
-  const types = { team_id: 'uuid', id: 'uuid', dkim_private_key: 'bytea', next_dkim_private_key: 'bytea' }
+  const keys = { dkim_private_key: 'bytea', next_dkim_private_key: 'bytea', ed25519_private_key: 'bytea' }
+  const types = { team_id: 'uuid', id: 'uuid', ...keys }
   await tx.query(sql.unsafe`
-    update domains d set dkim_private_key = k.dkim_private_key, next_dkim_private_key = k.next_dkim_private_key
+    update domains d set dkim_private_key = k.dkim_private_key, next_dkim_private_key = k.next_dkim_private_key,
+      ed25519_private_key = k.ed25519_private_key
     from ${rowsOf('k', types, rows)}
     where d.team_id = k.team_id and d.id = k.id`)
 }

@@ -11,8 +11,9 @@ import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { dkimRecord } from './dkim.ts'
+import type { TxtLookup } from './dns-lookups.ts'
 import { domainsToRecheck, noteRechecks, type Recheck, type VerifiedDomain } from './domains.sql.ts'
-import { checkKey, type RecordCheck, type TxtLookup } from './verify.ts'
+import { checkKey, type RecordCheck } from './verify.ts'
 
 /** How many are asked about at once. */
 const RECHECK_BATCH = 50

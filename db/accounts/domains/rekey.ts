@@ -47,8 +47,13 @@ export async function rekeyDomain(
 /** A domain's keys sealed with SECRET_KEY. @throws Error when they were sealed with a key that we do not know. */
 function resealed(secrets: Secrets, row: SealedKeysRow): SealedKeysRow {
   const afresh = (sealed: Buffer): Buffer => sealKey(secrets, row, openKey(secrets, row, sealed))
-  const { dkim_private_key: current, next_dkim_private_key: next } = row
-  return { ...row, dkim_private_key: afresh(current), next_dkim_private_key: next && afresh(next) }
+  const { dkim_private_key: current, next_dkim_private_key: next, ed25519_private_key: second } = row
+  return {
+    ...row,
+    dkim_private_key: afresh(current),
+    next_dkim_private_key: next && afresh(next),
+    ed25519_private_key: second && afresh(second),
+  }
 }
 
 /**

@@ -7,83 +7,41 @@
  */
 import { RequestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
-import { createNames } from '../../process/dns.ts'
 import { type Actor, record } from '../audit/record.ts'
 import { requireDomain } from './add.ts'
-import { type DnsRecord, dkimRecord, dmarcRecord, nextDkimRecord, spfRecord } from './dkim.ts'
+import {
+  type DnsRecord,
+  dkimRecord,
+  dmarcRecord,
+  ed25519Record,
+  nextDkimRecord,
+  returnPathRecord,
+  spfRecord,
+} from './dkim.ts'
+import { dmarcValue, findDmarc } from './dmarc.ts'
+import type { DomainLookups, TxtLookup } from './dns-lookups.ts'
 import { type DomainRow, markDomainVerified, promoteNextKey } from './domains.sql.ts'
-import { allowsRelay } from './spf.ts'
+import { recordTags } from './record-tags.ts'
+import { spfRecords } from './spf.ts'
 
-/** The TXT records of a name, each joined to one string; none when the name has none. */
-export type TxtLookup = (name: string) => Promise<string[]>
+/** A record and what DNS has in its place. */
+export type RecordCheck = DnsRecord & { state: 'found' | 'missing' | 'different'; published: string[] }
 
-/** A record and what DNS has in its place. `required`: without it the domain is not verified. */
-export type RecordCheck = DnsRecord & {
-  required: boolean
-  state: 'found' | 'missing' | 'different'
-  published: string[]
-}
-
-/** The zone that holds a name's records; null where that is not known just now. */
-export type ZoneLookup = (name: string) => Promise<string | null>
-
-const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
-
-/** More records than any name that we ask for has; what a server sends beyond that is not looked at. */
-const MAX_RECORDS = 200
-/** For one name, however many servers the resolver asks in turn, in milliseconds. */
-const DNS_TIMEOUT_MS = 10_000
-
-/**
- * Asks the system's resolver, or the server named `host` or `host:port`. An answer is 64 KiB at most, by DNS itself.
- * @throws RequestError unavailable (when looking up) if no server gives an answer in time.
- */
-export function createTxtLookup(server?: string, patience = DNS_TIMEOUT_MS): TxtLookup {
-  const names = createNames(server, patience)
-  return async (name) => {
-    try {
-      const records = await names.texts(name)
-      return records.slice(0, MAX_RECORDS).map((strings) => strings.join(''))
-    } catch (error) {
-      if (error instanceof RequestError) throw error
-      const { code, message } = error as NodeJS.ErrnoException
-      if (code !== undefined && ABSENT.has(code)) return []
-      throw new RequestError('unavailable', `cannot look up ${name}: ${message}`)
-    }
-  }
-}
-
-/** Asks as `createTxtLookup` does. Nothing hangs on the answer, so a name server that is away is no fault. */
-export function createZoneLookup(server?: string): ZoneLookup {
-  const names = createNames(server, DNS_TIMEOUT_MS)
-  return (name) => names.zone(name).catch(() => null)
-}
-
-/** A record's tags by name, without whitespace (RFC 6376 §3.2 allows it around and inside values). */
-const tagsOf = (record: string): Map<string, string> =>
-  new Map(
-    record.split(';').map((tag) => {
-      const [name = '', ...value] = tag.replace(/\s+/g, '').split('=')
-      return [name, value.join('=')]
-    }),
-  )
-
-/** Whether a published record holds this key: RSA for every use, not revoked, not restricted. */
-function publishesKey(record: string, publicKey: string): boolean {
-  const tags = tagsOf(record)
+/** True if a published record has this key, for every use, not revoked, not restricted. */
+function publishesKey(record: string, publicKey: string, type: 'rsa' | 'ed25519'): boolean {
+  const tags = recordTags(record)
   return (
-    (tags.get('v') ?? 'DKIM1') === 'DKIM1' &&
-    (tags.get('k') ?? 'rsa') === 'rsa' &&
-    tags.get('p') === publicKey
+    (tags.get('v') ?? 'DKIM1') === 'DKIM1' && (tags.get('k') ?? 'rsa') === type && tags.get('p') === publicKey
   )
 }
 
-const startsWithVersion = (version: string) => (record: string) =>
-  new RegExp(`^\\s*v\\s*=\\s*${version}(\\s|;|$)`, 'i').test(record)
-
-const compared = (record: DnsRecord, published: string[], fits: (text: string) => boolean) => {
+const compared = (
+  record: DnsRecord,
+  published: string[],
+  fits: (text: string, at: number, all: readonly string[]) => boolean,
+): RecordCheck => {
   const state = published.length === 0 ? 'missing' : published.some(fits) ? 'found' : 'different'
-  return { ...record, state, published } as const
+  return { ...record, state, published }
 }
 
 /**
@@ -93,37 +51,48 @@ export async function checkKey(
   record: DnsRecord,
   publicKey: string | null,
   lookupTxt: TxtLookup,
+  type: 'rsa' | 'ed25519' = 'rsa',
 ): Promise<RecordCheck> {
   const published = await lookupTxt(record.name)
-  return { ...compared(record, published, (text) => publishesKey(text, publicKey ?? '')), required: true }
+  return compared(record, published, (text) => publishesKey(text, publicKey ?? '', type))
 }
 
-/** How records are looked at. @param spfIncludes what the relay wants in SPF. */
-type Looks = { lookupTxt: TxtLookup; spfIncludes: readonly string[] }
+/** How records are looked up. @param returnDomain RETURN_PATH_DOMAIN, or null if it isn't set. */
+export type Looks = DomainLookups & { returnDomain: string | null }
 
-type Checks = { current: RecordCheck; next: RecordCheck | null; hints: RecordCheck[] }
+type Checks = { current: RecordCheck; next: RecordCheck | null; others: RecordCheck[] }
 
-/** Compares what is published with what should be: a policy of the owner's own is as good, if the relay may send. */
-async function checkRecords(domain: DomainRow, { lookupTxt, spfIncludes }: Looks): Promise<Checks> {
-  const policies = async (name: string, version: string) =>
-    (await lookupTxt(name)).filter(startsWithVersion(version))
-  const spf = async (): Promise<RecordCheck> => {
-    const published = await policies(domain.name, 'spf1')
-    const record = spfRecord(domain, spfIncludes, published)
-    return { ...compared(record, published, () => allowsRelay(published, spfIncludes)), required: false }
+/** The DMARC policy that applies, where it was found; otherwise the one to publish. */
+async function checkDmarc({ name }: DomainRow, { lookupTxt }: Looks): Promise<RecordCheck> {
+  const { policy, published } = await findDmarc(name, lookupTxt)
+  const record = dmarcRecord(policy?.domain ?? name, dmarcValue(name, policy))
+  if (policy === null) return { ...record, state: 'missing', published }
+  return { ...record, state: 'found', published: [policy.text] }
+}
+
+/** The domain's own return path, or its SPF record while RETURN_PATH_DOMAIN isn't set. */
+async function checkEnvelope(domain: DomainRow, { lookupCname, lookupTxt, returnDomain }: Looks) {
+  if (returnDomain === null) {
+    const record = spfRecord(domain)
+    return compared(record, await spfRecords(domain.name, lookupTxt), (_record, _at, all) => all.length === 1)
   }
-  const dmarc = async (): Promise<RecordCheck> => {
-    const record = dmarcRecord(domain)
-    return { ...compared(record, await policies(record.name, 'DMARC1'), () => true), required: false }
-  }
+  const record = returnPathRecord(domain, returnDomain)
+  return compared(record, await lookupCname(record.name), (alias) => alias === returnDomain)
+}
+
+/** Compares what is published with what should be. A DMARC policy of the owner's own fits as it is. */
+async function checkRecords(domain: DomainRow, looks: Looks): Promise<Checks> {
+  const { lookupTxt } = looks
   const nextRecord = nextDkimRecord(domain)
-  const [current, next, ...hints] = await Promise.all([
+  const secondRecord = ed25519Record(domain)
+  const [current, next, second, dmarc, envelope] = await Promise.all([
     checkKey(dkimRecord(domain), domain.dkim_public_key, lookupTxt),
     nextRecord && checkKey(nextRecord, domain.next_dkim_public_key, lookupTxt),
-    spf(),
-    dmarc(),
+    secondRecord && checkKey(secondRecord, domain.ed25519_public_key, lookupTxt, 'ed25519'),
+    checkDmarc(domain, looks),
+    checkEnvelope(domain, looks),
   ])
-  return { current, next, hints }
+  return { current, next, others: [...(second ? [second] : []), dmarc, envelope] }
 }
 
 /** What DNS has of a domain's records; changes nothing. @throws as `verifyDomain`. */
@@ -133,8 +102,8 @@ export async function checkDomain(
   name: string,
 ): Promise<{ records: RecordCheck[] }> {
   const domain = await requireDomain(database, teamId, name)
-  const { current, next, hints } = await checkRecords(domain, looks)
-  return { records: [current, ...(next ? [next] : []), ...hints] }
+  const { current, next, others } = await checkRecords(domain, looks)
+  return { records: [current, ...(next ? [next] : []), ...others] }
 }
 
 /**
@@ -147,7 +116,7 @@ export async function verifyDomain(
   name: string,
 ) {
   const domain = await requireDomain(database, teamId, name)
-  const { current, next, hints } = await checkRecords(domain, looks)
+  const { current, next, others } = await checkRecords(domain, looks)
   const selector = next?.state === 'found' ? domain.next_dkim_selector : null
   const isProved = current.state === 'found'
   const { promoted, row } = await database.transaction(async (tx) => {
@@ -164,5 +133,5 @@ export async function verifyDomain(
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
   // Its record may go once the mail that it signed has arrived.
   const replaced_selector = promoted ? domain.dkim_selector : null
-  return { id, name: row.name, status, verified_at, replaced_selector, records: [...keys, ...hints] }
+  return { id, name: row.name, status, verified_at, replaced_selector, records: [...keys, ...others] }
 }

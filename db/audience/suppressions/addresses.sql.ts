@@ -179,8 +179,9 @@ export const nextSuppressed = (
 
 /** Deletes what is stored of an address. @returns why it was suppressed; null if it wasn't. */
 export const deleteAddress = (tx: Tx, teamId: string, identity: string) =>
-  tx.maybeOneFirst(sql.type(row({ cause: string().oneOf(CAUSES).nullable() }))`
-    delete from suppressed_addresses where team_id = ${teamId} and identity = ${identity} returning cause`)
+  tx.maybeOne(sql.type(row({ cause: string().oneOf(CAUSES).nullable(), has_bounced: boolean() }))`
+    delete from suppressed_addresses where team_id = ${teamId} and identity = ${identity}
+    returning cause, bounced_at is not null as has_bounced`)
 
 const softRow = row({ team_id: string(), identity: string(), email: string() })
 
@@ -230,7 +231,8 @@ export const softFacts = (
           max(v.occurred_at) filter (where v.effect = 'delivered' or v.kind = 'sent' and st.status = 'sent'
             and v.occurred_at < ${sql.timestamp(undisputed)} and not exists (
               select from email_events d
-              where d.team_id = e.team_id and d.email_id = e.id and d.kind = 'delayed')) as delivered_at,
+              where d.team_id = e.team_id and d.email_id = e.id
+                and d.kind in ('delayed', 'unreadable', 'unsubscribed', 'machine_opened', 'machine_clicked'))) as delivered_at,
           array_agg(${milliseconds(sql.fragment`v.occurred_at`)} order by v.occurred_at desc) filter (
             where v.effect = 'soft' and v.occurred_at > coalesce(greatest(s.lifted_at, c.lifted_at), '-infinity')) as softs
         from (

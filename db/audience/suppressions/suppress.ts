@@ -26,7 +26,7 @@ import { judgeSoftBounces, SOFT_BOUNCES } from './soft-bounces.ts'
 import { type LockedContact, lockContacts, markSuppressed, releaseContacts } from './suppressions.sql.ts'
 
 /** An email that stayed `sent` for so long without a report has arrived (DECISIONS: Delivery reports). */
-const UNDISPUTED_MS = 86_400_000
+const SENT_COUNTS_MS = 86_400_000
 /** How many addresses are judged again in one transaction. */
 const REJUDGE_BATCH = 500
 
@@ -112,6 +112,7 @@ export async function applyContactEffects(
   addressFor: AddressFor,
   events: readonly Touched[],
   now: Date,
+  sentCountsMs = SENT_COUNTS_MS,
 ): Promise<void> {
   /** The addresses of one effect, each with the last event of it. */
   const having = (effect: ContactEffect) => {
@@ -136,7 +137,7 @@ export async function applyContactEffects(
     ...(await softlyAmong(tx, having('delivered'))),
     ...having('soft'),
   ])
-  if (undecided.size > 0) await judge(tx, undecided, now)
+  if (undecided.size > 0) await judge(tx, undecided, { now, sentCountsMs })
 }
 
 /** A delivery only matters where soft bounces have suppressed. */
@@ -258,19 +259,20 @@ async function contactIdsOf(tx: Tx, refs: readonly IdentityRef[]): Promise<Map<s
   return new Map((await lockContacts(tx, refs)).map((row) => [keyOf(row), row.contact_id]))
 }
 
-const softRule = (now: Date): SoftRule => ({
+const softRule = (now: Date, sentCountsMs: number): SoftRule => ({
   most: SOFT_BOUNCES,
-  undisputed: new Date(now.getTime() - UNDISPUTED_MS),
+  undisputed: new Date(now.getTime() - sentCountsMs),
 })
 
 /** Judges locked addresses by their soft bounces. @returns how many it released. */
 async function judge(
   tx: Tx,
   undecided: ReadonlyMap<TouchedAddress, Touched | null>,
-  now: Date,
+  { now, sentCountsMs }: { now: Date; sentCountsMs: number },
 ): Promise<number> {
   const addresses = [...undecided.keys()]
-  const facts = new Map((await softFacts(tx, addresses, softRule(now))).map((row) => [keyOf(row), row]))
+  const rule = softRule(now, sentCountsMs)
+  const facts = new Map((await softFacts(tx, addresses, rule)).map((row) => [keyOf(row), row]))
   const verdictOf = (address: TouchedAddress) => {
     const known = facts.get(keyOf(address))
     return known ? judgeSoftBounces(known) : 'keep'
@@ -289,14 +291,18 @@ async function judge(
  * Judges addresses that soft bounces alone suppress once more, one batch after another: no event says when an email has
  * stayed `sent` for a day. @returns how many it released.
  */
-export async function reviewSoftSuppressions(database: Database, now: Date): Promise<number> {
+export async function reviewSoftSuppressions(
+  database: Database,
+  now: Date,
+  sentCountsMs = SENT_COUNTS_MS,
+): Promise<number> {
   let after: IdentityRef | undefined
   let released = 0
   for (;;) {
     const { found, count } = await database.transaction(async (tx) => {
       const found = await softlySuppressed(tx, after, REJUDGE_BATCH)
       const touched = await lockTouched(tx, found, now)
-      const count = await judge(tx, new Map(touched.map((address) => [address, null])), now)
+      const count = await judge(tx, new Map(touched.map((address) => [address, null])), { now, sentCountsMs })
       return { found, count }
     })
     released += count

@@ -1,6 +1,8 @@
 /** Rows of reports, and the queries over them. Read before a team is known; must not look into a body. */
+
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
+import { MAIL_REPORTER } from '../../channels/email.ts'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -254,6 +256,10 @@ export const lastReports = (tx: Tx) =>
       then (select received_at from reports r where r.provider = p.provider order by r.id desc limit 1)
     end as last_at
     from unnest(${sql.array(PROVIDERS, 'text')}) as p (provider) order by 1`)
+
+/** When mail servers last reported anything that was kept; null: never. */
+export const lastMailReport = async (tx: Tx): Promise<string | null> =>
+  (await lastReports(tx)).find(({ provider }) => provider === MAIL_REPORTER)?.last_at ?? null
 
 /** Deletes parked reports. @returns how many. */
 export const deleteParkedReports = (tx: Tx, filter: ParkedFilter) =>

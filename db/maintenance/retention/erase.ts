@@ -58,8 +58,11 @@ async function eraseContact(
   const [locked] = await lockTouched(tx, [{ ...ref, email: identity }], now)
   const contact = await lockContact(tx, teamId, identity)
   const before = await erasedSuppressions(tx, secrets, teamId, [identity])
-  const cause = (await deleteAddress(tx, teamId, identity)) ?? before.get(identity) ?? null
-  const suppression = cause && statusBy(cause)
+  const stored = await deleteAddress(tx, teamId, identity)
+  const known = stored?.cause ?? before.get(identity) ?? null
+  const suppression = known && statusBy(known)
+  // A complaint after a hard bounce still stops what the bounce stops.
+  const cause = known !== null && stored?.has_bounced ? 'bounce' : known
   const wish = locked?.contact ? await statusToKeep(tx, teamId, locked.contact.contact_id) : 'subscribed'
   const status = wish === 'unsubscribed' ? wish : (suppression ?? 'subscribed')
   const held = await topicsOfContact(tx, teamId, identity, 'look')

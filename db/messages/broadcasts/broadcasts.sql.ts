@@ -7,6 +7,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { BULK_PAUSE_REASONS, type BulkPause } from '../../accounts/teams/reputation.ts'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
+import { ofTestTeam } from '../../channels/channel.sql.ts'
 import { hasListeners } from '../../channels/events/subscribers.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -240,6 +241,7 @@ export const moveCursor = (
     where team_id = ${team_id} and id = ${id}`)
 
 const placeRow = row({
+  is_test: boolean(),
   is_home: boolean(),
   is_suspended: boolean(),
   bulk_pause: mixed<BulkPause>().nullable(),
@@ -251,7 +253,7 @@ const placeRow = row({
  */
 export const sendingPlaceOf = (tx: Tx, { team_id, id }: BroadcastKey) =>
   tx.one(sql.prepared('place_of_broadcast', placeRow)`
-    select is_at_home() as is_home,
+    select is_at_home() as is_home, ${ofTestTeam} as is_test,
       ${isSuspended(sql.fragment`broadcasts.team_id`)} as is_suspended,
       (select bulk_pause from teams t where t.id = broadcasts.team_id and t.bulk_paused_at is not null)
     from broadcasts where team_id = ${team_id} and id = ${id}`)

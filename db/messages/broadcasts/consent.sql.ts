@@ -4,6 +4,7 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, string } from 'yup'
+import { rampedName } from '../../accounts/domains/ramps.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { deleteEmails } from '../emails/delete.sql.ts'
@@ -16,6 +17,8 @@ const stateRow = row({
   broadcast_id: string(),
   state: string().oneOf(BROADCAST_STATES),
   rate_per_minute: number().nullable(),
+  /** The name of its sending domain, if that is ramped. */
+  ramped: string().nullable(),
   /** Why it must not go to its contact any more; null while it may. */
   reason: string().oneOf(['cancelled', 'deleted', 'unsubscribed', 'suppressed', 'left_topic']).nullable(),
 })
@@ -24,7 +27,7 @@ export type EmailState = InferType<typeof stateRow>
 /** How these emails of broadcasts stand. Each is looked up by its keys. */
 export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
   tx.any(sql.prepared('states_of_broadcast_emails', stateRow)`
-    select e.team_id, e.id, e.broadcast_id, b.rate_per_minute, b.state,
+    select e.team_id, e.id, e.broadcast_id, b.rate_per_minute, b.state, ramp.name as ramped,
       case when b.state = 'cancelled' then 'cancelled' when c.id is null then 'deleted'
         when c.status = 'unsubscribed' then 'unsubscribed' when c.suppression is not null or exists (
           select from suppressed_addresses s
@@ -34,7 +37,8 @@ export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
     cross join lateral (
       select * from accepted_emails where team_id = ref.team_id and id = ref.email_id offset 0) e
     cross join lateral (select * from broadcasts where team_id = ref.team_id and id = e.broadcast_id offset 0) b
-    left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true`)
+    left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true
+    left join lateral (${rampedName(sql.fragment`e`)} offset 0) ramp on true`)
 
 /** Those of these emails that may have arrived: a try of theirs has had no answer, however often they were requeued. */
 export async function unansweredAmong(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {

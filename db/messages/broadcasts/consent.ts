@@ -8,13 +8,14 @@ import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { deleteWaitingEmails, type EmailState, statesOf, takePlaces, unansweredAmong } from './consent.sql.ts'
+import { takeRampPlaces } from './ramp.ts'
 import { insertSkips } from './skips.sql.ts'
 
 /** How long an email of a paused broadcast waits before it looks again, in seconds: resuming brings it forward. */
 const PAUSED_WAIT = 60
 
-/** An email that is about to go out. */
-type Leaving = { team_id: string; id: string }
+/** An email that is about to go out. `tried_since`: null unless it was tried before, and so has its place in a ramp. */
+type Leaving = { team_id: string; id: string; tried_since?: string | null }
 
 /**
  * What an email may do: go, wait some seconds, perhaps until its broadcast is resumed, or nothing any more. One whose
@@ -39,6 +40,9 @@ export async function checkBeforeSend(
   )
   const among = (check: SendCheck) => emails.filter(({ id }) => checks.get(id) === check)
   await withdraw(database, among('gone'))
+  const tried = new Set(leaving.flatMap(({ id, tried_since }) => (tried_since ? [id] : [])))
+  const fresh = among('go').filter(({ id }) => !tried.has(id))
+  for (const [id, check] of await rampUp(database, fresh)) checks.set(id, check)
   for (const [id, check] of await spread(database, among('go'))) checks.set(id, check)
   return checks
 }
@@ -66,6 +70,17 @@ async function withdraw(database: Database, emails: readonly EmailState[]): Prom
       await insertSkips(tx, skips, await serviceTime(tx))
     })
   }
+}
+
+/** Which of those that may go wait for the next day, because their domain is ramped. */
+async function rampUp(database: Database, emails: readonly EmailState[]): Promise<Map<string, SendCheck>> {
+  const waits = new Map<string, SendCheck>()
+  for (const [name, own] of Map.groupBy(emails, ({ ramped }) => ramped)) {
+    const places = name === null ? null : await takeRampPlaces(database, name, own.length)
+    if (places === null) continue
+    for (const { id } of own.slice(places.granted)) waits.set(id, { wait_seconds: places.wait_seconds })
+  }
+  return waits
 }
 
 /** Which of those that may go have to wait, because their broadcast has a rate of its own. */

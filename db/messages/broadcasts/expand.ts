@@ -5,6 +5,7 @@
  * Must not send, nor decide how long to rest.
  */
 
+import type { RampStart } from '../../accounts/domains/ramp.ts'
 import { left, lockAccount } from '../../accounts/teams/limits.ts'
 import { findSuppressed } from '../../audience/suppressions/suppressed.ts'
 import { versionsByIds } from '../../content/templates/templates.sql.ts'
@@ -23,7 +24,9 @@ import { type Brakes, brakeOn } from './auto-pause.ts'
 import { blockersOf } from './blockers.ts'
 import { type BroadcastRow, lockBroadcast, moveCursor, sendingPlaceOf } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
+import { domainOf } from './draft.ts'
 import { addressed, type Mailing, mailingOf } from './mailing.ts'
+import { startRamp } from './ramp.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginningTime } from './start.ts'
 import { pauseForTeam } from './team-pause.ts'
@@ -37,6 +40,10 @@ type WalkDeps = {
   /** How many of its emails may wait. */
   ahead: number
   brakes: Brakes
+  /** True for an address that is suppressed by its name, of a test team or another. Absent: none is. */
+  isSuppressedByName?: (address: string, test: boolean) => boolean
+  /** How domains without history start; without it, like all others. */
+  ramp?: RampStart | null
 }
 
 /**
@@ -68,7 +75,7 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   const row = await lockBroadcast(tx, teamId, id)
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
-  const { is_home, is_suspended, bulk_pause } = await sendingPlaceOf(tx, row)
+  const { is_home, is_suspended, is_test, bulk_pause } = await sendingPlaceOf(tx, row)
   if (!is_home) return { kind: 'early', seconds: UNSETTLED_WAIT }
   if (is_suspended) return { kind: 'early', seconds: SUSPENDED_WAIT }
   if (row.state === 'scheduled') return begin(deps, row, now)
@@ -76,12 +83,16 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
     await pauseForTeam(tx, row, bulk_pause, now)
     return OVER
   }
+  if (row.cursor === null && !is_test) await startRamp(tx, domainOf(row.from_address), deps.ramp ?? null)
   const brake = await brakeOn(tx, row, deps.brakes)
   if (brake !== null) return pause(deps, row, brake, now)
   if (row.walked_at !== null) return finish(tx, row, now)
   const ahead = aheadOf(row, deps)
   const room = ahead - (await waitingEmailsOf(tx, row, ahead))
-  return room <= 0 ? { kind: 'full' } : expand(deps, row, Math.min(room, EXPAND_BATCH), now)
+  const isNamed = (address: string) => deps.isSuppressedByName?.(address, is_test) ?? false
+  return room <= 0
+    ? { kind: 'full' }
+    : expand(deps, row, { most: Math.min(room, EXPAND_BATCH), isNamed }, now)
 }
 
 /** How many may wait: of one with a rate of its own what leaves in a minute, since each looks again and again. */
@@ -152,7 +163,12 @@ function withinQuota(picked: readonly Picked[], quota: number) {
 }
 
 /** Stores the emails of the next members, as far as quota and `most` allow. */
-async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date): Promise<WalkStep> {
+async function expand(
+  deps: WalkDeps,
+  row: BroadcastRow,
+  { most, isNamed }: { most: number; isNamed: (address: string) => boolean },
+  now: Date,
+): Promise<WalkStep> {
   const { tx, secrets } = deps
   const until = row.audience_until ?? now.toISOString()
   const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MAX_READ, limit: most })
@@ -161,7 +177,10 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
   const suppressed = await findSuppressed(tx, secrets, row.team_id, identities)
   const picked = next.members.map((member) => ({
     member,
-    made: suppressed.has(member.identity) ? SUPPRESSED : madeFor(mailing, member, secrets),
+    made:
+      suppressed.has(member.identity) || isNamed(member.email)
+        ? SUPPRESSED
+        : madeFor(mailing, member, secrets),
   }))
   const { limits, used } = await lockAccount(tx, row.team_id)
   // Somebody may have been erased since they were picked: nothing is to name them any more.

@@ -1,6 +1,7 @@
 /** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, object, string } from 'yup'
+import { rampedName } from '../../accounts/domains/ramps.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
@@ -137,6 +138,17 @@ const countSending = sql.fragment`
   where what.is_so
   group by c.team_id, 3, what.status`
 
+/** Notes what came back of rows `c` of broadcasts whose domain is ramped (accounts/domains/ramp.ts). */
+const countRamped = sql.fragment`
+  insert into domain_ramp_reports (name, day, kind)
+  select ramp.name, (coalesce((
+      select max(v.occurred_at) from email_events v
+      where v.team_id = c.team_id and v.email_id = c.id and v.kind = 'sent'), service_time()) at time zone 'UTC')::date,
+    case when c.is_complaint then 'complained' else 'bounced' end
+  from change c join accepted_emails e on e.team_id = c.team_id and e.id = c.id
+    cross join lateral (${rampedName(sql.fragment`e`)} offset 0) ramp
+  where c.broadcast_id is not null and (c.is_bounce or c.is_complaint)`
+
 /**
  * Changes locked states, in one statement that writes each at most once; those that stay as they are, not at all. Whose
  * answer was lost is not to be tried again once there is a report, from before that or after, about them or about
@@ -166,7 +178,7 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
       where own.recipient = p.recipient and own.lost is not null and r.is_reported)`
   await tx.query(sql.prepared('change_emails', object())`
     with raised as (
-      select e.team_id, e.id, e.created_at, e.internal, e.status as was, c.left_out,
+      select e.team_id, e.id, e.created_at, e.broadcast_id, e.internal, e.status as was, c.left_out,
         c.hard_bounced and (e.status = 'queued' or not e.hard_bounced) as is_hard,
         c.hard_bounced or e.hard_bounced as hard_bounced,
         case when c.kind = 'suppressed' and e.status = 'queued' then 'bounced'
@@ -181,9 +193,10 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
         cross join lateral (select ${pending} as pending) b
     ), change as (
       select *, was = 'queued' and status <> 'queued' and suppression is distinct from 'applied' as is_sent,
-        was <> 'complained' and status = 'complained' as is_complaint
+        was <> 'complained' and status = 'complained' as is_complaint,
+        was <> 'bounced' and status = 'bounced' and suppression is distinct from 'applied' as is_bounce
       from raised
-    ), counted as (${countSending})
+    ), counted as (${countSending}), ramped as (${countRamped})
     update email_states e set
       status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
       pending_recipients = c.pending_recipients, suppression = c.suppression, hard_bounced = c.hard_bounced

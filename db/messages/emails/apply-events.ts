@@ -77,6 +77,7 @@ export async function applyEmailEvents(
   events: readonly AppliedEvent[],
   now: Date,
   attempts: readonly AttemptRecord[] = [],
+  sentCountsMs?: number,
 ): Promise<EventResult[]> {
   // A batch of deliveries may have none, and pays for no statement then.
   if (events.length === 0) return []
@@ -109,7 +110,7 @@ export async function applyEmailEvents(
   const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
   const changes = changesOf(news, left, recipients)
   if (changes.length > 0) await changeEmails(tx, changes)
-  await applyContactEffects(tx, addressFor, news, now)
+  await applyContactEffects(tx, addressFor, news, now, sentCountsMs)
   await unsubscribeReported({ tx, now }, leavers(news, addressFor))
   return results
 }
@@ -214,7 +215,12 @@ function withoutDecided(
 }
 
 /** Applies events as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
-export async function applyReportedEmails(tx: Tx, events: readonly ReportedEmail[], now: Date) {
+export async function applyReportedEmails(
+  tx: Tx,
+  events: readonly ReportedEmail[],
+  now: Date,
+  sentCountsMs?: number,
+) {
   const found = await rowsOfReported(
     events,
     (team_id, email_id) => ({ team_id, email_id }),
@@ -225,7 +231,7 @@ export async function applyReportedEmails(tx: Tx, events: readonly ReportedEmail
     return ref ? [{ event: { ...event, ...ref }, index }] : []
   })
   const knownEvents = known.map(({ event }) => event)
-  const applied = await applyEmailEvents(tx, knownEvents, now)
+  const applied = await applyEmailEvents(tx, knownEvents, now, [], sentCountsMs)
   const results = events.map(() => UNKNOWN)
   for (const [at, { index }] of known.entries()) results[index] = applied[at] ?? UNKNOWN
   return results

@@ -62,6 +62,13 @@ type ServiceAddress = (typeof SERVICES)[number]
 export const serviceAddress = ({ to }: ReportEnvelope): ServiceAddress | null =>
   SERVICES.find((name) => name === to) ?? null
 
+/** The raw subject of mail for the operator, to postmaster@ or abuse@. Null for other mail. */
+export function operatorSubject(mail: Buffer): string | null {
+  const service = serviceAddress(readEnvelope(mail))
+  if (service !== 'postmaster' && service !== 'abuse') return null
+  return headerIn(headOf(mail), 'subject') ?? ''
+}
+
 const DAEMONS: readonly string[] = ['mailer-daemon', 'postmaster']
 
 /** Whether mail comes from a mail server, and not from a person: of nobody, or of a daemon. */

@@ -44,7 +44,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.getByLabel('name', { exact: true }).fill('Ana')
     await page.getByLabel('HTML').fill('<p>Dear {{name}} of {{city}}</p>')
     await page.getByRole('button', { name: 'Preview what the editor holds' }).click()
-    await page.frameLocator('iframe').getByText('Dear Ana of [city]').waitFor()
+    await page.frameLocator('iframe').getByText('Dear Ana of [city]').first().waitFor()
     t.equal(
       await page.getByLabel('HTML').inputValue(),
       '<p>Dear {{name}} of {{city}}</p>',
@@ -63,9 +63,9 @@ async function journeys(browser: Browser): Promise<void> {
     t.match(await state.innerText(), 'unpublished draft')
     t.equal(await preview.innerText(), 'Dear [name] of [city]')
     await page.getByRole('link', { name: 'Published', exact: true }).click()
-    await page.frameLocator('iframe').getByText('Hi [name]').waitFor()
+    await page.frameLocator('iframe').getByText('Hi [name]').first().waitFor()
     await page.getByRole('link', { name: 'Draft', exact: true }).click()
-    await page.frameLocator('iframe').getByText('Dear [name]').waitFor()
+    await page.frameLocator('iframe').getByText('Dear [name]').first().waitFor()
     await page.locator('summary', { hasText: 'Send a test' }).click()
     await submit(page, 'Send it to me')
     t.match(await page.locator('.notice').innerText(), 'A test is on its way')
@@ -83,7 +83,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.match(await page.locator('tr', { hasText: 'in use' }).innerText(), 'ana@example.com')
     await page.getByRole('button', { name: 'Restore version' }).first().click()
     await submit(page, 'Restore version')
-    await page.frameLocator('iframe').getByText('Hi [name]').waitFor()
+    await page.frameLocator('iframe').getByText('Hi [name]').first().waitFor()
   })
 
   t.test('a text that was refused is kept, and not left without a question either', async (t) => {
@@ -120,6 +120,20 @@ async function journeys(browser: Browser): Promise<void> {
     const used = page.locator('tr', { hasText: 'shop' }).filter({ hasText: 'within the last hour' })
     await used.waitFor()
     t.ok(await used.count(), 'without a reload')
+  })
+
+  t.test('a printed page has its content and no navigation or buttons, and a tab has an icon', async (t) => {
+    const { page } = await signIn(t)
+    await page.goto(`${here}/emails`)
+    await page.emulateMedia({ media: 'print' })
+    const seen = await page.evaluate<
+      string[]
+    >(`['.top', '#nav', '.acts', 'main button', 'h1', 'main table, main .empty']
+      .filter((one) => document.querySelector(one)?.checkVisibility())`)
+    t.strictSame(seen, ['h1', 'main table, main .empty'])
+    const icon = await page.getAttribute('link[rel=icon]', 'href')
+    const drawn = `new Promise((done) => { const image = new Image(); image.onload = () => done(image.naturalWidth > 0); image.onerror = () => done(false); image.src = ${JSON.stringify(icon)} })`
+    t.ok(await page.evaluate(drawn))
   })
 
   t.test(
@@ -222,7 +236,7 @@ async function journeys(browser: Browser): Promise<void> {
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))
     await page.goto(`${here}/emails/${evil.id}`)
-    await page.frameLocator('iframe').getByText('Evil').waitFor()
+    await page.frameLocator('iframe').getByText('Evil').first().waitFor()
     t.notOk(await page.evaluate('window.hacked'))
     t.notOk(
       await page

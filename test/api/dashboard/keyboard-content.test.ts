@@ -61,7 +61,7 @@ async function journeys(browser: Browser): Promise<void> {
     await follow(t, page, 'Create template')
     await type(t, page, 'name', 'Ana')
     await press(t, page, 'Preview what the editor holds')
-    await page.frameLocator('iframe').getByText('Hi Ana').waitFor()
+    await page.frameLocator('iframe').getByText('Hi Ana').first().waitFor()
     await type(t, page, 'HTML', '<p>Dear {{name}}</p>')
     await follow(t, page, 'Save the draft')
     await says(page, 'unpublished draft')
@@ -73,6 +73,6 @@ async function journeys(browser: Browser): Promise<void> {
     await says(page, 'The draft is published. Variables: name.')
     await follow(t, page, 'Restore version v1')
     await follow(t, page, 'Restore version')
-    await page.frameLocator('iframe').getByText('Hi [name]').waitFor()
+    await page.frameLocator('iframe').getByText('Hi [name]').first().waitFor()
   })
 }

@@ -82,6 +82,9 @@ t.test('the first page says whether everything goes out, through what, and who i
   const { status } = await service.call('POST', '/v1/emails', { key: waiting.key, body: anEmail() })
   t.equal(status, 201)
   shows(t, await operator.get('/operator'), /Waiting to go out 1 the oldest for .*deliver-email 1 0 0 0/)
+  await database.query(sql.unsafe`
+    update pgboss.job set start_after = now() + interval '1 hour' where name = 'deliver-email'`)
+  shows(t, await operator.get('/operator'), /Waiting to go out 1 1 deferred .*deliver-email 0 0 1 0/)
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 

@@ -1,12 +1,15 @@
 /** The CLI's verbs about broadcasts: the same use cases as the API's calls. */
 import { adminCli } from '../../support/admin.ts'
 import { beginBroadcasting } from '../../support/broadcasting.ts'
+import { startDns } from '../../support/dns.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import t from '../../support/tap.ts'
 
 t.test('the CLI makes, changes, tests, starts, pauses, resumes and cancels a broadcast', async (t) => {
   const { service, team, draft, contacts } = await beginBroadcasting(t)
-  const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY, PUBLIC_URL: 'https://mail.example.com' })
+  const DNS_SERVER = (await startDns(t)).address
+  const settings = { SECRET_KEY, DNS_SERVER, PUBLIC_URL: 'https://mail.example.com' }
+  const cli = adminCli({ DATABASE_URL: service.url, ...settings })
   const run = (verb: string, ...args: string[]) => cli.json(['broadcast', verb, team.id, ...args])
   await contacts(['ana'])
   const created = await cli.json(['broadcast', 'create', team.id, '--file', '-'], {
@@ -23,7 +26,7 @@ t.test('the CLI makes, changes, tests, starts, pauses, resumes and cancels a bro
     { to: 'a@example.org' },
     { to: 'b@example.org' },
   ])
-  t.match(await run('start', id), { state: 'sending', audience: 1 })
+  t.match(await run('start', id), { state: 'sending', audience: 1, warnings: [/DMARC/] })
   t.match(await run('pause', id), { state: 'paused' })
   t.match(await cli.fault(['broadcast', 'pause', team.id, id]), /the broadcast is paused/)
   t.match(await run('resume', id), { state: 'sending' })

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { createSecrets } from '../../../db/process/secrets.ts'
-import { dkimKeysOf } from '../../../workers/channels/dkim-keys.ts'
+import { sendingDomainsOf } from '../../../workers/channels/sending-domains.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
@@ -18,6 +18,8 @@ t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS',
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
   const { id: domain_id, dns_records } = await cli.json(['domain', 'add', id, 'a.test', '--verified'])
   const [selector] = dns_records[0].name.split('.')
+  await cli.json(['domain', 'ed25519', id, 'a.test', 'on'])
+  const keys = { dkim: { selector }, ed25519: { domain: 'a.test' } }
   await cli.json(['domain', 'rekey', id, 'a.test'])
   await cli.json(['webhook', 'add', id, '--url', 'https://hooks.example.com'])
   const token = createSecrets(SECRET_KEY).encrypt('whatsapp', Buffer.from('token'), 'acme/access_token')
@@ -31,7 +33,7 @@ t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS',
   }
   const keyBy = async (secretKey: string) =>
     (
-      await dkimKeysOf(database, { secrets: createSecrets(secretKey), ours: true }, [
+      await sendingDomainsOf(database, { secrets: createSecrets(secretKey), ours: true }, [
         { team_id: id, domain_id, from_address: 'x@a.test' },
       ])
     ).get(domain_id)
@@ -41,10 +43,10 @@ t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS',
     await cli.fault(['secret', 'reseal'], other),
     /SECRET_KEY is not the one that this database was used with/,
   )
-  t.match(await keyBy(SECRET_KEY), { selector })
+  t.match(await keyBy(SECRET_KEY), keys)
   const both = { env: { SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: SECRET_KEY } }
   t.same(await cli.json(['secret', 'reseal'], both), { domains: 1, webhooks: 1, numbers: 1 })
-  t.match(await keyBy(NEW), { selector })
+  t.match(await keyBy(NEW), keys)
   t.ok((await keyBy(SECRET_KEY)) instanceof Error)
   t.equal(await tokenBy(NEW), 'token')
   await t.rejects(tokenBy(SECRET_KEY))

@@ -28,7 +28,7 @@ const mails = () =>
 t.test('the team’s owners get one mail about a webhook that was disabled by itself', async (t) => {
   const operators = await makeTeam(service)
   const sink = await startSmtpSink(t)
-  const notices = { from: 'Heliograph <login@example.com>', site: SITE }
+  const notices = { from: 'Heliograph <login@example.com>', operator: null, site: SITE }
   await startWorker(t, service, { smtp_url: sink.url, notices })
   const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
   await cli.json(['webhook', 'set', team.id, endpoint.id, '--url', `${receiver.url}?token=private`])
@@ -64,7 +64,7 @@ t.test('the team’s owners get one mail about a webhook that was disabled by it
 })
 
 t.test('an owner who disables a webhook gets no mail; one that fails stands on the first page', async (t) => {
-  await startWorker(t, service, { notices: { from: 'login@example.com', site: null } })
+  await startWorker(t, service, { notices: { from: 'login@example.com', operator: null, site: null } })
   const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
   const before = (await mails()).length
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -104,7 +104,7 @@ t.test('without DASHBOARD_FROM a webhook is disabled all the same, and nobody is
 t.test('owners get one mail about a broadcast that paused itself, with the figure that did it', async (t) => {
   const sink = await startSmtpSink(t)
   await makeTeam(service, { domain: 'notices.test' })
-  const notices = { from: 'Heliograph <login@notices.test>', site: SITE }
+  const notices = { from: 'Heliograph <login@notices.test>', operator: null, site: SITE }
   const team = await makeTeam(service, { domain: 'braked.test' })
   await signedIn(service, { team: team.id, role: 'owner', email: 'd-owner@example.org' })
   await signedIn(service, { team: team.id, role: 'editor', email: 'e-editor@example.org' })

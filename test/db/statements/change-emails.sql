@@ -1,5 +1,6 @@
 with raised as (
-  select e.team_id, e.id, e.created_at, e.internal, e.status as was, c.left_out, c.hard_bounced
+  select e.team_id, e.id, e.created_at, e.broadcast_id, e.internal, e.status as was, c.left_out,
+    c.hard_bounced
     and (e.status = 'queued' or not e.hard_bounced) as is_hard, c.hard_bounced
     or e.hard_bounced as hard_bounced, case when c.kind = 'suppressed' and e.status = 'queued' then 'bounced'
       when array_position($1::text[], c.status) > array_position($2::text[], e.status) then c.status
@@ -50,7 +51,9 @@ with raised as (
   select *, was = 'queued'
     and status <> 'queued'
     and suppression is distinct from 'applied' as is_sent, was <> 'complained'
-    and status = 'complained' as is_complaint
+    and status = 'complained' as is_complaint, was <> 'bounced'
+    and status = 'bounced'
+    and suppression is distinct from 'applied' as is_bounce
   from raised
 ), counted as (
   insert into figure_deltas (team_id, channel, hour, status, count)
@@ -73,6 +76,30 @@ with raised as (
     ('suppressed', c.left_out)) what (status, is_so)
   where what.is_so
   group by c.team_id, 3, what.status
+), ramped as (
+  insert into domain_ramp_reports (name, day, kind)
+  select ramp.name, (coalesce((
+    select max(v.occurred_at)
+    from email_events v
+    where v.team_id = c.team_id
+      and v.email_id = c.id
+      and v.kind = 'sent'
+  ), service_time()) at time zone 'UTC')::date, case when c.is_complaint then 'complained' else 'bounced' end
+  from change c
+  join accepted_emails e on e.team_id = c.team_id
+    and e.id = c.id
+  cross join lateral (
+    select r.name
+    from domains d
+    join teams t on t.id = d.team_id
+      and not t.test
+    join domain_ramps r on r.name = d.name
+      and r.state = 'on'
+    where d.team_id = e.team_id
+      and d.id = e.domain_id offset 0
+  ) ramp
+  where c.broadcast_id is not null
+    and (c.is_bounce or c.is_complaint)
 )
 update email_states e
 set status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,

@@ -14,7 +14,7 @@ cross join lateral (
     from email_events d
     where d.team_id = e.team_id
       and d.email_id = e.id
-      and d.kind = 'delayed'
+      and d.kind in ('delayed', 'unreadable', 'unsubscribed', 'machine_opened', 'machine_clicked')
   )) as delivered_at,
     array_agg((extract(epoch from v.occurred_at) * 1000)::float8 order by v.occurred_at desc) filter (where v.effect = 'soft' and v.occurred_at > coalesce(greatest(s.lifted_at, c.lifted_at), '-infinity')) as softs
   from (

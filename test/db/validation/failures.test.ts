@@ -23,6 +23,7 @@ t.test('a code or text about the address is evidence', async (t) => {
     ['address', 'hard', '550 5.2.1 The account that you tried to reach is disabled'],
     ['address', 'hard', '550 5.2.1 The account that you tried to reach is inactive'],
     ['address', 'hard', '550 5.4.1 Recipient address rejected: Access denied [mx.example]'],
+    ['address', 'hard', '550 5.4.1 All recipient addresses rejected : Access denied. AS(201806281)'],
     ['address', 'hard', '550 5.4.1 [ana@example.org]: Recipient address rejected: Access denied'],
     ['address', 'hard', '550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302).'],
     ['address', 'hard', '550 Invalid recipient <ana@example.org> (#5.1.1)'],

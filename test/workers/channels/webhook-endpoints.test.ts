@@ -99,7 +99,7 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and repa
   shows(t, await owner.get(at(id)), /failing.*webhook\.test 418 \d+ ms no <tea>/)
   receiver.answer = null
   await until('nothing waits', async () => (await cli.json(['webhook', 'show', team.id, id])).backlog === 0)
-  const asked = await owner.post(at(id, 'replay'), { what: 'over' })
+  const asked = await owner.ask(at(id, 'replay'), { what: 'over' })
   shows(t, asked, 'Send 1 webhook to Billing again?')
   const [answer = {}] = formsTo(asked, at(id, 'replay'))
   const again = await owner.post(at(id, 'replay'), answer)

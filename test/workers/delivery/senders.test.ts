@@ -65,7 +65,12 @@ async function startMany(
   const email = createSmtpProvider({ url, max_connections: SLOTS })
   const pauses = createQueuePauses(database)
   const files = createEncodedFiles(database, 1024 * 1024)
-  const rules = { return_domain: null, simulated_recipients: false, retry_ms: 86_400_000 }
+  const rules = {
+    return_domain: null,
+    simulated_recipients: false,
+    retry_ms: 86_400_000,
+    sent_counts_ms: 86_400_000,
+  }
   const texts = createPlainTexts()
   const own = { ...deps, texts, queue, email, pauses, files, ...rules }
   const single = emailChannel(EMAIL, own)

@@ -1,5 +1,5 @@
 /**
- * Signs a message with DKIM: rsa-sha256, relaxed/relaxed (RFC 6376), in the thread pool.
+ * Signs a message with DKIM: rsa-sha256 and ed25519-sha256 (RFC 8463), relaxed/relaxed (RFC 6376), in the thread pool.
  * Promises: the bytes that are signed are those that are sent; time and memory are linear in the message, whatever it
  * holds. Measured: the event loop is busy for a quarter of the time that nodemailer's signer takes, streams and RSA.
  */
@@ -78,8 +78,11 @@ async function bodyDigest(body: Pieces): Promise<string> {
 
 const nameOf = (field: string): string => field.slice(0, field.indexOf(':')).trim().toLowerCase()
 
-/** The signature of a message. @throws Error when the key cannot sign. */
-export async function signatureOf([text, ...rest]: [string, ...Pieces], key: DkimKey): Promise<string> {
+/** The signatures of a message, one for each key. @throws Error when a key cannot sign. */
+export async function signaturesOf(
+  [text, ...rest]: [string, ...Pieces],
+  keys: readonly DkimKey[],
+): Promise<string> {
   const cut = text.indexOf('\r\n\r\n')
   const fields = Map.groupBy(text.slice(0, cut).split(/\r\n(?![ \t])/), nameOf)
   const signedFields = SIGNED_HEADERS.flatMap(({ name, when }) => {
@@ -88,17 +91,35 @@ export async function signatureOf([text, ...rest]: [string, ...Pieces], key: Dki
     const isOversigned = when === 'always' || (when === 'if present' && own.length > 0)
     return [...own, ...(isOversigned ? [null] : [])].map((field) => ({ name, field }))
   })
-  const names = signedFields.map(({ name }) => name)
   const bodyHash = await bodyDigest([text.slice(cut + 4), ...rest])
+  const signatures = await Promise.all(keys.map((key) => signatureBy(key, signedFields, bodyHash)))
+  return signatures.join('')
+}
+
+type SignedField = { name: string; field: string | null }
+
+async function signatureBy(
+  key: DkimKey,
+  signedFields: readonly SignedField[],
+  bodyHash: string,
+): Promise<string> {
+  const names = signedFields.map(({ name }) => name)
+  const isEd25519 = key.private_key.asymmetricKeyType === 'ed25519'
+  const algorithm = isEd25519 ? 'ed25519-sha256' : 'rsa-sha256'
   const unsigned =
-    `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; q=dns/txt;\r\n d=${key.domain}; s=${key.selector};\r\n` +
+    `DKIM-Signature: v=1; a=${algorithm}; c=relaxed/relaxed; q=dns/txt;\r\n d=${key.domain}; s=${key.selector};\r\n` +
     ` t=${Math.floor(Date.now() / 1_000)};\r\n` +
     ` h=${inLines(names, NAMES_A_LINE, ':')};\r\n bh=${bodyHash};\r\n b=`
   const lines = signedFields.flatMap(({ name, field }) =>
     field === null ? [] : [`${name}:${relaxedValue(field)}\r\n`],
   )
   const signed = `${lines.join('')}dkim-signature:${relaxedValue(unsigned)}`
-  const signature = await sign('sha256', Buffer.from(signed, 'latin1'), key.private_key).catch(() => {
+  const data = Buffer.from(signed, 'latin1')
+  // Ed25519 signs the digest of the data (RFC 8463 §3).
+  const signing = isEd25519
+    ? sign(null, createHash('sha256').update(data).digest(), key.private_key)
+    : sign('sha256', data, key.private_key)
+  const signature = await signing.catch(() => {
     throw new Error(`the DKIM key of ${key.domain} cannot sign`)
   })
   const base64 = inLines(signature.toString('base64').match(/.{1,72}/g) ?? [], 1, '')

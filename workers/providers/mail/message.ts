@@ -12,11 +12,11 @@ import * as quotedPrintable from 'nodemailer/lib/qp'
 import { formatMailbox, parseMailbox, toWireAddress } from '../../../db/validation/address.ts'
 import { wireFault } from '../../../db/validation/headers.ts'
 import type { OutgoingEmail, OutgoingFile } from '../provider.ts'
-import { signatureOf } from './dkim.ts'
+import { signaturesOf } from './dkim.ts'
 import type { Pieces } from './pieces.ts'
 
 /** The part of an email that its message is made of. */
-type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
+type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients'>
 
 /** The row's signed reference: complaints that lack our return address are matched by it. */
 const REFERENCE_HEADER = 'X-Heliograph-Ref'
@@ -38,6 +38,7 @@ export async function composeMessage(email: MessageParts): Promise<Pieces> {
     `${REFERENCE_HEADER}: ${email.reference}`,
     ...customLines(email),
     ...unsubscribeLines(email),
+    ...complaintLines(email),
   ].join('\r\n')
   // What the composer is given in a file's place.
   const places = new Map(email.files.map((file) => [Buffer.of(0), file]))
@@ -51,7 +52,8 @@ export async function composeMessage(email: MessageParts): Promise<Pieces> {
   const last = pieces.at(-1)
   if (typeof last !== 'string' || !last.endsWith('\n')) pieces.push('\r\n')
   const message = joined(pieces) as [string, ...Pieces]
-  return email.dkim ? joined([await signatureOf(message, email.dkim), ...message]) : message
+  const keys = [email.dkim, email.ed25519].filter((key) => key !== null)
+  return keys.length > 0 ? joined([await signaturesOf(message, keys), ...message]) : message
 }
 
 type Places = ReadonlyMap<unknown, OutgoingFile>
@@ -74,7 +76,7 @@ const LINE_OF_BLANKS = /\r\n([ \t]+)(?=\r\n)/g
 function written(node: MimeNode, places: Places): Pieces {
   const head = `${node.buildHeaders()}\r\n\r\n`.replaceAll(LINE_OF_BLANKS, '$1')
   const file = places.get(node.content)
-  if (file) return [head, ...file.encoded]
+  if (file) return [head, ...(attachedMessage(file) ?? file.encoded)]
   if (!node.multipart) return [head + encoded(String(node.content ?? ''), node.getTransferEncoding())]
   const parts = node.childNodes.flatMap((child) => [
     `--${node.boundary}\r\n`,
@@ -102,13 +104,29 @@ const composerOptions = (email: MessageParts, places: Places): MailComposerOptio
   disableUrlAccess: true,
 })
 
-const attachmentOptions = ([place, { filename, content_type, content_id }]: [unknown, OutgoingFile]) => ({
+/** A larger message is sent in base64, in bytes of base64. */
+const LARGEST_ATTACHED_MESSAGE = 512 * 1024
+
+/** An attached message as it is: RFC 2046 §5.2.1 allows it no base64. Null if it isn't in short lines of ASCII. */
+function attachedMessage({ content_type, encoded: lines }: OutgoingFile): [string] | null {
+  if (!/^message\/rfc822\b/i.test(content_type)) return null
+  const bytes = lines.reduce((sum, { length }) => sum + length, 0)
+  if (bytes > LARGEST_ATTACHED_MESSAGE) return null
+  const text = crlf(Buffer.from(Buffer.concat(lines).toString('latin1'), 'base64').toString('latin1'))
+  return /^[\t\r\n -~]*$/.test(text) && !/[^\r\n]{999}/.test(text) ? [text] : null
+}
+
+const attachmentOptions = ([place, file]: [unknown, OutgoingFile]) => ({
+  ...describedFile(file),
+  contentTransferEncoding: attachedMessage(file) === null ? ('base64' as const) : ('7bit' as const),
+  content: place as Buffer,
+})
+
+const describedFile = ({ filename, content_type, content_id }: OutgoingFile) => ({
   filename,
   contentType: content_type,
-  contentTransferEncoding: 'base64' as const,
   contentDisposition: content_id === null ? ('attachment' as const) : ('inline' as const),
   ...(content_id === null ? {} : { cid: content_id }),
-  content: place as Buffer,
 })
 
 /** Outlook and Gmail show buttons for a calendar part with a method, if it is an alternative to the text. */
@@ -191,6 +209,20 @@ const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
         headerLine('List-Unsubscribe', `<${list_unsubscribe}>`),
         headerLine('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'),
       ]
+
+/** Where a mailbox provider may send complaints (RFC 9477): only below the From domain, so at its own return path. */
+const complaintLines = ({
+  is_broadcast,
+  shared_return_path,
+  return_path,
+  reference,
+}: MessageParts): string[] =>
+  is_broadcast && shared_return_path !== null
+    ? [
+        headerLine('CFBL-Address', `fbl@${return_path.slice(return_path.lastIndexOf('@') + 1)}`),
+        headerLine('CFBL-Feedback-ID', reference),
+      ]
+    : []
 
 /** DECISIONS: Header values. A blank value is cut instead: a line of blanks alone can end a header section. */
 function headerLine(name: string, value: string): string {

@@ -17,7 +17,13 @@ import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } f
 import { relayHeaderLine, withoutRelayHeader } from '../relays/header.ts'
 import { createSendTracker } from '../send-tracker.ts'
 import { sendingTime } from '../sending-time.ts'
-import { type Attempt, outcomesOfFailure, outcomesOfSuccess, withSetting } from './replies.ts'
+import {
+  type Attempt,
+  outcomesOfFailure,
+  outcomesOfSuccess,
+  senderRejection,
+  withSetting,
+} from './replies.ts'
 import { inSlices } from './slices.ts'
 import { openSocket } from './socket.ts'
 import { readSmtpUrl, requiresTls, withWayOut } from './url.ts'
@@ -154,13 +160,33 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
 }
 
+/** A relay that checks who owns a sender may reject the From domain's own return path. Then the shared one is used. */
 async function deliver(transport: Transport, email: OutgoingEmail, sending: Sending): Promise<EmailDelivery> {
+  const first = await deliverOnce(transport, email, sending)
+  const { shared_return_path } = email
+  if (shared_return_path === null || first.senderRejection === null) return first.delivery
+  const { delivery } = await deliverOnce(transport, { ...email, return_path: shared_return_path }, sending)
+  const isReason = [...delivery.outcomes.values()].some(({ kind }) => kind === 'accepted')
+  return isReason ? { ...delivery, rejected_return_path: sending.describe(first.senderRejection) } : delivery
+}
+
+async function deliverOnce(
+  transport: Transport,
+  email: OutgoingEmail,
+  sending: Sending,
+): Promise<{ delivery: EmailDelivery; senderRejection: string | null }> {
   const { to, outcomes: outcomesOf } = wireRecipients(email.recipients)
-  const found = to.length === 0 ? new Map<string, Outcome>() : await attemptTo(transport, email, to, sending)
+  const { found, senderRejection } =
+    to.length === 0 ? NOT_TRIED : await attemptTo(transport, email, to, sending)
   const outcomes = outcomesOf(found)
   const accepted = [...outcomes.values()].some(({ kind }) => kind === 'accepted')
-  return { provider_message_id: accepted ? email.message_id : null, outcomes }
+  const delivery = { provider_message_id: accepted ? email.message_id : null, outcomes }
+  return { delivery, senderRejection }
 }
+
+/** What came of one message: an outcome for each recipient, and why the server rejected its sender, if it did. */
+type Attempted = { found: Map<string, Outcome>; senderRejection: string | null }
+const NOT_TRIED: Attempted = { found: new Map(), senderRejection: null }
 
 /** One message to the server, once; an outcome for each address of `to`. */
 async function attemptTo(
@@ -168,7 +194,7 @@ async function attemptTo(
   email: OutgoingEmail,
   to: string[],
   { timeouts: { total_ms, answer_ms }, describe, cut, hosted, delivers }: Sending,
-): Promise<Map<string, Outcome>> {
+): Promise<Attempted> {
   const limit = new AbortController()
   const until = (ms: number) => setTimeout(() => limit.abort(`not done within ${ms} ms`), ms)
   let timer = until(total_ms)
@@ -200,12 +226,14 @@ async function attemptTo(
     }
     const info = await transport.sendMail(mail)
     if (!isSameList(info.envelope.to, to)) throw new Error('the envelope was not the one given')
-    return outcomesOfSuccess(attempt, info.response, { describe, delivers })
+    const found = outcomesOfSuccess(attempt, info.response, { describe, delivers })
+    return { found, senderRejection: null }
   } catch (cause) {
     const error: NodemailerError = cause instanceof Error ? cause : new Error(String(cause))
     if (limit.signal.aborted) error.message = String(limit.signal.reason)
     else if (cut?.aborted) error.message = 'the worker had to end'
-    return outcomesOfFailure(attempt, error, describe)
+    const found = outcomesOfFailure(attempt, error, describe)
+    return { found, senderRejection: senderRejection(attempt, error) }
   } finally {
     clearTimeout(timer)
     joined.release()

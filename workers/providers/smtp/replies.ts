@@ -87,6 +87,20 @@ export function outcomesOfFailure(
   return outcomes(attempt.to, shared, refusals, describe)
 }
 
+/** What Postfix says to RCPT of a sender that it rejects, since it waits for the recipient. */
+const SENDER_REJECTED = /\bsender address rejected\b/i
+
+/** What the server said of the sender if it rejected it, at MAIL or for every recipient. Otherwise null. */
+export function senderRejection(attempt: Attempt, error: NodemailerError): string | null {
+  const { command, response = '', responseCode = 0 } = error
+  const isPaced = SLOW_DOWN_CODES.has(responseCode) || responseCode === 452 || responseCode === 552
+  if (command === 'MAIL FROM') return /^[45]\d\d/.test(response) && !isPaced ? response : null
+  const refusals = attempt.refusals().map((refusal) => refusal.response ?? '')
+  const isOfSender =
+    refusals.length === attempt.to.length && refusals.every((each) => SENDER_REJECTED.test(each))
+  return isOfSender ? (refusals[0] ?? null) : null
+}
+
 /** Recipients refused by name keep their own outcome; the others share the message's. */
 function outcomes(
   to: readonly string[],

@@ -1,7 +1,10 @@
 /** What the service works with: database, email's provider, hooks, settings. Looked at afresh each time. */
 
+import { rejectedReturnPaths } from '../../../../db/accounts/domains/domains.sql.ts'
+import { ownReturnPath } from '../../../../db/accounts/domains/return-path.ts'
 import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.ts'
+import { returnPathCheck } from '../../../../db/delivery/senders/return-path.ts'
 import { latestOfKind } from '../../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { accountEvents } from '../../../../db/messages/whatsapp/account-events.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
@@ -11,12 +14,15 @@ import { isUuid } from '../../../../db/validation/strings.ts'
 import { status, text, time } from '../../components/cell.ts'
 import type { Alert, Section } from '../../components/section.ts'
 import { act, compact, factsOf, get, press, tableOf } from '../../server/builders.ts'
+import type { PageDeps } from '../../server/deps.ts'
 import { redirect, show } from '../../server/page.ts'
 import { judgedWords } from '../background-job.ts'
 
 const PATH = '/operator/health'
 /** How far this process's clock may be from the database's before it is worth a word, in seconds. */
 const MAX_CLOCK_DRIFT_S = 2
+
+const MAX_REJECTED_SHOWN = 50
 
 const DANGEROUS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
 
@@ -102,12 +108,56 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
   ]
 }
 
+/** Whether bounces can come back, and whose own return paths the relay rejects. */
+async function returnPathSections(
+  { database, returnDomain, ...looks }: PageDeps,
+  now: Date,
+): Promise<Section[]> {
+  const { domain, mx, spf, last_report_at, fault } = await returnPathCheck(database, returnDomain, looks)
+  const rejected = await rejectedReturnPaths(database, MAX_REJECTED_SHOWN)
+  return compact<Section>([
+    factsOf(
+      {
+        RETURN_PATH_DOMAIN:
+          domain === null ? status('not set', { tone: 'warn' }) : text(domain, { code: true }),
+        MX:
+          domain !== null &&
+          (mx === null ? status('missing', { tone: 'bad' }) : text(mx.join(', '), { code: true })),
+        SPF:
+          domain !== null && (spf === null ? status('missing', { tone: 'bad' }) : text(spf, { code: true })),
+        'Last report': time(last_report_at, now, 'none yet'),
+        Problem: fault !== null && text(fault),
+      },
+      { title: 'Return path' },
+    ),
+    ...(rejected.length === 0
+      ? []
+      : [
+          tableOf(
+            rejected,
+            ({ team_id, name, at, response }) => ({
+              Domain: text(ownReturnPath(name), { href: `/teams/${team_id}/domains/${name}` }),
+              Rejected: time(at, now),
+              Response: text(response),
+            }),
+            {
+              title: 'Return paths that the relay rejects',
+              note: 'Their emails go out with RETURN_PATH_DOMAIN. Have the relay accept the domain as a sender, then turn its return path on again.',
+              empty: '',
+              wrap: ['Response'],
+            },
+          ),
+        ]),
+  ])
+}
+
 const check = act('operator', `${PATH}/check`, async (by) => {
   const id = await requestCheck(by)
   return redirect(`${PATH}?check=${id}`)
 })
 
-const health = get('operator', PATH, async ({ now, query }, { database, switches }) => {
+const health = get('operator', PATH, async ({ now, query }, deps) => {
+  const { database, switches } = deps
   const { alerts, facts } = await databaseFacts(database)
   const last = await lastReports(database)
   const heard = last.map(({ provider, last_at }) => [provider, time(last_at, now)])
@@ -127,6 +177,7 @@ const health = get('operator', PATH, async ({ now, query }, { database, switches
       { kind: 'alerts', alerts, calm: 'The database is as it should be.' },
       await checkSection(database, query.get('check')),
       ...(await whatsappSection(database, now)),
+      ...(await returnPathSections(deps, now)),
     ],
     aside: compact([
       await judgedFacts(database, now),

@@ -84,19 +84,28 @@ function sendersShown(processes: readonly ProcessRow[], senders: readonly ShownS
 
 const isDelivery = ({ queue }: ShownQueue): boolean => DELIVERIES.some(({ job }) => job === queue)
 
+/** What waits now, and what waits for its next attempt. @param oldest in seconds. */
+function waitingWords(ready: number, deferred: number, oldest: number): string {
+  const words = [
+    ready > 0 && `the oldest for ${duration(oldest)}`,
+    deferred > 0 && `${counted(deferred).text} deferred`,
+  ]
+  return compact<string>(words).join(', ') || 'nothing waits'
+}
+
 /** What waits for delivery, how fast it goes out, what was given up, and who is at work. */
 function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]): Tile[] {
   const out = queues.filter(isDelivery)
   const sum = (of: (queue: ShownQueue) => number) => out.reduce((all, queue) => all + of(queue), 0)
-  const ready = sum((queue) => queue.ready)
+  const [ready, deferred] = [sum((queue) => queue.ready), sum((queue) => queue.deferred)]
   const oldest = Math.max(0, ...out.map((queue) => queue.oldest_ready_seconds ?? 0))
   const dead = sum((queue) => queue.dead)
   const workers = processes.filter(isWorking).length
   return [
     {
       label: 'Waiting to go out',
-      value: counted(ready).text,
-      detail: ready === 0 ? 'nothing waits' : `the oldest for ${duration(oldest)}`,
+      value: counted(ready + deferred).text,
+      detail: waitingWords(ready, deferred, oldest),
     },
     { label: 'Going out now', value: rate(sum((queue) => queue.completed_per_second)) },
     {

@@ -1,11 +1,11 @@
 /** What a name server answers, within bounds. Real questions to a server on loopback. */
-import { createTxtLookup } from '../../../../db/accounts/domains/verify.ts'
+import { createDomainLookups } from '../../../../db/accounts/domains/dns-lookups.ts'
 import { startDns } from '../../../support/dns.ts'
 import t from '../../../support/tap.ts'
 
 t.test('of more records than a name can mean, the first are looked at', async (t) => {
   const dns = await startDns(t)
-  const lookup = createTxtLookup(dns.address)
+  const lookup = createDomainLookups(dns.address).lookupTxt
   dns.records.set(
     'many.test',
     Array.from({ length: 300 }, (_, index) => [`record ${index}`]),
@@ -18,7 +18,7 @@ t.test('of more records than a name can mean, the first are looked at', async (t
 t.test('a server that says nothing is given up in time', async (t) => {
   const dns = await startDns(t)
   dns.silent = true
-  const lookup = createTxtLookup(dns.address, 100)
+  const lookup = createDomainLookups(dns.address, 100).lookupTxt
   await t.rejects(lookup('silent.test'), {
     code: 'unavailable',
     message: 'cannot look up silent.test: no name server answered within 0.1 s',

@@ -2,9 +2,10 @@
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { addDomain, domainView } from '../../../../db/accounts/domains/add.ts'
+import { createDomainLookups, type TxtLookup } from '../../../../db/accounts/domains/dns-lookups.ts'
 import { type DomainRow, domainByName } from '../../../../db/accounts/domains/domains.sql.ts'
 import { recheckDomains } from '../../../../db/accounts/domains/recheck.ts'
-import { createTxtLookup, type TxtLookup, verifyDomain } from '../../../../db/accounts/domains/verify.ts'
+import { verifyDomain } from '../../../../db/accounts/domains/verify.ts'
 import { mailOwnersOf } from '../../../../db/messages/notice.ts'
 import { addEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { stopClock } from '../../../support/clock.ts'
@@ -24,18 +25,19 @@ async function start(t: Test, { test = false } = {}) {
   const service = await startService(t)
   const { database, deps } = service
   const dns = await startDns(t)
-  const lookupTxt = createTxtLookup(dns.address, 300)
+  const lookups = createDomainLookups(dns.address, 300)
+  const { lookupTxt } = lookups
   const team = await makeTeam(service, { domain: 'word.test', test })
   let now = new Date('2027-03-01T02:30:00Z')
   await stopClock(database, now)
   const publish = (row: Parameters<typeof domainView>[0]): void => {
-    const [record] = domainView(row, []).dns_records
+    const [record] = domainView(row, null).dns_records
     if (record) dns.records.set(record.name, [record.value.match(/.{1,255}/gs) ?? []])
   }
   const look = (lookup: TxtLookup = lookupTxt) =>
     recheckDomains({ database, lookupTxt: lookup, queue: deps.queue }, 60_000)
   return {
-    ...{ service, database, deps, dns, team, publish, look, lookupTxt },
+    ...{ service, database, deps, dns, team, publish, look, lookups },
     now: () => now,
     /** The round of the next night. */
     async night(lookup?: TxtLookup) {
@@ -50,7 +52,7 @@ async function start(t: Test, { test = false } = {}) {
         verified: false,
       })
       publish(row)
-      await verifyDomain({ ...by, database, lookupTxt, spfIncludes: [] }, team.id, name)
+      await verifyDomain({ ...by, database, ...lookups, returnDomain: null }, team.id, name)
       return row
     },
     missing: async (name: string) => {
@@ -153,7 +155,7 @@ t.test('two nights without the record: owners know by page, mail, webhook, and m
 })
 
 t.test('found again ends it, at night or by Verify; lost again, its owners know again', async (t) => {
-  const { database, deps, dns, team, verified, publish, night, missing, notices, overview, lookupTxt, now } =
+  const { database, deps, dns, team, verified, publish, night, missing, notices, overview, lookups, now } =
     await start(t)
   const row = await verified('mail.example.com')
   const lose = async () => {
@@ -171,6 +173,7 @@ t.test('found again ends it, at night or by Verify; lost again, its owners know 
   const versions = deps.versions
   const late = await mailOwnersOf({ tx: database, queue: deps.queue, versions }, first?.data as never, {
     from: 'login@word.test',
+    operator: null,
     site: null,
   })
   t.equal(late, 0, 'a mail that was not written yet is not written any more')
@@ -178,7 +181,7 @@ t.test('found again ends it, at night or by Verify; lost again, its owners know 
   t.equal((await notices()).length, 2)
   publish(row)
   await verifyDomain(
-    { database, lookupTxt, spfIncludes: [], now: now(), actor: 'cli' },
+    { database, ...lookups, returnDomain: null, now: now(), actor: 'cli' },
     team.id,
     'mail.example.com',
   )
@@ -190,7 +193,7 @@ t.test('SERVFAIL and silence say nothing of a domain', async (t) => {
   const host = hostOf(await verified('mail.example.com'))
   for (const trouble of ['failing', 'silent'] as const) {
     dns[trouble] = true
-    for (let nights = 0; nights < 3; nights++) await night(createTxtLookup(dns.address, 300))
+    for (let nights = 0; nights < 3; nights++) await night(createDomainLookups(dns.address, 300).lookupTxt)
     t.strictSame(await missing('mail.example.com'), ['verified', null, null], trouble)
     dns[trouble] = false
   }
@@ -256,7 +259,7 @@ t.test('the owners get one mail, that names the record and holds no key', async 
   dns.records.delete(host)
   await night()
   await night()
-  const notices = { from: 'Heliograph <login@word.test>', site: 'https://mail.example.com' }
+  const notices = { from: 'Heliograph <login@word.test>', operator: null, site: 'https://mail.example.com' }
   await startWorker(t, service, { smtp_url: sink.url, notices, clock: now })
   await until('the owner has mail', () => sink.messages().length > 0)
   const row = object({ to: string().defined(), subject: string().defined(), body_text: string().defined() })

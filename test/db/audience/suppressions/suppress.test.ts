@@ -11,6 +11,7 @@ import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import type { EmailEventKind } from '../../../../db/messages/emails/status.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
+import { emailRules, readWorkerSettings } from '../../../../workers/config.ts'
 import { announced, listenTo } from '../../../support/contacts.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { hold } from '../../../support/held.ts'
@@ -137,6 +138,42 @@ t.test('an email that stayed sent for 24 h without a bounce counts as a delivery
   await other.happen(await other.email(), 'sent', 'none', hour(28))
   await other.softBounces(1, 29)
   t.same(await other.state(), SUPPRESSED, 'one that bounced, or was sent an hour ago, is no delivery')
+})
+
+t.test('reports that leave an email sent keep it from counting as delivered', async (t) => {
+  for (const kind of ['delayed', 'unreadable', 'unsubscribed', 'machine_opened'] as const) {
+    const { email, happen, softBounces, state } = await begin()
+    await softBounces(5)
+    const reported = await email()
+    await happen(reported, 'sent', 'none', hour(10))
+    await happen(reported, kind, 'none', hour(11))
+    t.equal(await reviewSoftSuppressions(database, hour(40)), 0, kind)
+    t.same(await state(), SUPPRESSED, kind)
+  }
+  const { email, happen, softBounces } = await begin()
+  await softBounces(5)
+  const answered = await email()
+  await happen(answered, 'sent', 'none', hour(10))
+  await happen(answered, 'auto_reply', 'none', hour(11))
+  t.equal(await reviewSoftSuppressions(database, hour(40)), 1, 'an automatic reply is no report')
+})
+
+t.test('SENT_COUNTS_AS_DELIVERED_HOURS says after how long', async (t) => {
+  const { sent_counts_ms } = emailRules(
+    readWorkerSettings({
+      DATABASE_URL: 'postgres://h/x',
+      SECRET_KEY,
+      SENT_COUNTS_AS_DELIVERED_HOURS: '1.5',
+      SMTP_URL: 'smtp://127.0.0.1',
+    }),
+  )
+  t.equal(sent_counts_ms, 5_400_000)
+  const { email, happen, softBounces, state } = await begin()
+  await softBounces(5)
+  await happen(await email(), 'sent', 'none', hour(10))
+  t.equal(await reviewSoftSuppressions(database, hour(11), sent_counts_ms), 0)
+  t.equal(await reviewSoftSuppressions(database, hour(12), sent_counts_ms), 1)
+  t.same(await state(), FREE)
 })
 
 t.test('without any report, a contact comes back once an email to it stays sent for a day', async (t) => {

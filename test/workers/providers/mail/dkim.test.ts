@@ -4,15 +4,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { composeMessage } from '../../../../workers/providers/mail/message.ts'
+import type { OutgoingEmail } from '../../../../workers/providers/provider.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { programMissing, runProgram } from '../../../support/programs.ts'
-import t from '../../../support/tap.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const DKIM = { domain: 'demo.test', selector: 'sel', private_key: privateKey }
 
-const signed = async (headers: Record<string, string> | null = null): Promise<string> => {
-  const pieces = await composeMessage(outgoingEmail({ dkim: DKIM, headers }))
+const signed = async (
+  headers: Record<string, string> | null = null,
+  changes: Partial<OutgoingEmail> = {},
+): Promise<string> => {
+  const pieces = await composeMessage(outgoingEmail({ dkim: DKIM, headers, ...changes }))
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece as string, 'latin1'))).toString('latin1')
 }
 
@@ -40,20 +44,38 @@ t.test('h= names what it protects once more than it occurs', async (t) => {
 
 const skip = (await programMissing('opendkim', 'opendkim')) ?? false
 
-t.test('OpenDKIM rejects forged headers, and accepts those of lists', { skip }, async (t) => {
+/** Judges messages by OpenDKIM, for which DNS has these records alone. */
+function openDkim(t: Test, records: readonly string[]): (raw: string) => Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-dkim-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text, 'latin1')
     return join(folder, name)
   }
-  const p = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
-  const keys = file('keys', `sel._domainkey.demo.test v=DKIM1; k=rsa; p=${p}\n`)
+  const keys = file('keys', records.map((record) => `${record}\n`).join(''))
   const conf = file('opendkim.conf', `Mode v\nTestPublicKeys ${keys}\n`)
-  const passes = async (raw: string): Promise<boolean> => {
+  return async (raw) => {
     const { stdout } = await runProgram('opendkim', ['-x', conf, '-t', file('message', raw), '-vvv'])
     return /\bdkim=pass\b/.test(stdout)
   }
+}
+
+t.test('an Ed25519 signature is beside the RSA one, and each verifies alone', { skip }, async (t) => {
+  const second = generateKeyPairSync('ed25519')
+  const ed25519 = { domain: 'demo.test', selector: 'ed', private_key: second.privateKey }
+  const raw = await signed(null, { ed25519 })
+  t.strictSame(raw.match(/\ba=[a-z0-9-]+;/g), ['a=rsa-sha256;', 'a=ed25519-sha256;'])
+  const record = (selector: string, type: string, key: Buffer) =>
+    `${selector}._domainkey.demo.test v=DKIM1; k=${type}; p=${key.toString('base64')}`
+  const rsa = record('sel', 'rsa', publicKey.export({ type: 'spki', format: 'der' }))
+  const own = record('ed', 'ed25519', second.publicKey.export({ type: 'spki', format: 'der' }).subarray(12))
+  for (const records of [[rsa], [own], [rsa, own]]) t.ok(await openDkim(t, records)(raw))
+  t.notOk(await openDkim(t, [own])(raw.replace('Subject: Hello', 'Subject: Hallo')))
+})
+
+t.test('OpenDKIM rejects forged headers, and accepts those of lists', { skip }, async (t) => {
+  const p = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+  const passes = openDkim(t, [`sel._domainkey.demo.test v=DKIM1; k=rsa; p=${p}`])
   const plain = await signed()
   t.ok(await passes(plain))
   for (const header of [
@@ -70,4 +92,20 @@ t.test('OpenDKIM rejects forged headers, and accepts those of lists', { skip }, 
   t.ok(await passes(feedback))
   t.notOk(await passes(`Feedback-ID: e:f:g:h\r\n${feedback}`), 'a second Feedback-ID')
   t.notOk(await passes(feedback.replace('a:b:c:d', 'a:b:c:e')), 'a changed Feedback-ID')
+})
+
+t.test('broadcasts from a domain with its own return path say where complaints go', async (t) => {
+  const paths = { return_path: 'b-1@bounces.demo.test', shared_return_path: 'b-1@bounces.example.net' }
+  const raw = await signed(null, { ...paths, is_broadcast: true })
+  t.match(raw, /^CFBL-Address: fbl@bounces\.demo\.test\r$/m)
+  t.match(raw, /^CFBL-Feedback-ID: b-0{62}\r$/m)
+  const names = /\bh=([^;]+);/.exec(raw)?.[1]?.replace(/\s/g, '').split(':') ?? []
+  for (const name of ['cfbl-address', 'cfbl-feedback-id', 'x-heliograph-ref'])
+    t.equal(names.filter((each) => each === name).length, 2, name)
+  t.notMatch(await signed(null, paths), /^CFBL-/m)
+  t.notMatch(await signed(null, { is_broadcast: true }), /^CFBL-/m)
+})
+
+t.test('every email carries its signed reference', async (t) => {
+  t.match(await signed(), /^X-Heliograph-Ref: b-0{62}\r$/m)
 })

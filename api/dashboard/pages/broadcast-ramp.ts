@@ -1,0 +1,65 @@
+/** The ramp-up of a broadcast's sending domain, on the broadcast's page: today's limit, or the offer of one. */
+import { domainByName } from '../../../db/accounts/domains/domains.sql.ts'
+import { daysLeft, HISTORY_DAYS, HISTORY_EMAILS, USUAL_RAMP } from '../../../db/accounts/domains/ramp.ts'
+import { countHistory, rampOf } from '../../../db/accounts/domains/ramps.sql.ts'
+import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { domainOf } from '../../../db/messages/broadcasts/draft.ts'
+import { type ShownRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
+import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
+import { isTooSlow } from '../../../db/postgres/pool.ts'
+import { number, plural } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { alertsOf, formOf, hidden } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { type TeamRequest, teamPath } from '../server/page.ts'
+
+/** What a domain may send today, in words. */
+export const rampWords = ({ limit, used }: ShownRamp): string =>
+  `${plural(limit, 'broadcast email')} today, ${number(used).text} sent`
+
+/** When it will be done, if each day is a good one. */
+function doneWords(ramp: ShownRamp, { audience, stats }: BroadcastView): string {
+  const rest = Math.max(0, (audience ?? 0) - stats.skipped - (stats.made - stats.queued))
+  const left = Math.max(0, ramp.limit - ramp.used)
+  const days = daysLeft(rest, { ...ramp, left })
+  return days === 0 ? 'It will be done today.' : `It will be done in about ${plural(days, 'day')}.`
+}
+
+/** Null: too many to be counted while somebody waits. */
+const hasHistory = async ({ database }: PageDeps, name: string): Promise<boolean | null> =>
+  countHistory(database, name).then(
+    (count) => count >= HISTORY_EMAILS,
+    (error) => {
+      if (isTooSlow(error)) return null
+      throw error
+    },
+  )
+
+async function offer(name: string, { team }: TeamRequest, deps: PageDeps): Promise<Section[]> {
+  const domain = await domainByName(deps.database, team.id, name)
+  if (domain?.status !== 'verified' || team.test || (await rampOf(deps.database, name))) return []
+  if ((await hasHistory(deps, name)) !== false) return []
+  const note = `The mail server accepted fewer than ${number(HISTORY_EMAILS).text} emails from ${name} in ${HISTORY_DAYS} days. Mailbox providers distrust a domain that suddenly sends a lot. The limit doubles after each good day.`
+  if (team.role !== 'owner') return []
+  const label = `Start slowly: ${number(USUAL_RAMP.limit).text} emails on the first day`
+  const fields = [hidden('limit', String(USUAL_RAMP.limit))]
+  return [
+    formOf(teamPath(team, 'domains', name, 'ramp'), label, fields, { title: 'A new sending domain', note }),
+  ]
+}
+
+/** The sections about the ramp-up of a broadcast's domain. */
+export async function rampSections(
+  row: BroadcastRow,
+  view: BroadcastView,
+  request: TeamRequest,
+  deps: PageDeps,
+): Promise<Section[]> {
+  const name = domainOf(row.from_address)
+  if (row.state === 'draft' || row.state === 'scheduled') return offer(name, request, deps)
+  if (row.state !== 'sending' && row.state !== 'paused') return []
+  const ramp = request.team.test ? null : await shownRamp(deps.database, name)
+  if (ramp === null) return []
+  const title = `${name} starts slowly: ${rampWords(ramp)}`
+  return alertsOf([{ tone: 'busy', title, text: doneWords(ramp, view) }], { id: 'ramp', live: true })
+}

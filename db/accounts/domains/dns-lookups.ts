@@ -1,0 +1,57 @@
+/** Looks up the records of domains. What a name lacks is an empty list. */
+import { RequestError } from '../../errors.ts'
+import { createNames } from '../../process/dns.ts'
+
+/** The TXT records of a name, each joined to one string. */
+export type TxtLookup = (name: string) => Promise<string[]>
+
+export type DomainLookups = {
+  lookupTxt: TxtLookup
+  /** The names that a name is an alias of. */
+  lookupCname: (name: string) => Promise<string[]>
+  /** The hosts that accept mail for a name. */
+  lookupMx: (name: string) => Promise<string[]>
+}
+
+/** The zone that holds a name's records; null where that is not known just now. */
+export type ZoneLookup = (name: string) => Promise<string | null>
+
+const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
+
+/** More records than any name that we ask for has; what a server sends beyond that is not looked at. */
+const MAX_RECORDS = 200
+/** For one name, however many servers the resolver asks in turn, in milliseconds. */
+const DNS_TIMEOUT_MS = 10_000
+
+/**
+ * Asks the system's resolver, or the server named `host` or `host:port`. A response is 64 KiB at most, by DNS itself.
+ * @throws RequestError unavailable (when looking up) if no server responds in time.
+ */
+export function createDomainLookups(server?: string, patience = DNS_TIMEOUT_MS): DomainLookups {
+  const names = createNames(server, patience)
+  const found = async <T>(name: string, asked: Promise<readonly T[]>): Promise<T[]> => {
+    try {
+      return (await asked).slice(0, MAX_RECORDS)
+    } catch (error) {
+      if (error instanceof RequestError) throw error
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== undefined && ABSENT.has(code)) return []
+      throw new RequestError('unavailable', `cannot look up ${name}: ${message}`)
+    }
+  }
+  return {
+    lookupTxt: async (name) => (await found(name, names.texts(name))).map((strings) => strings.join('')),
+    lookupCname: async (name) => (await found(name, names.aliases(name))).map(bareName),
+    // An empty host says that the name accepts no mail (RFC 7505).
+    lookupMx: async (name) =>
+      (await found(name, names.exchanges(name))).map(bareName).filter((host) => host !== ''),
+  }
+}
+
+const bareName = (name: string): string => name.toLowerCase().replace(/\.$/, '')
+
+/** Asks as `createDomainLookups` does. Nothing depends on the response, so a name server that is down is no failure. */
+export function createZoneLookup(server?: string): ZoneLookup {
+  const names = createNames(server, DNS_TIMEOUT_MS)
+  return (name) => names.zone(name).catch(() => null)
+}

@@ -1,0 +1,51 @@
+/**
+ * How a sending domain without history starts slowly: what it may send today, and what tomorrow. Pure.
+ * DECISIONS: Ramp-up.
+ */
+
+/** What a ramp starts with, and what its limit grows by. */
+export type RampStart = { limit: number; factor: number }
+
+/** What is offered on pages, and the factor of a ramp that is set by hand. */
+export const USUAL_RAMP: RampStart = { limit: 500, factor: 2 }
+/** A ramp ends once its limit reaches this. */
+export const TOP = 100_000
+/** A domain that the relay accepted fewer emails of in 30 days has no history. */
+export const HISTORY_EMAILS = 1_000
+export const HISTORY_DAYS = 30
+
+/** `500x2`; null: `off`, undefined: neither. */
+export function rampStartOf(text: string): RampStart | null | undefined {
+  if (text === 'off') return null
+  const [, limit, factor] = /^(\d{1,6})x(\d{1,3}(?:\.\d{1,3})?)$/.exec(text) ?? []
+  const start = { limit: Number(limit), factor: Number(factor) }
+  return start.limit > 0 && start.factor >= 1 ? start : undefined
+}
+
+/** What a day came to: the limit, how many emails were sent, and what came back of them. */
+type Day = { limit: number; used: number; bounced: number; complained: number }
+
+/** The limit after a day: it grows if half of it was used, and little came back. */
+export function nextLimit({ limit, used, bounced, complained }: Day, factor: number): number {
+  const isGood = used * 2 >= limit && bounced * 100 < used * 2 && complained * 1_000 < used
+  return isGood ? Math.min(TOP, Math.max(limit, Math.floor(limit * factor))) : limit
+}
+
+/** Counts the days after today until this many emails are sent, if each day is a good one. */
+export function daysLeft(
+  emails: number,
+  { limit, left, factor }: { limit: number; left: number; factor: number },
+): number {
+  let [rest, today, days] = [emails - left, limit, 0]
+  for (; rest > 0 && today < TOP; days++) {
+    today = Math.min(TOP, Math.floor(today * factor))
+    if (today >= TOP) return days + 1
+    rest -= today
+    if (factor <= 1) return days + 1 + Math.max(0, Math.ceil(rest / today))
+  }
+  return days
+}
+
+/** Why an email waits for tomorrow. */
+export const rampReached = ({ name, limit }: { name: string; limit: number }): string =>
+  `Today’s limit of ${limit.toLocaleString('en-US')} broadcast emails from ${name} is reached. More are sent on the next day (UTC)`

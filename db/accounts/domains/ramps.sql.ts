@@ -1,0 +1,92 @@
+/** Rows of domain_ramps, and the queries over them. Days are UTC days of the database's time. */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { boolean, type InferType, number, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { countRow, row } from '../../postgres/rows.ts'
+import { HISTORY_DAYS, HISTORY_EMAILS } from './ramp.ts'
+
+const today = sql.fragment`(service_time() at time zone 'UTC')::date`
+
+const rampRow = row({
+  name: string(),
+  state: string().oneOf(['on', 'off', 'ended']),
+  limit: number(),
+  factor: number(),
+  /** Of today. */
+  used: number(),
+  /** How many seconds it is until the next day. */
+  seconds_left: number(),
+})
+export type RampRow = InferType<typeof rampRow>
+
+const secondsLeft = sql.fragment`
+  extract(epoch from ((${today} + 1)::timestamp at time zone 'UTC') - service_time())::float8`
+
+/** The ramp of a domain name; null if nobody has decided about one. */
+export const rampOf = (tx: Tx, name: string) =>
+  tx.maybeOne(sql.type(rampRow)`
+    select name, state, day_limit as limit, factor, case when day = ${today} then used else 0 end as used,
+      ${secondsLeft} as seconds_left
+    from domain_ramps where name = ${name}`)
+
+type Ramp = Pick<RampRow, 'name' | 'state' | 'limit' | 'factor'>
+
+/** Stores a ramp as of today, instead of an earlier one; what was sent today still counts. */
+export const setRamp = (tx: Tx, { name, state, limit, factor }: Ramp) =>
+  tx.query(sql.unsafe`
+    insert into domain_ramps as r (name, state, day_limit, factor, day)
+    values (${name}, ${state}, ${limit}, ${factor}, ${today})
+    on conflict (name) do update set state = excluded.state, day_limit = excluded.day_limit,
+      factor = excluded.factor, day = excluded.day, used = case when r.day = excluded.day then r.used else 0 end`)
+
+/** Stores a decision unless there is one. */
+export const decideRamp = (tx: Tx, { name, state, limit, factor }: Ramp) =>
+  tx.query(sql.unsafe`
+    insert into domain_ramps (name, state, day_limit, factor, day)
+    values (${name}, ${state}, ${limit}, ${factor}, ${today}) on conflict (name) do nothing`)
+
+const heldRow = row({
+  limit: number(),
+  factor: number(),
+  used: number(),
+  is_today: boolean(),
+  bounced: number(),
+  complained: number(),
+  seconds_left: number(),
+})
+
+const reports = (kind: string) => sql.fragment`(
+  select count(*) from domain_ramp_reports p where p.name = r.name and p.day = r.day and p.kind = ${kind})::integer`
+
+/** A ramp that is on, locked until the transaction ends, with what came back of its last day. */
+export const lockRamp = (tx: Tx, name: string) =>
+  tx.maybeOne(sql.type(heldRow)`
+    select day_limit as limit, factor, used, day = ${today} as is_today, ${reports('bounced')} as bounced,
+      ${reports('complained')} as complained, ${secondsLeft} as seconds_left
+    from domain_ramps r where name = ${name} and state = 'on' for no key update`)
+
+/** Writes a locked ramp as of today. */
+export const saveRamp = (
+  tx: Tx,
+  { name, state, limit, used }: Pick<RampRow, 'name' | 'state' | 'limit' | 'used'>,
+) =>
+  tx.query(sql.unsafe`
+    update domain_ramps set state = ${state}, day_limit = ${limit}, used = ${used}, day = ${today}
+    where name = ${name}`)
+
+/** How many emails of a domain name the relay has accepted lately, over all live teams: counted up to enough. */
+export const countHistory = (tx: Tx, name: string) =>
+  tx.oneFirst(sql.type(countRow)`
+    select count(*)::integer as count from (
+      select from domains d join teams t on t.id = d.team_id and not t.test
+        join accepted_emails e on e.team_id = d.team_id and e.domain_id = d.id
+        join email_states s on s.team_id = e.team_id and s.id = e.id
+      where d.name = ${name} and e.created_at > service_time() - ${HISTORY_DAYS}::int * interval '1 day'
+        and s.provider_message_id is not null
+      limit ${HISTORY_EMAILS}) counted`)
+
+/** The name of the domain of an email `e` of a live team, if that is ramped. */
+export const rampedName = (e: FragmentSqlToken): FragmentSqlToken => sql.fragment`
+  select r.name from domains d join teams t on t.id = d.team_id and not t.test
+    join domain_ramps r on r.name = d.name and r.state = 'on'
+  where d.team_id = ${e}.team_id and d.id = ${e}.domain_id`

@@ -1,0 +1,50 @@
+/**
+ * Where bounces return to: RETURN_PATH_DOMAIN, and each domain's own name for it. A domain's own return path is a CNAME
+ * to RETURN_PATH_DOMAIN, so that it inherits MX and SPF, and SPF aligns with the From domain.
+ */
+import type { DomainLookups } from './dns-lookups.ts'
+import { spfRecords } from './spf.ts'
+
+/** The name of a domain's own return path. */
+export const ownReturnPath = (name: string): string => `bounces.${name}`
+
+export type ReturnPathCheck = {
+  domain: string | null
+  /** The hosts that accept its mail. Null: none, or not known. */
+  mx: string[] | null
+  /** Its SPF record. Null: none, several, or not known. */
+  spf: string | null
+  last_report_at: string | null
+  /** Why bounces can't come back. Null: they can. */
+  fault: string | null
+}
+
+const NOT_SET =
+  'RETURN_PATH_DOMAIN is not set. Bounces go to the mail server of each From domain and are not counted'
+
+/** True if bounces can come back to RETURN_PATH_DOMAIN, with what DNS has of it. Changes nothing. */
+export async function checkReturnPath(
+  domain: string | null,
+  { lookupMx, lookupTxt }: DomainLookups,
+): Promise<Omit<ReturnPathCheck, 'last_report_at'>> {
+  if (domain === null) return { domain, mx: null, spf: null, fault: NOT_SET }
+  try {
+    const [mx, policies] = await Promise.all([lookupMx(domain), spfRecords(domain, lookupTxt)])
+    const faults = [
+      ...(mx.length === 0 ? [`${domain} has no MX record, so bounces can't come back`] : []),
+      ...(policies.length === 0 ? [`${domain} has no SPF record`] : []),
+      ...(policies.length > 1
+        ? [`${domain} has ${policies.length} SPF records, and receivers accept only one`]
+        : []),
+    ]
+    return {
+      domain,
+      mx: mx.length === 0 ? null : mx,
+      spf: policies.length === 1 ? (policies[0] ?? null) : null,
+      fault: faults.length === 0 ? null : faults.join('. '),
+    }
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    return { domain, mx: null, spf: null, fault: error.message }
+  }
+}

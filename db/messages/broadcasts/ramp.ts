@@ -1,0 +1,81 @@
+/**
+ * The ramp-up of a sending domain: who decides that there is one, and how many emails of broadcasts may go today.
+ * Locks the ramp alone, in a transaction of its own. DECISIONS: Ramp-up.
+ */
+import { type By, record } from '../../accounts/audit/record.ts'
+import { requireDomain } from '../../accounts/domains/add.ts'
+import type { DomainRow } from '../../accounts/domains/domains.sql.ts'
+import { HISTORY_EMAILS, nextLimit, type RampStart, TOP, USUAL_RAMP } from '../../accounts/domains/ramp.ts'
+import {
+  countHistory,
+  decideRamp,
+  lockRamp,
+  type RampRow,
+  rampOf,
+  saveRamp,
+  setRamp,
+} from '../../accounts/domains/ramps.sql.ts'
+import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
+import type { Database, Tx } from '../../postgres/pool.ts'
+import { bringForward } from '../../queue/jobs.sql.ts'
+import { wakeOnCommit } from '../../queue/wake.ts'
+import { waitingOfDomain } from '../emails/of-domain.sql.ts'
+
+/** Starts the ramp of a domain without history, where it is turned on and nobody has decided yet. */
+export async function startRamp(tx: Tx, name: string, start: RampStart | null): Promise<void> {
+  if (start === null || (await rampOf(tx, name)) !== null) return
+  const isNew = (await countHistory(tx, name)) < HISTORY_EMAILS
+  await decideRamp(tx, { name, state: isNew && start.limit < TOP ? 'on' : 'off', ...start })
+}
+
+/** Takes places for up to `count` emails. @returns how many may go today, and when the next day begins, in seconds. */
+export const takeRampPlaces = (
+  database: Database,
+  name: string,
+  count: number,
+): Promise<{ granted: number; wait_seconds: number } | null> =>
+  database.transaction(async (tx) => {
+    const held = await lockRamp(tx, name)
+    if (held === null) return null
+    const limit = held.is_today ? held.limit : nextLimit(held, held.factor)
+    if (limit >= TOP) {
+      await saveRamp(tx, { name, state: 'ended', limit, used: 0 })
+      return null
+    }
+    const used = held.is_today ? held.used : 0
+    const granted = Math.max(0, Math.min(count, limit - used))
+    if (granted > 0 || !held.is_today) await saveRamp(tx, { name, state: 'on', limit, used: used + granted })
+    return { granted, wait_seconds: held.seconds_left + 1 }
+  })
+
+/** What a domain's ramp is like today; null: it isn't ramped. */
+export type ShownRamp = Pick<RampRow, 'limit' | 'used' | 'factor'>
+
+export async function shownRamp(tx: Tx, name: string): Promise<ShownRamp | null> {
+  const ramp = await rampOf(tx, name)
+  return ramp?.state === 'on' ? { limit: ramp.limit, used: ramp.used, factor: ramp.factor } : null
+}
+
+/**
+ * Sets today's limit of a domain name, or turns its ramp off, whatever DOMAIN_RAMP says. Emails that wait look again.
+ * @throws RequestError not_found.
+ */
+export async function changeRamp(
+  by: By,
+  teamId: string,
+  given: string,
+  limit: number | null,
+): Promise<DomainRow> {
+  const { tx } = by
+  const domain = await requireDomain(tx, teamId, given)
+  const { name } = domain
+  const state = limit === null ? 'off' : limit < TOP ? 'on' : 'ended'
+  await setRamp(tx, { name, state, limit: limit ?? USUAL_RAMP.limit, factor: USUAL_RAMP.factor })
+  for (const { job } of BROADCAST_QUEUES) {
+    await bringForward(tx, job, waitingOfDomain(name))
+    await wakeOnCommit(tx, job)
+  }
+  const detail = limit === null ? 'off' : String(limit)
+  await record(by, { team_id: teamId, action: 'domain.ramp', subject: name, detail })
+  return domain
+}

@@ -1,0 +1,35 @@
+/** How a sending domain starts slowly: what it may send tomorrow, and when all is sent. */
+import { daysLeft, nextLimit, rampStartOf } from '../../../../db/accounts/domains/ramp.ts'
+import t from '../../../support/tap.ts'
+
+const after = (changes: Partial<Parameters<typeof nextLimit>[0]> = {}, factor = 2) =>
+  nextLimit({ limit: 500, used: 500, bounced: 0, complained: 0, ...changes }, factor)
+
+t.test('the limit grows after a day that used half of it, with few bounces and complaints', async (t) => {
+  t.equal(after(), 1_000)
+  t.equal(after({}, 1.5), 750)
+  t.equal(after({ used: 250 }), 1_000)
+  t.equal(after({ used: 249 }), 500)
+  t.equal(after({ bounced: 9 }), 1_000)
+  t.equal(after({ bounced: 10 }), 500, '2 % is not less than 2 %')
+  t.equal(after({ limit: 2_000, used: 2_000, complained: 1 }), 4_000)
+  t.equal(after({ limit: 2_000, used: 2_000, complained: 2 }), 2_000, '0.1 % is not less than 0.1 %')
+  t.equal(after({ limit: 80_000, used: 80_000 }), 100_000)
+})
+
+t.test('a setting names the first limit and the factor', async (t) => {
+  t.strictSame(rampStartOf('500x2'), { limit: 500, factor: 2 })
+  t.strictSame(rampStartOf('50x1.5'), { limit: 50, factor: 1.5 })
+  t.equal(rampStartOf('off'), null)
+  for (const odd of ['', '500', 'x2', '0x2', '500x0.5', '500x', 'on'])
+    t.equal(rampStartOf(odd), undefined, odd)
+})
+
+t.test('days are counted until all is sent', async (t) => {
+  const days = (emails: number, left = 500, factor = 2) => daysLeft(emails, { limit: 500, left, factor })
+  t.equal(days(500), 0)
+  t.equal(days(501), 1)
+  t.equal(days(1_500), 1)
+  t.equal(days(1_501), 2)
+  t.equal(days(1_500, 0, 1), 3)
+})

@@ -1,0 +1,151 @@
+/** `suppression`: listed and lifted by filters, one by one, with the exit codes that scripts read. */
+import { sql } from 'slonik'
+import { broadcastingOf } from '../../support/broadcasting.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { erasePerson } from '../../support/erase.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+type Listed = { email: string; cause: string; since: string; email_id: null; response: string }
+
+/** A team with suppressions of three domains, an hour apart. */
+async function begin(t: Test) {
+  const { service, cli, team } = await world(t, { publicUrl: 'https://mail.example.com' })
+  const add = async (email: string, cause: string, reason: string, hours: number) => {
+    await cli.json(['suppression', 'add', team.id, email, '--cause', cause, '--reason', reason])
+    await service.database.query(sql.unsafe`
+      update suppressed_addresses set since = ${`2026-03-01T0${hours}:00:00Z`} where email = ${email}`)
+  }
+  await add('a@one.example', 'bounce', '550 5.7.1 Listed by Blocklist.example', 1)
+  await add('b@one.example', 'complaint', '', 2)
+  await add('c@b\u00fccher.example', 'bounce', '550 5.1.1 gone', 3)
+  await add('d@sub.one.example', 'manual', 'asked by phone', 4)
+  const list = async (...filter: string[]): Promise<string[]> =>
+    (await cli.json(['suppression', 'list', team.id, ...filter])).map(({ email }: Listed) => email[0])
+  return { service, cli, team, list }
+}
+
+t.test('filters of the list combine, and the newest comes first', async (t) => {
+  const { cli, team, list } = await begin(t)
+  t.strictSame(await list(), ['d', 'c', 'b', 'a'])
+  t.strictSame(await list('--cause', 'bounce'), ['c', 'a'])
+  t.strictSame(await list('--response', 'blockLIST'), ['a'])
+  t.strictSame(await list('--domain', 'one.example'), ['b', 'a'], 'the whole domain')
+  t.strictSame(await list('--domain', 'b\u00fccher.example'), ['c'])
+  t.strictSame(await list('--domain', 'xn--bcher-kva.example'), ['c'], 'in any form')
+  t.strictSame(await list('--since', '2026-03-01T02:00:00Z', '--until', '2026-03-01T03:00:00Z'), ['c', 'b'])
+  t.strictSame(await list('--domain', 'one.example', '--cause', 'complaint'), ['b'])
+  t.strictSame(await list('--limit', '1'), ['d'])
+  const [first] = await cli.json(['suppression', 'list', team.id, '--limit', '1'])
+  t.strictSame(first, {
+    ...{ email: 'd@sub.one.example', cause: 'manual', since: '2026-03-01T04:00:00.000Z' },
+    ...{ email_id: null, response: 'asked by phone' },
+  })
+  await cli.fault(['suppression', 'list', team.id, '--cause', 'other'])
+})
+
+t.test('one command lifts all that fit, after a dry run, with one line in the audit log', async (t) => {
+  const { service, cli, team, list } = await begin(t)
+  const { call } = service
+  const contact = { email: 'e@one.example' }
+  await call('POST', '/v1/contacts', { key: team.key, body: contact })
+  await cli.json(['suppression', 'add', team.id, 'e@one.example', '--cause', 'bounce', '--reason', 'x'])
+  const filter = ['--domain', 'one.example', '--cause', 'bounce']
+  const lift = (...more: string[]) =>
+    cli.json(['suppression', 'lift', team.id, ...more, '--reason', 'delisted'])
+  t.strictSame(await lift(...filter, '--dry-run'), { lifted: 0, would_lift: 2 })
+  t.equal((await list()).length, 5)
+  t.strictSame(await lift(...filter), { lifted: 2 })
+  t.strictSame((await list()).sort(), ['b', 'c', 'd'])
+  t.strictSame(await lift(...filter), { lifted: 0 })
+  const shown = await call('GET', '/v1/contacts/e@one.example', { key: team.key })
+  t.equal(shown.body.status, 'subscribed', 'the contact has its status of before')
+  const entries = (await cli.json(['audit', 'list', '--team', team.id])).filter(
+    ({ action }: { action: string }) => action === 'suppression.lift',
+  )
+  t.equal(entries.length, 1)
+  t.match(entries[0], { detail: /delisted/ })
+})
+
+t.test('exit codes: 1 for what is not suppressed, for no reason and for no filter', async (t) => {
+  const { cli, team } = await begin(t)
+  t.match(await cli.json(['suppression', 'show', team.id, 'A@one.example']), { cause: 'bounce' })
+  await cli.fault(['suppression', 'show', team.id, 'nobody@one.example'])
+  t.strictSame(
+    await cli.json(['suppression', 'lift', team.id, 'nobody@one.example', '--reason', 'x']),
+    { lifted: 0 },
+    'nothing to lift is no error',
+  )
+  const codes = await Promise.all(
+    [
+      ['suppression', 'lift', team.id, 'a@one.example'],
+      ['suppression', 'lift', team.id, '--reason', 'x'],
+      ['suppression', 'lift', team.id, 'a@one.example', '--domain', 'one.example', '--reason', 'x'],
+      ['suppression', 'add', team.id, 'x@one.example', '--cause', 'soft_bounces'],
+    ].map(async (args) => (await cli.run(args)).code),
+  )
+  t.strictSame(codes, [1, 1, 1, 1])
+})
+
+t.test('broadcasts skip suppressed addresses, and made plus skipped is the audience', async (t) => {
+  const { service, cli, team } = await begin(t)
+  const sink = await startSmtpSink(t)
+  const casting = await broadcastingOf(service, team)
+  await casting.contacts(['fine', 'gone', 'erased'])
+  await cli.json(['suppression', 'add', team.id, 'erased@example.org', '--cause', 'complaint'])
+  await erasePerson(service.deps, team.id, 'erased@example.org')
+  await casting.contacts(['erased'])
+  await service.database.query(sql.unsafe`
+    insert into suppressed_addresses (team_id, identity, email, cause, since, response)
+    values (${team.id}, 'gone@example.org', 'gone@example.org', 'manual', now(), '')`)
+  const id = await casting.create()
+  await casting.post(id, 'send')
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('it is sent', async () => (await casting.get(id)).body.state === 'sent')
+  const { audience, stats } = (await casting.get(id)).body
+  t.match(stats, { made: 1, skipped: 2, sent: 1 })
+  t.equal(audience, 3)
+  t.strictSame(
+    sink.messages().flatMap(({ rcpt_to }) => rcpt_to),
+    ['fine@example.org'],
+  )
+  const skips = await cli.json(['broadcast', 'skips', team.id, id])
+  t.strictSame(
+    skips.map(({ reason }: { reason: string }) => reason),
+    ['suppressed', 'suppressed'],
+  )
+})
+
+t.test('the hash of a complaint after a bounce still stops transactional email', async (t) => {
+  const { service, cli, team } = await begin(t)
+  const add = (cause: string) =>
+    cli.json(['suppression', 'add', team.id, 'both@example.org', '--cause', cause, '--reason', '550 5.1.1'])
+  await add('bounce')
+  await add('complaint')
+  await erasePerson(service.deps, team.id, 'both@example.org')
+  await startWorker(t, service, { smtp_url: (await startSmtpSink(t)).url })
+  const sent = await service.call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ to: ['both@example.org'] }),
+  })
+  const show = () => cli.json(['email', 'show', team.id, sent.body.id])
+  await until('it is done', async () => (await show()).status !== 'queued')
+  t.match(await show(), { status: 'bounced', events: [{ kind: 'suppressed', detail: '' }] })
+})
+
+t.test('the settings page has the three choices for owners', async (t) => {
+  const { service, cli, team } = await begin(t)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const page = `/teams/${team.id}/settings`
+  for (const choice of ['bounces', 'bounces_and_complaints', 'nothing']) {
+    t.match((await owner.get(page)).html, `value="${choice}"`)
+    t.equal((await owner.post(page, { suppress_transactional: choice })).status, 303)
+    t.equal((await cli.json(['team', 'show', team.id])).suppress_transactional, choice)
+  }
+  shows(t, await owner.get(page), /would stop email to.*2 addresses/)
+  t.equal((await owner.post(page, { suppress_transactional: 'all' })).status, 400)
+  const other = await makeTeam(service)
+  t.not((await owner.get(`/teams/${other.id}/settings`)).status, 200)
+})

@@ -1,0 +1,50 @@
+/** What is said before a broadcast starts about DMARC and the return path of its domain. */
+import { domainByName, putReturnPath } from '../../../../db/accounts/domains/domains.sql.ts'
+import { RequestError } from '../../../../db/errors.ts'
+import type { BroadcastRow } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { startWarnings } from '../../../../db/messages/broadcasts/warnings.ts'
+import { makeTeam, startService } from '../../../support/service.ts'
+import t, { type Test } from '../../../support/tap.ts'
+
+async function begin(t: Test, { test = false } = {}) {
+  const { database, ...service } = await startService(t)
+  const team = await makeTeam({ database, ...service }, { domain: 'news.corp.example', test })
+  const row = { team_id: team.id, from_address: 'Acme <a@news.corp.example>' } as BroadcastRow
+  const warnings = async (returnDomain: string | null, policies: Record<string, string> = {}) =>
+    startWarnings(database, row, {
+      returnDomain,
+      lookupTxt: async (name) => (policies[name] === undefined ? [] : [policies[name]]),
+    })
+  return { database, team, row, warnings }
+}
+
+const POLICY = { '_dmarc.corp.example': 'v=DMARC1; p=reject' }
+
+t.test('a domain without DMARC gets a warning', async (t) => {
+  const { warnings } = await begin(t)
+  const [first, ...others] = await warnings(null)
+  t.match(first, /news\.corp\.example .*DMARC/)
+  t.strictSame(others, [])
+  t.strictSame(await warnings(null, POLICY), [])
+})
+
+t.test('a return path of another organization gets a warning until the domain has its own', async (t) => {
+  const { database, team, warnings } = await begin(t)
+  const [first, ...others] = await warnings('bounces.example.net', POLICY)
+  t.match(first, /bounces\.example\.net.*SPF/)
+  t.strictSame(others, [])
+  t.strictSame(await warnings('bounces.corp.example', POLICY), [], 'of the same organization')
+  const domain = await domainByName(database, team.id, 'news.corp.example')
+  await putReturnPath(database, team.id, domain?.id ?? '', true)
+  t.strictSame(await warnings('bounces.example.net', POLICY), [])
+})
+
+t.test('test teams and DNS that does not respond give no warning', async (t) => {
+  const { warnings } = await begin(t, { test: true })
+  t.strictSame(await warnings('bounces.example.net'), [])
+  const { database, row } = await begin(t)
+  const lookupTxt = async () => {
+    throw new RequestError('unavailable', 'DNS does not respond')
+  }
+  t.strictSame(await startWarnings(database, row, { returnDomain: null, lookupTxt }), [])
+})

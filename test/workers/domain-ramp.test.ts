@@ -1,0 +1,140 @@
+/** Broadcasts of sending domains that start slowly: today's limit, what waits for tomorrow, and who is exempt. */
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import { adminCli } from '../support/admin.ts'
+import { broadcastingOf } from '../support/broadcasting.ts'
+import { shiftClock } from '../support/clock.ts'
+import { shows, signedIn } from '../support/dashboard.ts'
+import { anEmail, makeTeam, startService, type TeamLimits } from '../support/service.ts'
+import { startSmtpSink } from '../support/smtp-sink.ts'
+import t, { type Test } from '../support/tap.ts'
+import { startWorker, until } from '../support/worker.ts'
+
+async function begin(
+  t: Test,
+  {
+    ramp = null,
+    ...team
+  }: { ramp?: { limit: number; factor: number } | null; test?: boolean } & TeamLimits = {},
+) {
+  const service = await startService(t, { publicUrl: 'https://mail.example.com' })
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const sink = await startSmtpSink(t)
+  const own = await makeTeam(service, team)
+  const casting = await broadcastingOf(service, own)
+  await startWorker(t, service, { smtp_url: sink.url, ramp })
+  const received = () => sink.messages().length
+  const start = async (...names: string[]) => {
+    await casting.contacts(names)
+    const id = await casting.create()
+    t.equal((await casting.post(id, 'send')).status, 202)
+    return id
+  }
+  const waiting = () =>
+    service.database.anyFirst(sql.type(object({ id: string().defined() }))`
+      select id from email_states where unfinished and broadcast_id is not null order by id`)
+  const state = async (id: string) => (await casting.get(id)).body.state
+  return { service, cli, sink, team: own, casting, received, start, waiting, state }
+}
+
+t.test('over today’s limit emails of broadcasts wait for the next day, and single ones go', async (t) => {
+  const { service, cli, team, received, start, waiting, state } = await begin(t)
+  const set = await cli.json(['domain', 'ramp', team.id, 'example.com', '2'])
+  t.match(set, { name: 'example.com', ramp: { limit: 2, used: 0 } })
+  const id = await start('ann', 'ben', 'cleo', 'dan')
+  await until('two have gone', () => received() === 2)
+  await until('the others were looked at', async () => {
+    const shown = await Promise.all((await waiting()).map((one) => cli.json(['email', 'show', team.id, one])))
+    return shown.length === 2 && shown.every(({ waiting: why }) => why.state === 'deferred')
+  })
+  const [one = ''] = await waiting()
+  const { waiting: why } = await cli.json(['email', 'show', team.id, one])
+  t.match(why, { state: 'deferred', reason: /limit of 2 .*example\.com/, attempts: 0 })
+  const midnight = Math.ceil(Date.now() / 86_400_000) * 86_400_000
+  t.ok(Math.abs(Date.parse(why.next_attempt_at) - midnight) < 60_000, why.next_attempt_at)
+  t.equal(await state(id), 'sending')
+  const sent = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  t.equal(sent.status, 201)
+  await until('the single one has gone', () => received() === 3)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  shows(t, await owner.get(`/teams/${team.id}/broadcasts/${id}`), /example\.com starts slowly: 2 .*2 sent/)
+  shows(t, await owner.get(`/teams/${team.id}/domains/example.com`), /2 broadcast emails today, 2 sent/)
+  t.equal((await owner.post(`/teams/${team.id}/domains/example.com/ramp`, { limit: '3' })).status, 303)
+  await until('one more has gone', () => received() === 4)
+  t.match(await cli.json(['domain', 'ramp', team.id, 'example.com', 'off']), { ramp: null })
+  await until('it is done', async () => (await state(id)) === 'sent')
+  t.equal(received(), 5)
+})
+
+t.test('the next day the limit has doubled, and a worse day keeps it', async (t) => {
+  const { service, cli, team, received, start, waiting } = await begin(t)
+  await cli.json(['domain', 'ramp', team.id, 'example.com', '2'])
+  await start('ann', 'ben', 'cleo', 'dan', 'eve', 'finn', 'gus', 'hal')
+  const nextDay = async (days: number) => {
+    await shiftClock(service.database, days * 86_400)
+    await service.database.query(sql.unsafe`
+      update pgboss.job set start_after = now() where name = 'deliver-broadcast' and state = 'created'`)
+  }
+  await until('two have gone', () => received() === 2)
+  await until('six wait', async () => (await waiting()).length === 6)
+  await nextDay(1)
+  await until('four more have gone', () => received() === 6)
+  const now = new Date()
+  const [gone] = await service.database.any(sql.type(
+    object({ id: string().defined(), to: string().defined() }),
+  )`
+    select s.id, e.to_emails[1] as to from email_states s join accepted_emails e using (team_id, id)
+    where s.status = 'sent' and s.broadcast_id is not null order by s.id desc limit 1`)
+  await service.database.query(sql.unsafe`
+    update email_events set occurred_at = occurred_at + interval '1 day' where email_id = ${gone?.id ?? ''}`)
+  const event = { team_id: team.id, email_id: gone?.id ?? '', event_key: 'b', kind: 'bounced' } as const
+  await service.database.transaction((tx) =>
+    applyEmailEvents(
+      tx,
+      [{ ...event, recipient: gone?.to ?? '', detail: '550 5.1.1', effect: 'hard', occurred_at: now }],
+      now,
+    ),
+  )
+  await nextDay(2)
+  await until('the last two have gone', () => received() === 8)
+  const { ramp } = await cli.json(['domain', 'ramp', team.id, 'example.com', '9'])
+  t.match(ramp, { used: 2 })
+  const limits = await service.database.anyFirst(sql.type(object({ kind: string().defined() }))`
+    select kind from domain_ramp_reports where name = 'example.com'`)
+  t.strictSame(limits, ['bounced'])
+})
+
+t.test('DOMAIN_RAMP starts a domain without history, and off holds for a name', async (t) => {
+  const { cli, team, received, start, state } = await begin(t, { ramp: { limit: 1, factor: 2 } })
+  const first = await start('ann', 'ben')
+  await until('one has gone', () => received() === 1)
+  t.equal(await state(first), 'sending')
+  await cli.json(['domain', 'ramp', team.id, 'example.com', 'off'])
+  await until('it is done', async () => (await state(first)) === 'sent')
+  const next = await start('cleo')
+  await until('the next is done', async () => (await state(next)) === 'sent')
+  t.equal(received(), 5, 'all three contacts got the second one')
+})
+
+t.test('test teams are not ramped, and skip what the simulator suppresses by its name', async (t) => {
+  const { casting, start, state, received } = await begin(t, { ramp: { limit: 1, factor: 2 }, test: true })
+  const id = await start('ann', 'ben', 'suppressed')
+  await until('it is done', async () => (await state(id)) === 'sent')
+  t.match((await casting.get(id)).body.stats, { made: 2, skipped: 1 })
+  t.equal(received(), 0)
+})
+
+t.test('the page of a broadcast offers a ramp-up to owners of a new domain', async (t) => {
+  const { service, cli, team, casting } = await begin(t)
+  const id = await casting.create()
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const page = `/teams/${team.id}/broadcasts/${id}`
+  t.match((await owner.get(page)).html, /domains\/example\.com\/ramp/)
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  t.notMatch((await editor.get(page)).html, /domains\/example\.com\/ramp/)
+  await cli.json(['domain', 'ramp', team.id, 'example.com', 'off'])
+  t.notMatch((await owner.get(page)).html, /domains\/example\.com\/ramp/)
+  for (const odd of ['many', '0', '-1'])
+    t.match(await cli.fault(['domain', 'ramp', team.id, 'example.com', odd]), /LIMIT/)
+})
