@@ -127,6 +127,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/delivery/senders/rate-limit.ts': 'reserve',
   'db/stats/fleet/scale.ts': 'scaleOf',
   'db/messages/broadcasts/auto-pause.ts': 'brakeFor',
+  'db/messages/whatsapp/numbers.ts': 'sealCredential',
   'db/process/http-client.ts': 'limitConnecting',
 }
 
@@ -262,6 +263,7 @@ const NAMING_WHATSAPP = [
   ...['db/accounts/teams/limits.ts', 'db/accounts/teams/teams.sql.ts', 'db/admin/contact.ts'],
   ...['db/admin/main.ts', 'db/admin/team.ts', 'db/channels/channels.sql.ts'],
   ...['db/channels/events/webhooks.ts', 'db/channels/list.ts', 'db/channels/queues.ts'],
+  'db/delivery/senders/senders.sql.ts',
   ...['db/maintenance/background-jobs/kinds.ts', 'db/maintenance/reseal.ts'],
   ...['db/messages/apply-reports.ts', 'db/messages/notice.ts', 'db/messages/scheduled.ts'],
   ...['db/process/metrics.ts', 'db/process/secrets.ts', 'db/queue/jobs.ts'],
@@ -294,7 +296,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
   const calling = all.filter(({ file, text }) => !file.endsWith('.sql.ts') && writers.test(text))
   t.ok(calling.length >= 2)
   for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)
-  const publishing = all.filter(({ imports }) => imports.includes('db/channels/events/publish.ts'))
+  const publishing = all.filter(({ text }) => /^import \{.*\bpublish\b.*\/webhooks\.ts'/m.test(text))
   t.strictSame(publishing.map(({ file }) => file).sort(), [
     'db/accounts/domains/recheck.ts',
     'db/audience/contacts/changes.ts',

@@ -9,6 +9,7 @@ import { testEmailChannel } from './channels/deliver-test.ts'
 import { testWhatsappChannel } from './channels/deliver-test-whatsapp.ts'
 import { webhookChannel } from './channels/deliver-webhook.ts'
 import { whatsappChannel } from './channels/deliver-whatsapp.ts'
+import { numberWhatsappChannel } from './channels/deliver-whatsapp-number.ts'
 import type { DeliveryChannel } from './delivery/channel.ts'
 import { type Delivery, startDelivery } from './delivery/engine.ts'
 import { createSlots, type SlotShare } from './delivery/slots.ts'
@@ -46,13 +47,15 @@ export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   const emails = createSlots(concurrency)
   const single = emails.share()
   const whatsapp = createSlots(concurrency).share()
+  const numbers = createSlots(concurrency).share()
   return {
     'deliver-email': single,
     'deliver-broadcast': emails.share({ most: 0.5 }),
     'deliver-whatsapp': whatsapp,
+    'deliver-whatsapp-number': numbers,
     'deliver-test': createSlots(concurrency).share(),
     'deliver-test-whatsapp': createSlots(concurrency).share(),
-    'deliver-webhook': createSlots(webhooks.concurrency).share({ prior: [single, whatsapp] }),
+    'deliver-webhook': createSlots(webhooks.concurrency).share({ prior: [single, whatsapp, numbers] }),
   }
 }
 
@@ -68,6 +71,7 @@ export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': delivery((deps) => emailChannel(EMAIL, deps)),
   'deliver-broadcast': delivery(broadcastChannel),
   'deliver-whatsapp': delivery(whatsappChannel),
+  'deliver-whatsapp-number': delivery(numberWhatsappChannel),
   'deliver-test': delivery(testEmailChannel),
   'deliver-test-whatsapp': delivery(testWhatsappChannel),
   'deliver-webhook': delivery(webhookChannel),

@@ -11,13 +11,17 @@
 import type { Channel, Deliverable, DeliveryJob } from './channel.sql.ts'
 import { BROADCAST, EMAIL, TEST_EMAIL } from './email.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from './webhook.sql.ts'
-import { TEST_WHATSAPP, WHATSAPP } from './whatsapp.sql.ts'
+import { NUMBER_WHATSAPP, TEST_WHATSAPP, WHATSAPP } from './whatsapp.sql.ts'
 
 /** Every channel, in the order in which pages and sweeps take them. */
 export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 
-/** The queues of channels: email has two, and each channel has one for test teams. */
-export const CHANNEL_QUEUES: readonly Channel[] = [EMAIL, BROADCAST, WHATSAPP, TEST_EMAIL, TEST_WHATSAPP]
+/** The queues of channels: email and WhatsApp have two each, and each channel has one for test teams. */
+export const CHANNEL_QUEUES: readonly Channel[] = [
+  ...[EMAIL, BROADCAST],
+  ...[WHATSAPP, NUMBER_WHATSAPP],
+  ...[TEST_EMAIL, TEST_WHATSAPP],
+]
 
 /** Every queue that the messages of a channel leave by. */
 export const queuesOf = ({ name }: Channel): DeliveryJob[] =>
@@ -56,4 +60,8 @@ const deliveryOf = (key: string): Deliverable => {
   return CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
 }
 
-export const sendsFor = ({ job }: Deliverable, key: string): boolean => deliveryOf(key).job === job
+/** Whether a delivery goes out through the sender of this key. */
+export function sendsFor({ job }: Deliverable, key: string): boolean {
+  const found = deliveryOf(key)
+  return found.job === job || (found.job === WHATSAPP.job && job === NUMBER_WHATSAPP.job)
+}

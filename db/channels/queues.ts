@@ -22,6 +22,21 @@ const TEST = {
   whatsapp_batch: 'deliver-test-whatsapp',
 } as const satisfies Record<LineName, string>
 
-/** @param of whose message it is: a test team's is never in a queue of the providers'. */
-export const queueOf = <L extends LineName>(line: L, { test }: { test: boolean }) =>
-  test ? TEST[line] : LIVE[line]
+/** Of teams with a WhatsApp number of their own. */
+const NUMBERED = {
+  ...LIVE,
+  whatsapp: 'deliver-whatsapp-number',
+  whatsapp_batch: 'deliver-whatsapp-number',
+} as const satisfies Record<LineName, string>
+
+/**
+ * @param of whose message it is: a test team's is never in a queue of the providers'. `number`: its WhatsApp number;
+ * null for the default one.
+ */
+export const queueOf = <L extends LineName>(
+  line: L,
+  { test, number }: { test: boolean; number: unknown },
+) => {
+  if (test) return TEST[line]
+  return number === null ? LIVE[line] : NUMBERED[line]
+}

@@ -11,7 +11,8 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     of: ({ team_id, id }) => ({ team_id, message_id: id }),
     ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
   },
-  job_of: sql.fragment`case when ${ofTestTeam} then 'deliver-test-whatsapp' else 'deliver-whatsapp' end`,
+  job_of: sql.fragment`case when ${ofTestTeam} then 'deliver-test-whatsapp'
+    when phone_number_id is null then 'deliver-whatsapp' else 'deliver-whatsapp-number' end`,
   rows: sql.fragment`whatsapp_messages`,
   ...timed,
   undelivered: sql.fragment`(status = 'queued' and accepted_at is null)`,
@@ -25,7 +26,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   message: sql.fragment`message_id`,
   further: { columns: sql.fragment`, code`, types: { code: 'text' } },
   given_up_as: null,
-  sender_of: sql.fragment`null::text`,
+  sender_of: sql.fragment`phone_number_id`,
   customers: sql.fragment`true`,
   broadcast: sql.fragment`null::uuid`,
   refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
@@ -58,6 +59,16 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
       case when m.was_sent and m.status = 'queued' then 'sent' else m.status end as status, m.created_at
     from whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id
     where m.team_id = ${team} and m.recipient = ${anyText(numbers)} order by m.id desc limit ${limit}`,
+}
+
+/** Messages of the numbers that aren't the default one: the same rows, and each number a sender of its own. */
+export const NUMBER_WHATSAPP: Channel<'deliver-whatsapp-number'> = {
+  ...WHATSAPP,
+  job: 'deliver-whatsapp-number',
+  payload: {
+    of: ({ team_id, id, sender }) => ({ team_id, message_id: id, phone_number_id: sender ?? '' }),
+    ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
+  },
 }
 
 /** Messages of test teams: the same rows, and no provider. */

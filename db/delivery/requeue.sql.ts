@@ -188,6 +188,8 @@ const hasProvider = (channel: Deliverable): channel is Channel => 'customers' in
 
 const stateRow = row({
   job: string().oneOf(SHARED_JOBS),
+  /** What its job says of its sender. */
+  sender: string().nullable(),
   status: string(),
   unfinished: boolean(),
   /** While it waits for its time: when that comes. */
@@ -212,7 +214,7 @@ const stateRow = row({
 export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
   const isNewer = await isOfNewerQueue(tx, sql.fragment`m.id`)
   return tx.maybeOne(sql.type(stateRow)`
-    select ${channel.job_of} as job, status, unfinished, ${gaveUp(channel)} as given_up,
+    select ${channel.job_of} as job, ${channel.sender_of} as sender, status, unfinished, ${gaveUp(channel)} as given_up,
       ${isNewer} as newer, ${isSuspended(sql.fragment`m.team_id`)} as suspended,
       ${channel.undelivered} and ${channel.expired} as expired, ${channel.refused} as refused,
       coalesce(${channel.timed_out}, false) as timed_out,

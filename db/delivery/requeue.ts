@@ -200,7 +200,9 @@ export async function pausesOf(
   const teams = suspended ? [{ what: `team ${team.name}`, until: null, reason: 'suspended' }] : []
   const pause = (await pausedQueues(tx)).get(channel.job)
   const queues = pause ? [{ what: `queue ${channel.job}`, until: null, reason: pause.reason }] : []
-  const senders = (await pausedSenders(tx, sender)).filter((each) => sendsFor(channel, each.sender))
+  const senders = (await pausedSenders(tx, { key: sender, team: team_id })).filter((each) =>
+    sendsFor(channel, each.sender),
+  )
   return [
     ...teams,
     ...queues,

@@ -29,7 +29,7 @@ export async function dueChannels(tx: Tx): Promise<readonly Channel[]> {
   return CHANNELS.filter(({ name }) => found.some((each) => each.name === name))
 }
 
-const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS) }))
+const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS), sender: string().nullable() }))
 
 /**
  * Lets go what is due, `most` at most, each team's share of them: from now on it waits to be delivered, and its tries
@@ -37,7 +37,7 @@ const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS) }))
  * suspended team has due stays due.
  * @returns what needs a job now.
  */
-export const releaseDue = (tx: Tx, { rows, job_of }: Channel, most: number) =>
+export const releaseDue = (tx: Tx, { rows, job_of, sender_of }: Channel, most: number) =>
   tx.any(sql.type(releasedRow)`
     with recursive clock as materialized (
       select service_time() as now where is_at_home()
@@ -59,7 +59,7 @@ export const releaseDue = (tx: Tx, { rows, job_of }: Channel, most: number) =>
     )
     update ${rows} m set due_at = null, tries_from = due_at
     from picked where m.team_id = of_team and m.id = of_id
-    returning m.team_id, m.id, ${job_of} as job`)
+    returning m.team_id, m.id, ${job_of} as job, ${sender_of} as sender`)
 
 const dueRow = row({ due_at: string().nullable(), scheduled_at: string().nullable() })
 

@@ -20,7 +20,7 @@ const RELEASE_BATCH = 500
 async function releaseBatch({ tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> }, channel: Channel) {
   const released = await releaseDue(tx, channel, RELEASE_BATCH)
   for (const [job, own] of Map.groupBy(released, (each) => each.job)) {
-    const payloads = own.map((ref) => deliveryFrom(job).payload.of({ ...ref, sender: null }))
+    const payloads = own.map((ref) => deliveryFrom(job).payload.of(ref))
     await queue.enqueue(tx, job, payloads)
   }
   return released.length

@@ -50,7 +50,7 @@ export async function triedSince<M extends Tried>(
           select range_agg(tstzrange(greatest(s.began_at, t.since), least(s.ended_at, clock.now))) as pieces
           from pause_history s
           where s.subject in (${`queue:${job}`}, 'sender:' || t.sender, 'team:' || t.team_id,
-              'broadcast:' || t.broadcast, 'bulk:' || t.team_id,
+              'broadcast:' || t.broadcast, 'bulk:' || t.team_id, 'number:' || t.sender,
               'template:' || t.template)
             and (s.subject <> 'bulk:' || t.team_id or exists (
               select from accepted_emails a where a.team_id = t.team_id and a.id = t.id and a.batch))

@@ -78,7 +78,9 @@ export async function waitingOf(
   if (!state || !(state.unfinished || state.due_at !== null || state.expired)) return null
   const job = await openJob(tx, state.job, id)
   const from = deliveryFrom(state.job)
-  const senders = (await pausedSenders(tx, sender)).filter((each) => sendsFor(from, each.sender))
+  const senders = (await pausedSenders(tx, { key: sender, number: state.sender })).filter((each) =>
+    sendsFor(from, each.sender),
+  )
   const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient])
   const pause = (await pausedQueues(tx)).get(state.job)
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)

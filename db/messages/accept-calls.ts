@@ -9,7 +9,7 @@ import { queueOf } from '../channels/queues.ts'
 import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { placesAfter } from '../queue/fair-queue.ts'
-import type { SharedJob } from '../queue/jobs.ts'
+import { groupOf, type SharedJob } from '../queue/jobs.ts'
 import type { Placed, Producer } from '../queue/producer.ts'
 
 /** The calls of one team that are taken together, by team: their accounts are locked. */
@@ -73,16 +73,21 @@ export async function chargesAndJobs<M extends Message>(
     .map((one) => ({ ...one, account: accountIn(batches, one.team_id) }))
   const placed: Placed[] = []
   for (const [job, own] of Map.groupBy(wanting, ({ line, account }) => queueOf(line, account))) {
-    const reached = await queue.reached(tx, job)
-    const places = own.flatMap(({ line, account, messages }) => {
-      const next = placesAfter(account.places[line], reached, messages.length)
-      account.places[line] = next.at(-1) ?? account.places[line]
-      return next
-    })
     const { payload } = deliveryFrom(job)
-    const payloads = own
-      .flatMap(({ messages }) => messages)
-      .map((message) => ({ ...payload.of({ ...message, sender: null }), ...also(job, message) }))
+    const payloads: object[] = []
+    const places: number[] = []
+    for (const { line, account, messages } of own) {
+      const sender = account.number?.phone_number_id ?? null
+      const next = messages.map((message) => ({
+        ...payload.of({ ...message, sender }),
+        ...also(job, message),
+      }))
+      const reached = await queue.reached(tx, job, next[0] ? groupOf(job, next[0]) : null)
+      const given = placesAfter(account.places[line], reached, next.length)
+      account.places[line] = given.at(-1) ?? account.places[line]
+      payloads.push(...next)
+      places.push(...given)
+    }
     // Made by the queue's own rule.
     placed.push({ job, payloads, places } as Placed)
   }

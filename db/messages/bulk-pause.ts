@@ -13,7 +13,7 @@ import {
 } from '../accounts/teams/reputation.ts'
 import { requireTeam, showTeam, type TeamView } from '../accounts/teams/view.ts'
 import { EMAIL } from '../channels/email.sql.ts'
-import { publish } from '../channels/events/publish.ts'
+import { publish } from '../channels/events/webhooks.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { serviceTime } from '../postgres/time.sql.ts'
 import { idNow } from '../process/ids.ts'

@@ -21,11 +21,12 @@ const FRONT_JOBS = 1_000
  * off), and the highest place that was given; raises the latter to `given`. It is a sequence, so that nobody waits for
  * it; a place that is lost in a race costs nothing. Behind very many that are put off it is the lowest place of those
  * that are due for longest. Neither index is left to the planner: by what it knew when all was put off, it would read
- * and sort all that became due since.
+ * and sort all that became due since. @param group looks at the line of this group alone.
  */
-export async function lookAtLine(tx: Tx, job: SharedJob, given: number) {
+export async function lookAtLine(tx: Tx, job: SharedJob, given: number, group: string | null = null) {
   const name = `${job.replaceAll('-', '_')}_places`
-  const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked`
+  const inGroup = group === null ? sql.fragment`` : sql.fragment` and group_id = ${group}`
+  const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked${inGroup}`
   // Not prepared: a plan that was made while the queue was empty reads and sorts all that waits, until autovacuum has
   // analyzed the table again.
   return tx.one(sql.type(lineRow)`

@@ -2,8 +2,10 @@
  * The claim from a queue whose jobs have groups, of which each has its own room: pg-boss's would claim a batch of one
  * group alone, and read all that waits of groups that are full.
  * Promises: reads an entry of an index for each group that has jobs waiting, and what it claims, however much waits.
- * Groups go in the order of their jobs that are due first. As text, for pg-boss's own connections.
+ * Groups go in the order of their jobs that are due first; within a group what is due first goes first, or teams take
+ * turns (jobs.ts, by_group). As text, for pg-boss's own connections.
  */
+import { hasLineByGroup, type JobName } from './jobs.ts'
 import type { Run } from './pgboss.sql.ts'
 
 /** How many jobs of a group may be claimed: those named, and each of the others. */
@@ -15,7 +17,8 @@ export type ClaimedRow = { id: string; data: unknown; retry_count: number }
  * Claims up to `limit` jobs that are due. Not prepared: a plan that was made while the queue was empty would go through
  * all that waits later.
  */
-export async function claimByGroup(run: Run, job: string, limit: number, { of, others }: Rooms) {
+export async function claimByGroup(run: Run, job: JobName, limit: number, { of, others }: Rooms) {
+  const order = hasLineByGroup(job) ? 'j.priority desc, j.created_on' : 'j.start_after'
   const { rows } = await run(
     `with recursive heads (group_id, start_after, priority) as (
       (select group_id, start_after, priority from pgboss.job
@@ -36,7 +39,7 @@ export async function claimByGroup(run: Run, job: string, limit: number, { of, o
         select j.id from pgboss.job j
         where j.name = $1 and j.state < 'active' and not j.blocked and j.group_id = o.group_id
           and j.start_after <= now()
-        order by j.start_after limit o.room for update skip locked) n
+        order by ${order} limit o.room for update skip locked) n
       limit $5
     ), single as materialized (
       select id from pgboss.job

@@ -80,6 +80,8 @@ const webhookRef = object({
   message_id: string().required(),
   endpoint_id: string().required(),
 })
+/** Of a number that isn't the default one: it is the job's group, so that each number is claimed by itself. */
+const numberRef = whatsappRef.shape({ phone_number_id: string().required() })
 const syncRef = object({ team_id: string().required(), sync_id: string().required() })
 const reportRef = object({ report_id: string().required() })
 const checkRef = object({ check_id: string().required() })
@@ -109,6 +111,14 @@ export const JOBS = {
   },
   'deliver-broadcast': { payload: emailRef, id: 'email_id', options: delivery, shared: true },
   'deliver-whatsapp': { payload: whatsappRef, id: 'message_id', options: delivery, shared: true },
+  'deliver-whatsapp-number': {
+    payload: numberRef,
+    id: 'message_id',
+    options: delivery,
+    shared: true,
+    group: ({ phone_number_id }: InferType<typeof numberRef>) => `whatsapp:${phone_number_id}`,
+    by_group: 'place',
+  },
   'deliver-test': { payload: testRef, id: 'email_id', options: delivery, shared: true },
   'deliver-test-whatsapp': { payload: testWhatsappRef, id: 'message_id', options: delivery, shared: true },
   'deliver-webhook': {
@@ -117,7 +127,7 @@ export const JOBS = {
     options: { ...delivery, expireInSeconds: 300 },
     shared: true,
     group: ({ endpoint_id }: InferType<typeof webhookRef>) => `webhook:${endpoint_id}`,
-    by_group: true,
+    by_group: 'due',
   },
   'sync-whatsapp-templates': {
     payload: syncRef,
@@ -186,8 +196,11 @@ export const JOBS = {
      * that is paused; large messages.
      */
     group?: (payload: never) => string | null
-    /** Whether each group is claimed by its own room (group-claims.sql.ts): an index is made for that. */
-    by_group?: true
+    /**
+     * Whether each group is claimed by its own room (group-claims.sql.ts): an index is made for that. `due`: what is
+     * due first goes first. `place`: teams that share a group take turns.
+     */
+    by_group?: 'due' | 'place'
   }
 >
 
@@ -212,8 +225,15 @@ export type SharedJob = {
 }[JobName]
 export const isSharedJob = (job: JobName): job is SharedJob => 'shared' in JOBS[job]
 export const SHARED_JOBS = (Object.keys(JOBS) as JobName[]).filter(isSharedJob)
-/** The queues that are claimed by the groups of their jobs. */
-export const BY_GROUP = (Object.keys(JOBS) as JobName[]).filter((job) => 'by_group' in JOBS[job])
+/** The queues that are claimed by the groups of their jobs, and the order within a group. */
+export const BY_GROUP: ReadonlyMap<string, 'due' | 'place'> = new Map(
+  Object.entries(JOBS).flatMap(([job, given]) => ('by_group' in given ? [[job, given.by_group]] : [])),
+)
+/** Whether teams take turns within each group of a queue, not in the queue as a whole. */
+export const hasLineByGroup = (job: JobName): boolean => BY_GROUP.get(job) === 'place'
+/** What a job may stay unclaimed with; null where its queue has no groups. */
+export const groupOf = <J extends JobName>(job: J, payload: Payload<J>): string | null =>
+  (JOBS[job] as { group?: (payload: Payload<J>) => string | null }).group?.(payload) ?? null
 
 /** Jobs that run by the clock. */
 export type ScheduleName = keyof typeof SCHEDULES

@@ -15,24 +15,35 @@ const INDEXES = {
   dead: '(source_id) where source_id is not null',
 }
 
-/** Beside those, where jobs are claimed by their groups (group-claims.sql.ts). */
-const BY_GROUP = { group: `(name, group_id, start_after) where state < 'active' and not blocked` }
+/** Beside those, where jobs are claimed by their groups (group-claims.sql.ts): to find groups, and each one's order. */
+const GROUP = { group: `(name, group_id, start_after) where state < 'active' and not blocked` }
+const BY_GROUP = {
+  due: GROUP,
+  place: {
+    ...GROUP,
+    place: `(name, group_id, priority desc, created_on) where state < 'active' and not blocked`,
+  },
+}
 
 /**
  * Makes them on every table of jobs, while jobs are stored. One that was left half-built is made again.
  * @param byGroup the queues whose jobs are claimed by their groups: each has a table of its own.
  */
-export async function indexJobs(run: Run, byGroup: readonly string[]): Promise<void> {
+export async function indexJobs(
+  run: Run,
+  byGroup: ReadonlyMap<string, keyof typeof BY_GROUP>,
+): Promise<void> {
   const { rows: tables } = await run(
-    'select table_name, bool_or(name = any($1)) as by_group from pgboss.queue group by 1 order by 1',
-    [byGroup],
+    'select table_name, min(name) filter (where name = any($1)) as grouped from pgboss.queue group by 1 order by 1',
+    [[...byGroup.keys()]],
   )
   const { rows: built } = await run(`
     select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid
     where c.relnamespace = 'pgboss'::regnamespace`)
   const valid = new Map(built.map(({ relname, indisvalid }) => [String(relname), indisvalid === true]))
-  for (const { table_name, by_group } of tables) {
-    for (const [suffix, definition] of Object.entries({ ...INDEXES, ...(by_group ? BY_GROUP : {}) })) {
+  for (const { table_name, grouped } of tables) {
+    const order = byGroup.get(String(grouped))
+    for (const [suffix, definition] of Object.entries({ ...INDEXES, ...(order ? BY_GROUP[order] : {}) })) {
       const name = `${table_name}_${suffix}`
       if (valid.get(name) === true) continue
       await run(`drop index concurrently if exists pgboss.${name}`)

@@ -8,7 +8,7 @@ import { takeDeadLetters } from './dead-letters.sql.ts'
 import { createLines, placesOfReturning, priorityOf } from './fair-queue.ts'
 import { asRelation, insertingJobs, insertJobs, type NewJob } from './insert.sql.ts'
 import { delayJobs, deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
-import { JOBS, type JobName, type Payload, type SharedJob } from './jobs.ts'
+import { groupOf, JOBS, type JobName, type Payload, type SharedJob } from './jobs.ts'
 import type { Waker } from './wake.ts'
 
 /** Jobs for a queue that teams share, with the place of each in its line. */
@@ -25,8 +25,8 @@ export type Producer = {
   enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
   /** A part of a statement in the caller's transaction that does so: it returns a row for each job that it stored. */
   storing(tx: Tx, placed: readonly Placed[]): ReturnType<typeof insertingJobs>
-  /** What the queue's line has reached (fair-queue.ts). */
-  reached(tx: Tx, job: SharedJob): Promise<number>
+  /** What the queue's line has reached (fair-queue.ts), or the line of its group, where each group has one. */
+  reached(tx: Tx, job: SharedJob, group?: string | null): Promise<number>
   /**
    * As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running.
    * @param seconds for how long each of them waits; at once without it.
@@ -49,10 +49,6 @@ const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
 
 const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): string[] =>
   payloads.map((payload) => jobId(job, payload))
-
-/** Where the queue's jobs have groups: workers may leave all jobs of a group alone. */
-const groupOf = <J extends JobName>(job: J, payload: Payload<J>): string | null =>
-  (JOBS[job] as { group?: (payload: Payload<J>) => string | null }).group?.(payload) ?? null
 
 /** @param places none where nobody stands in line. */
 const jobsOf = <J extends JobName>(
@@ -85,7 +81,7 @@ export function createProducer(wake?: Waker, lines = createLines()): Producer {
         asRelation(placed.flatMap(({ job, payloads, places }) => jobsOf(job, payloads, places))),
       )
     },
-    reached: (tx, job) => lines[job].reached(tx),
+    reached: (tx, job, group) => lines[job].reached(tx, group),
     async reenqueue(tx, job, payloads, seconds) {
       if (payloads.length === 0) return 0
       const ids = jobIds(job, payloads)

@@ -383,7 +383,7 @@ t.test('an operator makes one by a box on the page', async (t) => {
   shows(t, page, BANNER)
   const other = await operator.post('/operator/teams', { name: 'Live by hand', plan: 'free' })
   const list = textOf((await operator.get('/operator/teams')).html)
-  t.match(list, /By hand.{0,60}free test team/)
+  t.match(list, /By hand.{0,60}free, test team/)
   t.notMatch(list, /Live by hand.{0,60}free test team/)
   t.notOk((await operator.get(other.location?.replace('/dashboard', '') ?? '')).html.includes(BANNER))
 })

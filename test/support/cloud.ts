@@ -11,7 +11,16 @@ import {
 
 export const PHONE_NUMBER_ID = '100000000000002'
 export const ACCESS_TOKEN = 'EAA-token-of-the-tests'
-const BUSINESS_ACCOUNT_ID = '100000000000001'
+export const BUSINESS_ACCOUNT_ID = '100000000000001'
+
+/** What a test changes of the provider and its default number. */
+type CloudChanges = Partial<WhatsappCloudOptions> & {
+  access_token?: string
+  phone_number_id?: string
+  account_id?: string | null
+  messages_per_second?: number
+  unknown_wait?: number
+}
 
 export type Cloud = WhatsappSandbox & {
   /** What a worker sends with. */
@@ -22,23 +31,22 @@ export type Cloud = WhatsappSandbox & {
 
 export async function startCloud(
   t: Test,
-  options: Partial<WhatsappSandboxOptions> = {},
-  { unknown_wait = 600, ...provider }: Partial<WhatsappCloudOptions> & { unknown_wait?: number } = {},
+  sandboxOptions: Partial<WhatsappSandboxOptions> = {},
+  { unknown_wait = 600, ...changes }: CloudChanges = {},
 ): Promise<Cloud> {
-  const sandbox = await startWhatsappSandbox({ port: 0, most: Number.POSITIVE_INFINITY, ...options })
+  const sandbox = await startWhatsappSandbox({ port: 0, most: Number.POSITIVE_INFINITY, ...sandboxOptions })
   t.teardown(() => sandbox.close())
   const { url } = sandbox
-  const settings = {
-    url,
-    access_token: ACCESS_TOKEN,
-    phone_number_id: PHONE_NUMBER_ID,
-    business_account_id: BUSINESS_ACCOUNT_ID,
-    messages_per_second: 1_000,
-    ...provider,
-  }
+  const { access_token = ACCESS_TOKEN, phone_number_id = PHONE_NUMBER_ID } = changes
+  const { account_id = BUSINESS_ACCOUNT_ID, messages_per_second = 1_000, ...options } = changes
   return {
     ...sandbox,
-    delivery: { provider: createWhatsappProvider(settings), unknown_wait, begin: async () => {} },
+    delivery: {
+      provider: createWhatsappProvider({ url, ...options }),
+      number: { access_token, phone_number_id, account_id, messages_per_second },
+      unknown_wait,
+      begin: async () => {},
+    },
     env: {
       WHATSAPP_API_URL: url,
       WHATSAPP_ACCESS_TOKEN: ACCESS_TOKEN,
@@ -51,6 +59,7 @@ export async function startCloud(
 /** A message for provider tests: complete and plain; a test states only what it is about. */
 export const outgoingWhatsapp = (changes: Partial<OutgoingWhatsapp> = {}): OutgoingWhatsapp => ({
   test: false,
+  number: { phone_number_id: PHONE_NUMBER_ID, access_token: ACCESS_TOKEN },
   deferrals: 0,
   team_id: randomUUID(),
   message_id: randomUUID(),

@@ -52,7 +52,7 @@ function routeOf(method: string, path: string): V1Route | undefined {
 export function assertDescribed(
   method: string,
   path: string,
-  { status, body }: { status: number; body: unknown },
+  { status, headers, body }: { status: number; headers: Headers; body: unknown },
 ): void {
   const [bare = ''] = path.split('?')
   if (!bare.startsWith('/v1')) return
@@ -65,6 +65,8 @@ export function assertDescribed(
     return
   }
   check('Failure', body, at)
+  // Repeating the call helps only here.
+  if (status !== 429 && status < 500 && headers.has('retry-after')) throw new Error(`${at} has Retry-After`)
   const { code } = (body as { error: { code: Code } }).error
   if (route && !refusalsOf(route).includes(code)) throw new Error(`${at} ${code} is not described`)
 }

@@ -51,7 +51,9 @@ export async function startDeliveries(t: Test) {
     const kinds = async (id: string) =>
       (await eventsOfMessage(service.database, team.id, id)).map(({ kind }) => kind)
     const sender = async () =>
-      (await sendersOf(service)).find(({ key }) => key === cloud.delivery.provider.sender.key)
+      (await sendersOf(service)).find(
+        ({ key }) => key === `whatsapp:${cloud.delivery.number?.phone_number_id}`,
+      )
     /** Whether its job waits after that number of tries. */
     const waits = async (id: string, tries: number): Promise<boolean> =>
       (await kinds(id)).length === tries && (await jobOf(service, id))?.state === 'retry'

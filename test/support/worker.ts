@@ -23,7 +23,9 @@ import { beside } from '../../workers/adapters.ts'
 import { createEncodedFiles } from '../../workers/channels/encoded-files.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
+import { createWhatsappProvider } from '../../workers/providers/whatsapp/cloud.ts'
 import { WHATSAPP } from '../../workers/providers/whatsapp/declared.ts'
+import type { WhatsappDelivery } from '../../workers/providers/whatsapp/provider.ts'
 import { createReaders } from '../../workers/reports/readers.ts'
 import { startWork } from '../../workers/start-work.ts'
 import { canary } from './canary.ts'
@@ -38,6 +40,12 @@ const ERROR = 50
 const LOOPBACK_V4 = '127.0.0.0/8'
 /** For tests that send nothing: nobody listens there. */
 const NOWHERE = 'smtp://127.0.0.1:9'
+const UNSET_WHATSAPP: WhatsappDelivery = {
+  provider: createWhatsappProvider({ url: 'http://127.0.0.1:9' }),
+  number: null,
+  unknown_wait: 1,
+  begin: async () => {},
+}
 
 /**
  * Starts working in this process on every queue that it is given a provider for. `changes` replaces dependencies, the
@@ -52,7 +60,7 @@ export async function startWorker(
     concurrency = 20,
     connections = 2,
     scheduled = false,
-    whatsapp = null,
+    whatsapp = UNSET_WHATSAPP,
     webhooks = {
       concurrency: 32,
       allowed: networksOf([LOOPBACK_V4]),
@@ -81,7 +89,10 @@ export async function startWorker(
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
   const texts = createPlainTexts()
-  const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !WHATSAPP.queues.includes(job))
+  const jobs = (Object.keys(JOBS) as JobName[]).filter(
+    (job) =>
+      whatsapp !== UNSET_WHATSAPP || !(WHATSAPP.queues.includes(job) || job === 'deliver-whatsapp-number'),
+  )
   const own = {
     database,
     queue,

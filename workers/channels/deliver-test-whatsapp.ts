@@ -1,7 +1,12 @@
 /** WhatsApp messages of test teams on their way to the simulator. Promises as deliver-test.ts does. */
 import { TEST_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
+import { messagesToDeliver } from '../../db/messages/whatsapp/messages.sql.ts'
 import type { DeliveryChannel } from '../delivery/channel.ts'
-import { reportsOfWhatsapp, SIMULATED_WHATSAPP } from '../providers/test/whatsapp.ts'
+import {
+  reportsOfWhatsapp,
+  SIMULATED_WHATSAPP,
+  SIMULATED_WHATSAPP_SENDER as sender,
+} from '../providers/test/whatsapp.ts'
 import { type Reporting, reporting } from './deliver-test.ts'
 import { type WhatsappAttempt, type WhatsappDeps, whatsappThrough } from './deliver-whatsapp.ts'
 
@@ -12,7 +17,20 @@ export const testWhatsappChannel = (
   deps: Omit<WhatsappDeps, 'whatsapp'> & Reporting,
 ): DeliveryChannel<'deliver-test-whatsapp', WhatsappAttempt> =>
   reporting(
-    whatsappThrough(TEST_WHATSAPP, { provider: SIMULATED_WHATSAPP, unknown_wait: UNKNOWN_WAIT_S }, deps),
+    whatsappThrough<'deliver-test-whatsapp', true>(
+      TEST_WHATSAPP,
+      {
+        unknown_wait: UNKNOWN_WAIT_S,
+        senders: { one: async () => sender },
+        read: async (tx, refs) =>
+          (await messagesToDeliver(tx, refs, true)).map((row) => ({
+            row,
+            sender,
+            send: (draft) => SIMULATED_WHATSAPP.send({ ...draft, number: null }),
+          })),
+      },
+      deps,
+    ),
     deps,
     ({ answer: { row, outcome }, at }) =>
       outcome.kind === 'accepted'

@@ -7,6 +7,7 @@
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
+import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import {
   pauseRecipients,
   type RecipientPause,
@@ -14,7 +15,11 @@ import {
 } from '../../db/delivery/senders/senders.sql.ts'
 import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/messages/whatsapp/apply-events.ts'
-import { messagesToDeliver, type OutgoingWhatsappRow } from '../../db/messages/whatsapp/messages.sql.ts'
+import {
+  type MessageRef,
+  messagesToDeliver,
+  type OutgoingWhatsappRow,
+} from '../../db/messages/whatsapp/messages.sql.ts'
 import { OPTED_OUT, optedOutAmong } from '../../db/messages/whatsapp/opt-outs.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
@@ -24,24 +29,39 @@ import type { Secrets } from '../../db/process/secrets.ts'
 import { impersonal, storableId, storableWords } from '../../db/validation/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import { verdictOf } from '../delivery/retry-policy.ts'
-import type {
-  OutgoingWhatsapp,
-  WhatsappDelivery,
-  WhatsappOutcome,
-  WhatsappSending,
+import {
+  defaultSender,
+  type OutgoingWhatsapp,
+  type WhatsappDelivery,
+  type WhatsappOutcome,
 } from '../providers/whatsapp/provider.ts'
 import { contentOf } from './whatsapp-content.ts'
 
-/** What the channel needs. `whatsapp` null: it is not set up here, and the worker leaves its queue alone. */
-export type WhatsappDeps = {
-  database: Database
-  whatsapp: WhatsappDelivery | null
-  secrets: Pick<Secrets, 'signatures'>
-  log: Log
+/** What the channels need. */
+export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery; secrets: Secrets; log: Log }
+
+/** One row at one try, the key of what it went out through, and what the provider made of it. */
+export type WhatsappAttempt = { row: OutgoingWhatsappRow; sender: string; outcome: WhatsappOutcome }
+
+/** A message that lacks its number's credentials: `send` of its source adds them. */
+type Draft<T extends boolean> = Omit<OutgoingWhatsapp<T>, 'number'>
+
+/** A row with its sender, and the way to send it from its own number. */
+export type Sendable<T extends boolean> = {
+  row: OutgoingWhatsappRow<T>
+  sender: Sender
+  /** Seconds that it waits for its number. */
+  wait_seconds?: number
+  given_up?: string
+  send(draft: Draft<T>, cut: AbortSignal): Promise<WhatsappOutcome>
 }
 
-/** One row at one try and what the provider made of it. */
-export type WhatsappAttempt = { row: OutgoingWhatsappRow; outcome: WhatsappOutcome }
+/** Where a queue's messages are read from, and what they go out through. */
+type Source<T extends boolean> = {
+  unknown_wait: number
+  senders: DeliveryChannel<WhatsappJob, WhatsappAttempt>['senders']
+  read(tx: Tx, refs: readonly MessageRef[]): Promise<readonly Sendable<T>[]>
+}
 
 /** The timeline's event for an outcome; null when it is about the number or account, whose own timeline has it. */
 const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
@@ -54,55 +74,77 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 /** A recipient's pause may be lifted early: its messages look again this often, in seconds. */
 const MAX_RECIPIENT_PAUSE_S = 60
 
+/** Delivers the messages of the default number. */
 export function whatsappChannel({
   whatsapp,
   ...deps
 }: WhatsappDeps): DeliveryChannel<'deliver-whatsapp', WhatsappAttempt> {
-  if (!whatsapp) throw new Error('there is no WhatsApp provider here')
-  return whatsappThrough(WHATSAPP, whatsapp, deps)
+  if (!whatsapp.number) throw new Error('this worker has no default WhatsApp number')
+  const { provider, unknown_wait, number } = whatsapp
+  const sender = defaultSender(number)
+  return whatsappThrough<'deliver-whatsapp', false>(
+    WHATSAPP,
+    {
+      unknown_wait,
+      senders: { one: async () => sender },
+      read: async (tx, refs) =>
+        (await messagesToDeliver(tx, refs)).map((row) => ({
+          row,
+          sender,
+          send: (draft, cut) => provider.send({ ...draft, number }, cut),
+        })),
+    },
+    deps,
+  )
 }
 
-type WhatsappJob = 'deliver-whatsapp' | 'deliver-test-whatsapp'
+type WhatsappJob = 'deliver-whatsapp' | 'deliver-whatsapp-number' | 'deliver-test-whatsapp'
 
-/** How a worker delivers WhatsApp messages, those of live teams or those of test teams. */
+/** How a worker delivers the WhatsApp messages of a queue. */
 export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
   channel: Channel<J>,
-  { provider, unknown_wait }: { provider: WhatsappSending<T>; unknown_wait: number },
-  deps: Omit<WhatsappDeps, 'whatsapp'>,
+  { unknown_wait, senders, read }: Source<T>,
+  { database, secrets, log }: Omit<WhatsappDeps, 'whatsapp'>,
 ): DeliveryChannel<J, WhatsappAttempt> {
-  const { database } = deps
-  const { key } = provider.sender
   return {
     channel,
     unknown_wait,
-    senders: { one: async () => provider.sender },
+    senders,
     async read(jobs) {
-      const rows = await messagesToDeliver(
+      const found = await read(
         database,
         jobs.map(({ data }) => data),
-        provider.test,
       )
-      const tried = rows.map((row) => ({ ...row, id: row.message_id }))
-      const since = await triedSince(database, { job: channel.job, senderOf: () => key }, tried)
-      const byId = new Map(tried.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
-      const recipients = [...new Set(rows.map(({ recipient }) => recipient))]
+      const keys = new Map(found.map(({ row, sender }) => [row.message_id, sender.key]))
+      const tried = found.map(({ row }) => ({ ...row, id: row.message_id }))
+      const since = await triedSince(
+        database,
+        { job: channel.job, senderOf: ({ id }) => keys.get(id) ?? '' },
+        tried,
+      )
+      const recipients = [...new Set(found.map(({ row }) => row.recipient))]
       const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients)
       const rests = new Map(
-        pauses.filter(({ sender }) => sender === key).map((pause) => [pause.recipient, pause.seconds]),
+        pauses.map(({ sender, recipient, seconds }) => [`${sender} ${recipient}`, Math.ceil(seconds)]),
       )
-      const restOf = (recipient: string): number => Math.ceil(rests.get(recipient) ?? 0)
       const isOptedOut = async (rows: readonly OutgoingWhatsappRow<T>[]) =>
-        optedOutAmong({ tx: database, secrets: deps.secrets }, rows.filter(isMarketing))
-      const out = new Set([...(await isOptedOut(rows))].map(({ message_id }) => message_id))
+        optedOutAmong({ tx: database, secrets }, rows.filter(isMarketing))
+      const out = new Set(
+        [...(await isOptedOut(found.map(({ row }) => row)))].map(({ message_id }) => message_id),
+      )
       const asks: Asks<T> = {
-        provider,
         outcomeOf: (row) => (out.has(row.message_id) ? NO_MARKETING : ofTemplate(row)),
         isOptedOut: async (row) => isMarketing(row) && (await isOptedOut([row])).size > 0,
       }
+      const byId = new Map(found.map((each) => [each.row.message_id, each]))
       return new Map(
         jobs.flatMap((job) => {
-          const row = byId.get(job.data.message_id)
-          return row ? [[job, outgoingOf(row, asks, restOf(row.recipient))]] : []
+          const each = byId.get(job.data.message_id)
+          if (!each) return []
+          const { row, sender } = each
+          const rest = rests.get(`${sender.key} ${row.recipient}`) ?? 0
+          const tried_since = since.get(row.message_id) ?? null
+          return [[job, outgoingOf(each, { ...asks, tried_since, rest })]]
         }),
       )
     },
@@ -112,12 +154,11 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
       isOfPausedTemplate(attempt.outcome)
         ? { end: 'snoozed', seconds: MAX_RECIPIENT_PAUSE_S }
         : verdictOf([attempt.outcome], history, context),
-    record: (tx, delivered) => record(tx, delivered, { key, log: deps.log }),
+    record: (tx, delivered) => record(tx, delivered, log),
   }
 }
 
 type Asks<T extends boolean> = {
-  provider: WhatsappSending<T>
   /** What becomes of a message without asking the provider; null if it is asked. */
   outcomeOf(row: OutgoingWhatsappRow): WhatsappOutcome | null
   isOptedOut(row: OutgoingWhatsappRow<T>): Promise<boolean>
@@ -129,22 +170,29 @@ const isMarketing = ({ category }: Pick<OutgoingWhatsappRow, 'category'>): boole
   category?.toUpperCase() === 'MARKETING'
 
 /** What becomes of a message whose template can't be used any more; null of others. */
-const ofTemplate = ({ template_status: status }: OutgoingWhatsappRow): WhatsappOutcome | null =>
-  status === 'disabled' || status === 'rejected'
+const ofTemplate = ({
+  template_status: status,
+  own_template,
+}: OutgoingWhatsappRow): WhatsappOutcome | null =>
+  own_template && (status === 'disabled' || status === 'rejected')
     ? { kind: 'refused', detail: `the template is ${status}` }
     : null
 
 /** How long a message waits whose template is paused, before it looks again. */
-const templateWait = ({ template_status: status }: OutgoingWhatsappRow): number =>
-  status === 'paused' ? MAX_RECIPIENT_PAUSE_S : 0
+const templateWait = ({ template_status: status, own_template }: OutgoingWhatsappRow): number =>
+  own_template && status === 'paused' ? MAX_RECIPIENT_PAUSE_S : 0
 
 function outgoingOf<T extends boolean>(
-  row: OutgoingWhatsappRow<T>,
-  { provider, outcomeOf, isOptedOut }: Asks<T>,
-  rest: number,
+  { row, sender, wait_seconds = 0, given_up, send }: Sendable<T>,
+  { outcomeOf, isOptedOut, tried_since, rest }: Asks<T> & { tried_since: string | null; rest: number },
 ): Outgoing<WhatsappAttempt> {
-  const { team_id, message_id: id, deferrals, unknowns, tried_since } = row
+  const { team_id, message_id: id, deferrals, unknowns } = row
   const outcome = outcomeOf(row)
+  const answeredBy = (given: WhatsappOutcome): WhatsappAttempt => ({
+    row,
+    sender: sender.key,
+    outcome: given,
+  })
   return {
     ref: { team_id, id },
     http_request_id: row.http_request_id,
@@ -152,15 +200,14 @@ function outgoingOf<T extends boolean>(
     history: { since: tried_since, deferrals, unknowns },
     held_at: null,
     expires_at: row.expires_at === null ? null : new Date(row.expires_at),
-    sender: provider.sender,
+    sender,
     cost: 1,
-    own_wait_seconds: Math.max(templateWait(row), Math.min(rest, MAX_RECIPIENT_PAUSE_S)),
-    ...(outcome ? { answered: { row, outcome } } : {}),
+    own_wait_seconds: Math.max(wait_seconds, templateWait(row), Math.min(rest, MAX_RECIPIENT_PAUSE_S)),
+    ...(given_up === undefined ? {} : { given_up }),
+    ...(outcome ? { answered: answeredBy(outcome) } : {}),
     // The last moment: an opt-out that was stored since the row was read counts.
     send: async (cut) =>
-      (await isOptedOut(row))
-        ? { row, outcome: NO_MARKETING }
-        : { row, outcome: storable(await provider.send(message(row), cut)) },
+      answeredBy((await isOptedOut(row)) ? NO_MARKETING : storable(await send(draft(row), cut))),
   }
 }
 
@@ -173,7 +220,7 @@ function storable(outcome: WhatsappOutcome): WhatsappOutcome {
 }
 
 /** A row with its template as the message to send. */
-const message = <T extends boolean>(row: OutgoingWhatsappRow<T>): OutgoingWhatsapp<T> => ({
+const draft = <T extends boolean>(row: OutgoingWhatsappRow<T>): Draft<T> => ({
   test: row.test,
   deferrals: row.deferrals,
   team_id: row.team_id,
@@ -184,16 +231,12 @@ const message = <T extends boolean>(row: OutgoingWhatsappRow<T>): OutgoingWhatsa
 })
 
 /** Stores rows and events of tries, what they say of templates, and the pauses of their recipients. */
-async function record(
-  tx: Tx,
-  delivered: readonly Delivered<WhatsappAttempt>[],
-  { key, log }: { key: string; log: WhatsappDeps['log'] },
-): Promise<void> {
+async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], log: Log): Promise<void> {
   await applyWhatsappEvents(tx, delivered.flatMap(eventsOf))
   const findings = findingsOf(delivered)
   const newest = new Date(Math.max(...delivered.map(({ at }) => at.getTime())))
   if (findings.length > 0) await recordFindings(tx, findings, newest)
-  const pauses = delivered.flatMap((each) => pausesOf(key, each))
+  const pauses = delivered.flatMap(pausesOf)
   if (pauses.length > 0) await pauseRecipients(tx, pauses)
   for (const { template_id, status, fault } of findings) {
     log.warn({ template_id, status, fault: impersonal(fault) }, 'the provider finds fault with a template')
@@ -228,6 +271,7 @@ function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateF
   const findings = new Map<string, TemplateFinding>()
   for (const { row, outcome } of delivered.map(({ answer }) => answer)) {
     if ((outcome.kind !== 'refused' && outcome.kind !== 'deferred') || !outcome.template) continue
+    if (!row.own_template) continue
     const { team_id, template_id } = row
     const status = outcome.template.status ?? findings.get(template_id)?.status ?? null
     findings.set(template_id, { team_id, template_id, status, fault: outcome.detail })
@@ -236,10 +280,11 @@ function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateF
 }
 
 /** A recipient that the provider has put off is paused for as long as its message. */
-function pausesOf(
-  sender: string,
-  { answer: { row, outcome }, end, at }: Delivered<WhatsappAttempt>,
-): RecipientPause[] {
+function pausesOf({
+  answer: { row, sender, outcome },
+  end,
+  at,
+}: Delivered<WhatsappAttempt>): RecipientPause[] {
   if (outcome.kind !== 'deferred' || outcome.wait_seconds === undefined || end.end !== 'again') return []
   const paused_until = new Date(at.getTime() + end.seconds * 1_000)
   return [{ sender, recipient: row.recipient, paused_until, reason: outcome.detail }]

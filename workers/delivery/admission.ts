@@ -11,7 +11,7 @@ import type { ServiceClock } from '../../db/postgres/service-clock.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { Rooms } from '../../db/queue/group-claims.sql.ts'
 import { type Breakers, IN_FLIGHT_PER_SEND } from './breaker.ts'
-import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
+import type { DeliveryChannel, DeliveryDeps, ManySenders, Outgoing } from './channel.ts'
 
 /** A claimed job and the message that it is about. */
 export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: Outgoing<A> }
@@ -58,7 +58,7 @@ export function createAdmission<J extends DeliveryJob, A>(
   { database, figures }: Pick<DeliveryDeps, 'database' | 'figures'>,
   { breakers, clock }: { breakers: Breakers; clock: ServiceClock },
 ): Admission<J, A> {
-  const inFlight = createInFlightBySender(breakers)
+  const [inFlight, full] = [createInFlightBySender(breakers), createFull()]
 
   async function admitOne(sender: Sender, room: number): Promise<ClaimLimits> {
     figures?.sendsThrough(job, sender.key)
@@ -68,19 +68,20 @@ export function createAdmission<J extends DeliveryJob, A>(
     return { limit: state.probing ? Math.min(1, room) : room, except: [] }
   }
 
-  async function admitMany(prefix: string, room: number): Promise<ClaimLimits> {
+  async function admitMany({ prefix, paused }: ManySenders, room: number): Promise<ClaimLimits> {
     const { states } = await clock.setBy(troubledSenders(database, prefix), ({ now }) => now)
     const of = inFlight.rooms()
     for (const [key, { wait_seconds, probing }] of states) {
       if (wait_seconds > 0) of.set(key, 0)
       else if (probing) of.set(key, Math.min(1, of.get(key) ?? 1))
     }
+    for (const key of [...((await paused?.()) ?? []), ...full.keys()]) of.set(key, 0)
     return { limit: room, except: [], rooms: { of, others: IN_FLIGHT_PER_SEND.unknown } }
   }
 
   return {
     admit: async (room) =>
-      'one' in senders ? admitOne(await senders.one(), room) : admitMany(senders.prefix, room),
+      'one' in senders ? admitOne(await senders.one(), room) : admitMany(senders, room),
     async release(messages) {
       const { taken, over } = inFlight.take(messages)
       const groups = [...Map.groupBy(taken, ({ outgoing }) => outgoing.sender.key).values()]
@@ -105,10 +106,23 @@ export function createAdmission<J extends DeliveryJob, A>(
         const seconds = Math.min(wait_seconds, 'one' in senders ? MAX_HOLD_S.one : MAX_HOLD_S.many)
         result.held.push({ messages: left, seconds })
         if ('one' in senders) result.wait = seconds * 1_000
+        else if (first && !first.outgoing.sender.on_demand) full.add(first.outgoing.sender.key, seconds)
       }
       return result
     },
     done: (message) => inFlight.leave(message),
+  }
+}
+
+/** Senders whose rate is used up for some seconds: what is claimed of them meanwhile would only be put back. */
+function createFull() {
+  const until = new Map<string, number>()
+  return {
+    add: (key: string, seconds: number): void => void until.set(key, performance.now() + seconds * 1_000),
+    keys(): string[] {
+      for (const [key, end] of until) if (end <= performance.now()) until.delete(key)
+      return [...until.keys()]
+    },
   }
 }
 

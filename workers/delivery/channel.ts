@@ -54,9 +54,11 @@ export type Delivered<A> = { answer: A; end: End; at: Date }
  * What a channel's messages go out through.
  * - one: the same sender for all; nothing is claimed while it is paused.
  * - many: each message names its own (Outgoing.sender), whose key begins with `prefix` and is its job's group
- *   (db/queue/jobs.ts). Messages of paused senders are not claimed, of the others only what is soon sent.
+ *   (db/queue/jobs.ts). Messages of paused senders are not claimed, of the others only what is soon sent. `paused`
+ *   returns the keys of further ones that are paused.
  */
-type Senders = { one(): Promise<Sender> } | { prefix: string }
+type Senders = { one(): Promise<Sender> } | ManySenders
+export type ManySenders = { prefix: string; paused?(): Promise<readonly string[]> }
 
 /** What a channel judges an answer by. */
 export type JudgeContext = PolicyContext & { history: AttemptHistory; now: Date }

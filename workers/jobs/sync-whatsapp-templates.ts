@@ -12,10 +12,12 @@ export async function syncWhatsappTemplates(
   { jobs, settle }: Batch<'sync-whatsapp-templates'>,
   { whatsapp, database, clock }: WorkerDeps,
 ): Promise<void> {
-  if (!whatsapp) throw new Error('there is no WhatsApp provider here')
+  if (!whatsapp.number) throw new Error('this worker has no default WhatsApp number')
+  const { access_token, account_id } = whatsapp.number
+  if (account_id === null) throw new Error('WHATSAPP_BUSINESS_ACCOUNT_ID is not set')
   // News that the provider sends meanwhile is newer than its list.
   const asked_at = clock()
-  const contents = await whatsapp.provider.listTemplates()
+  const contents = await whatsapp.provider.listTemplates({ access_token, account_id })
   for (const job of jobs) {
     await database.transaction(async (tx) => {
       const missing = await applyListing(tx, job.data.team_id, contents, asked_at)

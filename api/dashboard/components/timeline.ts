@@ -109,12 +109,13 @@ export function recipientOutcomes(email: ShownEmail, viewer: Viewer): Outcome[] 
   })
 }
 
-type Pause = { sender: string; until: string; reason: string | null }
+/** `until` null: until an operator resumes it. */
+type Pause = { sender: string; until: string | null; reason: string | null }
 
 const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   tone: 'warn',
-  title: `${sender} is paused until`,
-  at: time(until, now),
+  title: until === null ? `${sender} is paused` : `${sender} is paused until`,
+  at: until === null ? undefined : time(until, now),
   text: reason ?? 'It gave no reason.',
 })
 

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import { ofTestTeam } from '../../channels/channel.sql.ts'
-import { hasListeners } from '../../channels/events/subscribers.sql.ts'
+import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { isSuspended } from '../teams/teams.sql.ts'

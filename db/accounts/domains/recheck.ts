@@ -4,7 +4,7 @@
  * what gives no answer says nothing; a domain fails by two checks a day apart that both missed its key, and works again
  * by one that found it. Mail goes on whatever is seen. DECISIONS: Domains checked again.
  */
-import { publish } from '../../channels/events/publish.ts'
+import { publish } from '../../channels/events/webhooks.ts'
 import { RequestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'

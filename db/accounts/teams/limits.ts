@@ -18,6 +18,7 @@ import {
   type AllowanceFigures,
   lockAccountRow,
   lockFreeAccountRows,
+  type OwnNumber,
   saveAllowance,
   savingAllowances,
 } from './teams.sql.ts'
@@ -39,6 +40,8 @@ export type Account = {
   plan: string
   /** Whether it is a test team's: that chooses the queue (db/channels/queues.ts). */
   test: boolean
+  /** Its WhatsApp number, if that isn't the default one. */
+  number: OwnNumber | null
   limits: Limits
   period: Period
   used: Used
@@ -76,6 +79,7 @@ export function accountOf(row: AccountRow): Account {
   return {
     plan: row.plan,
     test: row.test,
+    number: row.number,
     limits,
     period: rolled,
     used: {

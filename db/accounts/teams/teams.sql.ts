@@ -4,7 +4,7 @@
  * (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, boolean, type InferType, number, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { columnsOf, idRow, row, rowsOf } from '../../postgres/rows.ts'
 import type { Period } from '../plans/period.ts'
@@ -25,11 +25,16 @@ export type TeamRow = InferType<typeof teamRow>
 
 const limit = number().nullable()
 
+/** A team's WhatsApp number, if that isn't the default one. */
+export type OwnNumber = { phone_number_id: string; account_id: string }
+
 export const accountRow = row({
   team_id: string(),
   plan: string(),
   plan_kind: string().oneOf(['free', 'paid', 'custom']),
   test: boolean(),
+  /** null: the default number, or a test team, whose messages go nowhere. */
+  number: mixed<OwnNumber>().nullable(),
   ...byLimit(() => limit),
   send_rate_per_second: number().nullable(),
   storage_gb: number().nullable(),
@@ -92,6 +97,11 @@ const ownLimits = sql.join(
 // What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
 export const accountColumns = sql.fragment`
   a.team_id, p.key as plan, p.kind as plan_kind, (select t.test from teams t where t.id = a.team_id) as test,
+  (
+    select json_build_object('phone_number_id', n.phone_number_id, 'account_id', n.account_id)
+    from teams t join whatsapp_numbers n on n.name = t.whatsapp_number
+    where t.id = a.team_id and not t.test
+  ) as number,
   ${ownLimits},
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   coalesce(s.storage_gb, p.storage_gb) as storage_gb,

@@ -3,7 +3,7 @@
  * contact's subscription or suppression calls it. Must not be called for what is as it was.
  */
 import type { ContactHappening } from '../../channels/events/domain-event.ts'
-import { publish } from '../../channels/events/publish.ts'
+import { publish } from '../../channels/events/webhooks.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 type ConsentChange = Pick<

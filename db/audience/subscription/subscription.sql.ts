@@ -1,7 +1,7 @@
 /** The topics of one contact: those that it gets, and those that its person has left; both change together. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, string } from 'yup'
-import { hasListeners } from '../../channels/events/subscribers.sql.ts'
+import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
 import { touchedAt } from '../contacts/contacts.sql.ts'

@@ -1,7 +1,7 @@
 /** Rows of suppressed_addresses, and the queries over them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
-import { hasListeners } from '../../channels/events/subscribers.sql.ts'
+import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row, rowsOf } from '../../postgres/rows.ts'

@@ -1,7 +1,7 @@
 /** The queries that suppress contacts and end that. Why an address is suppressed is in addresses.sql.ts. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, string } from 'yup'
-import { hasListeners } from '../../channels/events/subscribers.sql.ts'
+import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { touchedAt } from '../contacts/contacts.sql.ts'

@@ -5,7 +5,7 @@ import { boolean, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import type { Deliverable, DeliveryRef } from '../channel.sql.ts'
-import { hasListeners } from './subscribers.sql.ts'
+import { hasListeners } from './webhooks.sql.ts'
 
 /** One thing that happened to a message, or to one recipient of it. */
 export type MessageEvent = DeliveryRef & {

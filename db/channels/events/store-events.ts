@@ -7,7 +7,7 @@
 import type { Tx } from '../../postgres/pool.ts'
 import type { Deliverable } from '../channel.sql.ts'
 import { digest16, insertEvents, type MessageEvent } from './events.sql.ts'
-import { publish } from './publish.ts'
+import { publish } from './webhooks.ts'
 
 const nameOf = ({ team_id, id }: { team_id: string; id: string }, digest: string): string =>
   `${team_id}/${id}/${digest}`

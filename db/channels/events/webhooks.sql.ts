@@ -16,9 +16,9 @@ export const KEPT_DAYS = 7
 /** Whether messages are stored for an endpoint `w`: to be sent, or in its first days of being disabled to be kept. */
 const isServed = sql.fragment`(w.state = 'enabled' or w.disabled_at > now() - ${KEPT_DAYS} * interval '1 day')`
 
-/** Whether a team has an endpoint that messages are stored for. */
-export const hasEndpoint = (team: FragmentSqlToken): FragmentSqlToken => sql.fragment`
-  exists (select from webhook_endpoints w where w.team_id = ${team} and ${isServed})`
+/** Whether a team has an endpoint that messages are stored for: a column of statements that store what happened. */
+export const hasListeners = (team: FragmentSqlToken): FragmentSqlToken => sql.fragment`
+  (exists (select from webhook_endpoints w where w.team_id = ${team} and ${isServed}))`
 
 const endpointRow = row({
   team_id: string(),

@@ -1,6 +1,5 @@
 /**
- * The consumer behind webhooks: makes a message, with its body and its job, for each thing that happened and each
- * endpoint that gets it.
+ * Makes a webhook message, with its body and its job, for each thing that happened and each endpoint that gets it.
  * Promises: body and job are stored in the transaction that made it true; for an endpoint that was disabled a few days
  * ago the body alone, as failed, to be sent again once it is enabled; an email's delay is sent once; internal mail
  * never. Set-based: a few statements for one event or a thousand. Must not send anything.
@@ -188,8 +187,11 @@ const DRAFTERS = {
   other: othersOf,
 } as const satisfies Record<Exclude<Happening['subject'], 'webhook'>, Drafter>
 
-/** Makes messages of what happened (consumers.sql.ts, Consumer). */
-export async function notifyEndpoints(tx: Tx, happenings: readonly Happening[]): Promise<void> {
+/**
+ * Makes messages of what has just become true, in the transaction that made it true. It is called once for each thing
+ * that is new, of teams with listeners (webhooks.sql.ts, hasListeners): the others cost no statement.
+ */
+export async function publish(tx: Tx, happenings: readonly Happening[]): Promise<void> {
   const typed = happenings.flatMap((happening) => {
     const type = webhookTypeOf(happening)
     return type === null ? [] : [{ happening, type }]

@@ -13,7 +13,7 @@ export type EventResult =
       team_id?: string
       /** It was stored before. */
       repeated?: boolean
-      again?: { team_id: string; message_id: string; seconds: number }
+      again?: { team_id: string; message_id: string; number: string | null; seconds: number }
       sync?: readonly string[]
       /** What owners of teams are notified of: a template that has another category now. */
       notices?: readonly { team_id: string; template_id: string; category_before: string }[]

@@ -126,16 +126,51 @@ export const sendersInTrouble = async (tx: Tx, prefix: string): Promise<ReadSend
         on s.troubles > 0 or s.paused_until > t.now`),
   )
 
-const pausedRow = row({ sender: string(), until: string(), reason: string().nullable() })
-/** A sender that is paused, until when and why. */
+const pausedRow = row({ sender: string(), until: string().nullable(), reason: string().nullable() })
+/** A sender that is paused, until when (null: until an operator resumes it) and why. */
 export type SenderPause = InferType<typeof pausedRow>
 
-/** The senders of ours that are paused; or the one of this key, if it is. */
-export const pausedSenders = (tx: Tx, key?: string) =>
+/** Whose pauses are asked for: all when nothing is given. */
+type Asked = {
+  /** The sender of this key. */
+  key?: string | undefined
+  /** Of the WhatsApp numbers this one; null: the default one. */
+  number?: string | null | undefined
+  /** Of the WhatsApp numbers the one that this team has now. */
+  team?: string | undefined
+}
+
+const defaultNumber = sql.fragment`(select phone_number_id from whatsapp_numbers where name = 'default')`
+
+/** Whether a pause `p` is not of another WhatsApp number. */
+function isOfNumber({ number, team }: Asked) {
+  if (number === undefined && team === undefined) return sql.fragment`true`
+  const own =
+    number === undefined
+      ? sql.fragment`(
+          select n.phone_number_id from teams t join whatsapp_numbers n on n.name = t.whatsapp_number
+          where t.id = ${team ?? null})`
+      : sql.fragment`${number}::text`
+  return sql.fragment`
+    not exists (
+      select from whatsapp_numbers n
+      where p.sender = 'whatsapp:' || n.phone_number_id
+        and n.phone_number_id is distinct from coalesce(${own}, ${defaultNumber}))`
+}
+
+/** The senders of ours that are paused, numbers that an operator has paused included; or the one of this key. */
+export const pausedSenders = (tx: Tx, asked: Asked = {}) =>
   tx.any(sql.type(pausedRow)`
-    select key as sender, paused_until as until, pause_reason as reason from senders s
-    where paused_until > (select service_time()) and ${key === undefined ? isOwnSender : sql.fragment`key = ${key}`}
-    order by key`)
+    select p.sender, p.until, p.reason from (
+      select key as sender, paused_until as until, pause_reason as reason from senders s
+      where paused_until > (select service_time())
+        and ${asked.key === undefined ? isOwnSender : sql.fragment`key = ${asked.key}`}
+      union all
+      select 'whatsapp:' || phone_number_id, null, 'paused by an operator' from whatsapp_numbers
+      where paused_at is not null and ${asked.key === undefined ? sql.fragment`true` : sql.fragment`'whatsapp:' || phone_number_id = ${asked.key}`}
+    ) p
+    where ${isOfNumber(asked)}
+    order by p.sender, p.until nulls first`)
 
 /** A recipient that is not to be sent to for a while through a sender, with the provider's words. */
 export type RecipientPause = { sender: string; recipient: string; paused_until: Date; reason: string }

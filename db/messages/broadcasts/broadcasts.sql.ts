@@ -8,7 +8,7 @@ import { array, boolean, type InferType, mixed, number, object, string } from 'y
 import { BULK_PAUSE_REASONS, type BulkPause } from '../../accounts/teams/reputation.ts'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { ofTestTeam } from '../../channels/channel.sql.ts'
-import { hasListeners } from '../../channels/events/subscribers.sql.ts'
+import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'

@@ -3,7 +3,7 @@
  * Promises: of two changes at once one wins. Must not decide which change is allowed.
  */
 import type { BroadcastHappening } from '../../channels/events/domain-event.ts'
-import { publish } from '../../channels/events/publish.ts'
+import { publish } from '../../channels/events/webhooks.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type BroadcastKey, type BroadcastRow, type StateChange, updateState } from './broadcasts.sql.ts'
 import type { BroadcastState } from './state.ts'

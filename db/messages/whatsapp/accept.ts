@@ -63,13 +63,20 @@ export type WhatsappCall = {
 type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> }
 
 /** Why the template can't be sent with these parameters (DECISIONS: Order of errors); null when it can. */
-function templateError(item: WhatsappItem, templates: Templates): RequestError | null {
+function templateError(item: WhatsappItem, { account, templates }: TeamBatch): RequestError | null {
   const template = templates.get(item.template_id)
   if (!template)
     return new RequestError('not_found', {
       field: `${item.path}template_id`,
       problem: `must name a template of this team: there is no template ${item.template_id}`,
     })
+  const business = account.number?.account_id ?? template.default_account
+  if (!account.test && (template.account_id ?? template.default_account) !== business) {
+    return new RequestError(
+      'template_disabled',
+      `The template hasn't been found in the team's WhatsApp Business Account${business === null ? '' : ` ${business}`}. Create it there, then sync the templates.`,
+    )
+  }
   if (template.status !== 'approved') {
     return new RequestError(
       'template_disabled',
@@ -82,8 +89,6 @@ function templateError(item: WhatsappItem, templates: Templates): RequestError |
   const fault = parametersProblem(template.slots, template.parts, item.parameters)
   return fault && new RequestError('invalid_params', { ...fault, field: item.path + fault.field })
 }
-
-type Templates = ReadonlyMap<string, SendableTemplate>
 
 /** The calls of one team that are taken together: its account is locked. */
 type TeamBatch = {
@@ -120,7 +125,7 @@ async function openTeamBatches(
 function build(
   item: WhatsappItem,
   { team_id, http_request_id, batch }: WhatsappCall,
-  { account: { now }, nextId }: TeamBatch,
+  { account: { now, number }, nextId }: TeamBatch,
 ): Stored {
   const { template_id, parameters, idempotency_key, when } = item
   const created_at = now.toISOString()
@@ -131,6 +136,7 @@ function build(
   }
   const messages = item.to.map(({ e164: recipient, country }, position) => ({
     ...{ team_id, id: nextId(), request_id: request.id, position, recipient, country, created_at },
+    phone_number_id: number?.phone_number_id ?? null,
     ...times,
   }))
   return { team_id, request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
@@ -147,14 +153,14 @@ const sentRows = ({ messages }: Stored): SentRow[] =>
  * its rows, whatever the later one would be refused for. Nothing is charged yet.
  */
 function buildAll(call: WhatsappCall, batch: TeamBatch) {
-  const { account, stored, templates } = batch
+  const { account, stored } = batch
   const made: Stored[] = []
   const keys = new Map<string, StoredKey>()
   const outcomes = call.items.map((item): WhatsappOutcome => {
     const { idempotency_key: key } = item
     const original = originalOf(item, stored) ?? originalOf(item, keys)
     if (original) return { kind: 'replayed', ...original }
-    const refusal = timeError(item, account.now) ?? templateError(item, templates)
+    const refusal = timeError(item, account.now) ?? templateError(item, batch)
     if (refusal) return { kind: 'refused', refusal }
     const built = build(item, call, batch)
     made.push(built)

@@ -18,6 +18,8 @@ const lockedRow = messageRefRow.concat(
     recipient: string(),
     /** The number that it is sent from; null for the default one while no worker has said which that is. */
     number: string().nullable(),
+    /** The same; null for the default one. */
+    own_number: string().nullable(),
     /** From when its attempts count. */
     since: string(),
   }),
@@ -28,7 +30,7 @@ export type LockedMessage = InferType<typeof lockedRow>
 export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.any(sql.prepared('lock_whatsapp_messages', lockedRow)`
     select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id, given_back,
-      recipient, coalesce(tries_from, created_at) as since, coalesce(phone_number_id, (
+      recipient, phone_number_id as own_number, coalesce(tries_from, created_at) as since, coalesce(phone_number_id, (
         select phone_number_id from whatsapp_numbers where name = 'default')) as number
     from whatsapp_messages
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})

@@ -2,6 +2,8 @@
  * What reports bring of WhatsApp: what applies each kind of news, in the order of their locks, and what has to follow.
  * Given a transaction; must not know a provider's words.
  */
+import { deliveryFrom } from '../../channels/channels.sql.ts'
+import { queueOf } from '../../channels/queues.ts'
 import type { EventResult } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -29,12 +31,18 @@ export async function followWhatsappReports(
 ): Promise<void> {
   const applied = results.flatMap((result) => (result.kind === 'applied' ? [result] : []))
   const again = applied.flatMap((result) => (result.again ? [result.again] : []))
-  await queue.reenqueue(
-    tx,
-    'deliver-whatsapp',
-    again.map(({ team_id, message_id }) => ({ team_id, message_id })),
-    again.map(({ seconds }) => seconds),
-  )
+  for (const [job, own] of Map.groupBy(again, ({ number }) => queueOf('whatsapp', { test: false, number }))) {
+    const { payload } = deliveryFrom(job)
+    const payloads = own.map(({ team_id, message_id: id, number: sender }) =>
+      payload.of({ team_id, id, sender }),
+    )
+    await queue.reenqueue(
+      tx,
+      job,
+      payloads,
+      own.map(({ seconds }) => seconds),
+    )
+  }
   const notices = applied.flatMap(({ notices = [] }) => notices)
   await queue.enqueue(
     tx,

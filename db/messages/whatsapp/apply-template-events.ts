@@ -4,7 +4,7 @@
  * second, the most restrictive. Given a transaction; must not know a provider's words.
  */
 
-import { publish } from '../../channels/events/publish.ts'
+import { publish } from '../../channels/events/webhooks.ts'
 import { APPLIED, type EventResult, ignored } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { TEMPLATE_STATES } from './status.ts'

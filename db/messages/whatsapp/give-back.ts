@@ -54,11 +54,14 @@ export async function giveBack(
   const given = stored.filter(isOfLatestAttempt)
   if (given.length > 0) await releaseMessages(tx, given, now)
   await pausePairs(tx, given, { now, waitOf })
-  const again = new Map(given.map((failure) => [failure.index, waitOf(failure).seconds]))
+  const again = new Map(given.map((failure) => [failure.index, failure]))
   const placed = new Set(found.map(({ index }) => index))
   const results = failures.map(({ team_id, message_id }, index): EventResult => {
-    const seconds = again.get(index)
-    if (seconds !== undefined) return { kind: 'applied', again: { team_id, message_id, seconds } }
+    const failure = again.get(index)
+    if (failure) {
+      const { seconds } = waitOf(failure)
+      return { kind: 'applied', again: { team_id, message_id, number: failure.row.own_number, seconds } }
+    }
     return placed.has(index) ? APPLIED : UNKNOWN
   })
   const overdue = found

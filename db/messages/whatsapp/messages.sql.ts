@@ -31,6 +31,8 @@ export type NewMessage = {
   position: number
   recipient: string
   country: string | null
+  /** The number that it is sent from; null: the default one. */
+  phone_number_id: string | null
   created_at: string
 } & Times
 
@@ -40,7 +42,7 @@ const REQUEST = {
 }
 const MESSAGE = {
   ...{ team_id: 'uuid', id: 'uuid', request_id: 'uuid', position: 'int2' },
-  ...{ recipient: 'text', country: 'text', created_at: 'timestamptz' },
+  ...{ recipient: 'text', country: 'text', phone_number_id: 'text', created_at: 'timestamptz' },
   ...{ scheduled_at: 'timestamptz', expires_at: 'timestamptz', due_at: 'timestamptz' },
 }
 
@@ -62,9 +64,10 @@ export const insertRequests = async (
       select * from ${rowsOf('request', REQUEST, requests)}
     ), stored as (
       insert into whatsapp_messages (
-        team_id, id, request_id, position, recipient, country, created_at, scheduled_at, expires_at, due_at, status)
-      select team_id, id, request_id, position, recipient, country, created_at, scheduled_at, expires_at, due_at,
-        'queued'
+        team_id, id, request_id, position, recipient, country, phone_number_id, created_at, scheduled_at, expires_at,
+        due_at, status)
+      select team_id, id, request_id, position, recipient, country, phone_number_id, created_at, scheduled_at,
+        expires_at, due_at, 'queued'
       from ${rowsOf('message', MESSAGE, messages)}
     ), job as (${jobs})
     select count(*)::int as jobs from job`)
@@ -183,6 +186,8 @@ const outgoingRow = row({
   language: string(),
   slots: array(string()),
   url_buttons: array(number()),
+  /** Whether the template belongs to the account of the number. */
+  own_template: boolean(),
   parts: mixed<TemplateParts>().nullable(),
   template_status: string().oneOf(TEMPLATE_STATES),
   category: string().nullable(),
@@ -190,10 +195,55 @@ const outgoingRow = row({
 })
 export type OutgoingWhatsappRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
 
+const numberMessageRow = outgoingRow.concat(
+  row({
+    phone_number_id: string(),
+    /** Of the number; null if it was removed. */
+    number_name: string().nullable(),
+    access_token: mixed<Buffer>().nullable(),
+    messages_per_second: number().nullable(),
+    paused: boolean(),
+  }),
+)
+export type NumberMessageRow = InferType<typeof numberMessageRow> & { test: false }
+
+/** The account of the default number; null if that isn't known. */
+const defaultAccount = sql.fragment`(select account_id from whatsapp_numbers where name = 'default')`
+
 /**
- * Those of the default number's messages that the provider has not taken and whose team may send, with what their
- * template is now. Each is looked up by its key, whatever the planner thinks of the tables: with few templates (never
- * analyzed) it went through all messages of the team, and 30 of 20,000 took half a second.
+ * What is sent of messages that the provider has not accepted and whose team may send, with what their template is now.
+ * Each is looked up by its key, whatever the planner thinks of the tables: with few templates (never analyzed) it went
+ * through all messages of the team, and 30 of 20,000 took half a second.
+ * @param columns further ones, of `m` and of the number `n`. @param number the condition on whose messages are read.
+ */
+const outgoing = (
+  refs: readonly MessageRef[],
+  { test, columns, number }: { test: boolean; columns: FragmentSqlToken; number: FragmentSqlToken },
+) => sql.fragment`
+    select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since,
+      r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons,
+      t.parts, t.status as template_status, t.category,
+      coalesce(t.account_id, ${defaultAccount}) is not distinct from coalesce(n.account_id, ${defaultAccount}) as own_template,
+      m.expires_at, ${test}::boolean as test, past.* ${columns}
+    from ${rowsOf('ref', MESSAGE_REF, refs)}
+      cross join lateral (
+        select * from whatsapp_messages
+        where team_id = ref.team_id and id = ref.message_id and unfinished and ${number} offset 0) m
+      cross join lateral (
+        select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r
+      cross join lateral (
+        select * from whatsapp_templates where team_id = m.team_id and id = r.template_id offset 0) t
+      left join whatsapp_numbers n on n.phone_number_id = m.phone_number_id and n.name <> 'default'
+      cross join lateral (
+        select count(*) filter (where kind = 'deferred') as deferrals,
+          count(*) filter (where kind = 'unknown') as unknowns, min(occurred_at) as tried_since
+        from whatsapp_events
+        where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
+          and occurred_at >= coalesce(m.tries_from, m.created_at)) past
+    where ${maySend(sql.fragment`m.team_id`, { test })}`
+
+/**
+ * Those of the default number's messages that wait to be sent.
  * @param test whether the simulator asks: it reads test teams' messages alone, and who speaks to a provider never one.
  */
 export async function messagesToDeliver<T extends boolean = false>(
@@ -201,26 +251,22 @@ export async function messagesToDeliver<T extends boolean = false>(
   refs: readonly MessageRef[],
   test = false as T,
 ): Promise<readonly OutgoingWhatsappRow<T>[]> {
-  const rows = await tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
-    select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since,
-      r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons,
-      t.parts, t.status as template_status, t.category,
-      m.expires_at, ${test}::boolean as test, past.*
-    from ${rowsOf('ref', MESSAGE_REF, refs)}
-      cross join lateral (
-        select * from whatsapp_messages
-        where team_id = ref.team_id and id = ref.message_id and unfinished and phone_number_id is null offset 0) m
-      cross join lateral (
-        select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r
-      cross join lateral (
-        select * from whatsapp_templates where team_id = m.team_id and id = r.template_id offset 0) t
-      cross join lateral (
-        select count(*) filter (where kind = 'deferred') as deferrals,
-          count(*) filter (where kind = 'unknown') as unknowns, min(occurred_at) as tried_since
-        from whatsapp_events
-        where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
-          and occurred_at >= coalesce(m.tries_from, m.created_at)) past
-    where ${maySend(sql.fragment`m.team_id`, { test })}`)
+  const of = { test, columns: sql.fragment``, number: sql.fragment`phone_number_id is null` }
+  const rows = await tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`${outgoing(refs, of)}`)
   // As the statement says.
   return rows as readonly OutgoingWhatsappRow<T>[]
+}
+
+/** Those of other numbers' messages that wait to be sent, each with its own number. */
+export async function messagesOfNumbers(
+  tx: Tx,
+  refs: readonly MessageRef[],
+): Promise<readonly NumberMessageRow[]> {
+  const columns = sql.fragment`,
+      m.phone_number_id, n.name as number_name, n.access_token, n.messages_per_second,
+      n.paused_at is not null as paused`
+  const of = { test: false, columns, number: sql.fragment`phone_number_id is not null` }
+  const rows = await tx.any(sql.prepared('whatsapp_of_numbers', numberMessageRow)`${outgoing(refs, of)}`)
+  // As the statement says.
+  return rows as readonly NumberMessageRow[]
 }

@@ -51,3 +51,10 @@ export async function updateSealedNumbers(tx: Tx, rows: readonly SealedNumber[])
     from ${rowsOf('k', types, rows)}
     where n.name = k.name`)
 }
+
+const idRow = row({ phone_number_id: string() })
+
+/** The numbers that an operator has paused. */
+export const pausedNumbers = (tx: Tx) =>
+  tx.anyFirst(sql.prepared('paused_whatsapp_numbers', idRow)`
+    select phone_number_id from whatsapp_numbers where paused_at is not null`)

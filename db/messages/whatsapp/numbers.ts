@@ -20,8 +20,12 @@ type Credential = 'access_token' | 'app_secret'
 /** A sealed credential opens for its own number and use only. */
 const aboutOf = (name: string, credential: Credential): string => `${name}/${credential}`
 
-const sealCredential = (secrets: Secrets, name: string, credential: Credential, plain: Buffer): Buffer =>
-  secrets.encrypt('whatsapp', plain, aboutOf(name, credential))
+export const sealCredential = (
+  secrets: Secrets,
+  name: string,
+  credential: Credential,
+  plain: Buffer,
+): Buffer => secrets.encrypt('whatsapp', plain, aboutOf(name, credential))
 
 /** @throws Error if it was not sealed for this number and use with a key that we know. */
 const openCredential = (secrets: Secrets, name: string, credential: Credential, sealed: Buffer): Buffer =>
@@ -67,4 +71,28 @@ export async function recordDefaultNumber(
       `WHATSAPP_PHONE_NUMBER_ID is the id of the number ${name}. Set another one, or remove that number first.`,
     ])
   await storeDefaultNumber(tx, number)
+}
+
+/**
+ * Opens the access tokens of numbers, by phone number id, each one once.
+ * @returns null for one that opens with neither key, and nothing for a number that was removed.
+ */
+export function openTokens(
+  secrets: Secrets,
+  numbers: readonly { phone_number_id: string; number_name: string | null; access_token: Buffer | null }[],
+): Map<string, string | null> {
+  const tokens = new Map<string, string | null>()
+  for (const { phone_number_id, number_name: name, access_token: sealed } of numbers) {
+    if (name === null || sealed === null || tokens.has(phone_number_id)) continue
+    tokens.set(phone_number_id, openedToken(secrets, name, sealed))
+  }
+  return tokens
+}
+
+function openedToken(secrets: Secrets, name: string, sealed: Buffer): string | null {
+  try {
+    return openCredential(secrets, name, 'access_token', sealed).toString()
+  } catch {
+    return null
+  }
 }

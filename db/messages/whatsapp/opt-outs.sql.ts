@@ -1,7 +1,7 @@
 /** Rows of opt-outs from marketing, and the queries over them. */
 import { sql } from 'slonik'
 import { boolean, string } from 'yup'
-import { hasListeners } from '../../channels/events/subscribers.sql.ts'
+import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 

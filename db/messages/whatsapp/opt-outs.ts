@@ -4,7 +4,7 @@
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
-import { publish } from '../../channels/events/publish.ts'
+import { publish } from '../../channels/events/webhooks.ts'
 import { APPLIED, type EventResult, ignored } from '../../delivery/reports/event-result.ts'
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { ofTestTeam, REF } from '../../channels/channel.sql.ts'
-import { hasListeners } from '../../channels/events/subscribers.sql.ts'
+import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
@@ -68,14 +68,22 @@ export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: Te
     where team_id = ${teamId} and id = ${id}
     returning ${templateColumns}`)
 
-const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'parts', 'unsupported'])
+const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'parts', 'unsupported']).concat(
+  row({
+    /** The account that it belongs to; null: the default number's. */
+    account_id: string().nullable(),
+    /** The default number's account; null if that isn't known. */
+    default_account: string().nullable(),
+  }),
+)
 export type SendableTemplate = InferType<typeof sendableRow>
 
 /** What accepting needs to know of teams' templates. */
 export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; id: string }[]) {
   const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, { team_id, id }]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
-    select t.team_id, t.id, t.status, t.slots, t.parts, t.unsupported
+    select t.team_id, t.id, t.status, t.slots, t.parts, t.unsupported, t.account_id,
+      (select account_id from whatsapp_numbers where name = 'default') as default_account
     from ${rowsOf('w', REF, [...wanted.values()])}
       join whatsapp_templates t on t.team_id = w.team_id and t.id = w.id`)
 }

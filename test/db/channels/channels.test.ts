@@ -77,20 +77,23 @@ t.test('the queue that is chosen at acceptance is the one that a stored row is d
     job_of: (typeof CHANNELS)[number]['job_of'],
     team: string,
     broadcast: string | null,
+    number: string | null,
   ) =>
     (
       await database.one(sql.type(jobRow)`
-        select ${job_of} as job from (select ${team}::uuid as team_id, ${broadcast}::uuid as broadcast_id) m`)
+        select ${job_of} as job from (
+          select ${team}::uuid as team_id, ${broadcast}::uuid as broadcast_id, ${number}::text as phone_number_id) m`)
     ).job
   for (const { job_of, lines } of CHANNELS)
     for (const line of lines as readonly Parameters<typeof queueOf>[0][])
-      for (const [id, isTest] of [
-        [live, false],
-        [test, true],
+      for (const [id, isTest, number] of [
+        [live, false, null],
+        [live, false, '1'],
+        [test, true, null],
       ] as const)
         t.equal(
-          await stored(job_of, id, line === 'broadcast' ? live : null),
-          queueOf(line, { test: isTest }),
-          `${line}, ${isTest}`,
+          await stored(job_of, id, line === 'broadcast' ? live : null, number),
+          queueOf(line, { test: isTest, number }),
+          `${line}, ${isTest}, ${number}`,
         )
 })

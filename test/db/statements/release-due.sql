@@ -47,4 +47,5 @@ where m.team_id = of_team
   and m.id = of_id
 returning m.team_id, m.id, case when team_id in (
   select id from teams where test
-) then 'deliver-test' when broadcast_id is null then 'deliver-email' else 'deliver-broadcast' end as job
+) then 'deliver-test' when broadcast_id is null then 'deliver-email' else 'deliver-broadcast' end as job,
+  null::text as sender

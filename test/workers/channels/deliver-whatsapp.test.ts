@@ -227,7 +227,7 @@ t.test('a failure that passes is sent again after a pause, though it was reporte
   await until('it is taken', async () => (await row(id)).provider_message_id !== null)
   const [first] = cloud.messages()
   if (!first) throw new Error('no message')
-  const number = cloud.delivery.provider.sender.key.replace('whatsapp:', '')
+  const number = cloud.delivery.number?.phone_number_id ?? ''
   await cloud.post(statusWebhook(number, [statusOf(first, { status: 'sent' })]))
   const errors = [{ code: 131000, title: 'Something went wrong' }]
   await cloud.post(statusWebhook(number, [statusOf(first, { status: 'failed', errors })]))
@@ -252,7 +252,7 @@ t.test('what expires after a late failure stays shown as sent', async (t) => {
   await until('it is taken', async () => (await row(id)).provider_message_id !== null)
   const [first] = cloud.messages()
   if (!first) throw new Error('no message')
-  const number = cloud.delivery.provider.sender.key.replace('whatsapp:', '')
+  const number = cloud.delivery.number?.phone_number_id ?? ''
   await cloud.post(statusWebhook(number, [statusOf(first, { status: 'sent' })]))
   await until('it is sent', async () => (await row(id)).status === 'sent')
   await service.database.query(sql.unsafe`

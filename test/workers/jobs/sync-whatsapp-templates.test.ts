@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { applyReportedTemplates } from '../../../db/messages/whatsapp/apply-template-events.ts'
 import { awaitSync, requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { createWhatsappProvider } from '../../../workers/providers/whatsapp/cloud.ts'
+import type { WhatsappDelivery, WhatsappProvider } from '../../../workers/providers/whatsapp/provider.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -20,14 +21,16 @@ async function startList(t: Test, onPage: (response: ServerResponse) => unknown,
 }
 
 const listFrom = (url: string, list_timeout_ms?: number) =>
-  createWhatsappProvider({
-    url,
-    access_token: 'x',
-    phone_number_id: '1',
-    business_account_id: '2',
-    ...(list_timeout_ms === undefined ? {} : { list_timeout_ms }),
-    messages_per_second: 80,
-  })
+  createWhatsappProvider({ url, ...(list_timeout_ms === undefined ? {} : { list_timeout_ms }) })
+
+const ACCOUNT = { account_id: '2', access_token: 'x' }
+
+const over = (provider: WhatsappProvider): WhatsappDelivery => ({
+  provider,
+  number: { ...ACCOUNT, phone_number_id: '1', messages_per_second: 80 },
+  unknown_wait: 1,
+  begin: async () => {},
+})
 
 const page = (data: readonly Json[], more = false): string =>
   JSON.stringify({
@@ -48,7 +51,7 @@ t.test('what is reported while the list is on its way is newer than the list', a
     await report('paused', new Date(Date.now() + 1_000))
     response.end(page([reported, { ...other, status: 'DISABLED' }]))
   })
-  await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1, begin: async () => {} } })
+  await startWorker(t, service, { whatsapp: over(provider) })
   const { queue } = service.deps
   await awaitSync(
     database,
@@ -65,7 +68,7 @@ t.test('a template shows when it was last found in the list, whether or not that
   await makeTemplate(service, team.id, listed)
   await makeTemplate(service, team.id, aTemplate())
   const provider = await startList(t, (response) => response.end(page([listed])))
-  await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1, begin: async () => {} } })
+  await startWorker(t, service, { whatsapp: over(provider) })
   const before = new Date()
   const { queue } = service.deps
   const sync = async () =>
@@ -91,7 +94,7 @@ t.test('a template shows when it was last found in the list, whether or not that
 
 t.test('a list is read within a time limit, however many pages it has', async (t) => {
   const silent = await startList(t, () => undefined, 300)
-  await t.rejects(silent.listTemplates(), { message: 'the template list took longer than 0.3 s' })
+  await t.rejects(silent.listTemplates(ACCOUNT), { message: 'the template list took longer than 0.3 s' })
   const endless = await startList(
     t,
     async (response) => {
@@ -100,18 +103,18 @@ t.test('a list is read within a time limit, however many pages it has', async (t
     },
     300,
   )
-  await t.rejects(endless.listTemplates(), { message: 'the template list took longer than 0.3 s' })
+  await t.rejects(endless.listTemplates(ACCOUNT), { message: 'the template list took longer than 0.3 s' })
 })
 
 t.test('a page is read within a bound of bytes, and never unpacked', async (t) => {
   const endless = await startFlood(t, 'endless')
   const words = 'the template list cannot be read: '
-  await t.rejects(listFrom(endless.url).listTemplates(), {
+  await t.rejects(listFrom(endless.url).listTemplates(ACCOUNT), {
     message: `${words}the answer is larger than 4 MiB`,
   })
   await until('it is cut off', async () => endless.cut() === 1)
   const packed = await startFlood(t, 'packed')
-  await t.rejects(listFrom(packed.url).listTemplates(), {
+  await t.rejects(listFrom(packed.url).listTemplates(ACCOUNT), {
     message: `${words}the answer is packed, though we asked for it as it is`,
   })
 })
@@ -119,7 +122,7 @@ t.test('a page is read within a bound of bytes, and never unpacked', async (t) =
 t.test('a person who asked for a sync reads which host did not answer, and why', async (t) => {
   const { service, database, team } = await world(t)
   const port = await freePort()
-  const whatsapp = { provider: listFrom(`http://127.0.0.1:${port}`), unknown_wait: 1, begin: async () => {} }
+  const whatsapp = over(listFrom(`http://127.0.0.1:${port}`))
   await startWorker(t, service, { whatsapp })
   const { queue } = service.deps
   const sync_id = await requestSync({ tx: database, now: new Date(), actor: null, queue }, team.id)

@@ -70,7 +70,7 @@ t.test('a text, a button, a preference and a failure opt out of the marketing of
   await is([])
   const failed = statusOf(message, { status: 'failed', errors: [{ code: 131050, title: 'Opted out' }] })
   await cloud.post(
-    statusWebhook(cloud.delivery.provider.sender.key.slice(9), [{ ...failed, timestamp: seconds(-6) }]),
+    statusWebhook(cloud.delivery.number?.phone_number_id ?? '', [{ ...failed, timestamp: seconds(-6) }]),
   )
   await is([`${NUMBER} 131050`])
 })

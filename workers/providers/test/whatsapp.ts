@@ -37,8 +37,9 @@ export const SIMULATED_WHATSAPP: WhatsappSending<true> = {
     const detail = 'simulated: nothing is delivered'
     return { kind: 'accepted', detail, provider_message_id: `test-${message_id}` }
   },
-  sender: senderOf('whatsapp'),
 }
+
+export const SIMULATED_WHATSAPP_SENDER = senderOf('whatsapp')
 
 export const reportsOfWhatsapp = (taken: Taken): TakenReport[] =>
   reportsOf('whatsapp', taken, whatsappReports(taken.to))

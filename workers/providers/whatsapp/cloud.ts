@@ -1,5 +1,6 @@
 /**
- * Sends template messages through the WhatsApp Cloud API, over connections that are kept alive between messages.
+ * Sends template messages through the WhatsApp Cloud API, over connections that are kept alive between messages, each
+ * from the number that it brings.
  * Promises: never throws; every send ends within its own time limit, whatever the server does; each message carries
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (faults.ts).
  */
@@ -18,17 +19,11 @@ import { createSendTracker } from '../send-tracker.ts'
 import { componentsOf } from './components.ts'
 import { type CloudError, isFinalUnknownCode, judgeError, judgeFailure, judgeStatus } from './faults.ts'
 import { listTemplates } from './listing.ts'
-import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './provider.ts'
+import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './provider.ts'
 
 export type WhatsappCloudOptions = {
   /** The Graph API with its version, such as https://graph.facebook.com/v23.0. */
   url: string
-  access_token: string
-  phone_number_id: string
-  /** Whose templates are listed; sending needs none. */
-  business_account_id?: string | undefined
-  /** What the number may send, raised by the provider from 80 up to 1,000. */
-  messages_per_second: number
   /** Bounds one send, in milliseconds, and how long its connection takes to stand. */
   timeout_ms?: number
   connect_ms?: number
@@ -42,15 +37,14 @@ const MAX_ANSWER_BYTES = 256 * 1024
 /** A wait beyond this is probed earlier, in seconds. */
 const MAX_RETRY_AFTER_S = 3_600
 
+/** Sends from any number: each message brings its number's credentials. */
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
-  const describe: Describe = (words) => storableWords(words, [options.access_token])
   const in_flight = createSendTracker()
   const connected = { ...options, agent: keptConnections(options.url) }
   return {
     test: false,
-    sender: { key: senderKey(options.phone_number_id), ceiling: options.messages_per_second },
-    send: (message, cut) => in_flight.track(attempt(connected, message, describe, cut)),
-    listTemplates: () => listTemplates(options),
+    send: (message, cut) => in_flight.track(attempt(connected, message, cut)),
+    listTemplates: (account) => listTemplates({ ...options, ...account }),
     close: in_flight.settled,
   }
 }
@@ -74,11 +68,12 @@ function requestBody(message: OutgoingWhatsapp) {
 type Connected = WhatsappCloudOptions & { agent: Agent }
 
 async function attempt(
-  { url, access_token, phone_number_id, timeout_ms = TIMEOUT_MS, connect_ms, agent }: Connected,
+  { url, timeout_ms = TIMEOUT_MS, connect_ms, agent }: Connected,
   message: OutgoingWhatsapp,
-  describe: Describe,
   cut?: AbortSignal,
 ): Promise<WhatsappOutcome> {
+  const { access_token, phone_number_id } = message.number
+  const describe: Describe = (words) => storableWords(words, [access_token])
   try {
     const request = {
       method: 'POST',

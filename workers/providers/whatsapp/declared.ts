@@ -1,4 +1,4 @@
-/** WhatsApp, by Meta's Cloud API and one sending number. */
+/** WhatsApp, by Meta's Cloud API: the number of the settings, and the numbers that the database has. */
 import { string } from 'yup'
 import { cutPost } from '../../../db/messages/whatsapp/cut-post.ts'
 import { recordDefaultNumber } from '../../../db/messages/whatsapp/numbers.ts'
@@ -79,21 +79,22 @@ function versionWarning(given: Settings, now: Date): string | null {
   return `Meta ends version ${version} of the Graph API on ${end}. Set WHATSAPP_API_VERSION to a newer one, such as ${VERSION}.`
 }
 
-function open(given: Settings): WhatsappDelivery | null {
+function open(given: Settings): WhatsappDelivery {
   const { WHATSAPP_ACCESS_TOKEN: access_token, WHATSAPP_PHONE_NUMBER_ID: phone_number_id } = given
-  if (!access_token || !phone_number_id) return null
-  const provider = createWhatsappProvider({
-    url: urlOf(given),
-    access_token,
-    phone_number_id,
-    business_account_id: given.WHATSAPP_BUSINESS_ACCOUNT_ID,
-    messages_per_second: given.WHATSAPP_MESSAGES_PER_SECOND,
-  })
-  const number = { phone_number_id, account_id: given.WHATSAPP_BUSINESS_ACCOUNT_ID ?? null }
+  const account_id = given.WHATSAPP_BUSINESS_ACCOUNT_ID ?? null
+  const isSet = access_token !== undefined && phone_number_id !== undefined
   return {
-    provider,
+    provider: createWhatsappProvider({ url: urlOf(given) }),
     unknown_wait: given.WHATSAPP_UNKNOWN_WAIT_SECONDS,
-    begin: (database) => recordDefaultNumber(database, number),
+    number: isSet
+      ? {
+          ...{ access_token, phone_number_id, account_id },
+          messages_per_second: given.WHATSAPP_MESSAGES_PER_SECOND,
+        }
+      : null,
+    begin: async (database) => {
+      if (isSet) await recordDefaultNumber(database, { phone_number_id, account_id })
+    },
   }
 }
 
@@ -103,7 +104,7 @@ export const WHATSAPP = {
   queues,
   isSet: ({ WHATSAPP_ACCESS_TOKEN }: Pick<Settings, 'WHATSAPP_ACCESS_TOKEN'>) =>
     Boolean(WHATSAPP_ACCESS_TOKEN),
-  unset: 'WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued',
+  unset: 'WHATSAPP_ACCESS_TOKEN is not set: this worker sends no WhatsApp messages from the default number',
   open,
   reader: ({ settings: { WHATSAPP_BUSINESS_ACCOUNT_ID: account } }: ReaderContext<Settings>) =>
     createWhatsappReportReader(account ?? null),

@@ -24,19 +24,19 @@ const LIST_TIMEOUT_MS = 120_000
 type Options = {
   url: string
   access_token: string
-  business_account_id?: string | undefined
+  account_id: string
   /** Bounds the whole list, in milliseconds. */
   list_timeout_ms?: number
 }
 
 /** Asks for one page. @throws Error that says what is in the way. */
 async function answerOf(
-  { url, access_token, business_account_id }: Options,
+  { url, access_token, account_id }: Options,
   query: URLSearchParams,
   { limit, bytes }: { limit: AbortSignal; bytes: number },
 ): Promise<BoundedAnswer & { body: Buffer }> {
   const bounds = { bytes, ms: PAGE_TIMEOUT_MS, signal: limit }
-  const address = `${url}/${business_account_id}/message_templates`
+  const address = `${url}/${account_id}/message_templates`
   const request = { headers: { Authorization: `Bearer ${access_token}` } }
   const answer = await ask(`${address}?${query}`, request, bounds).catch((error: unknown) => {
     throw new Error(`the template list cannot be fetched from ${new URL(url).host}: ${faultWords(error)}`)
@@ -73,9 +73,8 @@ function contentOf(item: unknown): TemplateContent[] {
   }
 }
 
-/** @throws Error in words for people: the account is not set, the API refuses, or it takes too long. */
+/** @throws Error in words for people: the API refuses, or it takes too long. */
 export async function listTemplates(options: Options): Promise<TemplateContent[]> {
-  if (!options.business_account_id) throw new Error('WHATSAPP_BUSINESS_ACCOUNT_ID is not set')
   const { list_timeout_ms = LIST_TIMEOUT_MS } = options
   const limit = AbortSignal.timeout(list_timeout_ms)
   try {

@@ -18,8 +18,8 @@ function shareCell(sent: number, count: number, alarming: number): Cell {
 export function weekCells(week: SendingOfWeek | undefined): Record<string, Cell> {
   const { sent = 0, hard_bounced = 0, complained = 0, suppressed = 0 } = week ?? {}
   return {
-    'Bounced, 7 days': shareCell(sent, hard_bounced, ALARMING_SHARE.bounced),
-    'Spam reports, 7 days': shareCell(sent, complained, ALARMING_SHARE.complained),
-    'Suppressed, 7 days': number(suppressed),
+    Bounced: shareCell(sent, hard_bounced, ALARMING_SHARE.bounced),
+    Complaints: shareCell(sent, complained, ALARMING_SHARE.complained),
+    Suppressed: number(suppressed),
   }
 }

@@ -76,10 +76,14 @@ const filter = defineFilter({ name: search('Name'), sort: chips(TEAM_SORTS) })
 
 type Listed = Awaited<ReturnType<typeof teamsOfIds>>[number]
 
-const stateWords = ({ id, suspended_at, bulk_paused_at }: Listed): string => {
-  if (suspended_at !== null) return 'suspended'
-  return bulk_paused_at === null ? id : 'broadcasts and batches are paused'
-}
+/** Its plan, and what is unusual about it. */
+const planWords = ({ plan, test, suspended_at, bulk_paused_at }: Listed): string =>
+  compact<string>([
+    suspended_at !== null && 'suspended',
+    suspended_at === null && bulk_paused_at !== null && 'broadcasts and batches are paused',
+    plan,
+    test && 'test team',
+  ]).join(', ')
 
 const teams = get('operator', PATH, async (request, { database, defaultPlan }) => {
   const { query, now } = request
@@ -108,14 +112,17 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
           ])
           return {
-            Team: text(team.name, { href: pageOfTeam(team.id), detail: stateWords(team) }),
-            Plan: text(team.plan, { detail: team.test ? 'test team' : undefined }),
+            Team: text(team.name, { href: pageOfTeam(team.id), detail: planWords(team) }),
             ...weekCells(weeks.get(team.id)),
             ...Object.fromEntries(used),
             Created: time(team.created_at, now),
           }
         },
-        { empty: 'No team matches.', next: page.next },
+        {
+          note: 'Bounces, complaints and suppressions are of the last 7 days.',
+          empty: 'No team matches.',
+          next: page.next,
+        },
       ),
       formOf(
         PATH,

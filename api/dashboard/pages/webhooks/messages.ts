@@ -98,7 +98,8 @@ function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamReque
   const asked = waiting.paused_senders.map(({ until, reason }): Alert => {
     const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
     const title = 'Its server asks to wait until'
-    return { tone: 'warn', title, at: time(until, now), text: reason ?? '', link }
+    const at = until === null ? undefined : time(until, now)
+    return { tone: 'warn', title, at, text: reason ?? '', link }
   })
   return mainReason(stateAlert(waiting, seconds, now), stopsOf(waiting, asked), waiting)
 }

@@ -17,6 +17,7 @@ const ROW: AccountRow = {
   team_id: '0190a000-0000-7000-8000-000000000000',
   plan: 'pro',
   plan_kind: 'paid',
+  number: null,
   test: false,
   email_limit: 50,
   contact_limit: 20,
@@ -45,6 +46,7 @@ const account = (changes: Partial<AccountRow> = {}) => accountOf({ ...ROW, ...ch
 t.test('an account is its row, with the bucket as it is filled by now', async (t) => {
   t.strictSame(account(), {
     plan: 'pro',
+    number: null,
     test: false,
     limits: { emails: 50, contacts: 20, whatsapp: 7, rate: 2, storage: 3_000_000_000 },
     period: { start: new Date(ROW.period_start), end: new Date(ROW.period_end) },

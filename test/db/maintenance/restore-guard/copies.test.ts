@@ -20,7 +20,7 @@ import { startProcess, startWorker, until } from '../../../support/worker.ts'
 
 const DELIVERIES = [
   ...['deliver-broadcast', 'deliver-email', 'deliver-test', 'deliver-test-whatsapp'],
-  ...['deliver-webhook', 'deliver-whatsapp'],
+  ...['deliver-webhook', 'deliver-whatsapp', 'deliver-whatsapp-number'],
 ]
 const ALLOWED = { WEBHOOK_ALLOW: '127.0.0.0/8' }
 const PERSON = 'ana@example.com'
@@ -201,7 +201,15 @@ t.test('what an operator pauses, before the copy or on it, stays paused, with ti
   await startApi(t, url)
   await adminCli({ DATABASE_URL: url }).json(['queue', 'pause', 'deliver-webhook'])
   const { queues } = await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
-  t.strictSame(queues, ['deliver-broadcast', 'deliver-email', 'deliver-test', 'deliver-test-whatsapp'])
+  t.strictSame(queues, [
+    ...[
+      'deliver-broadcast',
+      'deliver-email',
+      'deliver-test',
+      'deliver-test-whatsapp',
+      'deliver-whatsapp-number',
+    ],
+  ])
   const paused = (await queuesOf(url)).filter((each) => each.paused)
   t.strictSame(paused.map(({ queue }) => queue).sort(), ['deliver-webhook', 'deliver-whatsapp'])
   for (const each of paused) t.match(each, { paused_at: /^2/, paused_by: 'cli', pause_reason: null })

@@ -1,0 +1,43 @@
+/** Numbers of teams for WhatsApp tests: rows with sealed tokens, and the way to give one to a team. */
+import { sql } from 'slonik'
+import { sealCredential } from '../../db/messages/whatsapp/numbers.ts'
+import type { Service } from './service.ts'
+
+type Place = Pick<Service, 'database' | 'deps'>
+
+export type GivenNumber = {
+  name: string
+  phone_number_id: string
+  account_id: string
+  token: string
+  messages_per_second?: number
+}
+
+/** Stores a number, as `number add` does. */
+export async function makeNumber({ database, deps }: Place, given: GivenNumber): Promise<GivenNumber> {
+  const { name, phone_number_id, account_id, token, messages_per_second = 1_000 } = given
+  const sealed = sealCredential(deps.secrets, name, 'access_token', Buffer.from(token))
+  await database.query(sql.unsafe`
+    insert into whatsapp_numbers (name, phone_number_id, account_id, access_token, messages_per_second, created_at)
+    values (${name}, ${phone_number_id}, ${account_id}, ${sql.binary(sealed)}, ${messages_per_second}, now())`)
+  return given
+}
+
+/** Stores the default number, as a worker does. */
+export const makeDefaultNumber = async (
+  { database }: Place,
+  { phone_number_id, account_id }: { phone_number_id: string; account_id: string | null },
+): Promise<void> => {
+  await database.query(sql.unsafe`
+    insert into whatsapp_numbers (name, phone_number_id, account_id, created_at)
+    values ('default', ${phone_number_id}, ${account_id}, now())
+    on conflict (name) do update set phone_number_id = excluded.phone_number_id, account_id = excluded.account_id`)
+}
+
+/** Makes a number a team's, and its templates those of the number's account. */
+export async function giveNumber({ database }: Place, teamId: string, name: string | null): Promise<void> {
+  await database.query(sql.unsafe`update teams set whatsapp_number = ${name} where id = ${teamId}`)
+  await database.query(sql.unsafe`
+    update whatsapp_templates set account_id = (select account_id from whatsapp_numbers where name = ${name})
+    where team_id = ${teamId}`)
+}

@@ -1,0 +1,211 @@
+/** Messages of teams with WhatsApp numbers of their own: each leaves by its number, and no number delays another. */
+import { sql } from 'slonik'
+import { number as numeric, object } from 'yup'
+import type { CloudMessage } from '../../sandbox/whatsapp.ts'
+import { adminCli } from '../../support/admin.ts'
+import { ACCESS_TOKEN, BUSINESS_ACCOUNT_ID, startCloud } from '../../support/cloud.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
+import { aMessage, type Json, makeTemplate, numbers } from '../../support/whatsapp.ts'
+import { answering } from '../../support/whatsapp-delivery.ts'
+import { giveNumber, makeDefaultNumber, makeNumber } from '../../support/whatsapp-numbers.ts'
+import { giveUpAll, startWorker, until } from '../../support/worker.ts'
+
+const service = await startService(t)
+const { database } = service
+const cli = adminCli({ DATABASE_URL: service.url })
+let made = 0
+
+type Script = (message: CloudMessage) => ReturnType<typeof answering> | 'hang' | undefined
+
+const numberOf = ({ path }: Pick<CloudMessage, 'path'>): string => path.split('/')[2] ?? ''
+
+/** A team with a template, and a number of its own unless `own` is false. */
+async function sender({ own = true, account_id = 'waba-2' }: { own?: boolean; account_id?: string } = {}) {
+  const team = await makeTeam(service)
+  const template = await makeTemplate(service, team.id)
+  const name = `n${++made}`
+  const number = own
+    ? await makeNumber(service, { name, phone_number_id: `id-${name}`, account_id, token: `token-${name}` })
+    : null
+  if (number) await giveNumber(service, team.id, name)
+  const send = async (changes: Json = {}): Promise<string[]> => {
+    const reply = await service.call('POST', '/v1/whatsapp/messages', {
+      key: team.key,
+      body: aMessage(template.id, changes),
+    })
+    if (reply.status !== 201) throw new Error(JSON.stringify(reply.body))
+    return reply.body.data.map(({ id }: { id: string }) => id)
+  }
+  return { team, template, name, phone_number_id: `id-${name}`, send }
+}
+
+async function begin(t: Test, onMessage: Script = () => undefined, concurrency = 20) {
+  await database.query(sql.unsafe`delete from pgboss.job where name like 'deliver-whatsapp%'`)
+  const cloud = await startCloud(t, { script: { onMessage } })
+  await makeDefaultNumber(service, { phone_number_id: '100000000000002', account_id: BUSINESS_ACCOUNT_ID })
+  const work = async () => await startWorker(t, service, { whatsapp: cloud.delivery, concurrency })
+  const from = (id: string) => cloud.messages().filter((message) => numberOf(message) === id)
+  return { cloud, work, from }
+}
+
+const jobsRow = object({ own: numeric().defined(), other: numeric().defined() })
+/** How many jobs a message has in the queue of numbers, and in others. */
+const jobsOf = async (id: string) =>
+  await database.one(sql.type(jobsRow)`
+    select count(*) filter (where name = 'deliver-whatsapp-number') as own,
+      count(*) filter (where name <> 'deliver-whatsapp-number') as other
+    from pgboss.job where id = ${id} and state < 'completed'`)
+
+t.test('a message leaves by its team’s number, with that number’s token', async (t) => {
+  const { cloud, work } = await begin(t)
+  const [one, other, plain] = [await sender(), await sender(), await sender({ own: false })]
+  await Promise.all([
+    one.send({ to: numbers(5) }),
+    other.send({ to: numbers(5) }),
+    plain.send({ to: numbers(5) }),
+  ])
+  await work()
+  await until('all have left', () => cloud.messages().length === 15)
+  const teamOf = ({ body }: CloudMessage) => String(body.biz_opaque_callback_data).split(':')[0]
+  for (const message of cloud.messages()) {
+    const owner = [one, other].find(({ team }) => team.id === teamOf(message))
+    t.equal(numberOf(message), owner?.phone_number_id ?? '100000000000002')
+    t.equal(message.authorization, `Bearer ${owner ? `token-${owner.name}` : ACCESS_TOKEN}`)
+  }
+})
+
+t.test('a message stays with the number that its team had when it was accepted', async (t) => {
+  const { work, from } = await begin(t)
+  const { team, send, phone_number_id } = await sender()
+  await send({ to: numbers(2) })
+  await giveNumber(service, team.id, null)
+  await send({ to: numbers(1) })
+  await work()
+  await until('the first ones have left', () => from(phone_number_id).length === 2)
+  await until('the last one has left', () => from('100000000000002').length === 1)
+})
+
+t.test('requeued, scheduled, swept and redriven messages keep their number', async (t) => {
+  const { work, from } = await begin(t)
+  const { team, send, phone_number_id } = await sender()
+  const [requeued = '', redriven = '', lost = ''] = await send({ to: numbers(3) })
+  const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
+  const [timed = ''] = await send({ to: numbers(1), scheduled_at })
+  await giveNumber(service, team.id, null)
+  await cli.json(['whatsapp', 'requeue', team.id, requeued])
+  t.same(await jobsOf(requeued), { own: 1, other: 0 })
+  await database.query(
+    sql.unsafe`delete from pgboss.job where id = any(${sql.array([requeued, lost], 'uuid')})`,
+  )
+  await giveUpAll(service, 'deliver-whatsapp-number')
+  t.match(await cli.json(['queue', 'redrive', 'deliver-whatsapp-number']), { redriven: 1 })
+  t.same(await jobsOf(redriven), { own: 1, other: 0 })
+  for (const id of [requeued, lost]) await cli.json(['whatsapp', 'requeue', team.id, id])
+  await cli.json(['whatsapp', 'requeue', team.id, timed, '--force'])
+  t.same(await jobsOf(timed), { own: 1, other: 0 })
+  await work()
+  await until('all have left', () => from(phone_number_id).length === 4)
+})
+
+t.test('a number that hangs or is rejected delays no other', async (t) => {
+  const [slow, wrong, sound] = [await sender(), await sender(), await sender()]
+  const { work, from } = await begin(
+    t,
+    (message) => {
+      if (numberOf(message) === slow.phone_number_id) return 'hang'
+      return numberOf(message) === wrong.phone_number_id ? answering(190, 401) : undefined
+    },
+    4,
+  )
+  await Promise.all([slow.send({ to: numbers(50) }), wrong.send({ to: numbers(50) })])
+  await work()
+  await until('the slow one has been asked', () => from(slow.phone_number_id).length > 0)
+  await sound.send({ to: numbers(40) })
+  const started = performance.now()
+  await until('all of the sound one have left', () => from(sound.phone_number_id).length === 40, 10)
+  t.ok(performance.now() - started < 8_000)
+  t.ok(from(wrong.phone_number_id).length <= 4, 'it is probed only')
+  const senders = (await cli.json(['sender', 'list'])) as { key: string; state: string }[]
+  const stateOf = (id: string) => senders.find(({ key }) => key === `whatsapp:${id}`)?.state
+  t.equal(stateOf(wrong.phone_number_id), 'paused')
+  t.not(stateOf(sound.phone_number_id), 'paused')
+})
+
+t.test('nothing is sent from a number that was removed or whose token can’t be opened', async (t) => {
+  const { cloud, work } = await begin(t)
+  const [removed, sealed] = [await sender(), await sender()]
+  const [gone = ''] = await removed.send()
+  const [kept = ''] = await sealed.send()
+  await giveNumber(service, removed.team.id, null)
+  await database.query(sql.unsafe`delete from whatsapp_numbers where name = ${removed.name}`)
+  await database.query(sql.unsafe`
+    update whatsapp_numbers set access_token = (select access_token from whatsapp_numbers where name = 'n1')
+    where name = ${sealed.name}`)
+  await work()
+  const shown = async (team: string, id: string) =>
+    (await cli.json(['whatsapp', 'show', team, id])) as { waiting?: Json; events: { detail: string }[] }
+  await until('it has failed', async () => (await shown(removed.team.id, gone)).waiting?.state === 'failed')
+  t.match(await shown(removed.team.id, gone), { waiting: { last_response: /number .* removed/ } })
+  await until('its number is paused', async () =>
+    String((await shown(sealed.team.id, kept)).waiting?.paused_senders).includes('object'),
+  )
+  t.match(await shown(sealed.team.id, kept), {
+    waiting: { paused_senders: [{ sender: `whatsapp:${sealed.phone_number_id}`, reason: /token/ }] },
+  })
+  t.equal(cloud.messages().length, 0)
+})
+
+t.test('a paused number’s messages wait, and those of others leave', async (t) => {
+  const { work, from } = await begin(t)
+  const [paused, other] = [await sender(), await sender()]
+  await database.query(sql.unsafe`update whatsapp_numbers set paused_at = now() where name = ${paused.name}`)
+  await paused.send({ to: numbers(5) })
+  await work()
+  await other.send({ to: numbers(5) })
+  await until('the others have left', () => from(other.phone_number_id).length === 5)
+  t.equal(from(paused.phone_number_id).length, 0)
+  await database.query(sql.unsafe`update whatsapp_numbers set paused_at = null where name = ${paused.name}`)
+  await until('all have left', () => from(paused.phone_number_id).length === 5)
+})
+
+t.test('teams that share a number take turns', async (t) => {
+  const order: string[] = []
+  const flooding = await sender()
+  const { work } = await begin(t, ({ body }) => {
+    order.push(String(body.biz_opaque_callback_data).split(':')[0] ?? '')
+    return undefined
+  })
+  const other = await sender({ own: false })
+  await giveNumber(service, other.team.id, flooding.name)
+  for (let from = 0; from < 300; from += 50) await flooding.send({ to: numbers(50, from) })
+  await other.send({ to: numbers(10, 500) })
+  await work()
+  await until('all have left', () => order.length === 310)
+  t.ok(order.lastIndexOf(other.team.id) < 100, `the last at ${order.lastIndexOf(other.team.id)}`)
+})
+
+t.test('a template of another account is not sent', async (t) => {
+  await begin(t)
+  const { team, template } = await sender({ account_id: 'waba-3' })
+  await database.query(
+    sql.unsafe`update whatsapp_templates set account_id = 'waba-2' where id = ${template.id}`,
+  )
+  const send = () =>
+    service.call('POST', '/v1/whatsapp/messages', { key: team.key, body: aMessage(template.id) })
+  t.match(await send(), { status: 400, body: { error: { code: 'template_disabled', message: /waba-3/ } } })
+  await database.query(sql.unsafe`update whatsapp_templates set account_id = null where id = ${template.id}`)
+  t.match(await send(), { body: { error: { code: 'template_disabled' } } }, 'the default account’s neither')
+  await database.query(
+    sql.unsafe`update whatsapp_templates set account_id = 'waba-3' where id = ${template.id}`,
+  )
+  t.equal((await send()).status, 201)
+})
+
+t.test('a number of the default account sends templates of that account', async (t) => {
+  await begin(t)
+  const { team, template } = await sender({ account_id: BUSINESS_ACCOUNT_ID })
+  await database.query(sql.unsafe`update whatsapp_templates set account_id = null where id = ${template.id}`)
+  const body = aMessage(template.id)
+  t.equal((await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).status, 201)
+})

@@ -1,0 +1,75 @@
+/**
+ * Messages of the numbers that aren't the default one. Each leaves by its own number, with that number's token: without
+ * it nothing is sent. A number that fails delays no other.
+ */
+import { NUMBER_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
+import { messagesOfNumbers, type NumberMessageRow } from '../../db/messages/whatsapp/messages.sql.ts'
+import { pausedNumbers } from '../../db/messages/whatsapp/numbers.sql.ts'
+import { openTokens } from '../../db/messages/whatsapp/numbers.ts'
+import type { DeliveryChannel } from '../delivery/channel.ts'
+import {
+  NUMBER_SENDERS,
+  numberSender,
+  senderKey,
+  type WhatsappOutcome,
+  type WhatsappProvider,
+} from '../providers/whatsapp/provider.ts'
+import {
+  type Sendable,
+  type WhatsappAttempt,
+  type WhatsappDeps,
+  whatsappThrough,
+} from './deliver-whatsapp.ts'
+
+/** A message that was claimed just before its number was paused looks again this often, in seconds. */
+const PAUSED_WAIT_S = 30
+
+/** Delivers them, each with its own number's credentials. */
+export function numberWhatsappChannel({
+  whatsapp,
+  ...deps
+}: WhatsappDeps): DeliveryChannel<'deliver-whatsapp-number', WhatsappAttempt> {
+  const { provider, unknown_wait } = whatsapp
+  return whatsappThrough<'deliver-whatsapp-number', false>(
+    NUMBER_WHATSAPP,
+    {
+      unknown_wait,
+      senders: {
+        prefix: NUMBER_SENDERS,
+        paused: async () => (await pausedNumbers(deps.database)).map(senderKey),
+      },
+      async read(tx, refs) {
+        const rows = await messagesOfNumbers(tx, refs)
+        const tokens = openTokens(deps.secrets, rows)
+        return rows.map((row) => sendableFrom(row, tokens, provider))
+      },
+    },
+    deps,
+  )
+}
+
+const REMOVED = 'the WhatsApp number that it was accepted for has been removed'
+const UNSEALED: WhatsappOutcome = {
+  kind: 'sender',
+  trouble: 'setup',
+  detail: 'not sent: the access token of the number opens with neither key',
+}
+
+/** A message of another number: without that number's token nothing is sent. */
+function sendableFrom(
+  row: NumberMessageRow,
+  tokens: ReadonlyMap<string, string | null>,
+  provider: WhatsappProvider,
+): Sendable<false> {
+  const { phone_number_id, messages_per_second, paused } = row
+  const access_token = tokens.get(phone_number_id)
+  const isRemoved = access_token === undefined
+  return {
+    row,
+    sender: numberSender(phone_number_id, messages_per_second ?? 1),
+    ...(isRemoved ? { given_up: REMOVED } : {}),
+    ...(paused ? { wait_seconds: PAUSED_WAIT_S } : {}),
+    send: async (draft, cut) =>
+      access_token ? provider.send({ ...draft, number: { phone_number_id, access_token } }, cut) : UNSEALED,
+  }
+}
