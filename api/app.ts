@@ -2,9 +2,11 @@
  * The HTTP application: request id and log, then errors, then the route; http/dispatch.ts does the rest.
  * Promises: any method that a path lacks is 405 with Allow, before authentication. Tests start here.
  */
+
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { RequestError } from '../db/errors.ts'
+import { fill } from '../db/fill.ts'
 import { idNow } from '../db/process/ids.ts'
 import { percentDecoded } from '../db/validation/strings.ts'
 import { BASE } from './dashboard/components/base.ts'
@@ -16,6 +18,7 @@ import { answer, send } from './http/dispatch.ts'
 import { errorResponse, toRequestError } from './http/errors.ts'
 import { countRefusals } from './http/refusals.ts'
 import { allowedMethods, type Params, type Route } from './http/route.ts'
+import { TEXTS } from './http/texts.ts'
 import { opsRoutes } from './operations/routes.ts'
 import { unsubscribeRoutes } from './public/unsubscribe-page.ts'
 import { V1_ROUTES } from './v1/routes.ts'
@@ -48,8 +51,7 @@ const leaveOutOrigin: Middleware = (ctx, next) => {
 
 /** A proxy in front may have read the other one (RFC 9112 §3.2). */
 const rejectTwoHosts: Middleware = (ctx, next) => {
-  if ((ctx.req.headersDistinct.host ?? []).length > 1)
-    throw new RequestError('bad_request', 'The request has more than one Host header. Send it with one.')
+  if ((ctx.req.headersDistinct.host ?? []).length > 1) throw new RequestError('bad_request', TEXTS.twoHosts)
   return next()
 }
 
@@ -122,7 +124,7 @@ function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: numbe
       const allowed = own.flatMap(({ method }) => allowedMethods(method)).join(', ')
       router.all(path, (ctx) => {
         ctx.set('Allow', allowed)
-        throw new RequestError('method_not_allowed', `this path takes ${allowed} only`)
+        throw new RequestError('method_not_allowed', fill(TEXTS.allowedMethods, { methods: allowed }))
       })
     }
   }
@@ -130,7 +132,7 @@ function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: numbe
 }
 
 const refuseUnknown: Middleware = () => {
-  throw new RequestError('not_found', 'there is nothing at this path: /docs lists what there is')
+  throw new RequestError('not_found', TEXTS.noEndpoint)
 }
 
 /** The dashboard, loaded with its first page (13 MB): most processes serve none. */

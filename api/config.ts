@@ -124,7 +124,7 @@ const LOOPBACK_URL = /^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|\/|$)/i
 export function settingsWarnings({ PUBLIC_URL }: ApiSettings, env?: NodeJS.ProcessEnv): string[] {
   const inTheClear = PUBLIC_URL !== undefined && /^http:/i.test(PUBLIC_URL) && !LOOPBACK_URL.test(PUBLIC_URL)
   const warning =
-    'PUBLIC_URL is no https:// URL: sign-in links and sessions travel in the clear, and mail clients ignore one-click unsubscribe'
+    'PUBLIC_URL is not an https:// URL: sign-in links and sessions are sent unencrypted, and email clients ignore one-click unsubscribe'
   return [...(inTheClear ? [warning] : []), ...misspeltSettings(apiSettings, env)]
 }
 

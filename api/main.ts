@@ -70,7 +70,10 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
   const database = await openDatabase(settings.DATABASE_URL, DASHBOARD_POOL)
   const domain = parseMailbox(settings.DASHBOARD_FROM ?? '')?.domain
   if (domain !== undefined && (await teamOfDomain(database, domain)) === null)
-    log.warn({ domain }, 'no team has verified the domain of DASHBOARD_FROM: no sign-in link can be mailed')
+    log.warn(
+      { domain },
+      'no team has verified the domain of DASHBOARD_FROM, so sign-in links can’t be emailed',
+    )
   return {
     database,
     texts: createPlainTexts(),

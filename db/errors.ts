@@ -40,13 +40,13 @@ export type FieldError = { field: string; problem: string }
 /** The problem of a field that is absent. The sentence about several such fields names them together. */
 export const REQUIRED = 'is required'
 
-/** Writes the sentence about fields that clients and operators read. Pages write their own, by their labels. */
+/** Writes the sentences about fields that clients and operators read. Pages write their own, by their labels. */
 function describeFields(fields: readonly FieldError[]): string {
   const missing = fields.flatMap(({ field, problem }) => (problem === REQUIRED ? [field] : []))
   const list =
-    missing.length > 1 ? [`${missing.slice(0, -1).join(', ')} and ${missing.at(-1)} are required`] : []
+    missing.length > 1 ? [`${missing.slice(0, -1).join(', ')} and ${missing.at(-1)} are required.`] : []
   const others = fields.filter(({ problem }) => list.length === 0 || problem !== REQUIRED)
-  return [...list, ...others.map(({ field, problem }) => `${field} ${problem}`)].join('; ')
+  return [...list, ...others.map(({ field, problem }) => `${field} ${problem}.`)].join(' ')
 }
 
 /**

@@ -125,9 +125,9 @@ async function apply(client: Client, migration: Migration, { log, lockWait, trie
       unlessItGaveWay(error)
       if (attempt === tries)
         throw new Error(
-          `${file} was not applied: other sessions keep locks that it needs; run it again later`,
+          `Could not apply ${file}: timed out waiting for locks held by other sessions. Run the release step again.`,
         )
-      if (attempt === 1) log(`${file} waits for a lock of another session`)
+      if (attempt === 1) log(`${file} is waiting for a lock held by another session`)
       await sleep(TRY_PAUSE)
     }
   }
@@ -178,7 +178,7 @@ async function turnOffJitOnce(client: Client, log: (line: string) => void): Prom
   const change = await turnOffJit(client)
   if (change === null) return
   if (change.reason === null) log(`turned JIT off: ${change.statement}`)
-  else log(`JIT is on, and makes sends slower: run \`${change.statement}\` (${change.reason})`)
+  else log(`JIT is on, which makes sends slower. Run \`${change.statement}\` (${change.reason})`)
 }
 
 /** What PostgreSQL says of a statement that its role may not make. */
@@ -262,7 +262,8 @@ async function checkPlan(url: string, plan: string | undefined): Promise<void> {
 async function main(): Promise<void> {
   const { DATABASE_URL, DATABASE_DIRECT_URL, DEFAULT_PLAN } = readToolSettings()
   nameConnections('release')
-  if (!DATABASE_URL) throw new SettingsFault(['DATABASE_URL is missing: the postgres:// URL of the database'])
+  if (!DATABASE_URL)
+    throw new SettingsFault(['DATABASE_URL is not set. Set it to the postgres:// URL of the database'])
   if (DATABASE_DIRECT_URL && !(await isSameDatabase(DATABASE_URL, DATABASE_DIRECT_URL)))
     throw new SettingsFault([ELSEWHERE])
   const url = DATABASE_DIRECT_URL ?? DATABASE_URL

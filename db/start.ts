@@ -25,13 +25,13 @@ export async function databaseFault(tx: Tx): Promise<string | null> {
   if (fault !== null) return fault
   const { transaction_read_only } = await serverSettings(tx)
   return transaction_read_only === 'on'
-    ? 'the database takes no writes: it is a standby, or set to read only'
+    ? "the database doesn't accept writes. It is a standby or set to read only"
     : null
 }
 
 /** What is wrong with a DATABASE_DIRECT_URL that leads to another database. */
 export const ELSEWHERE =
-  'DATABASE_DIRECT_URL leads to another database (or schema) than DATABASE_URL: it must be the same one, past the pooler'
+  'DATABASE_DIRECT_URL leads to another database (or schema) than DATABASE_URL. Both must lead to the same one, DATABASE_DIRECT_URL without the pooler'
 
 /** @throws SettingsFault when the direct URL leads elsewhere. One that does not answer may come back. */
 async function checkDirect(url: string, direct: string | undefined, log: Log): Promise<void> {
@@ -39,7 +39,7 @@ async function checkDirect(url: string, direct: string | undefined, log: Log): P
   const same = await isSameDatabase(url, direct).catch((error: Error) => {
     log.warn(
       { reason: error.message },
-      'DATABASE_DIRECT_URL cannot be reached: until it can, new work is found by polling',
+      'DATABASE_DIRECT_URL is unreachable; polling for new work until it can be reached',
     )
     return true
   })
@@ -56,7 +56,11 @@ async function isJitTurnedOff(url: string, log: Log): Promise<boolean> {
     const change = await turnOffJit(client)
     if (change === null) return false
     if (change.reason === null) log.info({ statement: change.statement }, 'turned JIT off for this role')
-    else log.warn(change, 'JIT is on, and makes sends slower: run the statement as a role that may')
+    else
+      log.warn(
+        change,
+        'JIT is on, which makes sends slower; run the statement with a role that is allowed to',
+      )
     return change.reason === null
   } finally {
     await client.end()
@@ -107,6 +111,6 @@ export async function startReplica(url: string | undefined, options: Parameters<
     return await createReplica(url, options)
   } catch (error) {
     if (!(error instanceof ElsewhereError)) throw error
-    throw new SettingsFault([`DATABASE_REPLICA_URL does not do: ${error.message}`])
+    throw new SettingsFault([`DATABASE_REPLICA_URL can't be used: ${error.message}`])
   }
 }

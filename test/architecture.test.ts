@@ -107,7 +107,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   // Lists that tests walk over, and programs that they run.
   'api/app.ts': 'ROUTES',
   'api/docs/webhooks.ts': 'webhookReference',
-  'api/docs/webhooks-guide.ts': 'PYTHON',
+  'api/docs/guides.ts': 'PYTHON',
   'db/stats/fleet/exposition.ts': 'GAUGES',
   'db/stats/fleet/fleet.sql.ts': 'STORED_GAUGES',
   // What statements take for granted, held against the installed version.
@@ -157,8 +157,8 @@ t.test('a type that a module exports, another one or a test uses', async (t) => 
   t.strictSame(unusedBy([...all, ...(await sources('test'))], /^export type (\w+)/gm), {})
 })
 
-/** What each room of a kind exports by the same name, for the list that walks over them. */
-const SAME_IN_EACH = ['higherStatus', 'statusOfEvent', 'verbs']
+/** What each room of a kind exports by the same name: the texts of its errors, or what the list of channels reads. */
+const SAME_IN_EACH = ['TEXTS', 'higherStatus', 'statusOfEvent', 'verbs']
 
 t.test('a name that a module of db exports means one thing there', async (t) => {
   const names = all
@@ -389,6 +389,12 @@ t.test('no code takes a message of ours apart: errors have codes and fields', as
   )
 })
 
+t.test('nearly all sentences of errors are in tables, not in the code', async (t) => {
+  const inPlace = /new (?:RequestError|Unavailable)\(\s*['\w]+,\s*['"`]/
+  const files = breaking(({ text }) => !inPlace.test(code(text)))
+  t.ok(files.length <= 15, files.join())
+})
+
 t.test('prepared statements have names of their own', async (t) => {
   const names = all.flatMap(({ text }) =>
     [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),
@@ -489,18 +495,21 @@ t.test('answers of counterparts over HTTP are read within the bounds of bounded-
   for (const each of handed) t.ok(all.find(({ file }) => file === each)?.imports.includes(bounded), each)
 })
 
-t.test('the dashboard’s views escape all they show, and bring no script or style of their own', async (t) => {
-  const folder = join(ROOT, 'api/dashboard/components/views')
-  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.hbs'))
-  t.ok(files.length > 10)
-  for (const file of files) {
-    const text = await readFile(join(folder, file), 'utf8')
-    t.notMatch(text, /\{\{\{|\{\{~?\s*&|<style|\sstyle=|\son\w+=|<script(?! src=)|=\{\{/, file)
-  }
-  const made = all.filter(
-    ({ file, text }) => file.startsWith('api/dashboard/') && /SafeString|triple/.test(text),
+t.test('views escape all they show, and bring no script or style of their own', async (t) => {
+  const files = (await readdir(join(ROOT, 'api'), { recursive: true })).filter((file) =>
+    file.endsWith('.hbs'),
   )
-  t.equal(made.map(({ file }) => file).join(), '')
+  t.ok(files.length > 15)
+  for (const file of files) {
+    const text = await readFile(join(ROOT, 'api', file), 'utf8')
+    t.notMatch(text, /\{\{\{|\{\{~?\s*&|\sstyle=|\son\w+=|=\{\{/, file)
+    const own =
+      file === 'docs/views/page.hbs' ? /<(?:style|script)>(?!\{\{\w+\}\}<)/ : /<style|<script(?! src=)/
+    t.notMatch(text, own, file)
+  }
+  // The style, the script and the guides of the documentation page: none has data of a team.
+  const made = all.filter(({ file, text }) => file.startsWith('api/') && /SafeString|triple/.test(text))
+  t.equal(made.map(({ file }) => file).join(), 'api/docs/page.ts')
   const sizes = { 'dashboard.css': 24 * 1024, 'dashboard.js': 300 * 90 }
   for (const [name, most] of Object.entries(sizes)) {
     const text = await readFile(join(ROOT, 'api/dashboard/components/assets', name), 'utf8')

@@ -201,7 +201,7 @@ t.test('a taken port ends it with one clear line', async (t) => {
   t.equal(await taken.ended, 1)
   t.match(
     taken.said(),
-    /port \d+ is taken by another program, or another npm start: stop it, or set PORT to another port$/m,
+    /port \d+ is in use by another program, or another npm start: stop it, or set PORT to another port$/m,
   )
 })
 
@@ -219,7 +219,7 @@ t.test('settings that cannot be used end it with one clear line, before anything
     [{ EMAIL_PROVIDER: 'pigeon' }, /^ {2}EMAIL_PROVIDER must be smtp or ses$/m],
     [
       { DATABASE_URL: databaseUrl(url, `${prefix}_missing`) },
-      /^cannot start, the server refuses DATABASE_URL: .*does not exist$/m,
+      /^cannot start, the server rejects DATABASE_URL: .*does not exist$/m,
     ],
   ]
   await Promise.all(refusals.map(([env, line]) => refused(env, line)))
@@ -251,7 +251,7 @@ t.test('each database keeps its own demo team and key, whichever one is used in 
   const { url: foreign } = await testDatabase(t)
   const stranger = await adminOn<Team>({ DATABASE_URL: foreign }, 'team', 'create', '--name', 'Stranger')
   const said = await add(foreign, stranger.id).catch(({ stderr }: { stderr: string }) => stderr)
-  t.equal(said, 'SECRET_KEY is missing: set the same one as the processes have\n')
+  t.equal(said, 'SECRET_KEY is not set. Use the same value as your web and worker processes.\n')
 })
 
 t.test('a second one says that the first is running, and stops', async (t) => {

@@ -58,7 +58,7 @@ async function portOf(name: string, fallback: number): Promise<number> {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${name} must be a port number`)
   if ((await freePort(port)) !== null) return port
   throw new Error(
-    `port ${port} is taken by another program, or another npm start: stop it, or set ${name} to another port`,
+    `port ${port} is in use by another program, or another npm start: stop it, or set ${name} to another port`,
   )
 }
 

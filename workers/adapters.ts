@@ -10,7 +10,7 @@ import type { EmailProvider } from './providers/provider.ts'
 /** What email goes out through: the provider that EMAIL_PROVIDER names. */
 export function emailProvider(settings: WorkerSettings, log: Log): Promise<EmailProvider> {
   const chosen = EMAIL_PROVIDERS.find(({ name }) => name === settings.EMAIL_PROVIDER)
-  if (!chosen) throw new Error(`there is no provider ${settings.EMAIL_PROVIDER}`)
+  if (!chosen) throw new Error(`unknown provider ${settings.EMAIL_PROVIDER}`)
   return chosen.open(settings, log)
 }
 

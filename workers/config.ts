@@ -203,7 +203,7 @@ export const queuesOf = (settings: WorkerSettings): JobName[] => {
 }
 
 const NO_RETURN_PATH =
-  'RETURN_PATH_DOMAIN is not set: bounces go to the mail server of each From domain, and stay there'
+  'RETURN_PATH_DOMAIN is not set, so bounces go to the mail server of each From domain and are never processed'
 
 /** Warnings about settings that are allowed, but rarely meant. */
 export const settingsWarnings = (settings: WorkerSettings, env?: NodeJS.ProcessEnv): string[] => [

@@ -20,7 +20,8 @@ export function startReleasing(deps: Deps): { drain(): Promise<void> } {
       try {
         await releaseAll(deps, closing.signal)
       } catch (error) {
-        if (!isDatabaseUnavailable(error)) deps.log.error({ err: error }, 'cannot let go what is due')
+        if (!isDatabaseUnavailable(error))
+          deps.log.error({ err: error }, 'failed to enqueue scheduled messages')
       }
       await sleep(RELEASE_INTERVAL_MS, undefined, { signal: closing.signal }).catch(() => {})
     }

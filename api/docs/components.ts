@@ -33,7 +33,7 @@ const pageSchema = (name: 'Contact' | 'Broadcast'): JsonSchema =>
   record(
     {
       data: said(list(reference(name)), `The ${name.toLowerCase()}s, newest first.`),
-      next_cursor: said(text, 'The `cursor` of the next page; absent on the last one.', '20'),
+      next_cursor: said(text, 'The `cursor` of the next page. Absent on the last page.', '20'),
     },
     ['next_cursor'],
   )
@@ -41,9 +41,9 @@ const pageSchema = (name: 'Contact' | 'Broadcast'): JsonSchema =>
 const TIERS = list(
   record(
     {
-      emails: said(count, 'Emails a month.', 50_000),
-      monthly_cents: said(count, 'The price of a month.', 2_000),
-      annual_cents: said(count, 'The price of a year, where there is one.', 20_000),
+      emails: said(count, 'Emails per month.', 50_000),
+      monthly_cents: said(count, 'The price per month.', 2_000),
+      annual_cents: said(count, 'The price per year, if there is one.', 20_000),
     },
     ['annual_cents'],
   ),
@@ -51,81 +51,89 @@ const TIERS = list(
 
 const plan = record(
   {
-    key: said(text, 'What the plan is called in calls.', 'pro'),
+    key: said(text, 'The key of the plan in API calls.', 'pro'),
     kind: said(
       { type: 'string', enum: ['free', 'paid', 'custom'] },
-      'Custom plans are sold by talking.',
+      'Custom plans are sold by the sales team.',
       'paid',
     ),
     name: said(text, 'Localized.', 'Pro'),
     blurb: said(text, 'Localized.', 'For products that grow'),
-    cta: said(text, 'The words on its button, localized.', 'Choose Pro'),
-    featured: said({ type: 'boolean' }, 'Whether to put it forward.', true),
+    cta: said(text, 'The text of its button, localized.', 'Choose Pro'),
+    featured: said({ type: 'boolean' }, 'True if it is highlighted.', true),
     benefits: said(list(text), 'Localized.', ['25 sending domains']),
-    email_limit: said(count, 'Emails a month; of free plans.', 5_000),
-    contact_limit: said(count, 'Stored contacts; of free plans.', 1_000),
+    email_limit: said(count, 'Emails per month, for free plans.', 5_000),
+    contact_limit: said(count, 'Stored contacts, for free plans.', 1_000),
     domains_limit: said(count, 'Sending domains.', 25),
-    storage_gb: said(count, 'Bytes of attachments, in GB.', 50),
-    send_rate_per_second: said({ type: 'number' }, 'Emails a second.', 10),
-    tiers: said({ ...TIERS, type: ['array', 'null'] }, 'Sizes of a paid plan; null for the others.'),
+    storage_gb: said(count, 'Storage for attachments, in GB.', 50),
+    send_rate_per_second: said({ type: 'number' }, 'Emails per second.', 10),
+    tiers: said({ ...TIERS, type: ['array', 'null'] }, 'Sizes of a paid plan. null for other plans.'),
   },
   ['email_limit', 'contact_limit', 'domains_limit', 'storage_gb', 'send_rate_per_second'],
 )
 
 /** What a row shows of its time, when that was given. */
 const TIMES = {
-  scheduled_at: said(time, 'When it is to go, as given; absent when it was to go right away.'),
-  expires_at: said(time, 'From when on it is not sent any more; absent when it does not expire.'),
+  scheduled_at: said(time, 'When it is scheduled, as given. Absent if it wasn’t scheduled.'),
+  expires_at: said(time, 'When it expires. It isn’t sent after this time. Absent if it doesn’t expire.'),
 }
 
 const EMAIL = record(
   {
-    id: said(uuid, 'The same in every replay.'),
+    id: said(uuid, 'The ID of the email. Repeated calls return the same ID.'),
     team_id: said(uuid, 'The team that sent it.'),
     domain_id: said(uuid, 'The verified domain of `from`.'),
-    template_id: said(orNull(uuid), 'null for one sent with `html`.', null),
+    template_id: said(orNull(uuid), 'null if it was sent with `html`.', null),
     from_address: said(text, '`from`, normalized.', 'Acme <hello@example.com>'),
     to_emails: said(list(text), '`to`, in its order.', ['ana@example.org']),
-    cc_emails: said(list(text), '`cc`, in its order; absent when there is none.', ['ben@example.org']),
-    bcc_emails: said(list(text), '`bcc`, in its order; absent when there is none.', ['archive@example.com']),
+    cc_emails: said(list(text), '`cc`, in its order. Absent if empty.', ['ben@example.org']),
+    bcc_emails: said(list(text), '`bcc`, in its order. Absent if empty.', ['archive@example.com']),
     subject: said(text, 'The subject, as given.', 'Your order has shipped'),
     html: said(text, 'The HTML with its variables filled in.', '<p>It is on its way.</p>'),
     size_kb: said({ type: 'number' }, 'The size of the HTML in kilobytes.', 0.02),
     tags: said(list(text), 'As given.', ['receipt']),
-    status: said({ type: 'string', enum: EMAIL_LADDER }, 'How far it has come.', 'queued'),
+    status: said({ type: 'string', enum: EMAIL_LADDER }, 'The current status.', 'queued'),
     idempotency_key: said(orNull(text), 'The key it was stored under, if any.', 'order-1001-shipped'),
     created_at: said(time, 'When it was accepted.'),
-    requeued_at: said(orNull(time), 'When it was last queued again.', null),
-    provider_message_id: said(orNull(text), 'The provider’s id, once it was handed over.', null),
+    requeued_at: said(orNull(time), 'When it was last requeued.', null),
+    provider_message_id: said(
+      orNull(text),
+      'The provider’s ID, set once the provider accepts the message.',
+      null,
+    ),
     broadcast_id: said(orNull(uuid), 'The broadcast that it is part of.', null),
     contact_id: said(
       orNull(uuid),
-      'The contact, when its only recipient, of all three lists, is a stored one.',
+      'The contact, if the only recipient of `to`, `cc` and `bcc` is a stored contact.',
       null,
     ),
     unsubscribe_token: said(
       orNull(text),
-      'What its unsubscribe link ends with, when it has a contact.',
+      'The last part of its unsubscribe link, if it has a contact.',
       null,
     ),
     body_text: said(
       text,
-      'The plain text that was given. Empty without one, even if a text is made from the HTML when it is sent.',
+      'The plain text, as given. Empty if none was given, even if a text is generated from the HTML when it is sent.',
       '',
     ),
     headers: said(orNull(map), 'Custom headers, as accepted.', null),
-    reply_to: said(text, 'The bare address; empty when there is none.', 'support@example.com'),
+    reply_to: said(text, 'The address without a name. Empty if not set.', 'support@example.com'),
     attachments: said(
       list(
         record({
           filename: said(text, 'As given.', 'invoice.pdf'),
-          content_type: said(text, 'As given, or by the ending of the name.', 'application/pdf'),
+          content_type: said(text, 'As given, or based on the file extension.', 'application/pdf'),
           size: said(count, 'In bytes, decoded.', 48_213),
-          content_id: said(orNull(text), 'What the html refers to it by; null: it is attached.', null),
-          sha256: said(text, 'Of its bytes, in lower-case hex.', EXAMPLE_SHA256),
+          content_id: said(
+            orNull(text),
+            'The ID that the HTML uses for it. null for ordinary attachments.',
+            null,
+          ),
+          sha256: said(text, 'SHA-256 of its bytes, in lower-case hex.', EXAMPLE_SHA256),
         }),
       ),
-      'What it carries; absent when nothing.',
+      'Its attachments. Absent if there are none.',
     ),
     ...TIMES,
   },
@@ -135,10 +143,10 @@ const EMAIL = record(
 const CONDITION = record(
   {
     property: said(text, 'The name of the property.', 'country'),
-    op: said({ type: 'string', enum: OPERATORS }, 'How it is compared.', 'eq'),
+    op: said({ type: 'string', enum: OPERATORS }, 'The comparison.', 'eq'),
     value: said(
       { type: ['string', 'array'], items: text },
-      'What it is compared with, where there is one.',
+      'The value to compare with, if the comparison has one.',
       'FR',
     ),
   },
@@ -146,8 +154,8 @@ const CONDITION = record(
 )
 
 const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
-  made: 'Emails that were made for contacts.',
-  skipped: 'Contacts that were picked and get none.',
+  made: 'Emails created for contacts.',
+  skipped: 'Contacts that were skipped.',
 }
 
 export const STATS_SCHEMA = said(
@@ -155,57 +163,65 @@ export const STATS_SCHEMA = said(
     Object.fromEntries(
       BROADCAST_FIGURES.map((figure) => [
         figure,
-        said(count, FIGURE_WORDS[figure] ?? `Emails that are ${figure} now.`, 0),
+        said(count, FIGURE_WORDS[figure] ?? `Emails that are currently ${figure}.`, 0),
       ]),
     ),
   ),
-  'How many emails it made, and how they stand now.',
+  'The number of emails it created, by their current status.',
 )
 
 const BROADCAST = record({
-  id: said(uuid, 'Stays the same whatever else changes.'),
+  id: said(uuid, 'Never changes.'),
   team_id: said(uuid, 'The team that sends it.'),
-  name: said(text, 'What people call it.', 'Spring news'),
-  state: said({ type: 'string', enum: BROADCAST_STATES }, 'Where it stands.', 'draft'),
+  name: said(text, 'The display name.', 'Spring news'),
+  state: said({ type: 'string', enum: BROADCAST_STATES }, 'The current state.', 'draft'),
   state_reason: said(
     orNull(text),
-    'Why it is paused, when nobody paused it: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `team_bounces`, `team_complaints`, `restored`. With `team_bounces` and `team_complaints` an owner or operator resumes it, not this API.',
+    'Why it was paused automatically: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `team_bounces`, `team_complaints`, `restored`. With `team_bounces` and `team_complaints` an owner or operator can resume it, but not this API.',
     null,
   ),
   template_id: said(uuid, 'Its template.'),
   from: said(text, 'The sender, normalized.', 'Acme <news@example.com>'),
-  reply_to: said(text, 'The bare address; empty when there is none.', ''),
-  subject: said(text, 'With its slots.', 'News for {{name}}'),
+  reply_to: said(text, 'The address without a name. Empty if not set.', ''),
+  subject: said(text, 'Including its variables.', 'News for {{name}}'),
   topic_ids: said(
     list(uuid),
-    'The topics that it goes to. Of a draft that is still being written on the dashboard there may be none.',
+    'Contacts of these topics receive it. Can be empty for a draft from the dashboard.',
   ),
-  exclude_topic_ids: said(list(uuid), 'The topics whose contacts get nothing.'),
-  where: said(list(CONDITION), 'What properties must be.'),
-  variables: said(map, 'Defaults for slots.', { name: 'you' }),
+  exclude_topic_ids: said(list(uuid), 'Contacts of these topics don’t receive it.'),
+  where: said(list(CONDITION), 'Conditions for the properties of contacts.'),
+  variables: said(map, 'Default values for variables.', { name: 'you' }),
   headers: said(orNull(map), 'Custom headers, as accepted.', null),
-  tags: said(list(text), 'Of each of its emails.', ['news']),
-  rate_per_minute: said({ type: ['integer', 'null'], minimum: 1 }, 'The most that it sends a minute.', null),
-  send_at: said(orNull(time), 'When it begins, if not right away.', null),
+  tags: said(list(text), 'The tags of each of its emails.', ['news']),
+  rate_per_minute: said(
+    { type: ['integer', 'null'], minimum: 1 },
+    'The maximum number of emails per minute.',
+    null,
+  ),
+  send_at: said(orNull(time), 'When it is scheduled to start, if it is scheduled.', null),
   idempotency_key: said(orNull(text), 'The key it was stored under, if any.', null),
-  audience: said({ type: ['integer', 'null'], minimum: 0 }, 'How many contacts fitted when it began.', null),
+  audience: said(
+    { type: ['integer', 'null'], minimum: 0 },
+    'The number of matching contacts when it started.',
+    null,
+  ),
   stats: STATS_SCHEMA,
   created_at: said(time, 'When it was created.'),
-  updated_at: said(time, 'When it was changed last.'),
-  started_at: said(orNull(time), 'When it began.', null),
+  updated_at: said(time, 'When it was last changed.'),
+  started_at: said(orNull(time), 'When it started.', null),
   ended_at: said(orNull(time), 'When it was sent or cancelled.', null),
 })
 
 const CONTACT = record({
-  id: said(uuid, 'Stays the same whatever else changes.'),
-  email: said(text, 'As it was first given.', 'ana@example.org'),
+  id: said(uuid, 'Never changes.'),
+  email: said(text, 'As first entered.', 'ana@example.org'),
   status: said(
     { type: 'string', enum: CONTACT_STATUSES },
-    '`bounced` and `complained` are set by delivery reports alone.',
+    'Only delivery reports set `bounced` and `complained`.',
     'subscribed',
   ),
-  properties: said(map, 'Yours, by name; `{}` when there are none.', { name: 'Ana' }),
-  subscribed_topic_ids: said(list(uuid), 'The topics that it subscribes to.', []),
+  properties: said(map, 'Your own properties by name. `{}` if there are none.', { name: 'Ana' }),
+  subscribed_topic_ids: said(list(uuid), 'The topics the contact is subscribed to.', []),
   created_at: said(time, 'When it was created.'),
   updated_at: said(time, 'When it last changed.'),
 })
@@ -219,10 +235,10 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
   Upload: record({
     id: said(uuid, 'For `attachment_id`.'),
     filename: said(text, 'As given.', 'invoice.pdf'),
-    content_type: said(text, 'As given, or by the ending of the name.', 'application/pdf'),
+    content_type: said(text, 'As given, or based on the file extension.', 'application/pdf'),
     size: said(count, 'In bytes.', 48_213),
-    sha256: said(text, 'Of its bytes, in lower-case hex.', EXAMPLE_SHA256),
-    expires_at: said(time, 'Until when new emails can refer to it.'),
+    sha256: said(text, 'SHA-256 of its bytes, in lower-case hex.', EXAMPLE_SHA256),
+    expires_at: said(time, 'New emails can refer to it until this time.'),
   }),
   WhatsappMessages: record({
     data: said(
@@ -231,24 +247,27 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
           {
             id: said(uuid, 'The message.'),
             to: said(text, 'Its only recipient.', '+15555550101'),
-            status: said({ type: 'string', enum: WHATSAPP_LADDER }, 'How far it has come.', 'queued'),
+            status: said({ type: 'string', enum: WHATSAPP_LADDER }, 'The current status.', 'queued'),
             ...TIMES,
           },
           Object.keys(TIMES),
         ),
       ),
-      'A message for each number.',
+      'One message per number.',
     ),
   }),
-  Cancelled: record({ id: said(uuid, 'What was cancelled.') }),
-  Moved: record({ id: said(uuid, 'What was moved.'), scheduled_at: said(time, 'When it goes.') }),
+  Cancelled: record({ id: said(uuid, 'The ID of the cancelled message.') }),
+  Moved: record({
+    id: said(uuid, 'The ID of the rescheduled message.'),
+    scheduled_at: said(time, 'The new scheduled time.'),
+  }),
   BatchResult: record({
     data: said(
       list({
         ...record(
           {
-            index: said(count, 'The item’s place in the call, from 0.', 0),
-            id: said(uuid, 'There when it was accepted.'),
+            index: said(count, 'The item’s position in the call, from 0.', 0),
+            id: said(uuid, 'Present if the item was accepted.'),
             error: reference('Fault'),
           },
           ['id', 'error'],
@@ -256,24 +275,28 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
         description: 'Either `id` or `error`.',
         examples: [{ index: 0, id: EXAMPLE_ID }],
       }),
-      'An outcome for each item, in the order of the call.',
+      'One result per item, in the order of the call.',
     ),
   }),
   Catalog: record({
     free_allowances: said(
       record({
-        emails: said(count, 'Emails a month.', 5_000),
+        emails: said(count, 'Emails per month.', 5_000),
         contacts: said(count, 'Stored contacts.', 1_000),
       }),
       'What the free plan includes.',
     ),
-    overage_per_1000_cents: said(orNull(count), 'The price of 1,000 more emails, where a plan has one.', 90),
+    overage_per_1000_cents: said(
+      orNull(count),
+      'The price of 1,000 additional emails, if a plan has one.',
+      90,
+    ),
     plans: said(list(plan), 'In the order of the catalog.'),
     contacts_tiers: said(
       list(
         record({
           contacts: said(count, 'Stored contacts.', 10_000),
-          monthly_cents: said(count, 'The price of a month.', 1_500),
+          monthly_cents: said(count, 'The price per month.', 1_500),
         }),
       ),
       'Sizes of marketing contacts, for paid plans.',
@@ -281,8 +304,8 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
   }),
   Fault: said(
     record({
-      code: said({ type: 'string', enum: CODES }, 'For programs: explained at /docs#codes.', 'bad_request'),
-      message: said(text, 'For people: it names the field, and what it must be.', 'subject is required'),
+      code: said({ type: 'string', enum: CODES }, 'For programs. Explained at /docs#codes.', 'bad_request'),
+      message: said(text, 'For people. Names the field and what is wrong with it.', 'subject is required.'),
     }),
     'Why a call, or an item of it, was refused.',
   ),

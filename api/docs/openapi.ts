@@ -17,11 +17,11 @@ import { describedWebhooks, WEBHOOK_SCHEMAS } from './webhooks.ts'
 /** The groups of operations, in the order of the page. */
 export const GROUPS: Readonly<Record<Group, string>> = {
   Emails: 'Transactional email, one at a time or in batches of 100.',
-  WhatsApp: 'Messages from templates that the provider has approved.',
-  Contacts: 'Who a team writes to, keyed by email address, with topics and properties.',
+  WhatsApp: 'Messages from templates approved by the provider.',
+  Contacts: 'The recipients of a team, by email address, with topics and properties.',
   Broadcasts:
-    'One template to all contacts of some topics: a draft, then started, paused, resumed or cancelled. Figures are of the whole broadcast.',
-  Plans: 'What may be bought: the public catalog.',
+    'One template sent to all contacts of the topics you choose. Create a draft, then start, pause, resume or cancel it.',
+  Plans: 'The public catalog of plans.',
 }
 
 /** What every route of its kind may answer, beside its own refusals. */
@@ -43,7 +43,7 @@ export function refusalsOf(route: Described): Code[] {
 /** Webhooks have no routes: their operations stand apart. */
 const WEBHOOKS_TAG = {
   name: 'Webhooks',
-  description: 'What a team’s own server is sent, in the form of Standard Webhooks.',
+  description: 'Events sent to a team’s own server, in the format of Standard Webhooks.',
 }
 
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
@@ -55,7 +55,7 @@ const json = (name: Component) => ({
 const HEADERS = {
   'X-Request-Id': {
     description:
-      'The id of this request, in our log and on what it stored. Your own comes back when it is sane.',
+      'The ID of this request, which our log and stored data also contain. If you send a valid ID, it is used.',
     schema: { type: 'string', examples: ['0b6f3f4e-6c1d-4a55-9a58-5f0e2f1c7a10'] },
   },
 }
@@ -63,19 +63,19 @@ const HEADERS = {
 const RATE = {
   'RateLimit-Policy': {
     description:
-      'The send rate, then the emails of the period where they are limited: `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
+      'The send rate and, if limited, the emails of the period: `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
     schema: { type: 'string', examples: ['"sends";q=50;w=5, "emails";q=50000;w=2678400'] },
   },
   RateLimit: {
     description:
-      'Of each, `r` are left; `t` seconds until all are. Only where the send counted, or one of them was used up.',
+      '`r` is left, and the limit is full again in `t` seconds. Only present if the send was counted, or a limit was reached.',
     schema: { type: 'string', examples: ['"sends";r=49;t=1, "emails";r=12345;t=861200'] },
   },
 }
 
 const RETRY_AFTER = {
   'Retry-After': {
-    description: 'Seconds to wait before the next try.',
+    description: 'Seconds to wait before the next attempt.',
     schema: { type: 'integer', examples: [1] },
   },
 }
@@ -94,7 +94,7 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'As good as `idempotency_key` in the body. Both and different: `bad_request`.',
+  description: 'Same as `idempotency_key` in the body. If both are set, they must match.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]*$' },
 }
 
@@ -152,11 +152,11 @@ function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
 }
 
 export function whoMayCall({ access }: Described): string {
-  if (access === 'public') return 'Needs no credentials.'
+  if (access === 'public') return 'No credentials needed.'
   const who = access.kinds.includes('session') ? 'an API key or a session token' : 'an API key'
   if (access.session_scope)
-    return 'Needs an API key, of any scope, or a session token of somebody who may change contacts.'
-  return access.scope ? `Needs ${who} with the scope \`${access.scope}\`.` : `Needs ${who}, of any scope.`
+    return 'Needs an API key with any scope, or a session token of a member who can change contacts.'
+  return access.scope ? `Needs ${who} with the scope \`${access.scope}\`.` : `Needs ${who} with any scope.`
 }
 
 function operation(route: Described, shown: Shown) {
@@ -191,7 +191,7 @@ function operation(route: Described, shown: Shown) {
 
 const RAW = {
   required: true,
-  description: 'The bytes of the file, with its own Content-Type.',
+  description: 'The bytes of the file, with its Content-Type.',
   content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
 }
 
@@ -218,7 +218,7 @@ export function openApi(
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: 'The operator of this service' },
       description:
-        'Contacts, transactional email and WhatsApp templates. `null` for an optional field is as good as leaving it out; fields that are not named here are ignored.',
+        'Contacts, transactional email and WhatsApp templates. `null` for an optional field is the same as leaving it out. Unknown fields are ignored.',
     },
     servers: [{ url: home?.replace(/\/$/, '') ?? '/' }],
     tags: [...Object.entries(GROUPS).map(([name, description]) => ({ name, description })), WEBHOOKS_TAG],

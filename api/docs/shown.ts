@@ -11,7 +11,7 @@ export type Shown = { domain: string; now: Date }
 export const HOME = '{{home}}'
 export const DOMAIN = '{{domain}}'
 export const LATER = '{{later}}'
-export const DAY_LATER = '{{day_later}}'
+const DAY_LATER = '{{day_later}}'
 
 /** An ID in an example, such as $TOPIC_ID. */
 const VARIABLE = /\$([A-Z_]+)\b/g

@@ -17,31 +17,35 @@ type WebhookName = (typeof WEBHOOK_TYPES)[number] | typeof TEST_TYPE
 
 const NAMES: readonly WebhookName[] = [...WEBHOOK_TYPES, TEST_TYPE]
 
-const DETAIL = said(text, 'The provider’s words, or ours; at most 1,000 characters.', '250 2.0.0 OK')
+const DETAIL = said(
+  text,
+  'The response of the provider, or our reason. At most 1,000 characters.',
+  '250 2.0.0 OK',
+)
 const percent: JsonSchema = { type: 'number', minimum: 0, maximum: 100 }
 const KEY = said(orNull(text), 'The idempotency key of the send, if any.', 'order-1001')
 const REQUEUED = said(
   orNull(time),
-  'When the message was last requeued. After that it starts again, and the latest value wins over all ranks.',
+  'When the message was last requeued. Ranks then start again, so the latest value wins over any rank.',
   null,
 )
 const rank = (ladder: readonly string[]): JsonSchema =>
   said(
     { type: 'integer', minimum: 0, maximum: ladder.length - 1 },
-    'Of the events about one message with the same requeued_at, the highest is its latest state.',
+    'The event with the highest rank is the latest, among events about one message with the same requeued_at.',
     1,
   )
 
 const CONTACT = {
   contact_id: said(uuid, 'The contact.'),
-  email: said(text, 'As it was first given.', 'ana@example.org'),
-  status: said({ type: 'string', enum: CONTACT_STATUSES }, 'What it is by now.', 'unsubscribed'),
+  email: said(text, 'As first entered.', 'ana@example.org'),
+  status: said({ type: 'string', enum: CONTACT_STATUSES }, 'The current status.', 'unsubscribed'),
   suppression: said(
     { type: ['string', 'null'], enum: ['bounced', 'complained', null] },
-    'Why nothing is sent to it, if so.',
+    'Why the address is suppressed, if it is.',
     null,
   ),
-  detail: said(text, 'Why, in words; often empty.', ''),
+  detail: said(text, 'The reason. Often empty.', ''),
 }
 
 /** A recipient who opts out of a team's marketing by WhatsApp, or in again. */
@@ -58,10 +62,10 @@ const OPT_OUT = {
 /** An address whose suppression begins or ends. */
 const ADDRESS = {
   ...CONTACT,
-  contact_id: said(orNull(uuid), 'The contact; null if the address is no contact.'),
+  contact_id: said(orNull(uuid), 'The contact. null if the address isn’t a contact.'),
   status: said(
     { type: ['string', 'null'], enum: [...CONTACT_STATUSES, null] },
-    'The contact’s status by now; null if the address is no contact.',
+    'The contact’s current status. null if the address isn’t a contact.',
     'bounced',
   ),
 }
@@ -71,14 +75,18 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   email: record(
     {
       email_id: said(uuid, 'The email.'),
-      broadcast_id: said(orNull(uuid), 'The broadcast that it is of, if any.', null),
+      broadcast_id: said(orNull(uuid), 'The broadcast it is part of, if any.', null),
       from: said(text, 'The sender, normalized.', 'Acme <hello@example.com>'),
-      to: said(list(text), 'Its recipients, but for the copies.', ['ana@example.org']),
-      cc: said(list(text), 'Who got a copy; absent when nobody.', ['ben@example.org']),
-      bcc: said(list(text), 'Who got one unseen; absent when nobody.', ['archive@example.com']),
-      recipient: said(orNull(text), 'Whom it is about; null: all of them.', 'ana@example.org'),
-      subject: said(text, 'As it was sent.', 'Hello'),
-      tags: said(list(text), 'As they were given.', ['welcome']),
+      to: said(list(text), 'Recipients, excluding cc and bcc.', ['ana@example.org']),
+      cc: said(list(text), 'Recipients of copies. Absent if there are none.', ['ben@example.org']),
+      bcc: said(list(text), 'Recipients of blind copies. Absent if there are none.', ['archive@example.com']),
+      recipient: said(
+        orNull(text),
+        'The recipient the event is about. null for all recipients.',
+        'ana@example.org',
+      ),
+      subject: said(text, 'The subject, as sent.', 'Hello'),
+      tags: said(list(text), 'The tags, as given.', ['welcome']),
       template_id: said(orNull(uuid), 'Its template, if any.', null),
       idempotency_key: KEY,
       requeued_at: REQUEUED,
@@ -90,7 +98,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   whatsapp: record({
     message_id: said(uuid, 'The message.'),
     to: said(text, 'Its only recipient.', '+15555550101'),
-    recipient: said(text, 'The same.', '+15555550101'),
+    recipient: said(text, 'Same as `to`.', '+15555550101'),
     template_id: said(uuid, 'Its template.'),
     idempotency_key: KEY,
     requeued_at: REQUEUED,
@@ -110,7 +118,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   'contact.suppressed': record({
     ...ADDRESS,
     cause: said({ type: 'string', enum: CAUSES }, 'Why the address is suppressed.', 'bounce'),
-    email_id: said(orNull(uuid), 'The email that it comes from; null if the address was added manually.'),
+    email_id: said(orNull(uuid), 'The email that caused it. null if the address was added manually.'),
     detail: said(text, 'The response of the server, or the reason.', '550 5.1.1 no such user'),
   }),
   'contact.released': record({
@@ -119,14 +127,11 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   }),
   'contact.topics_left': record({
     ...CONTACT,
-    topic_ids: said(
-      list(uuid),
-      'The topics that its person has left, by a link or the one-shot unsubscribe.',
-    ),
+    topic_ids: said(list(uuid), 'The topics the contact left, with a link or the unsubscribe call.'),
   }),
   broadcast: record({
     broadcast_id: said(uuid, 'The broadcast.'),
-    name: said(text, 'What people call it.', 'Spring news'),
+    name: said(text, 'The display name.', 'Spring news'),
     from: said(text, 'The sender of its emails.', 'Acme <hello@example.com>'),
     subject: said(text, 'The subject of its emails.', 'Hello'),
     tags: said(list(text), 'The tags of its emails.', ['news']),
@@ -134,42 +139,42 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     idempotency_key: KEY,
     audience: said(
       { type: ['integer', 'null'], minimum: 0 },
-      'How many contacts fitted when it began.',
+      'The number of matching contacts when it started.',
       1_200,
     ),
     stats: STATS_SCHEMA,
-    detail: said(text, 'Why it is paused, when nobody paused it.', ''),
+    detail: said(text, 'Why it was paused automatically.', ''),
   }),
   domain: record({
     domain_id: said(uuid, 'The sending domain.'),
     name: said(text, 'Its name.', 'mail.example.com'),
-    host: said(text, 'Where its DKIM record belongs.', 'hg4k7w2q._domainkey.mail.example.com'),
-    value: said(text, 'What belongs there.', 'v=DKIM1; k=rsa; p=MIIB…'),
+    host: said(text, 'The name of its DKIM record.', 'hg4k7w2q._domainkey.mail.example.com'),
+    value: said(text, 'The value of its DKIM record.', 'v=DKIM1; k=rsa; p=MIIB…'),
     state: said(
       { type: 'string', enum: ['missing', 'different'] },
-      'What is there: nothing, or something else.',
+      '`missing` if there is no record, `different` if it has another value.',
       'missing',
     ),
-    missing_since: said(time, 'When it was missed first.'),
+    missing_since: said(time, 'When it was first missing.'),
     detail: said(
       text,
-      'The same in words.',
+      'A description of the problem.',
       'the DKIM record hg4k7w2q._domainkey.mail.example.com is missing',
     ),
   }),
   team: record({
     bounce_percent: said(percent, 'The share of the emails sent in 24 hours that bounced hard.', 6.25),
     complaint_percent: said(percent, 'The share that was reported as spam.', 0.02),
-    sent: said({ type: 'integer', minimum: 0 }, 'How many emails that were.', 4_800),
+    sent: said({ type: 'integer', minimum: 0 }, 'The number of emails sent.', 4_800),
     paused: said(
       { type: 'boolean' },
-      'Whether broadcasts and batches of the team are paused for it. Otherwise it is a warning.',
+      'True if broadcasts and batches of the team are paused because of it. Otherwise it is a warning.',
       false,
     ),
   }),
   webhook: record({
-    endpoint_id: said(uuid, 'The webhook that is tested.'),
-    detail: said(text, 'Says that it is a test.', 'a test'),
+    endpoint_id: said(uuid, 'The tested webhook.'),
+    detail: said(text, 'The text “a test”.', 'a test'),
   }),
 }
 
@@ -206,18 +211,22 @@ const header = (name: string, description: string, example: string) => ({
 })
 
 const HEADERS = [
-  header('webhook-id', 'The same on every delivery of this message.', '01920000-0000-7000-8000-000000000000'),
-  header('webhook-timestamp', 'When this try was made, in seconds.', '1795350896'),
+  header(
+    'webhook-id',
+    'The same in every attempt to deliver this message.',
+    '01920000-0000-7000-8000-000000000000',
+  ),
+  header('webhook-timestamp', 'The time of this attempt, in seconds.', '1795350896'),
   header(
     'webhook-signature',
-    '`v1,` and the HMAC-SHA256 of id, timestamp and body by the secret; two while it is rotated.',
+    '`v1,` and the HMAC-SHA256 of ID, timestamp and body with the secret. There are two while the secret is rotated.',
     'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
   ),
 ]
 
 const ANSWERS = {
-  '2XX': { description: 'Taken. Anything else is tried again.' },
-  '410': { description: 'Nothing more is wanted: the webhook is disabled.' },
+  '2XX': { description: 'Accepted. Other responses are retried.' },
+  '410': { description: 'Unsubscribed. The webhook is disabled.' },
 }
 
 /** The provider's words for what is no delivery. */
@@ -255,7 +264,7 @@ export const describedWebhooks = () =>
           operationId: `on${schemaName(type)}`,
           tags: ['Webhooks'],
           summary: `Notifies of ${type}`,
-          description: 'Sent to each webhook of the team that wants this type.',
+          description: 'Sent to each webhook of the team with this event type.',
           security: [],
           parameters: HEADERS,
           requestBody: {

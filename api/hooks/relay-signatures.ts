@@ -3,15 +3,18 @@
  * Promises: what is forged, too old or broken is refused alike; secrets are compared in
  * constant time; a body is read only once its headers may be genuine. Must not look into an event.
  */
+
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { OneTimeToken } from '../../db/delivery/reports/relay-tokens.sql.ts'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { RequestError } from '../../db/errors.ts'
+import { fill } from '../../db/fill.ts'
 import { isObject } from '../../db/validation/fields.ts'
 import type { Relay } from '../../db/validation/relays.ts'
 import { jsonOf, utf8Text } from '../../db/validation/strings.ts'
 import { sameSecret } from '../http/auth.ts'
+import { TEXTS } from '../http/texts.ts'
 
 /** A post whose body has not been read yet. */
 type RelayPost = { headers: IncomingHttpHeaders; bytes(limit: number): Promise<Buffer>; now: Date }
@@ -29,8 +32,7 @@ const MAX_POST_BYTES = 3 * 1024 * 1024
 /** How far a post's signed time may be from now, in both directions. */
 const MAX_SKEW_MS = 86_400_000
 
-export const notGenuine = () =>
-  new RequestError('unauthorized', 'this hook takes posts of its own relay only')
+export const notGenuine = () => new RequestError('unauthorized', TEXTS.relayOnly)
 
 /** Undefined for what is no JSON: that has no events. */
 const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')
@@ -45,11 +47,7 @@ const isDeeperThan = (levels: number, value: unknown): boolean =>
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)))
 
 /** What is said of a body that can't be read once a header has proved the caller. */
-const unreadable = () =>
-  new RequestError(
-    'bad_request',
-    `The body must be a JSON object or list, nested up to ${MAX_NESTING} levels.`,
-  )
+const unreadable = () => new RequestError('bad_request', fill(TEXTS.relayBody, { most: MAX_NESTING }))
 
 /** @throws RequestError as `fault` makes it for what is neither an event nor a list; one nested too deeply is none. */
 function eventsIn(value: unknown, fault = unreadable): string[] {

@@ -3,12 +3,14 @@
  * Promises: proved genuine by topic and signature, or 401 (sns.ts); a subscription is confirmed only then; a
  * notification that is taken is committed, once for each SNS MessageId. Must not look into the report.
  */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import { string } from 'yup'
 import { RequestError } from '../../db/errors.ts'
 import { commaList, type SettingsOf } from '../../db/process/config.ts'
 import type { Answer } from '../http/errors.ts'
 import { publicRoutes } from '../http/route.ts'
+import { TEXTS } from '../http/texts.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 import { takeReport } from './receive.ts'
@@ -20,12 +22,12 @@ const MAX_POST_BYTES = 512 * 1024
 /** SNS sends its JSON as text/plain. */
 const TYPES = /^(text\/plain|application\/json) *(;|$)/i
 
-const notGenuine = () => new RequestError('unauthorized', 'this hook takes signed posts of SNS only')
+const notGenuine = () => new RequestError('unauthorized', TEXTS.snsOnly)
 
 function assertReadable(headers: IncomingHttpHeaders): void {
   const plain = (headers['content-encoding'] ?? 'identity') === 'identity'
   if (plain && TYPES.test(headers['content-type'] ?? '')) return
-  throw new RequestError('unsupported_media_type', 'the body must be JSON, as text/plain or application/json')
+  throw new RequestError('unsupported_media_type', TEXTS.sesBodyType)
 }
 
 const settings = {
@@ -53,7 +55,7 @@ const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<A
     return { status: 200, body: { status: 'confirmed' } }
   },
   async UnsubscribeConfirmation({ log }, { envelope }) {
-    log.warn({ topic: envelope.TopicArn }, 'somebody ended the subscription to an SNS topic')
+    log.warn({ topic: envelope.TopicArn }, 'the subscription to an SNS topic was ended')
     return { status: 200, body: { status: 'noted' } }
   },
 }

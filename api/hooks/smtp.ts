@@ -13,6 +13,7 @@ import { carriesReference } from '../../db/messages/emails/return-path.ts'
 import { bearerToken, type SettingsOf } from '../../db/process/config.ts'
 import { assertBearer } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
+import { TEXTS } from '../http/texts.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 import { takeReport } from './receive.ts'
@@ -37,7 +38,7 @@ const routes = [
     async handle({ bytes, headers, now }, deps) {
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
       const body = await bytes()
-      if (body.length === 0) throw new RequestError('bad_request', 'a body is required')
+      if (body.length === 0) throw new RequestError('bad_request', TEXTS.noBody)
       if (serviceAddress(readEnvelope(body)) === null && !carriesReference(deps.secrets, body)) {
         deps.metrics.count('heliograph_reports_total', { provider: 'smtp', outcome: 'ignored' })
         return { status: 200, body: { status: 'dropped' } }

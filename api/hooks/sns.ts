@@ -4,9 +4,12 @@
  * without redirects, within a time and a size; certificates are kept while they are valid, a bounded number of them.
  * A certificate that cannot be fetched is `unavailable`: then SNS repeats the post, as it would not after a refusal.
  */
+
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import type { Agent } from 'node:https'
 import { RequestError, Unavailable } from '../../db/errors.ts'
+import { fill } from '../../db/fill.ts'
+import { TEXTS } from '../http/texts.ts'
 import { certificateUrl, confirmationUrl, type SnsEnvelope, stringToSign } from './sns-envelope.ts'
 
 export type Sns = {
@@ -28,10 +31,9 @@ const HASHES = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' } as const
 /** What is known of a certificate: whose key signs, and when. */
 type Signer = { key: KeyObject; from: Date; until: Date }
 
-const refuse = (): RequestError =>
-  new RequestError('unauthorized', 'this hook takes posts of its own SNS topics only')
+const refuse = (): RequestError => new RequestError('unauthorized', TEXTS.snsTopicsOnly)
 const unavailable = (what: string): RequestError =>
-  new Unavailable('sns_certificate', `${what}; please retry`, 20)
+  new Unavailable('sns_certificate', fill(TEXTS.snsFailed, { what }), 20)
 
 /** @param agent how SNS's hosts are reached; Node's own when absent. */
 export function createSns({ topics, agent }: { topics: readonly string[]; agent?: Agent | undefined }): Sns {
@@ -52,7 +54,7 @@ export function createSns({ topics, agent }: { topics: readonly string[]; agent?
     async confirm(envelope) {
       const url = confirmationUrl(envelope)
       if (url === null) throw refuse()
-      if ((await answerOf(url, agent)) === null) throw unavailable('SNS did not take the confirmation')
+      if ((await answerOf(url, agent)) === null) throw unavailable('SNS did not accept the confirmation')
     },
   }
 }
@@ -64,7 +66,7 @@ function createSigners(agent: Agent | undefined) {
 
   const fetchSigner = async (url: URL): Promise<Signer> => {
     const pem = await answerOf(url, agent)
-    if (pem === null) throw unavailable("SNS's certificate cannot be fetched")
+    if (pem === null) throw unavailable('Could not fetch the certificate of SNS')
     const signer = readCertificate(pem)
     kept.set(url.href, signer)
     const [oldest] = kept.keys()
@@ -76,7 +78,7 @@ function createSigners(agent: Agent | undefined) {
     if (known && now <= known.until) return known
     const under_way = fetching.get(url.href)
     if (under_way) return under_way
-    if (fetching.size >= MAX_FETCHES) throw unavailable('too many certificates are being fetched')
+    if (fetching.size >= MAX_FETCHES) throw unavailable('Too many certificates are being fetched')
     const fetched = fetchSigner(url).finally(() => fetching.delete(url.href))
     fetching.set(url.href, fetched)
     return fetched

@@ -4,6 +4,7 @@
  * constant time, or 401; without that setting nothing can be proved, so everything is 401. A post is cut to what the
  * service acts on (cutPost) before anything of it is stored. The rest is committed before the response.
  */
+
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { RequestError } from '../../db/errors.ts'
@@ -12,6 +13,7 @@ import { stopWordsOf, stopWordsSetting } from '../../db/messages/whatsapp/stop-w
 import { givenSecret, type SettingsOf } from '../../db/process/config.ts'
 import { sameSecret } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
+import { TEXTS } from '../http/texts.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 import { takeReport } from './receive.ts'
@@ -22,8 +24,7 @@ const MAX_POST_BYTES = 3 * 1024 * 1024
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
 const CHALLENGE = /^[\x21-\x7e]{1,256}$/
 
-const notGenuine = () =>
-  new RequestError('unauthorized', 'this hook takes reports signed with its app secret only')
+const notGenuine = () => new RequestError('unauthorized', TEXTS.metaOnly)
 
 /** The signature's bytes. @throws RequestError unauthorized when the header is no signature. */
 function signatureOf(header: string | string[] | undefined): Buffer {
@@ -40,7 +41,7 @@ function challengeOf(query: URLSearchParams, verifyToken: string | null): string
   })
   const fits = verifyToken !== null && token !== undefined && sameSecret(token, verifyToken)
   if (mode === 'subscribe' && fits && challenge !== undefined && CHALLENGE.test(challenge)) return challenge
-  throw new RequestError('insufficient_scope', 'the verify token does not match')
+  throw new RequestError('insufficient_scope', TEXTS.verifyToken)
 }
 
 const settings = {
@@ -64,8 +65,7 @@ const fault = ({ WHATSAPP_APP_SECRET: secret, WHATSAPP_VERIFY_TOKEN: verify }: S
     ? null
     : {
         path: 'WHATSAPP_VERIFY_TOKEN',
-        message:
-          'WHATSAPP_VERIFY_TOKEN is missing: WHATSAPP_APP_SECRET is set, and the handshake asks for both',
+        message: 'WHATSAPP_VERIFY_TOKEN is not set, but WHATSAPP_APP_SECRET is. The handshake needs both',
       }
 
 const open = (given: Settings) => ({
@@ -98,7 +98,7 @@ const routes = [
       const expected = createHmac('sha256', secret).update(body).digest()
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
       const cut = cutPost(body, deps.hooks.whatsapp_stop_words)
-      if (cut === null) throw new RequestError('bad_request', 'The body must be a JSON object.')
+      if (cut === null) throw new RequestError('bad_request', TEXTS.metaBody)
       for (const [kind, count] of Object.entries(cut.ignored))
         deps.metrics.count('heliograph_whatsapp_ignored_total', { kind }, count)
       if (cut.body === null) return { status: 200, body: { status: 'ignored' } }

@@ -4,6 +4,7 @@
  * Nothing is cached, so every process refuses a revoked key at the next request. A credential costs one query, a
  * mistyped one none; once an hour a second query notes the key's use.
  */
+
 import { createHash, timingSafeEqual } from 'node:crypto'
 import {
   noteKeyUse,
@@ -19,8 +20,10 @@ import {
   displayPrefix,
 } from '../../db/accounts/credentials/token.ts'
 import { RequestError } from '../../db/errors.ts'
+import { fill } from '../../db/fill.ts'
 import { type Database, isDatabaseUnavailable, type Tx } from '../../db/postgres/pool.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
+import { TEXTS } from './texts.ts'
 
 /**
  * The team a request acts for. `domain` is the one its key is bound to, `key` what may be shown of the key, `actor` who
@@ -94,20 +97,20 @@ export async function authenticate(
       return { kind, team_id, scopes, domain, key: kind === 'key' ? shown : null, actor: person ?? shown }
     }
   }
-  throw new RequestError('unauthorized', 'a valid credential is required: Authorization: Bearer <API_KEY>')
+  throw new RequestError('unauthorized', TEXTS.noCredential)
 }
 
 /** @throws RequestError insufficient_scope when the principal may not use a route with this access. */
 export function authorize(principal: Principal, access: PrivateAccess): void {
   if (!access.kinds.includes(principal.kind)) {
-    throw new RequestError('insufficient_scope', 'this endpoint takes API keys only')
+    throw new RequestError('insufficient_scope', TEXTS.keysOnly)
   }
   const [scope, what] =
     principal.kind === 'session'
       ? [access.session_scope ?? access.scope, 'session token']
       : [access.scope, 'key']
   if (scope === null || principal.scopes.includes(scope)) return
-  throw new RequestError('insufficient_scope', `this ${what} lacks the scope ${scope}`)
+  throw new RequestError('insufficient_scope', fill(TEXTS.missingScope, { credential: what, scope }))
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -120,5 +123,5 @@ export const sameSecret = (given: string, expected: string): boolean =>
 export function assertBearer(authorization: string | undefined, token: string | null): void {
   const given = BEARER.exec(authorization ?? '')?.[1]
   if (given !== undefined && token !== null && sameSecret(given, token)) return
-  throw new RequestError('unauthorized', 'this path takes its own token only')
+  throw new RequestError('unauthorized', TEXTS.ownToken)
 }

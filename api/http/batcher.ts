@@ -5,7 +5,9 @@
  * of its calls is tried alone. A call that could not begin in time never begins. Must not know what the calls are
  * about.
  */
+
 import { RequestError, Unavailable } from '../../db/errors.ts'
+import { TEXTS } from './texts.ts'
 
 /** How a call ended: its result, its refusal, or null: its key is held by somebody else. */
 export type CallEnd<O> = O | RequestError | null
@@ -112,7 +114,7 @@ export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
   }
 }
 
-const late = () => new Unavailable('busy', 'too many requests wait for each other; please retry', 1)
+const late = () => new Unavailable('busy', TEXTS.tooManyRequests, 1)
 
 /** Ends the calls that can be ended. @returns those that have to be done alone. */
 async function attempt<C, O>(

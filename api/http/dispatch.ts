@@ -3,6 +3,7 @@
  * Promises: a caller without rights learns nothing about its body (DECISIONS: Order of checks); a team's transactions
  * take turns, so that it leaves connections to the others. Must not know any resource.
  */
+
 import type { IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { Context } from 'koa'
@@ -14,6 +15,7 @@ import type { Body } from './bodies.ts'
 import type { Answer } from './errors.ts'
 import { readQuery } from './forms.ts'
 import type { HttpDeps, Params, Request, Route } from './route.ts'
+import { TEXTS } from './texts.ts'
 
 /** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
 const DEADLINE_MS = 28_000
@@ -68,7 +70,7 @@ async function withinDeadline(answering: Promise<Answer>, raw: IncomingMessage, 
   const late = Promise.withResolvers<never>()
   const expire = (): void => {
     if (isUploading(raw)) return
-    late.reject(new Unavailable('timeout', 'the service did not answer in time; please retry', 1))
+    late.reject(new Unavailable('timeout', TEXTS.timedOut, 1))
   }
   const timer = setTimeout(expire, ms).unref()
   const restart = (): void => void timer.refresh()
@@ -124,7 +126,7 @@ function inTurn(
     // The result may be null itself.
     const done = await semaphore.run(teamId, async () => ({ result: await work() }), TURN_WAIT_MS)
     if (done) return done.result
-    throw new Unavailable('team_busy', 'too many requests of this team wait for each other; please retry', 1)
+    throw new Unavailable('team_busy', TEXTS.tooManyOfTeam, 1)
   }
   const statement =
     (name: (typeof STATEMENTS)[number]) =>
@@ -168,8 +170,7 @@ async function requestOf<D>(
   ctx: Context,
   { body, now }: { body: Body; now: Date },
 ): Promise<Request<unknown, unknown>> {
-  if (params === null)
-    throw new RequestError('bad_request', 'the path must be percent-encoded UTF-8 without NUL characters')
+  if (params === null) throw new RequestError('bad_request', TEXTS.badPath)
   return {
     id: ctx.state.id,
     params,

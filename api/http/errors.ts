@@ -6,9 +6,11 @@
 
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
 import { type Code, errorData, RequestError, Unavailable, type UnavailableReason } from '../../db/errors.ts'
+import { fill } from '../../db/fill.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import { rateHeaders } from './rate.ts'
+import { TEXTS } from './texts.ts'
 
 export const STATUS: Record<Code, number> = {
   bad_request: 400,
@@ -59,11 +61,11 @@ export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, M
 export function toRequestError(error: unknown, requestId: string, log: Log): RequestError {
   if (error instanceof RequestError) return error
   if (isDatabaseUnavailable(error)) {
-    log.warn({ request_id: requestId, err: error }, 'the database is unavailable')
-    return new Unavailable('database', 'the service is unavailable for the moment; please retry', 1)
+    log.warn({ request_id: requestId, err: error }, 'database unavailable')
+    return new Unavailable('database', TEXTS.unavailable, 1)
   }
   log.error({ request_id: requestId, err: error }, 'request failed')
-  return new RequestError('internal_error', `something went wrong on our side; request id ${requestId}`)
+  return new RequestError('internal_error', fill(TEXTS.internal, { id: requestId }))
 }
 
 /** The reason label of a rejection; none unless it is `unavailable`. */

@@ -4,9 +4,12 @@
  * more than MAX_FIELDS are refused (DECISIONS: Forms). Nobody else reads them: Node's own reader takes quadratic time
  * for pairs without `=`. Must not know a request.
  */
+
 import { randomUUID } from 'node:crypto'
 import { RequestError } from '../../db/errors.ts'
+import { fill } from '../../db/fill.ts'
 import { textOfFile } from '../../db/validation/decode.ts'
+import { TEXTS } from './texts.ts'
 
 /** How many fields a form or an address has at most: a broadcast's form names 1,000 topics twice at worst. */
 const MAX_FIELDS = 2_000
@@ -22,7 +25,7 @@ const DIGITS = Int8Array.from({ length: 256 }, (_, byte) =>
 const digit = (byte = 0): number => DIGITS[byte] ?? -1
 
 const tooMany = () =>
-  new RequestError('bad_request', `there must be at most ${MAX_FIELDS.toLocaleString('en-US')} fields`)
+  new RequestError('bad_request', fill(TEXTS.tooManyFields, { most: MAX_FIELDS.toLocaleString('en-US') }))
 
 /** Percent-decoded; what is not properly encoded stays as it is, as browsers have it. */
 function decoded(bytes: Buffer): string {
@@ -130,7 +133,7 @@ function rewritten(text: Buffer, boundary: string): { bytes: Buffer; boundary: s
  * encoded in one with `_encoding`. @throws RequestError bad_request
  */
 async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
-  const unreadable = () => new RequestError('bad_request', 'the form could not be read')
+  const unreadable = () => new RequestError('bad_request', TEXTS.unreadableForm)
   const boundary = boundaryOf(type)
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const form = boundary === null ? null : rewritten(text, boundary)
@@ -159,8 +162,5 @@ export async function readForm(type: string, bytes: Uint8Array<ArrayBuffer>): Pr
   if (isUrlencoded(type))
     return rawPairs(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).map(pairOf)
   if (MULTIPART.test(type)) return partsOf(type, bytes)
-  throw new RequestError(
-    'unsupported_media_type',
-    'the form must be application/x-www-form-urlencoded or multipart/form-data',
-  )
+  throw new RequestError('unsupported_media_type', TEXTS.formType)
 }

@@ -3,11 +3,14 @@
  * field may hold is db/validation/fields.ts.
  * Must not know any resource.
  */
+
 import type { AnyObject, ObjectSchema } from 'yup'
 import { RequestError, resultOrError } from '../../db/errors.ts'
+import { fill } from '../../db/fill.ts'
 import { type Described, isObject, parse, text } from '../../db/validation/fields.ts'
 import { percentDecoded, utf8Text } from '../../db/validation/strings.ts'
 import { readQuery } from './forms.ts'
+import { TEXTS } from './texts.ts'
 
 /**
  * The most of what JSON holds, since parsed it takes up to fifty times its length in memory: strings (keys too), arrays
@@ -26,7 +29,7 @@ const MIN_JSON_BYTES = 2
  */
 export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
   if (bytes.length === 0 && shape.optional) return shape.read({})
-  if (bytes.length === 0) throw new RequestError('bad_request', 'a body is required')
+  if (bytes.length === 0) throw new RequestError('bad_request', TEXTS.noBody)
   return shape.read(parseJson(bytes))
 }
 
@@ -52,7 +55,7 @@ function checkCounts(bytes: Uint8Array): void {
   const refuse = (most: number, what: string): never => {
     throw new RequestError(
       'payload_too_large',
-      `the body must have at most ${most.toLocaleString('en')} ${what}`,
+      fill(TEXTS.tooMany, { most: most.toLocaleString('en'), things: what }),
     )
   }
   if (strings > MAX_JSON_STRINGS) refuse(MAX_JSON_STRINGS, 'strings, arrays and objects')
@@ -62,11 +65,11 @@ function checkCounts(bytes: Uint8Array): void {
 function parseJson(bytes: Uint8Array): unknown {
   checkCounts(bytes)
   const text = utf8Text(bytes)
-  if (text === null) throw new RequestError('bad_request', 'the body must be valid JSON in UTF-8')
+  if (text === null) throw new RequestError('bad_request', TEXTS.notUtf8)
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new RequestError('bad_request', `the body must be valid JSON: ${jsonFault(error as Error)}`)
+    throw new RequestError('bad_request', fill(TEXTS.notJson, { reason: jsonFault(error as Error) }))
   }
 }
 

@@ -5,12 +5,14 @@
  * new thread. What it answers is what `parseBody` or `readForm` would have. Its answers are read item by item, with
  * room for other requests between. Must not know any resource.
  */
+
 import { setImmediate } from 'node:timers/promises'
 import { deserialize } from 'node:v8'
 import { type ErrorData, errorFrom, Unavailable } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { byMemory } from '../../db/process/memory.ts'
 import { isThreadDeath, openThread } from '../../db/process/thread.ts'
+import { TEXTS } from './texts.ts'
 
 /** What a body is: the JSON of a route, or a form of a Content-Type. */
 export type Kind = { method: string; path: string } | { form: string }
@@ -52,9 +54,8 @@ const THREAD_WAIT_MS = 30_000
 const SLICE_MS = 4
 
 /** Too much that is large is under way. */
-export const tooManyLarge = () =>
-  new Unavailable('large_bodies', 'too many large requests wait for each other; please retry', 1)
-const unread = () => new Unavailable('body_unread', 'the body could not be read', 1)
+export const tooManyLarge = () => new Unavailable('large_bodies', TEXTS.tooManyLarge, 1)
+const unread = () => new Unavailable('body_unread', TEXTS.unreadableBody, 1)
 
 /** The body that an answer holds. @throws RequestError */
 async function unpacked(reply: Reply): Promise<unknown> {

@@ -2,8 +2,11 @@
  * The bytes of a body, as the socket hands them over: whole, or piece by piece; and what is refused, thrown away.
  * Promises: no more is held than `expect` and `hold` have allowed. Must not know what is in them (input.ts).
  */
+
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { RequestError } from '../../db/errors.ts'
+import { fill } from '../../db/fill.ts'
+import { TEXTS } from './texts.ts'
 
 const MIB = 1024 * 1024
 /** The most bytes of a body: of one whose route does not say, and of an upload. */
@@ -39,7 +42,7 @@ export const discard = (request: IncomingMessage): Promise<void> =>
 
 const tooLarge = (limit: number): RequestError => {
   const most = limit < MIB ? `${limit / 1024} KiB` : `${Math.floor((limit / MIB) * 10) / 10} MiB`
-  return new RequestError('payload_too_large', `the body must be at most ${most}`)
+  return new RequestError('payload_too_large', fill(TEXTS.tooLarge, { most }))
 }
 
 /** The length that a body is said to have; 0 when it does not say. */
@@ -130,14 +133,14 @@ async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
     yield* request.iterator({ destroyOnReturn: false })
   } catch {
     // Nobody is left to read this answer.
-    throw new RequestError('bad_request', 'the body ended early')
+    throw new RequestError('bad_request', TEXTS.incompleteBody)
   }
 }
 
 /** @throws RequestError unsupported_media_type */
 export function assertUncompressed(headers: IncomingHttpHeaders): void {
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
-    throw new RequestError('unsupported_media_type', 'the body must not be compressed')
+    throw new RequestError('unsupported_media_type', TEXTS.compressedBody)
 }
 
 /** The bytes of a body that has to be JSON. @throws RequestError unsupported_media_type, and as `readBytes` does */
@@ -145,7 +148,7 @@ export async function readJsonBytes(request: IncomingMessage, options: ReadOptio
   if (!hasBody(request)) return readBytes(request, options)
   const { 'content-type': type = '' } = request.headers
   if (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))
-    throw new RequestError('unsupported_media_type', 'the body must be application/json in UTF-8')
+    throw new RequestError('unsupported_media_type', TEXTS.bodyType)
   assertUncompressed(request.headers)
   return readBytes(request, options)
 }

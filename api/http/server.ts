@@ -3,6 +3,7 @@
  * Promises: even bytes that are not HTTP get an answer in the envelope. Work goes on when its client hangs up. The
  * drain lets requests in flight finish. Must not know routes.
  */
+
 import { randomUUID } from 'node:crypto'
 import {
   createServer,
@@ -16,10 +17,12 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { RequestError } from '../../db/errors.ts'
+import { fill } from '../../db/fill.ts'
 import { portFault } from '../../db/process/config.ts'
 import { DRAIN_MS } from '../../db/process/shutdown.ts'
 import { errorResponse } from './errors.ts'
 import { type BodyPace, watchBodies } from './slow-bodies.ts'
+import { TEXTS } from './texts.ts'
 
 /**
  * In milliseconds. A request has no time limit as a whole, since a large upload over a slow line takes its time: its
@@ -73,7 +76,7 @@ export async function serve(
   }
 }
 
-const TOO_SLOW = 'the body came too slowly'
+const TOO_SLOW = TEXTS.slowBody
 
 type Requests = ReturnType<typeof trackRequests>
 
@@ -142,12 +145,12 @@ function answerOutsiders(server: Server, requests: Requests): void {
     }
     const fault =
       error.code === 'HPE_HEADER_OVERFLOW'
-        ? `the request's headers must not be larger than ${maxHeaderSize / 1024} KiB together`
-        : 'the request could not be read'
+        ? fill(TEXTS.largeHeaders, { most: maxHeaderSize / 1024 })
+        : TEXTS.unreadableRequest
     refuse(socket, new RequestError('bad_request', fault), requests)
   })
   server.on('connect', (_request, socket) =>
-    endWith(socket, new RequestError('method_not_allowed', 'CONNECT is not supported')),
+    endWith(socket, new RequestError('method_not_allowed', TEXTS.noConnect)),
   )
   // An expectation that we do not know is no reason to refuse.
   server.on('checkExpectation', requests.handle)

@@ -15,6 +15,7 @@ import type { FleetProcess } from '../../db/stats/fleet/fleet.ts'
 import type { Scale } from '../../db/stats/fleet/scale.ts'
 import { assertBearer, sameSecret } from '../http/auth.ts'
 import { type PublicRoute, publicRoutes } from '../http/route.ts'
+import { TEXTS } from '../http/texts.ts'
 
 export type OperationsDeps = {
   database: Database
@@ -35,7 +36,7 @@ export type OperationsDeps = {
 
 const publicRoute = publicRoutes<OperationsDeps>()
 
-const nothingHere = (): RequestError => new RequestError('not_found', 'there is nothing at this path')
+const nothingHere = (): RequestError => new RequestError('not_found', TEXTS.nothingHere)
 
 /** The operator's own token, where it is set. @throws RequestError not_found, unauthorized */
 function assertOperator(authorization: string | undefined, token: string | null): void {
@@ -59,7 +60,7 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     access: 'public',
     // A lost database is 503 `unavailable`, rendered like any other error; so is one that we cannot work with.
     handle: async (_request, { database, isDraining, diskFault }) => {
-      if (isDraining()) throw new Unavailable('draining', 'this process is draining', 1)
+      if (isDraining()) throw new Unavailable('draining', TEXTS.draining, 1)
       const fault = diskFault() ?? (await databaseFault(database))
       if (fault !== null) throw new Unavailable('not_ready', fault, READY_RETRY_AFTER_S)
       return { status: 200, body: { status: 'ready' } }

@@ -19,6 +19,7 @@ import { escapeHtml } from '../../db/validation/slots.ts'
 import type { Answer } from '../http/errors.ts'
 import { isUrlencoded } from '../http/forms.ts'
 import type { PublicRoute, Request } from '../http/route.ts'
+import { TEXTS } from '../http/texts.ts'
 import { publicRoute, type RecipientDeps } from './deps.ts'
 
 const HEADERS = {
@@ -89,7 +90,7 @@ function namedByEmail(token: string, { secrets }: RecipientDeps): Named | null {
 /** Whose link this is. @throws RequestError not_found for a token that is not one of ours. */
 async function recipientOf({ params: { token = '' } }: Request, deps: RecipientDeps): Promise<Recipient> {
   const named = (await namedByBroadcast(token, deps)) ?? namedByEmail(token, deps)
-  if (!named) throw new RequestError('not_found', 'this link is unknown')
+  if (!named) throw new RequestError('not_found', TEXTS.unknownLink)
   const { team_id, identity } = named
   return { ...named, contact: identity ? await contactByIdentity(deps.database, team_id, identity) : null }
 }

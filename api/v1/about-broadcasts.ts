@@ -1,28 +1,28 @@
-/** What the API's description says of the calls of broadcasts in words; about.ts has the others. */
+/** The descriptions of the broadcast endpoints. */
 import { MAX_JSON_BYTES } from '../../db/messages/broadcasts/fields.ts'
 import { describedAs } from '../docs/about.ts'
 import { DOMAIN } from '../docs/shown.ts'
 
-const ID = { id: 'The id of the broadcast.' }
+const ID = { id: 'The ID of the broadcast.' }
 
 const AT_MOST = `At most ${MAX_JSON_BYTES / 1_024} KiB as JSON.`
 
 const NOTES = {
-  name: 'What people call it; recipients never see it.',
-  template_id: 'A template of the dashboard that has the slot `{{unsubscribe_url}}`.',
-  from: '`hello@example.com` or `Acme <hello@example.com>`; its domain must be verified when it starts.',
-  reply_to: 'Reduced to its bare address.',
-  subject: 'May have `{{name}}` slots, as the template has.',
-  topic_ids: 'It goes to subscribed contacts that have at least one of these topics.',
-  exclude_topic_ids: 'Contacts with one of these get nothing.',
-  where: `All must hold. \`eq\`, \`ne\`, \`contains\`, \`gt\` and \`lt\` take a string, \`in\` an array of strings, \`exists\` and \`missing\` none. \`gt\` and \`lt\` compare numbers when both sides are decimal, else text. ${AT_MOST}`,
-  variables: `Fill slots that a contact’s properties leave empty. A contact with an empty slot is skipped. ${AT_MOST}`,
+  name: 'The display name. Recipients never see it.',
+  template_id: 'A template from the dashboard that contains `{{unsubscribe_url}}`.',
+  from: '`hello@example.com` or `Acme <hello@example.com>`. The domain must be verified when the broadcast starts.',
+  reply_to: 'Stored as the address without a name.',
+  subject: 'Can contain variables such as `{{name}}`.',
+  topic_ids: 'Subscribed contacts with at least one of these topics receive it.',
+  exclude_topic_ids: 'Contacts with one of these topics don’t receive it.',
+  where: `Contacts must match all conditions. \`eq\`, \`ne\`, \`contains\`, \`gt\` and \`lt\` need a string, and \`in\` needs an array of strings. \`exists\` and \`missing\` have no value. \`gt\` and \`lt\` compare numerically if both values are decimal numbers, otherwise as text. ${AT_MOST}`,
+  variables: `Default values for variables that a contact has no property for. A contact without a value for a variable is skipped. ${AT_MOST}`,
   headers: 'Custom headers, at most 10, of printable ASCII. `List-Unsubscribe` is set for each recipient.',
-  tags: 'Of each of its emails.',
-  rate_per_minute: 'How many emails a minute it sends at most, spread evenly.',
+  tags: 'The tags of each of its emails.',
+  rate_per_minute: 'The maximum number of emails per minute, spread evenly.',
   send_at:
-    'When it begins, at most 90 days ahead; right away when it is left out. More than 5 minutes in the past is refused.',
-  idempotency_key: 'A replay answers the broadcast that was stored under this key.',
+    'When it starts, up to 90 days ahead. It starts immediately if left out. More than 5 minutes in the past is rejected.',
+  idempotency_key: 'A repeated call returns the broadcast stored with this key.',
 }
 
 const EXAMPLE = {
@@ -48,18 +48,18 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
   createBroadcast: {
     summary: 'Create a draft',
     takes: 'NewBroadcast',
-    description: ['Stores a draft. Nothing is sent until it is started.'],
+    description: ['Stores a draft. Nothing is sent until you start it.'],
     notes: NOTES,
     example: EXAMPLE,
     answers: {
       201: { when: 'Stored as a draft.', body: 'Broadcast' },
-      200: { when: 'A replay: the broadcast that was stored under this key.', body: 'Broadcast' },
+      200: { when: 'A repeated call. Returns the broadcast stored with this key.', body: 'Broadcast' },
     },
     refusals: INPUT,
   },
   listBroadcasts: {
     summary: 'List broadcasts',
-    notes: { limit: 'How many at most; 20 when left out.', cursor: 'The `next_cursor` of the page before.' },
+    notes: { limit: 'The size of a page (default: 20).', cursor: 'The `next_cursor` of the previous page.' },
     answers: { 200: { when: 'A page, newest first.', body: 'BroadcastPage' } },
     refusals: [],
   },
@@ -72,7 +72,7 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
   changeBroadcast: {
     summary: 'Change a draft',
     takes: 'BroadcastChange',
-    description: ['Fields that are left out stay as they are.'],
+    description: ['Fields you leave out don’t change.'],
     notes: { ...NOTES, ...ID },
     example: { name: 'Summer news' },
     answers: { 200: { when: 'Changed.', body: 'Broadcast' } },
@@ -85,47 +85,47 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
     refusals: CHANGE,
   },
   testBroadcast: {
-    summary: 'Send it to up to 5 addresses as a test',
+    summary: 'Send a test to up to 5 addresses',
     takes: 'BroadcastTest',
     description: [
-      'Tests are ordinary emails and count in no figure of the broadcast. Once it is scheduled or started, they show the version of its template that was fixed then.',
+      'Tests are ordinary emails and aren’t included in the stats. After the broadcast is scheduled or started, tests use the template version it had at that time.',
     ],
     notes: {
       ...ID,
       to: 'Up to 5 addresses.',
-      contact: 'The contact whose properties fill the slots; without one, slots show their names.',
+      contact: 'The contact whose properties are used as variables. Without one, variables show their names.',
     },
     example: { to: ['ana@example.org'] },
-    answers: { 200: { when: 'Queued, one email for each address.', body: 'BatchResult' } },
+    answers: { 200: { when: 'Queued as one email per address.', body: 'BatchResult' } },
     refusals: [...CHANGE, 'contact_not_found', 'from_domain_not_verified', 'quota_exceeded'],
   },
   sendBroadcast: {
     summary: 'Start or schedule a draft',
     takes: 'BroadcastSend',
     description: [
-      'A start that is refused names everything that is missing: a verified domain, the public address, the slot `{{unsubscribe_url}}`, an audience, a quota that holds all of it.',
+      'If something is missing, the error lists all of it: a verified domain, the public address, `{{unsubscribe_url}}`, an audience, or enough quota for the whole audience.',
     ],
-    notes: { ...ID, send_at: 'When it begins; it wins over the broadcast’s own.' },
+    notes: { ...ID, send_at: 'When it starts. It is used instead of the broadcast’s own time.' },
     example: {},
-    answers: { 202: { when: 'Started, or scheduled.', body: 'Broadcast' } },
+    answers: { 202: { when: 'Started or scheduled.', body: 'Broadcast' } },
     refusals: CHANGE,
   },
   pauseBroadcast: {
-    summary: 'Pause it',
-    description: ['Emails that are being sent still go; the others wait.'],
+    summary: 'Pause a broadcast',
+    description: ['Emails in progress are still sent. The others wait.'],
     notes: ID,
     answers: { 200: { when: 'Paused.', body: 'Broadcast' } },
     refusals: CHANGE,
   },
   resumeBroadcast: {
-    summary: 'Resume it',
+    summary: 'Resume a broadcast',
     notes: ID,
-    answers: { 200: { when: 'Being sent again.', body: 'Broadcast' } },
+    answers: { 200: { when: 'Resumed.', body: 'Broadcast' } },
     refusals: CHANGE,
   },
   cancelBroadcast: {
-    summary: 'Cancel it for good',
-    description: ['Emails that wait are withdrawn, and give their places in the quota back.'],
+    summary: 'Cancel a broadcast',
+    description: ['Waiting emails are never sent and no longer count towards the quota.'],
     notes: ID,
     answers: { 200: { when: 'Cancelled.', body: 'Broadcast' } },
     refusals: CHANGE,

@@ -1,14 +1,14 @@
-/** What the API's description says of the calls of WhatsApp in words; about.ts has the others. */
+/** The descriptions of the WhatsApp endpoints. */
 import { describedAs } from '../docs/about.ts'
 import { BATCH_ANSWER, SEND, SEND_TIMES } from './about.ts'
 
 const MESSAGE_NOTES = {
   ...SEND,
   ...SEND_TIMES,
-  template_id: 'A template of the dashboard, approved by the provider.',
-  to: 'Numbers in E.164 form; separators are stripped, and each number gets a message of its own.',
+  template_id: 'A template from the dashboard, approved by the provider.',
+  to: 'Phone numbers in E.164 format. Separators are removed, and each number gets its own message.',
   parameters:
-    'Every slot that the template declares, and no other: `body:1` is the first variable of the body, also if it has a name. `header:1` is the variable of a text header, or the https URL of an image, a video or a document, whose file name is `header:2`. A location has `header:1` to `header:4`: latitude, longitude, name and address. `url:1` and `url:2` are the variables of the dynamic URL buttons, `code:1` is the code of a button that copies one.',
+    'All variables of the template, and nothing else. `body:1` is the first variable of the body, with or without a name. `header:1` is the variable of a text header, or the https URL of an image, a video or a document. `header:2` is a document’s file name. A location has `header:1` to `header:4`: latitude, longitude, name and address. `url:1` and `url:2` belong to the dynamic URL buttons, and `code:1` to a button that copies a code.',
 }
 
 const MESSAGE_REFUSALS = [
@@ -25,15 +25,17 @@ const AMESSAGE = {
 export const ABOUT_WHATSAPP = describedAs('WhatsApp', {
   sendWhatsapp: {
     summary: 'Send a template message to 1 to 50 numbers',
-    description: ['Stores a message for each number and queues them for delivery: all of them, or none.'],
+    description: [
+      'Stores one message per number and queues them for delivery. Either all are stored, or none.',
+    ],
     takes: 'NewWhatsappMessage',
     takesIdempotencyKey: true,
     notes: MESSAGE_NOTES,
     example: { ...AMESSAGE, idempotency_key: 'order-1001-shipped' },
     answers: {
-      201: { when: 'Stored and queued, a message for each number.', body: 'WhatsappMessages' },
+      201: { when: 'Stored and queued, one message per number.', body: 'WhatsappMessages' },
       200: {
-        when: 'A replay: the messages that were stored under this key, as they stand.',
+        when: 'A repeated call. Returns the messages stored with this key and their current status.',
         body: 'WhatsappMessages',
       },
     },
@@ -42,7 +44,7 @@ export const ABOUT_WHATSAPP = describedAs('WhatsApp', {
   sendWhatsapps: {
     summary: 'Send up to 100 template messages',
     takes: 'NewWhatsappMessage',
-    description: ['The id of an item is that of its first message.'],
+    description: ['The ID of an item is the ID of its first message.'],
     notes: MESSAGE_NOTES,
     example: { messages: [AMESSAGE] },
     answers: { 200: BATCH_ANSWER },

@@ -1,4 +1,4 @@
-/** What the API's description says of endpoints in words. What they take is said by their schemas. */
+/** The descriptions of endpoints in the API's description. Their schemas describe the fields. */
 import type { Code } from '../../db/errors.ts'
 import { type About, describedAs, type Group } from '../docs/about.ts'
 import { DOMAIN, LATER } from '../docs/shown.ts'
@@ -8,15 +8,15 @@ const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
 export const SEND = {
   idempotency_key:
-    'A replay answers the original row and costs nothing. For a single send, the `Idempotency-Key` header counts as well.',
-  template_id: 'A template of the dashboard; it wins over `html`.',
+    'A repeated call returns the original row and isn’t charged. For a single send, you can use the `Idempotency-Key` header instead.',
+  template_id: 'A template from the dashboard. It is used instead of `html`.',
 } as const
 
 export const SEND_TIMES = {
   scheduled_at:
-    'When it goes, at most 90 days ahead; right away when it is left out. Up to 5 minutes in the past is now, more is refused.',
+    'When to send it, up to 90 days ahead. Sent immediately if left out. A time up to 5 minutes in the past means now. Earlier times are rejected.',
   expires_in:
-    'For how many seconds, from its acceptance or from `scheduled_at`, it is worth sending: later it is not.',
+    'The number of seconds after acceptance or `scheduled_at` in which it can be sent. After that it expires.',
 } as const
 
 /** What is said of cancelling and moving what waits for its time. */
@@ -28,26 +28,26 @@ export const aboutScheduled = (
     cancel: {
       id: `cancel${name}`,
       group,
-      summary: `Cancel ${article} ${noun} that waits for its time`,
+      summary: `Cancel a scheduled ${noun}`,
       description: [
-        `The ${noun} is gone as if it had never been sent: its place in the allowance and its idempotency key are free again. Once its time has come it cannot be cancelled any more.`,
+        `The ${noun} is deleted. It no longer counts towards the quota, and its idempotency key can be used again. After its scheduled time it can no longer be cancelled.`,
       ],
-      notes: { id: `The id of the ${noun}.` },
+      notes: { id: `The ID of the ${noun}.` },
       answers: { 200: { when: 'Cancelled.', body: 'Cancelled' } },
       refusals: [...refusals, 'invalid_state'],
     },
     move: {
       id: `reschedule${name}`,
       group,
-      summary: `Move ${article} ${noun} that waits for its time`,
+      summary: `Reschedule ${article} ${noun}`,
       description: [
-        'What expires has as long as before from the new time on.',
-        'A call that is not rejected counts in the send rate, on both channels. The time that is stored already changes nothing.',
+        'Its expiry moves by the same amount.',
+        'A successful call counts towards the send rate, for both channels. Sending the stored time again changes nothing.',
       ],
       takes: 'NewTime',
-      notes: { id: `The id of the ${noun}.`, scheduled_at: SEND_TIMES.scheduled_at },
+      notes: { id: `The ID of the ${noun}.`, scheduled_at: SEND_TIMES.scheduled_at },
       example: { scheduled_at: LATER },
-      answers: { 200: { when: 'Moved.', body: 'Moved' } },
+      answers: { 200: { when: 'Rescheduled.', body: 'Moved' } },
       refusals: [...refusals, 'invalid_state', 'rate_limited'],
       rated: true,
     },
@@ -56,17 +56,18 @@ export const aboutScheduled = (
 const EMAIL_NOTES = {
   ...SEND,
   ...SEND_TIMES,
-  from: '`hello@example.com` or `Acme <hello@example.com>`; its domain must be a verified one of the team.',
-  to: 'All of them share one message; each may have a name. At most 50 with `cc` and `bcc`.',
-  cc: 'They get the same message, which names them beside `to`.',
-  bcc: 'They get the same message, which names them nowhere.',
-  html: 'Sent as given.',
-  variables: 'Fill the `{{name}}` slots of the template, HTML-escaped. Surplus ones are ignored.',
-  text: 'The plain-text alternative. It wins over the template’s. An email without one gets a text made from its HTML when it is sent.',
+  from: '`hello@example.com` or `Acme <hello@example.com>`. The domain must be a verified domain of the team.',
+  to: 'All recipients share one message. Each can have a name. At most 50 in total with `cc` and `bcc`.',
+  cc: 'They get the same message, which names them next to `to`.',
+  bcc: 'They get the same message, which doesn’t name them.',
+  html: 'Sent unchanged.',
+  variables:
+    'Values for the variables of the template, such as `{{name}}`. They are HTML-escaped, and extra variables are ignored.',
+  text: 'The plain-text alternative. It is used instead of the template’s. If an email has none, a text is generated from its HTML when it is sent.',
   headers: 'Custom headers, at most 10, of printable ASCII. Some names are reserved.',
-  reply_to: 'Reduced to its bare address.',
-  tags: 'For finding it again in the dashboard.',
-  attachments: 'At most 20. With a `content_id` a part is shown inline, by `<img src="cid:…">`.',
+  reply_to: 'Stored as the address without a name.',
+  tags: 'For finding the email in the dashboard.',
+  attachments: 'At most 20. An attachment with a `content_id` is shown inline with `<img src="cid:…">`.',
 }
 
 const EMAIL_REFUSALS = [
@@ -83,16 +84,16 @@ const ANEMAIL = {
 }
 
 const CONTACT_NOTES = {
-  email: 'Unique in the team, whatever its case.',
-  properties: 'Free text by name.',
-  topic_ids: 'Topics that the contact subscribes to.',
+  email: 'Unique in the team, ignoring case.',
+  properties: 'Text values by name.',
+  topic_ids: 'Topics to subscribe the contact to.',
 } as const
 
 const STATUS_STAYS =
-  'status and unsubscribed may be sent back as they were read; any other value is refused, since only unsubscribe and resubscribe change them.'
+  'You can send `status` and `unsubscribed` back as you read them. Other values are rejected. To change them, use unsubscribe and resubscribe.'
 
 export const BATCH_ANSWER = {
-  when: 'What became of each item, in the order of the call.',
+  when: 'The result of each item, in the order of the call.',
   body: 'BatchResult',
 } as const
 
@@ -106,7 +107,7 @@ const EMAILS = describedAs('Emails', {
     example: { ...ANEMAIL, idempotency_key: 'order-1001-shipped' },
     answers: {
       201: { when: 'Stored and queued.', body: 'Email' },
-      200: { when: 'A replay: the email that was stored under this key.', body: 'Email' },
+      200: { when: 'A repeated call. Returns the email stored with this key.', body: 'Email' },
     },
     refusals: EMAIL_REFUSALS,
     rated: true,
@@ -115,7 +116,7 @@ const EMAILS = describedAs('Emails', {
     summary: 'Send up to 100 emails',
     takes: 'NewEmail',
     description: [
-      'Each item is judged by itself, but for the allowance: when the new emails would not all fit, nothing is sent.',
+      'Items are validated independently, except for the quota. If the new emails don’t all fit, nothing is sent.',
     ],
     notes: EMAIL_NOTES,
     example: {
@@ -131,9 +132,9 @@ const EMAILS = describedAs('Emails', {
   uploadAttachment: {
     summary: 'Upload a file for emails',
     description: [
-      `Takes the raw bytes of a file, at most ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB, with their \`Content-Type\`. Its name comes by \`?filename=\` or \`Content-Disposition\`. For 7 days emails can refer to it by \`attachment_id\`.`,
+      `Accepts the raw bytes of a file, up to ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB, with their \`Content-Type\`. Set the name with \`?filename=\` or \`Content-Disposition\`. Emails can refer to the file with \`attachment_id\` for 7 days.`,
     ],
-    notes: { filename: 'The name of the file; it wins over `Content-Disposition`.' },
+    notes: { filename: 'The name of the file. It is used instead of `Content-Disposition`.' },
     file: { name: 'invoice.txt', type: 'text/plain', text: 'Invoice 1001' },
     answers: { 201: { when: 'Stored.', body: 'Upload' } },
     refusals: ['quota_exceeded'],
@@ -147,17 +148,17 @@ const CONTACTS = describedAs('Contacts', {
     takes: 'NewContact',
     notes: CONTACT_NOTES,
     example: { ...EMAIL, properties: { name: 'Ana' } },
-    answers: { 201: { when: 'Created, subscribed.', body: 'Contact' } },
+    answers: { 201: { when: 'Created and subscribed.', body: 'Contact' } },
     refusals: ['contact_exists', 'quota_exceeded'],
   },
   listContacts: {
     summary: 'List contacts, newest first',
     notes: {
-      limit: 'The size of a page; 20 when left out.',
-      cursor: '`next_cursor` of the page before.',
-      email: 'A part of the email, whatever its case, as it was given or in ASCII form.',
+      limit: 'The size of a page (default: 20).',
+      cursor: '`next_cursor` of the previous page.',
+      email: 'A part of the email address, ignoring case, as entered or in ASCII form.',
     },
-    answers: { 200: { when: 'A page; `next_cursor` is there while more follow.', body: 'ContactPage' } },
+    answers: { 200: { when: 'A page. It has `next_cursor` if there are more.', body: 'ContactPage' } },
     refusals: [],
   },
   getContact: {
@@ -169,9 +170,12 @@ const CONTACTS = describedAs('Contacts', {
     summary: 'Change a contact',
     description: [STATUS_STAYS],
     takes: 'ContactChange',
-    notes: { properties: 'Replace the whole map.', topic_ids: 'Replace the topics.' },
+    notes: {
+      properties: 'They replace all existing properties.',
+      topic_ids: 'They replace all existing topics.',
+    },
     example: { properties: { name: 'Ana', city: 'Lisbon' } },
-    answers: { 200: { when: 'The contact as it is now.', body: 'Contact' } },
+    answers: { 200: { when: 'The updated contact.', body: 'Contact' } },
     refusals: NOT_FOUND,
   },
   deleteContact: { summary: 'Delete a contact', answers: { 204: { when: 'Deleted.' } }, refusals: NOT_FOUND },
@@ -179,27 +183,29 @@ const CONTACTS = describedAs('Contacts', {
     summary: 'Create or change up to 1,000 contacts',
     takes: 'ContactUpsert',
     description: [
-      'Keyed on email. Of contacts that exist only properties are written. Items that do not fit the allowance come back as `quota_exceeded`.',
+      'Contacts are matched by email. For existing contacts, only properties are updated. Items that exceed the quota return `quota_exceeded`.',
     ],
-    notes: { properties: 'Replace the whole map when given.' },
+    notes: { properties: 'If set, they replace all existing properties.' },
     example: { contacts: [{ ...EMAIL, properties: { name: 'Ana' } }, { email: 'ben@example.org' }] },
     answers: { 200: BATCH_ANSWER },
     refusals: ['batch_too_large', 'quota_exceeded'],
   },
   unsubscribeContact: {
     summary: 'Unsubscribe a contact',
-    answers: { 200: { when: 'The contact, unsubscribed. Repeating it changes nothing.', body: 'Contact' } },
+    answers: {
+      200: { when: 'The unsubscribed contact. Repeating the call changes nothing.', body: 'Contact' },
+    },
     refusals: NOT_FOUND,
   },
   resubscribeContact: {
     summary: 'Subscribe a contact again',
-    answers: { 200: { when: 'The contact, subscribed.', body: 'Contact' } },
+    answers: { 200: { when: 'The subscribed contact.', body: 'Contact' } },
     refusals: ['contact_not_found', 'contact_suppressed'],
   },
   unsubscribeEmail: {
     summary: 'Unsubscribe an address in one call',
     takes: 'Unsubscription',
-    notes: { topic_ids: 'Leave these topics only; the status stays.' },
+    notes: { topic_ids: 'Only leave these topics. The status doesn’t change.' },
     example: EMAIL,
     answers: { 204: { when: 'Unsubscribed.' } },
     refusals: NOT_FOUND,
@@ -209,10 +215,10 @@ const CONTACTS = describedAs('Contacts', {
 const PLANS = describedAs('Plans', {
   listPlans: {
     summary: 'Read the catalog of plans',
-    notes: { locale: '`en` or `fr`; `en` for any other.' },
+    notes: { locale: '`en` or `fr`. Other values mean `en`.' },
     answers: {
       200: { when: 'The catalog, cached for a minute.', body: 'Catalog' },
-      304: { when: 'Not changed since the ETag that `If-None-Match` names.' },
+      304: { when: 'Not changed since the ETag in `If-None-Match`.' },
     },
     refusals: [],
   },

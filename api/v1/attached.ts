@@ -2,15 +2,18 @@
  * The way from the attachments of a send to contents that an email can refer to.
  * Promises: what is refused leaves nothing stored; a send without attachments meets nothing of this.
  */
+
 import { type Upload, uploadsByIds } from '../../db/content/files/files.sql.ts'
 import { withLoaded } from '../../db/content/files/load.ts'
 import { RequestError } from '../../db/errors.ts'
+import { fill } from '../../db/fill.ts'
 import type { EmailFile, EmailItem, ItemFile } from '../../db/messages/emails/call.ts'
 import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { encodedSize, endingsOf, typeOfName } from '../../db/validation/files.ts'
 import { utf8Bytes } from '../../db/validation/strings.ts'
 import type { Attached } from './attachment-shape.ts'
+import { TEXTS } from './texts.ts'
 
 /** The headers of a part, and those of a message with its boundaries, in bytes: more than they come to. */
 const PART_OVERHEAD = 1_000
@@ -52,10 +55,7 @@ function fileOf(attached: Attached, uploads: Uploads): ItemFile {
 export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename: string, at: string): void {
   const extension = endingsOf(filename).find((ending) => blocked_extensions.has(ending))
   if (extension === undefined) return
-  throw new RequestError('bad_request', {
-    field: at,
-    problem: `must not end in .${extension}: mail servers refuse such files`,
-  })
+  throw new RequestError('bad_request', { field: at, problem: fill(TEXTS.blockedExtension, { extension }) })
 }
 
 /** The files of a send, named but not loaded. @throws RequestError bad_request, payload_too_large */
@@ -72,7 +72,7 @@ function judged({ path, attached, send }: Bringing, uploads: Uploads, limits: At
   )
   if (size <= limits.message_bytes) return files
   const most = limits.message_bytes / 1024 / 1024
-  const problem = `make a message of ${size} bytes as encoded: at most ${most} MiB are taken`
+  const problem = fill(TEXTS.messageTooLarge, { size, most })
   throw new RequestError('payload_too_large', { field: `${path}attachments`, problem })
 }
 

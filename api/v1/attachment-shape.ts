@@ -31,7 +31,7 @@ const isByte = (value: unknown): boolean =>
 
 function contentFault(content: unknown): string | null {
   if (typeof content === 'string') return base64Fault(content)
-  if (!isBufferForm(content)) return 'must be a string of base64'
+  if (!isBufferForm(content)) return 'must be a base64 string'
   if (content.data.length === 0) return 'must have at least 1 byte'
   return content.data.every(isByte) ? null : 'must have bytes from 0 to 255 in data'
 }
@@ -43,11 +43,16 @@ const textFaultOf = (value: unknown, fault: (text: string) => string | null): st
 function faultOf(given: unknown): FieldError | null {
   if (!isObject(given)) return { field: '', problem: 'must be an object with filename and content' }
   const fetched = NOT_FETCHED.find((name) => given[name] != null)
-  if (fetched) return { field: fetched, problem: 'is not supported: give content, files are not fetched' }
-  if (given.contentId != null) return { field: 'contentId', problem: 'is called content_id here: use that' }
+  if (fetched)
+    return {
+      field: fetched,
+      problem: 'is not supported. Send the file as base64 in content, or upload it first',
+    }
+  if (given.contentId != null)
+    return { field: 'contentId', problem: 'is called content_id here. Use that name' }
   const { content = null, attachment_id: id = null, filename, content_type, content_id } = given
   if (content !== null && id !== null)
-    return { field: 'attachment_id', problem: 'must not stand beside content' }
+    return { field: 'attachment_id', problem: "can't be combined with content" }
   if (content === null && id === null) return { field: 'content', problem: 'or attachment_id is required' }
   if (content !== null && filename == null) return { field: 'filename', problem: 'is required' }
   const cid = (text: string) =>
@@ -75,7 +80,7 @@ function listFault(value: unknown, path: string): FieldError | null {
     if (fault) return { ...fault, field: `${path}[${index}]${fault.field && `.${fault.field}`}` }
     const id = (given as Given).content_id ?? null
     if (id !== null && ids.has(id))
-      return { field: `${path}[${index}].content_id`, problem: 'must be unique in the email' }
+      return { field: `${path}[${index}].content_id`, problem: 'must be unique within the email' }
     ids.add(id)
   }
   return null

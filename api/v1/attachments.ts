@@ -3,6 +3,7 @@
  * db/content/files/upload.ts. Promises: what is wrong with name or type is refused before a byte is read; the bytes are
  * handed on as they come.
  */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import { parse as parseDisposition } from 'content-disposition'
 import { object } from 'yup'
@@ -24,6 +25,7 @@ import { assertUncompressed, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 import { ABOUT } from './about.ts'
 import { refuseBlocked } from './attached.ts'
 import { teamRoute, type V1Route } from './deps.ts'
+import { TEXTS } from './texts.ts'
 
 /** Until when emails can refer to it, in days. */
 const UPLOAD_KEPT_DAYS = 7
@@ -38,10 +40,7 @@ function dispositionName(header: string | undefined): string | undefined {
     // The form that says how it is encoded is decoded already.
     return filename === undefined || /;\s*filename\*\s*=/i.test(header) ? filename : utf8Of(filename)
   } catch {
-    throw new RequestError(
-      'bad_request',
-      'Content-Disposition must be such as attachment; filename="invoice.pdf"',
-    )
+    throw new RequestError('bad_request', TEXTS.badDisposition)
   }
 }
 
@@ -49,10 +48,7 @@ function dispositionName(header: string | undefined): string | undefined {
 function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): string {
   const name = given ?? dispositionName(headers['content-disposition'])
   if (name === undefined)
-    throw new RequestError('bad_request', {
-      field: 'filename',
-      problem: 'is required, by ?filename= or Content-Disposition',
-    })
+    throw new RequestError('bad_request', { field: 'filename', problem: TEXTS.noFilename })
   const fault = textFault(name)?.problem ?? filenameFault(name)
   if (fault) throw new RequestError('bad_request', { field: 'filename', problem: fault })
   return normalizedName(name)
@@ -62,11 +58,7 @@ function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): st
 const CURL_DEFAULT_TYPE = /^application\/x-www-form-urlencoded\b/i
 
 function refuseForms(given: string | undefined): void {
-  if (/^multipart\//i.test(given ?? ''))
-    throw new RequestError(
-      'bad_request',
-      'Content-Type must not be multipart: send the bytes of the file alone',
-    )
+  if (/^multipart\//i.test(given ?? '')) throw new RequestError('bad_request', TEXTS.multipartType)
 }
 
 function typeOf(given: string | undefined, filename: string): string {

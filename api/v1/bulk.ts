@@ -11,6 +11,7 @@ import { ABOUT } from './about.ts'
 import { batchAnswer } from './batch.ts'
 import { bulkBody } from './contact-bodies.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
+import { TEXTS } from './texts.ts'
 
 const RETRY_AFTER_S = 5
 
@@ -37,11 +38,7 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
     timeout,
   })
   if (result) return result
-  throw new Unavailable(
-    'bulk_pending',
-    'the upsert is stored and will be carried out, but not in time for an answer; repeating it is harmless',
-    RETRY_AFTER_S,
-  )
+  throw new Unavailable('bulk_pending', TEXTS.bulkPending, RETRY_AFTER_S)
 }
 
 export const bulkRoutes: readonly V1Route[] = [

@@ -27,7 +27,7 @@ import { presentContact } from './present.ts'
 
 /** How other services page: ignored, it would answer the first page each time. */
 const otherPaging = () =>
-  unsupported('is not supported: page with cursor, the next_cursor of the page before')
+  unsupported('is not supported. Pass the next_cursor of the previous response as cursor')
 
 const listSchema = object({
   ...paging(),

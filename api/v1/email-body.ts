@@ -53,7 +53,7 @@ const sendSchema = object({
   ...otherSpellings({ replyTo: 'reply_to' }),
 }).meta({
   eitherOf: ['html', 'template_id'],
-  insufficient: { text: 'alone is not enough: it is sent beside html' },
+  insufficient: { text: 'is only sent alongside html' },
 } satisfies EitherOf)
 
 type SendBody = InferType<typeof sendSchema>
@@ -64,7 +64,7 @@ export type EmailDraft = { path: string; send: Omit<SendBody, 'attachments'>; at
 /** Its attachments are decoded where the body is parsed. @throws RequestError bad_request */
 function draftOf({ attachments: list = [], ...send }: SendBody, path = ''): EmailDraft {
   if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
-    const problem = `must have at most ${MAX_RECIPIENTS} recipients in all`
+    const problem = `must have at most ${MAX_RECIPIENTS} recipients in total`
     throw new RequestError('bad_request', { field: `${path}to, cc and bcc`, problem })
   }
   return { path, send, attached: attachedOf(list) }

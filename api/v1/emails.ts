@@ -24,6 +24,7 @@ import { type EmailDraft, emailBody, emailsBody } from './email-body.ts'
 import { withIdempotencyKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 import { scheduledRoutes } from './scheduled.ts'
+import { TEXTS } from './texts.ts'
 
 /** Valid recipients in the form of From. */
 const asStored = (recipients: readonly string[] = []): string[] =>
@@ -114,7 +115,7 @@ async function storedRow(
   if (outcome.kind === 'stored') return outcome.row
   const row = await emailById(database, principal.team_id, outcome.id)
   // Deleted between the replay and this read: as if the key had never been stored.
-  if (!row) throw new Unavailable('conflict', 'the email is just being deleted; please retry', 1)
+  if (!row) throw new Unavailable('conflict', TEXTS.emailDeleting, 1)
   return row
 }
 

@@ -2,10 +2,12 @@
  * The Idempotency-Key header of a single send: the body's idempotency_key by another way.
  * Promises: two keys that differ are `bad_request`, which comes before everything but the body's shape.
  */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import { object } from 'yup'
 import { RequestError } from '../../db/errors.ts'
 import { idempotencyKey, parse } from '../../db/validation/fields.ts'
+import { TEXTS } from './texts.ts'
 
 const headerSchema = object({ 'Idempotency-Key': idempotencyKey() })
 
@@ -16,7 +18,7 @@ export function withIdempotencyKey<S extends { idempotency_key?: string | undefi
 ): S {
   const { 'Idempotency-Key': key } = parse(headerSchema, { 'Idempotency-Key': headers['idempotency-key'] })
   if (key !== undefined && send.idempotency_key !== undefined && send.idempotency_key !== key) {
-    throw new RequestError('bad_request', 'idempotency_key and the Idempotency-Key header must be the same')
+    throw new RequestError('bad_request', TEXTS.keysDiffer)
   }
   return key === undefined ? send : { ...send, idempotency_key: key }
 }

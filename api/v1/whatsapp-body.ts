@@ -38,7 +38,7 @@ function phonesOf(numbers: readonly string[], path: string): Phone[] {
   const phones = numbers.map((number, index) => {
     const phone = normalisePhone(number)
     if (phone) return phone
-    const problem = 'must be a number in E.164 form, such as +15551234567'
+    const problem = 'must be a phone number in E.164 format, such as +15551234567'
     throw new RequestError('invalid_phone', { field: `${path}to[${index}]`, problem })
   })
   return [...new Map(phones.map((phone) => [phone.e164, phone])).values()]

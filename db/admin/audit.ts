@@ -4,8 +4,8 @@ import { atMost, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 
 export const verbs: Verbs = ({ verb, look }) => {
-  verb('list', 'what people and operators have changed, newest first')
-    .option('--team <team>', 'only of this team', uuidArgument)
+  verb('list', 'Show what members and operators have changed, newest first')
+    .option('--team <team>', 'only this team', uuidArgument)
     .option('--limit <n>', ...atMost(1_000))
     .action(look(auditEntries))
 }

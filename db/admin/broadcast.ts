@@ -37,8 +37,8 @@ const steps: Verbs = ({ verb, change, admin }) => {
       'queue',
     )
 
-  verb('create TEAM', 'make a draft')
-    .requiredOption('--file <file>', 'what the API takes, as JSON; - reads standard input')
+  verb('create TEAM', 'Create a draft')
+    .requiredOption('--file <file>', 'the fields as the API accepts them, as JSON (- reads standard input)')
     .action(
       answer(async (team: string, { file }: { file: string }) => {
         const draft = readNew(await fileJson(file))
@@ -47,8 +47,8 @@ const steps: Verbs = ({ verb, change, admin }) => {
       }),
     )
 
-  verb('update TEAM ID', 'change a draft')
-    .requiredOption('--file <file>', 'the fields to change, as JSON; - reads standard input')
+  verb('update TEAM ID', 'Change a draft')
+    .requiredOption('--file <file>', 'the fields to change, as JSON (- reads standard input)')
     .action(
       answer(async (team: string, id: string, { file }: { file: string }) => {
         const fields = readChange(await fileJson(file))
@@ -56,8 +56,8 @@ const steps: Verbs = ({ verb, change, admin }) => {
       }),
     )
 
-  verb('start TEAM ID', 'start a draft, or schedule it; its links begin with PUBLIC_URL')
-    .option('--at <time>', 'when it begins', instant)
+  verb('start TEAM ID', 'Start a draft, or schedule it. Its links use PUBLIC_URL')
+    .option('--at <time>', 'when to start', instant)
     .addHelpText(
       'after',
       '\n`warnings` says what DNS lacks of what mailbox providers require of bulk senders. The broadcast starts anyway.',
@@ -75,27 +75,29 @@ const steps: Verbs = ({ verb, change, admin }) => {
       }),
     )
 
-  verb('pause TEAM ID', 'pause it: emails that are being sent still go').action(moved(pauseBroadcast))
-  verb('resume TEAM ID', 'go on with a paused one').action(moved(resumeBroadcast))
-  verb('cancel TEAM ID', 'end it for good: emails that wait are withdrawn').action(moved(cancelBroadcast))
+  verb('pause TEAM ID', 'Pause a broadcast. Emails that are being sent are still sent').action(
+    moved(pauseBroadcast),
+  )
+  verb('resume TEAM ID', 'Resume a paused broadcast').action(moved(resumeBroadcast))
+  verb('cancel TEAM ID', 'Cancel a broadcast. Queued emails are never sent').action(moved(cancelBroadcast))
 }
 
 const looks: Verbs = ({ verb, look, ofTeam, change, admin }) => {
-  verb('list TEAM', 'the broadcasts of a team, newest first').action(
+  verb('list TEAM', 'List the broadcasts of a team, newest first').action(
     ofTeam(async (database, team) =>
       broadcastViews(database, await broadcastsOfTeam(database, team, { limit: LIST_LENGTH })),
     ),
   )
 
-  verb('show TEAM ID', 'a broadcast with its stats').action(
+  verb('show TEAM ID', 'Show a broadcast and its stats').action(
     look(async (database, team: string, id: string) =>
       broadcastView(database, await requireBroadcast(database, team, id)),
     ),
   )
 
-  verb('test TEAM ID', 'send it to up to 5 addresses as a test')
+  verb('test TEAM ID', 'Send a test to up to 5 addresses')
     .requiredOption('--to <addresses>', 'separated by commas', mailboxes)
-    .option('--contact <email>', 'whose properties fill the slots')
+    .option('--contact <email>', 'use the properties of this contact as variables')
     .action(
       change(
         async (by, team: string, id: string, { to, contact }: { to: string[]; contact?: string }) => {
@@ -108,7 +110,7 @@ const looks: Verbs = ({ verb, look, ofTeam, change, admin }) => {
       ),
     )
 
-  verb('skips TEAM ID', 'the contacts that it picked and that get nothing, and why').action(
+  verb('skips TEAM ID', 'List the contacts that were skipped, and why').action(
     look(async (database, team: string, id: string) => {
       const { id: known } = await requireBroadcast(database, team, id)
       return skippedBy(database, { team_id: team, broadcast_id: known }, { limit: null })

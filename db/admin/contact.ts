@@ -33,7 +33,7 @@ const isNumber = (identity: string): boolean => identity.startsWith('+') && !ide
 const personVerbs: Verbs = ({ verb, admin }) => {
   verb(
     'export TEAM EMAIL',
-    'everything that is stored of a person, as one JSON: what `contact erase` would find; audited',
+    'Export everything that is stored about a contact, as one JSON value. The export is audited',
     addressOrNumber,
   )
     .addHelpText(
@@ -51,7 +51,7 @@ const personVerbs: Verbs = ({ verb, admin }) => {
 
   verb(
     'erase TEAM EMAIL',
-    'erase a person: contact, recipient in emails and events, reports that name the address',
+    'Erase a contact, and their data in emails, events and reports',
     addressOrNumber,
   ).action(
     answer(async (team: string, identity: string): Promise<object> => {
@@ -66,8 +66,8 @@ const personVerbs: Verbs = ({ verb, admin }) => {
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change, ofTeam } = noun
-  verb('list TEAM', 'the contacts of a team, newest first')
-    .option('--email <part>', 'only those whose address holds this')
+  verb('list TEAM', 'List the contacts of a team, newest first')
+    .option('--email <part>', 'only addresses that contain this')
     .option('--status <status>', ...only(CONTACT_STATUSES))
     .option('--limit <n>', ...atMost(1_000))
     .action(
@@ -76,18 +76,15 @@ export const verbs: Verbs = (noun) => {
       ),
     )
 
-  verb(
-    'show TEAM EMAIL',
-    'a contact, what suppresses it (cause, time, email, report), and what was sent to it lately',
-  ).action(
+  verb('show TEAM EMAIL', 'Show a contact, why it is suppressed, and the latest messages to it').action(
     look(async (database, team: string, identity: string) => {
       const contact = await showContact(database, team, identity)
       return { ...contact, ...sentView(await sentToContact(database, team, contact, MAX_MESSAGES)) }
     }),
   )
 
-  verb('lift TEAM EMAIL', 'end the suppression of a contact: it becomes what it was before')
-    .requiredOption('--reason <text>', 'why, for the audit trail')
+  verb('lift TEAM EMAIL', 'Remove the suppression of a contact. The contact returns to its previous status')
+    .requiredOption('--reason <text>', 'the reason, for the audit log')
     .action(
       change(
         (by, team: string, identity: string, { reason }: { reason: string }) =>
@@ -97,9 +94,9 @@ export const verbs: Verbs = (noun) => {
     )
 
   const asGiven = { EMAIL: ['its address'] } as const
-  verb('suppress TEAM EMAIL', 'suppress an address, contact or not', asGiven)
-    .requiredOption('--as <status>', `as what: ${SUPPRESSIONS.join(', ')}`, oneOf(SUPPRESSIONS))
-    .requiredOption('--reason <text>', 'why, for the audit trail')
+  verb('suppress TEAM EMAIL', 'Suppress an address, whether or not it is a contact', asGiven)
+    .requiredOption('--as <status>', `the status to set: ${SUPPRESSIONS.join(', ')}`, oneOf(SUPPRESSIONS))
+    .requiredOption('--reason <text>', 'the reason, for the audit log')
     .action(
       change(async (by, team: string, email: string, how: Suppression) => {
         await requireTeam(by.tx, team)

@@ -3,6 +3,7 @@
  * Owns where they are found: the environment, else what `npm start` keeps in .data/.
  * Must not be imported by anything but the CLI.
  */
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Actor, By } from '../accounts/audit/record.ts'
@@ -13,6 +14,7 @@ import type { Database, Tx } from '../postgres/pool.ts'
 import { commaList, readToolSettings, returnDomainOf, type ToolSettings } from '../process/config.ts'
 import { LOOPBACK, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
+import { TEXTS } from './texts.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
 
@@ -33,10 +35,7 @@ async function embeddedUrl(): Promise<string> {
     (error: NodeJS.ErrnoException) => (error.code === 'ERR_MODULE_NOT_FOUND' ? null : Promise.reject(error)),
   )
   if (url !== null) return url
-  throw new RequestError(
-    'unavailable',
-    'no database: DATABASE_URL is not set, and `npm start` is not running',
-  )
+  throw new RequestError('unavailable', TEXTS.noDatabase)
 }
 
 /**
@@ -45,12 +44,11 @@ async function embeddedUrl(): Promise<string> {
  */
 function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   if (SECRET_KEY !== undefined) return SECRET_KEY
-  const missing = 'SECRET_KEY is missing: set the same one as the processes have'
-  if (!wasUsed(DATA, DATABASE_URL)) throw new RequestError('bad_request', missing)
+  if (!wasUsed(DATA, DATABASE_URL)) throw new RequestError('bad_request', TEXTS.noSecretKey)
   try {
     return readFileSync(join(DATA, 'secret-key'), 'utf8').trim()
   } catch {
-    throw new RequestError('bad_request', `${missing}, or run \`npm start\` once`)
+    throw new RequestError('bad_request', TEXTS.noSecretKeyYet)
   }
 }
 

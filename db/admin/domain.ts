@@ -48,8 +48,8 @@ export const verbs: Verbs = (noun) => {
 }
 
 const records: Verbs = ({ verb, list, change, admin }) => {
-  verb('add TEAM NAME', 'add a sending domain with a new DKIM key; answers with the DNS records to publish')
-    .option('--verified', 'take it as verified without looking at DNS', false)
+  verb('add TEAM NAME', 'Add a sending domain with a new DKIM key. Prints the DNS records to publish')
+    .option('--verified', 'mark it as verified without a DNS lookup', false)
     .action(
       change(
         async (by, team: string, name: string, { verified }: { verified: boolean }) =>
@@ -60,7 +60,7 @@ const records: Verbs = ({ verb, list, change, admin }) => {
 
   verb(
     'verify TEAM NAME',
-    'look the DNS records up, and mark the domain verified when its DKIM key is published',
+    'Look up the DNS records, and mark the domain as verified if its DKIM key is published',
   )
     .addHelpText(
       'after',
@@ -77,7 +77,7 @@ const records: Verbs = ({ verb, list, change, admin }) => {
 
   verb(
     'rekey TEAM NAME',
-    'make a new DKIM key, to follow the old one once `domain verify` finds its record',
+    'Create a new DKIM key. It replaces the current key once `domain verify` finds its record',
   ).action(
     change(
       async (by, team: string, name: string) =>
@@ -86,14 +86,17 @@ const records: Verbs = ({ verb, list, change, admin }) => {
     ),
   )
 
-  verb('remove TEAM NAME', 'remove a domain: nothing is sent from it any more, its emails stay').action(
+  verb(
+    'remove TEAM NAME',
+    'Remove a domain. No more email can be sent from it, and its emails are kept',
+  ).action(
     change(async (by, team: string, given: string) => {
       const { id, name } = await removeDomain(by, team, given)
       return { id, name, removed: true }
     }),
   )
 
-  list('the domains of a team, with their DNS records', async (database, team) =>
+  list('List the domains of a team and their DNS records', async (database, team) =>
     (await domainsOfTeam(database, team)).map((row) => domainView(row, admin.returnDomain)),
   )
 }

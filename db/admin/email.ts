@@ -1,4 +1,5 @@
 /** Verbs of `email`: a team's stored emails. */
+
 import { appendFile, writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { EMAIL } from '../channels/email.sql.ts'
@@ -6,6 +7,7 @@ import { EMAIL_LADDER } from '../channels/email.ts'
 import { piecesOf } from '../content/files/read.ts'
 import { createVersions } from '../content/templates/versions.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import { emailsToRequeue, requeueToStore } from '../messages/emails/bulk.ts'
 import { removeEmail } from '../messages/emails/remove.ts'
 import type { EmailFilter } from '../messages/emails/search.ts'
@@ -18,6 +20,7 @@ import { atMost, count, instant, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { type RequeueFilter, requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
+import { TEXTS } from './texts.ts'
 
 const EVER = new Date(0)
 
@@ -31,17 +34,14 @@ type FindOptions = FilterOptions & { team?: string; limit: number }
 /** The flags that emails are picked by, their status apart. */
 const filterFlags = (command: Command): Command =>
   command
-    .option('--recipient <address>', 'sent to this address, in any spelling of it, as cc or bcc too')
-    .option(
-      '--id <id>',
-      'the email’s own id, its idempotency key, X-Request-Id, Message-ID, or the provider’s id',
-    )
-    .option('--subject <words>', 'words that are all in the subject, in any order', words)
-    .option('--from <time>', 'accepted then or later, such as 2026-01-31', instant)
-    .option('--to <time>', 'accepted before then', instant)
+    .option('--recipient <address>', 'sent to this address, in any spelling, including cc and bcc')
+    .option('--id <id>', 'the email’s ID, idempotency key, X-Request-Id, Message-ID or provider ID')
+    .option('--subject <words>', 'subject contains all these words, in any order', words)
+    .option('--from <time>', 'accepted at this time or later, such as 2026-01-31', instant)
+    .option('--to <time>', 'accepted before this time', instant)
     .option('--domain <name>', 'sent from this domain')
-    .option('--template <id>', 'made from this template', uuidArgument)
-    .option('--broadcast <id>', 'of this broadcast', uuidArgument)
+    .option('--template <id>', 'created from this template', uuidArgument)
+    .option('--broadcast <id>', 'in this broadcast', uuidArgument)
     .option('--tag <tag>', 'with this tag')
 
 const filterOf = ({ recipient, id, subject, from, to, status, domain, tag, ...made }: FilterOptions) => ({
@@ -75,7 +75,7 @@ const depsOf = async (admin: Admin) => ({
 })
 
 const unwritable = (file: string, { message }: Error): RequestError =>
-  new RequestError('bad_request', `cannot write ${file}: ${message}`)
+  new RequestError('bad_request', fill(TEXTS.cannotWrite, { file, reason: message }))
 
 async function writeAttachment(
   admin: Admin,
@@ -83,7 +83,7 @@ async function writeAttachment(
 ) {
   const { attachments = [] } = await showEmail(await depsOf(admin), team, id)
   const file = attachments[n]
-  if (!file) throw new RequestError('not_found', `the email has no attachment ${n}`)
+  if (!file) throw new RequestError('not_found', fill(TEXTS.noAttachment, { n }))
   const { filename, content_type, size, sha256 } = file
   const pieces = piecesOf(await admin.database(), { team_id: team, sha256 })
   // Before the file is made: it may be gone.
@@ -106,31 +106,28 @@ export const verbs: Verbs = (noun) => {
   const listed = (command: Command, length: number): Command =>
     command.option('--status <status>', ...only(EMAIL_LADDER)).option('--limit <n>', ...atMost(length))
 
-  const list = verb('list TEAM', 'the emails of a team, newest first, without their bodies')
-  listed(list.option('--scheduled', 'only those that wait for their time'), 10_000).action(
+  const list = verb('list TEAM', 'List the emails of a team, newest first, without their bodies')
+  listed(list.option('--scheduled', 'only scheduled emails'), 10_000).action(
     answer((team_id: string, { status, scheduled, limit }: ListOptions) =>
       find(admin, { team_id, status, scheduled }, limit),
     ),
   )
 
-  const anywhere = verb(
-    'find',
-    'emails of any team by what is known of them, newest first, without their bodies',
-  )
-  listed(filterFlags(anywhere).option('--team <team>', 'only this team’s', uuidArgument), 100).action(
+  const anywhere = verb('find', 'Find emails of any team, newest first, without their bodies')
+  listed(filterFlags(anywhere).option('--team <team>', 'only this team', uuidArgument), 100).action(
     answer(({ team, limit, ...options }: FindOptions) =>
       find(admin, { ...filterOf(options), team_id: team }, limit),
     ),
   )
 
-  verb('show TEAM ID', 'an email with its events, and what it waits for while it is queued').action(
+  verb('show TEAM ID', 'Show an email, its events, and what it is waiting for').action(
     answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)),
   )
 
-  verb('file TEAM ID N', 'write an attachment of an email to a file, as it was given', {
-    N: ['which one, from 0', count],
+  verb('file TEAM ID N', 'Save an attachment of an email to a file', {
+    N: ['the attachment’s position, from 0', count],
   })
-    .requiredOption('--out <file>', 'where to write it')
+    .requiredOption('--out <file>', 'the file to write')
     .action(
       answer((team: string, id: string, n: number, { out }: { out: string }) =>
         writeAttachment(admin, { team, id, n, out }),
@@ -151,7 +148,7 @@ export const verbs: Verbs = (noun) => {
 
   verb(
     'delete TEAM ID',
-    'delete an email with its events; one of this period frees its place in the quota',
+    'Delete an email and its events. An email of this period no longer counts towards the quota',
   ).action(
     change(async (by, team: string, id: string) => {
       const { created_at } = await removeEmail(by, team, id)

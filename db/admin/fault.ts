@@ -8,7 +8,7 @@ import { type DatabaseAddress, readDatabaseUrl } from '../postgres/address.ts'
 import { SettingsFault } from '../process/config.ts'
 import { escapeControls } from '../validation/strings.ts'
 
-const NO_VERB = 'a noun and a verb are needed, such as `team show TEAM`; --help lists them'
+const NO_VERB = 'A noun and a verb are needed, such as `team show TEAM`. --help lists them.'
 
 const TOO_SLOW =
   'the database took longer than 10 seconds over this and was stopped; nothing was changed: narrow it down, such as by a ' +
@@ -27,7 +27,7 @@ function reasonOf(error: unknown, url: string | undefined): string {
   const said = [...causes(error)]
     .map((fault) => fault.message || String(fault.code ?? ''))
     .filter((text) => text !== '')
-  return withoutPassword(said.at(-1) ?? 'no answer', url)
+  return withoutPassword(said.at(-1) ?? 'no response', url)
 }
 
 /** How to reach the first of the URL's servers; null when there is no URL yet. */
@@ -48,15 +48,15 @@ function placeOf(url: string | undefined): string {
 
 async function databaseFault(error: unknown, url: string | undefined): Promise<string | null> {
   if ([...causes(error)].some(({ code }) => NOT_MIGRATED.has(String(code)))) {
-    return `the database${placeOf(url)} has not been migrated: run \`node db/migrate.ts\``
+    return `The database${placeOf(url)} has not been migrated. Run \`node db/migrate.ts\`.`
   }
   const { databaseRefusal, isDatabaseUnavailable, isTooSlow } = await import('../postgres/pool.ts')
   const refused = databaseRefusal(error, placeOf(url))
   if (refused !== null) return withoutPassword(refused, url)
   if (isTooSlow(error)) return TOO_SLOW
   if (!isDatabaseUnavailable(error)) return null
-  const hint = 'is `npm start` running, or DATABASE_URL set?'
-  return `cannot reach the database${placeOf(url)}: ${reasonOf(error, url)}; ${hint}`
+  const hint = 'Start it with `npm start`, or set DATABASE_URL.'
+  return `Could not reach the database${placeOf(url)}: ${reasonOf(error, url)}. ${hint}`
 }
 
 /** What to print on stderr. `url`: the database that was in use. */
@@ -65,5 +65,5 @@ export async function faultLine(error: unknown, url: string | undefined): Promis
     return oneLine(error.code === 'commander.help' ? NO_VERB : error.message.replace(/^error: /, ''))
   }
   if (error instanceof RequestError || error instanceof SettingsFault) return oneLine(error.message)
-  return oneLine((await databaseFault(error, url)) ?? `unexpected failure: ${reasonOf(error, url)}`)
+  return oneLine((await databaseFault(error, url)) ?? `Unexpected error: ${reasonOf(error, url)}`)
 }

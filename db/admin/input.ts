@@ -2,14 +2,17 @@
  * Readers of what is typed after a verb: ids, numbers, times, lists, files.
  * Promises: each either gives a value of its type or says in a few words what it must be.
  */
+
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { LARGEST_FIGURE } from '../accounts/plans/limits.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import { parseAddress, parseMailbox } from '../validation/address.ts'
 import { exampleMoment, isMoment } from '../validation/moments.ts'
 import { isUuid, utf8Text } from '../validation/strings.ts'
+import { TEXTS } from './texts.ts'
 
 export function uuidArgument(text: string): string {
   if (isUuid(text)) return text.toLowerCase()
@@ -87,7 +90,7 @@ export function instant(text: string): Date {
 /** An RFC 3339 time with its zone. */
 export function moment(text: string): Date {
   if (isMoment(text)) return new Date(text)
-  throw new InvalidArgumentError(`It must be a time with its zone, such as ${exampleMoment(new Date())}.`)
+  throw new InvalidArgumentError(`It must be a time with a time zone, such as ${exampleMoment(new Date())}.`)
 }
 
 /** One of some words. */
@@ -100,7 +103,7 @@ export const oneOf =
   }
 
 /** Of a list's flag `--limit <n>`: how many it has at most where nobody says. */
-export const atMost = (most: number) => ['how many at most', positive, most] as const
+export const atMost = (most: number) => ['how many to show', positive, most] as const
 
 /** Of a list's flag that names one of some words. */
 export const only = <T extends string>(words: readonly T[]) =>
@@ -108,7 +111,7 @@ export const only = <T extends string>(words: readonly T[]) =>
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
-  EACCES: 'it may not be read',
+  EACCES: 'permission denied',
   EISDIR: 'it is a directory',
 }
 
@@ -120,11 +123,11 @@ export async function fileText(name: string): Promise<string> {
   const bytes = await (name === '-' ? buffer(process.stdin) : readFile(name)).catch(
     (error: NodeJS.ErrnoException) => {
       const reason = REASONS[error.code ?? ''] ?? error.message
-      throw new RequestError('bad_request', `cannot read ${shown}: ${reason}`)
+      throw new RequestError('bad_request', fill(TEXTS.cannotRead, { file: shown, reason }))
     },
   )
   const text = utf8Text(bytes)
-  if (text === null) throw new RequestError('bad_request', `${shown} is not text in UTF-8`)
+  if (text === null) throw new RequestError('bad_request', fill(TEXTS.notText, { file: shown }))
   return text
 }
 
@@ -134,6 +137,9 @@ export async function fileJson(name: string): Promise<unknown> {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new RequestError('bad_request', `${shownAs(name)} is not JSON: ${(error as SyntaxError).message}`)
+    throw new RequestError(
+      'bad_request',
+      fill(TEXTS.notJson, { file: shownAs(name), reason: (error as SyntaxError).message }),
+    )
   }
 }

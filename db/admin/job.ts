@@ -1,4 +1,5 @@
 /** Verbs of `job`: how far background jobs have come. */
+
 import { RequestError } from '../errors.ts'
 import {
   backgroundJobById,
@@ -6,10 +7,11 @@ import {
 } from '../maintenance/background-jobs/background-jobs.sql.ts'
 import { atMost, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 export const verbs: Verbs = ({ verb, look }) => {
-  verb('list', 'background jobs of the last month, newest first: what, how far, who began it')
-    .option('--team <team>', 'only this team’s', uuidArgument)
+  verb('list', 'List the background jobs of the last month, newest first, with their progress')
+    .option('--team <team>', 'only this team', uuidArgument)
     .option('--limit <n>', ...atMost(50))
     .action(
       look((database, { team, limit }: { team?: string; limit: number }) =>
@@ -17,14 +19,11 @@ export const verbs: Verbs = ({ verb, look }) => {
       ),
     )
 
-  verb('show ID', 'one background job: done of total, and what came of it').action(
+  verb('show ID', 'Show a background job, its progress and its result').action(
     look(async (database, id: string) => {
       const shown = await backgroundJobById(database, null, id)
       if (shown) return shown
-      throw new RequestError(
-        'not_found',
-        'there is no such background job; finished ones are forgotten after a month',
-      )
+      throw new RequestError('not_found', TEXTS.noJob)
     }),
   )
 }

@@ -10,26 +10,26 @@ import type { Verbs } from './noun.ts'
 type KeyOptions = { name: string; scopes: string[]; domain?: string; expires?: Date }
 
 export const verbs: Verbs = ({ verb, list, change }) => {
-  verb('create TEAM', 'make an API key; it is shown only now')
-    .requiredOption('--name <name>', 'a name to recognise the key by')
+  verb('create TEAM', 'Create an API key. It is printed only once')
+    .requiredOption('--name <name>', 'a name to recognize the key by')
     .requiredOption('--scopes <list>', `comma-separated: ${SCOPES.join(', ')}`, commaList)
-    .option('--domain <name>', 'the only domain it may send from')
-    .option('--expires <time>', `when it ends, such as ${exampleMoment(new Date())}`, instant)
+    .option('--domain <name>', 'the only domain it can send from')
+    .option('--expires <time>', `when it expires, such as ${exampleMoment(new Date())}`, instant)
     .action(
       change((by, team: string, { name, scopes, domain, expires }: KeyOptions) =>
         issueKey(by, team, { name, scopes, domain: domain ?? null, expires_at: expires ?? null }),
       ),
     )
 
-  verb('rotate TEAM ID', 'replace an API key; the old one works for 24 more hours')
-    .option('--expires <time>', `when the new one ends, such as ${exampleMoment(new Date())}`, instant)
+  verb('rotate TEAM ID', 'Replace an API key. The old key works for another 24 hours')
+    .option('--expires <time>', `when the new key expires, such as ${exampleMoment(new Date())}`, instant)
     .action(
       change((by, team: string, id: string, { expires }: Pick<KeyOptions, 'expires'>) =>
         rotateKey(by, team, id, expires ?? null),
       ),
     )
 
-  verb('revoke TEAM ID', 'end an API key at once').action(change(endKey))
+  verb('revoke TEAM ID', 'Revoke an API key immediately').action(change(endKey))
 
-  list('the API keys of a team, revoked ones too, by their prefix', keysOfTeam)
+  list('List the API keys of a team by prefix, including revoked keys', keysOfTeam)
 }

@@ -7,14 +7,23 @@ import type { Verbs } from './noun.ts'
 type Options = { team?: string; role?: Role; operator: boolean }
 
 export const verbs: Verbs = ({ noun, withArguments, change, admin }) => {
-  withArguments(noun, ['EMAIL'], { EMAIL: ['who signs in'] })
-    .option('--team <team>', 'make them a member of this team; the link opens it alone', uuidArgument)
-    .option('--role <role>', `their role in it: ${ROLES.join(', ')}`, oneOf(ROLES))
-    .option('--operator', 'make them an operator of the whole service; the link opens all of it', false)
+  withArguments(noun, ['EMAIL'], { EMAIL: ['the user who signs in'] })
+    .option(
+      '--team <team>',
+      'make the user a member of this team. The link only gives access to this team',
+      uuidArgument,
+    )
+    .option('--role <role>', `the user’s role in the team: ${ROLES.join(', ')}`, oneOf(ROLES))
+    .option(
+      '--operator',
+      'make the user an operator of the whole service. The link gives access to all teams',
+      false,
+    )
     .addHelpText(
       'after',
-      '\nThe link is good once, for 15 minutes. It begins with PUBLIC_URL when that is set, else with http://localhost and\n' +
-        'PORT, or the port of `npm start`.',
+      `
+The link works once, within 15 minutes. It uses PUBLIC_URL if that is set, otherwise http://localhost and
+` + 'PORT, or the port of `npm start`.',
     )
     .action(
       change(async (by, email: string, { team, role, operator }: Options) => {

@@ -19,30 +19,30 @@ const NOUNS: readonly Noun[] = [
   ['domain', 'sending domains and their DNS records', () => import('./domain.ts')],
   ['key', 'API keys', () => import('./key.ts')],
   ['session', 'session tokens', () => import('./session.ts')],
-  ['contact', 'contacts and what suppresses them', () => import('./contact.ts')],
+  ['contact', 'contacts and their suppressions', () => import('./contact.ts')],
   ['suppression', 'suppressed addresses', () => import('./suppression.ts')],
   ['template', 'email templates', () => import('./template.ts')],
   ['topic', 'topics that contacts subscribe to', () => import('./topic.ts')],
   ['whatsapp', 'stored WhatsApp messages', () => import('./whatsapp.ts')],
   ['whatsapp-template', 'WhatsApp templates', () => import('./whatsapp-template.ts')],
-  ['webhook', 'servers of teams that get their events', () => import('./webhook.ts')],
-  ['broadcast', 'one template to all contacts of some topics', () => import('./broadcast.ts')],
+  ['webhook', 'webhooks that receive a team’s events', () => import('./webhook.ts')],
+  ['broadcast', 'one template sent to all contacts of some topics', () => import('./broadcast.ts')],
   ['plan', 'the plan catalog', () => import('./plan.ts')],
   ['email', 'stored emails', () => import('./email.ts')],
-  ['report', 'what providers have reported', () => import('./report.ts')],
+  ['report', 'delivery reports of providers', () => import('./report.ts')],
   ['login', 'a one-time link to the dashboard', () => import('./login.ts')],
-  ['member', 'the people of a team', () => import('./member.ts')],
+  ['member', 'the members of a team', () => import('./member.ts')],
   ['audit', 'who did what, when', () => import('./audit.ts')],
-  ['secret', 'what SECRET_KEY protects', () => import('./secret.ts')],
+  ['secret', 'data that SECRET_KEY encrypts', () => import('./secret.ts')],
   ['job', 'background jobs: imports, bulk actions, redrives, erasures', () => import('./job.ts')],
   ['queue', 'job queues and dead letters', () => import('./queue.ts')],
-  ['sender', 'what we send through, and its pauses', () => import('./sender.ts')],
+  ['sender', 'what email and WhatsApp are sent through, and their pauses', () => import('./sender.ts')],
 ]
 
 const WHERE = `
-Answers with one JSON value on stdout; faults are one line on stderr, with exit code 1.
-The database is DATABASE_URL's, else the one that \`npm start\` keeps running.
-NOUN --help lists its verbs, NOUN VERB --help a verb's flags.`
+Prints one JSON value to stdout. Errors are printed as one line to stderr, with exit code 1.
+The database is the one in DATABASE_URL, or the one \`npm start\` runs.
+Run NOUN --help for a list of its verbs, and NOUN VERB --help for the options of a verb.`
 
 /** The commands, with the verbs of those nouns that the arguments name. */
 async function createProgram(admin: Admin, args: readonly string[]) {

@@ -8,7 +8,7 @@ import type { Verbs } from './noun.ts'
 const WHO = { EMAIL: ['who'] } as const
 
 export const verbs: Verbs = ({ verb, list, change }) => {
-  verb('add TEAM EMAIL', 'make somebody a member, or give a member another role', WHO)
+  verb('add TEAM EMAIL', 'Add a member, or change a member’s role', WHO)
     .requiredOption('--role <role>', `one of ${ROLES.join(', ')}`, oneOf(ROLES))
     .action(
       change((by, team: string, email: string, { role }: { role: Role }) =>
@@ -16,9 +16,9 @@ export const verbs: Verbs = ({ verb, list, change }) => {
       ),
     )
 
-  list('the members of a team, with their roles', membersOfTeam)
+  list('List the members of a team and their roles', membersOfTeam)
 
-  verb('remove TEAM EMAIL', 'end a membership; the team’s pages end at once', WHO).action(
+  verb('remove TEAM EMAIL', 'Remove a member. Access to the team’s pages ends immediately', WHO).action(
     change(async (by, team: string, given: string) => {
       const { user_id, email } = await removeMember(by, team, given)
       return { user_id, email, removed: true }

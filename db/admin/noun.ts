@@ -20,7 +20,7 @@ type Argument = readonly [about: string, read?: (text: string) => unknown]
 
 /** Those that mean the same wherever a synopsis names them; ID is the noun's own. */
 const ARGUMENTS: Readonly<Record<string, Argument>> = {
-  TEAM: ['id of the team', uuidArgument],
+  TEAM: ['ID of the team', uuidArgument],
   EMAIL: ['its address', emailIdentity],
   NAME: ['the domain, such as example.com'],
 }
@@ -49,7 +49,7 @@ export type Noun = ReturnType<typeof nounOf>
 
 /** What a noun's verbs are made with. */
 export function nounOf(noun: Command, admin: Admin) {
-  const id: Argument = [`id of the ${noun.name().split('-').at(-1)}`, uuidArgument]
+  const id: Argument = [`ID of the ${noun.name().split('-').at(-1)}`, uuidArgument]
 
   /** Adds arguments, named as a synopsis does: `TEAM [ID]`. `own`: those that mean something else here. */
   const withArguments = (command: Command, names: string[], own: Record<string, Argument> = {}): Command => {

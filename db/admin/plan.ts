@@ -3,12 +3,12 @@ import { loadCatalog, printCatalog } from '../accounts/plans/catalog.ts'
 import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-const FILE = { FILE: ['the file, in the form that `plan list` prints (- reads standard input)'] } as const
+const FILE = { FILE: ['the file, in the format `plan list` prints (- reads standard input)'] } as const
 
 export const verbs: Verbs = ({ verb, look, admin }) => {
   verb(
     'load FILE',
-    'replace the catalog by a JSON file, whole or not at all; plans that it lacks are removed',
+    'Replace the plan catalog with a JSON file. Plans that aren’t in the file are removed',
     FILE,
   ).action(
     answer(async (file: string) => {
@@ -20,5 +20,5 @@ export const verbs: Verbs = ({ verb, look, admin }) => {
     }),
   )
 
-  verb('list', 'the catalog, in the form that `plan load` takes').action(look(printCatalog))
+  verb('list', 'Print the plan catalog, in the format `plan load` reads').action(look(printCatalog))
 }

@@ -1,4 +1,5 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
+
 import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
 import { RequestError } from '../errors.ts'
 import { resumeRestored } from '../maintenance/restore-guard/restored.ts'
@@ -8,6 +9,7 @@ import type { JobName } from '../queue/jobs.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 const MAX_REASONS = 100
 
@@ -15,8 +17,7 @@ const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 
 /** Resumes one queue, or all that stands since the database was restored. */
 async function resume(admin: Admin, job: JobName | undefined, { restored }: { restored?: true }) {
-  if ((job === undefined) !== (restored === true))
-    throw new RequestError('bad_request', 'name a queue, or give --restored')
+  if ((job === undefined) !== (restored === true)) throw new RequestError('bad_request', TEXTS.whichQueue)
   if (job === undefined) {
     const queue = await admin.queue()
     return admin.transaction((by) => resumeRestored({ ...by, queue }))
@@ -26,13 +27,12 @@ async function resume(admin: Admin, job: JobName | undefined, { restored }: { re
 }
 
 export const verbs: Verbs = ({ verb, look, change, admin }) => {
-  verb(
-    'status',
-    'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, its workers, and whether it is paused, since when, by whom or why',
-  ).action(look(listQueues))
+  verb('status', 'Show job counts, age of the oldest job, workers and pauses for each queue').action(
+    look(listQueues),
+  )
 
-  verb('redrive QUEUE', 'try the dead letters of a queue again: move them back into it', QUEUE)
-    .option('--reason <text>', 'only those that were given up for this, as `queue reasons` prints it')
+  verb('redrive QUEUE', 'Retry the dead letters of a queue', QUEUE)
+    .option('--reason <text>', 'only jobs that failed for this reason, as printed by `queue reasons`')
     .action(
       look(async (database, queue: JobName, { reason = null }: { reason?: string | null }) => {
         const given = { queue, reason, seen: await seenNow(database) }
@@ -44,13 +44,13 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
 
   verb(
     'reasons QUEUE',
-    'why the dead letters of a queue were given up, and how many for each reason',
+    'Show why the dead letters of a queue failed, with the number for each reason',
     QUEUE,
   ).action(look((database, queue: JobName) => deadReasons(database, queue, MAX_REASONS)))
 
   verb(
     'pause QUEUE',
-    'let what a queue holds wait: within a second workers take nothing more, and finish what they have',
+    'Pause a queue. Workers stop claiming its jobs within a second and finish those in progress',
     QUEUE,
   ).action(
     change(async (by, queue: JobName) => {
@@ -59,11 +59,10 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
     }),
   )
 
-  verb(
-    'resume [QUEUE]',
-    'let a paused queue go on, or all that stands since the database was restored',
-    QUEUE,
-  )
-    .option('--restored', 'all queues and broadcasts that were paused since the database is a copy')
+  verb('resume [QUEUE]', 'Resume a paused queue, or everything paused by a restore of the database', QUEUE)
+    .option(
+      '--restored',
+      'all queues and broadcasts that were paused because the database was restored or copied',
+    )
     .action(answer((job: JobName | undefined, options: { restored?: true }) => resume(admin, job, options)))
 }

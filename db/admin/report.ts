@@ -1,4 +1,5 @@
 /** Verbs of `report`: what providers have reported, raw. */
+
 import type { Command } from 'commander'
 import { dropParked, dropReport, replayParked, replayReport, showReport } from '../delivery/reports/replay.ts'
 import {
@@ -10,9 +11,11 @@ import {
   reportsByState,
 } from '../delivery/reports/reports.sql.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { atMost, instant, oneOf, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 
@@ -20,7 +23,7 @@ type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 function stateOf({ parked = false, state }: ListOptions): ReportState | undefined {
   if (!parked) return state
   if (state === undefined || state === 'parked') return 'parked'
-  throw new RequestError('bad_request', `--parked and --state ${state} contradict each other: leave one out`)
+  throw new RequestError('bad_request', fill(TEXTS.parkedAndState, { state }))
 }
 
 type ManyOptions = Pick<ParkedFilter, 'provider' | 'reason' | 'before'> & { parked?: boolean }
@@ -29,14 +32,14 @@ type DropOptions = ManyOptions & { dryRun?: boolean }
 /** The arguments of a verb that takes one report, several, or all that are parked. */
 const forMany = (verb: Command): Command =>
   verb
-    .argument('[ids...]', 'ids of reports; none with --parked', (id, ids: string[] = []) => [
+    .argument('[ids...]', 'IDs of reports (none with --parked)', (id, ids: string[] = []) => [
       ...ids,
       uuidArgument(id),
     ])
-    .option('--parked', 'all that are parked, or those of them that the flags below describe')
-    .option('--provider <provider>', `only of: ${PROVIDERS.join(', ')}`, oneOf(PROVIDERS))
-    .option('--reason <words>', 'only those parked for a reason with these words', words)
-    .option('--before <time>', 'only those received before this time', instant)
+    .option('--parked', 'all parked reports, or those that match the options below')
+    .option('--provider <provider>', `only reports of: ${PROVIDERS.join(', ')}`, oneOf(PROVIDERS))
+    .option('--reason <words>', 'only reports parked for a reason that contains this text', words)
+    .option('--before <time>', 'only reports received before this time', instant)
 
 /**
  * One report by its id, or the filter of those that are meant. @throws RequestError bad_request when nothing is named.
@@ -45,10 +48,9 @@ function whichOf(
   ids: readonly string[] = [],
   { parked = false, ...filter }: ManyOptions,
 ): string | ParkedFilter {
-  if (parked === ids.length > 0)
-    throw new RequestError('bad_request', 'name reports by their ids, or use --parked')
+  if (parked === ids.length > 0) throw new RequestError('bad_request', TEXTS.whichReports)
   if (!parked && Object.keys(filter).length > 0) {
-    throw new RequestError('bad_request', '--provider, --reason and --before go with --parked')
+    throw new RequestError('bad_request', TEXTS.filterWithoutParked)
   }
   const [only = '', ...others] = ids
   if (parked) return filter
@@ -63,8 +65,8 @@ async function droppable(tx: Tx, which: string | ParkedFilter) {
 }
 
 export const verbs: Verbs = ({ verb, look, admin }) => {
-  verb('list', 'reports, newest first, without their bytes')
-    .option('--parked', 'only those that could not be read, or whose message was not found')
+  verb('list', 'List reports, newest first, without their content')
+    .option('--parked', 'only reports that could not be read, or whose message was not found')
     .option('--state <state>', ...only(REPORT_STATES))
     .option('--limit <n>', ...atMost(1_000))
     .action(
@@ -74,9 +76,9 @@ export const verbs: Verbs = ({ verb, look, admin }) => {
       }),
     )
 
-  verb('show ID', 'a report with its bytes as text').action(look(showReport))
+  verb('show ID', 'Show a report and its content as text').action(look(showReport))
 
-  forMany(verb('replay', 'ingest reports again, after whatever was in their way is gone')).action(
+  forMany(verb('replay', 'Ingest reports again, after the cause of the failure is fixed')).action(
     answer(async (ids: string[] | undefined, options: ManyOptions): Promise<object> => {
       const which = whichOf(ids, options)
       const queue = await admin.queue()
@@ -86,8 +88,8 @@ export const verbs: Verbs = ({ verb, look, admin }) => {
     }),
   )
 
-  forMany(verb('drop', 'remove parked reports, once nothing more is to be learnt from them'))
-    .option('--dry-run', 'change nothing, only list which')
+  forMany(verb('drop', 'Delete parked reports that are no longer needed'))
+    .option('--dry-run', 'change nothing, only list the reports')
     .action(
       answer(
         async (ids: string[] | undefined, { dryRun = false, ...options }: DropOptions): Promise<object> => {

@@ -3,12 +3,14 @@
  * channel may bring filters of its own.
  * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (DECISIONS: Requeue).
  */
+
 import type { Command } from 'commander'
 import { requireTeam } from '../accounts/teams/view.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { requeueableMessages, requeuedAt, suppressedAmongRequeueable } from '../delivery/requeue.sql.ts'
 import { type PickedByPerson, pausesOf, requeueError, requeueOne } from '../delivery/requeue.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import type { MatchingRequeue } from '../messages/emails/bulk.ts'
 import type { WebhookPick } from '../messages/webhooks/listing.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -16,6 +18,7 @@ import { seenNow } from '../postgres/snapshot.sql.ts'
 import type { Admin, Unbegun } from './context.ts'
 import { instant, only, uuidArgument } from './input.ts'
 import { answer, type Noun } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolean }
 
@@ -51,15 +54,15 @@ const NOT_FILTERS = ['--force', '--dry-run']
 
 /** Adds the verb. `statuses`: the channel's. */
 export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
-  const about = `send again those ${what} that were not handed over: one, or all that match; also after giving up`
-  const command = verb('requeue TEAM [ID]', about, { ID: ['only this one', uuidArgument] })
+  const about = `Requeue ${what}: one, or all that match. Messages a provider has accepted are never sent again`
+  const command = verb('requeue TEAM [ID]', about, { ID: ['only this message', uuidArgument] })
     .option('--status <status>', ...only(statuses))
-    .option('--since <time>', 'accepted then or later, such as 2026-01-31', instant)
+    .option('--since <time>', 'accepted at this time or later, such as 2026-01-31', instant)
     .option(
       '--force',
-      'also those that were refused for good, as long as no provider has ever taken them; with ID also one that waits for its time or has expired',
+      'include messages that were rejected permanently, if no provider has accepted them. With ID, also a scheduled or expired message',
     )
-    .option('--dry-run', 'change nothing, only list which')
+    .option('--dry-run', 'change nothing, only list the messages')
     .action(
       answer((team: string, id: string | undefined, options: Options): Promise<object> => {
         const { force: _force, dryRun: _dryRun, ...chosen } = options
@@ -67,7 +70,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
           const filters = command.options
             .map(({ long }) => long)
             .filter((long) => !NOT_FILTERS.includes(long ?? ''))
-          throw new RequestError('bad_request', `name one message, or a filter: ${filters.join(', ')}`)
+          throw new RequestError('bad_request', fill(TEXTS.whichMessages, { filters: filters.join(', ') }))
         }
         return id === undefined
           ? requeueAll(admin, { channel, filter }, { team, options })
@@ -88,11 +91,8 @@ const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): strin
     ...Object.entries(others).map(
       ([name, value]: [string, unknown]) => `${name}: ${value instanceof Date ? value.toISOString() : value}`,
     ),
-    ...(force ? ['refused ones too'] : []),
+    ...(force ? ['including rejected'] : []),
   ].join(', ')
-
-const inCli = ({ code, message }: RequestError): RequestError =>
-  new RequestError(code, code === 'bad_request' ? `${message} (with --force)` : message)
 
 async function requeueById(
   admin: Admin,
@@ -111,7 +111,7 @@ async function requeueById(
       ids: [id],
       named: true,
     })
-    if (found.length === 0) throw inCli(await requeueError(tx, channel, ref))
+    if (found.length === 0) throw await requeueError(tx, channel, ref)
     const how = { force, words: wordsOf({ ...options, force: false }) }
     if (!dryRun) await requeueOne({ ...by, queue }, channel, ref, how)
     return { now, paused: await pausesOf(tx, channel, { team_id: team }) }

@@ -11,17 +11,14 @@ export function scheduledVerbs(
   { verb, change }: Noun,
   { channel, noun }: { channel: ChannelName; noun: string },
 ): void {
-  verb(
-    'cancel TEAM ID',
-    `withdraw ${noun} that waits for its time; its place in the quota is free again`,
-  ).action(
+  verb('cancel TEAM ID', `Cancel ${noun} that is scheduled. It no longer counts towards the quota`).action(
     change(async (by, team_id: string, id: string) => {
       await requireTeam(by.tx, team_id)
       return { ...(await cancelScheduled(by, { channel, team_id, id })), cancelled: true }
     }),
   )
-  verb('reschedule TEAM ID', `move ${noun} that waits for its time`)
-    .requiredOption('--at <time>', `when it goes, such as ${exampleMoment(new Date())}`, moment)
+  verb('reschedule TEAM ID', `Change the time of ${noun} that is scheduled`)
+    .requiredOption('--at <time>', `the new time, such as ${exampleMoment(new Date())}`, moment)
     .action(
       change(async (by, team_id: string, id: string, { at }: { at: Date }) => {
         await requireTeam(by.tx, team_id)

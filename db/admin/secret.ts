@@ -5,11 +5,12 @@ import type { Verbs } from './noun.ts'
 export const verbs: Verbs = ({ verb, change }) => {
   verb(
     'reseal',
-    'seal stored private keys and secrets with SECRET_KEY, so that none needs SECRET_KEY_PREVIOUS any more',
+    'Encrypt stored private keys and secrets with SECRET_KEY, so that SECRET_KEY_PREVIOUS is no longer needed for them',
   )
     .addHelpText(
       'after',
-      '\nLinks and return addresses under way were signed with the old key: keep it for them.',
+      `
+Links and return addresses in messages already sent were signed with the old key. Keep it for them.`,
     )
     .action(
       change(async (by) => {

@@ -12,10 +12,10 @@ type ListOptions = { webhooks?: boolean; limit: number }
 export const verbs: Verbs = ({ verb, look, change, admin }) => {
   verb(
     'list',
-    'senders that were ever paced, slowed or paused: how they stand, why, and what happened to them',
+    'List all senders that were ever throttled or paused, with their status, the reason and their events',
   )
-    .option('--webhooks', 'the webhooks that ask to wait instead, those for longest first')
-    .option('--limit <n>', 'of those, how many at most', positive, 100)
+    .option('--webhooks', 'include webhooks whose server asked to wait, longest first')
+    .option('--limit <n>', 'how many of these webhooks to show', positive, 100)
     .action(
       look(async (database, { webhooks = false, limit }: ListOptions) =>
         webhooks ? pausedEndpoints(database, limit) : listSenders(database),
@@ -24,7 +24,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
 
   verb(
     'check',
-    'whether email’s provider can be reached and lets us in, now; a worker asks it and sends nothing',
+    'Check whether the email provider is reachable and accepts our login. A worker runs the check and sends nothing',
   )
     .addHelpText(
       'after',
@@ -47,7 +47,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
       ),
     )
 
-  verb('resume KEY', 'end the pause of a sender now, whatever its provider said', {
-    KEY: ['its key, as `sender list` shows it'],
+  verb('resume KEY', 'End the pause of a sender immediately', {
+    KEY: ['its key, as printed by `sender list`'],
   }).action(change(resumeSender))
 }

@@ -7,20 +7,21 @@ import type { Verbs } from './noun.ts'
 type Which = { user?: string; all?: boolean }
 
 export const verbs: Verbs = ({ verb, list, change, admin }) => {
-  verb('create TEAM', 'make a session token of 30 days; it is shown only now')
-    .option('--user <email>', 'whose session it is; made a member of the team if need be')
+  verb('create TEAM', 'Create a session token for 30 days. It is printed only once')
+    .option('--user <email>', 'the user. Becomes a member of the team if necessary')
     .action(change((by, team: string, { user }: { user?: string }) => issueSession(by, team, user ?? null)))
 
-  list('the session tokens of a team that have not expired, revoked ones too', async (database, team) =>
-    sessionsOfTeam(database, team, await admin.now()),
+  list(
+    'List the session tokens of a team that have not expired, including revoked tokens',
+    async (database, team) => sessionsOfTeam(database, team, await admin.now()),
   )
 
   verb(
     'revoke TEAM [ID]',
-    'end session tokens at once: one, those of a person, or all; answers with those it ended',
+    'Revoke session tokens immediately: one, those of a user, or all. Prints the revoked tokens',
   )
-    .option('--user <email>', 'all sessions of this person in the team')
-    .option('--all', 'all sessions of the team')
+    .option('--user <email>', 'all session tokens of this user in the team')
+    .option('--all', 'all session tokens of the team')
     .action(
       change((by, team: string, id: string | undefined, which: Which) =>
         endSessions(by, team, { id, ...which }),

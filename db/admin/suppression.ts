@@ -1,4 +1,5 @@
 /** Verbs of `suppression`: a team's suppressed addresses. */
+
 import { requireTeam } from '../accounts/teams/view.ts'
 import { CAUSES, type Cause } from '../audience/contacts/effect.ts'
 import {
@@ -14,6 +15,7 @@ import { domainToAscii } from '../validation/address.ts'
 import type { Admin } from './context.ts'
 import { atMost, instant, oneOf, only, words } from './input.ts'
 import { answer, type Noun, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 const MAX_LISTED = 10_000
 
@@ -24,16 +26,16 @@ type Lift = Filter & { reason: string; dryRun?: boolean }
 function domain(text: string): string {
   const ascii = domainToAscii(text.trim())
   if (ascii !== null) return ascii
-  throw new RequestError('bad_request', '--domain must be a domain, such as example.com')
+  throw new RequestError('bad_request', TEXTS.notDomain)
 }
 
 const withFilter = (command: ReturnType<Noun['verb']>) =>
   command
     .option('--cause <cause>', ...only(CAUSES))
-    .option('--response <text>', 'only these: the response contains this text', words)
-    .option('--domain <domain>', 'only these: addresses of this domain', domain)
-    .option('--since <time>', 'only these: suppressed at this time or later', instant)
-    .option('--until <time>', 'only these: suppressed at this time or earlier', instant)
+    .option('--response <text>', 'only if the response contains this text', words)
+    .option('--domain <domain>', 'only addresses of this domain', domain)
+    .option('--since <time>', 'only addresses suppressed at this time or later', instant)
+    .option('--until <time>', 'only addresses suppressed at this time or earlier', instant)
 
 /** The filter in the audit log. */
 const filterWords = (filter: Filter): string =>
@@ -67,7 +69,7 @@ async function liftAll(admin: Admin, team: string, { reason, dryRun, ...filter }
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change, ofTeam, admin } = noun
-  withFilter(verb('list TEAM', 'the suppressed addresses of a team, newest first'))
+  withFilter(verb('list TEAM', 'List the suppressed addresses of a team, newest first'))
     .option('--limit <n>', ...atMost(MAX_LISTED))
     .action(
       ofTeam(async (database, team, filter: Filter & { limit: number }) =>
@@ -75,16 +77,16 @@ export const verbs: Verbs = (noun) => {
       ),
     )
 
-  verb('show TEAM EMAIL', 'why an address is suppressed; exits with 1 if it isn’t').action(
+  verb('show TEAM EMAIL', 'Show why an address is suppressed. Exits with code 1 if it isn’t').action(
     look(async (database, team: string, identity: string) => {
       await requireTeam(database, team)
       return showSuppression(database, team, identity)
     }),
   )
 
-  verb('add TEAM EMAIL', 'suppress an address, contact or not', { EMAIL: ['its address'] })
+  verb('add TEAM EMAIL', 'Suppress an address, whether or not it is a contact', { EMAIL: ['its address'] })
     .requiredOption('--cause <cause>', `why: ${ADDED_CAUSES.join(', ')}`, oneOf(ADDED_CAUSES))
-    .option('--reason <text>', 'the reason, which is shown as its response')
+    .option('--reason <text>', 'the reason, shown as the response')
     .action(
       change(async (by, team: string, email: string, how: { cause: Cause; reason?: string }) => {
         await requireTeam(by.tx, team)
@@ -92,19 +94,17 @@ export const verbs: Verbs = (noun) => {
       }),
     )
 
-  withFilter(verb('lift TEAM [EMAIL]', 'end the suppression of an address, or of all that fit a filter'))
-    .requiredOption('--reason <text>', 'why, for the audit log')
-    .option('--dry-run', 'only count them')
+  withFilter(verb('lift TEAM [EMAIL]', 'Remove the suppression of an address, or of all that match a filter'))
+    .requiredOption('--reason <text>', 'the reason, for the audit log')
+    .option('--dry-run', 'only count the addresses')
     .action(
       answer(
         async (team: string, identity: string | undefined, { reason, dryRun = false, ...filter }: Lift) => {
           const how = { reason: reasonOf(reason), dryRun }
           const filtered = Object.values(filter).some((value) => value !== undefined)
-          if (identity !== undefined && filtered)
-            throw new RequestError('bad_request', 'give an address or a filter, not both')
+          if (identity !== undefined && filtered) throw new RequestError('bad_request', TEXTS.addressOrFilter)
           if (identity !== undefined) return liftOneAddress(admin, team, identity, how)
-          if (!filtered)
-            throw new RequestError('bad_request', 'give an address or a filter, such as --domain')
+          if (!filtered) throw new RequestError('bad_request', TEXTS.noAddressOrFilter)
           return liftAll(admin, team, { ...filter, ...how })
         },
       ),

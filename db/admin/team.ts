@@ -1,4 +1,5 @@
 /** Verbs of `team`: teams, their plans and quotas. */
+
 import { type LimitColumn, limitWords, QUOTAS, type QuotaName } from '../accounts/plans/quotas.ts'
 import { createTeam, USUAL_PLAN } from '../accounts/teams/create.ts'
 import { renameTeam } from '../accounts/teams/rename.ts'
@@ -15,6 +16,7 @@ import { RequestError } from '../errors.ts'
 import { resumeBulk } from '../messages/bulk-pause.ts'
 import { amount, instant, limit, oneOf, rate } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 type PlanOptions = Partial<Record<QuotaName, number | 'plan'>> & {
   plan?: string
@@ -35,13 +37,13 @@ const own = (figure: number | 'plan'): number | null => (figure === 'plan' ? nul
 function periodOf({ periodStart: start, periodEnd: end }: PlanOptions) {
   if (start && end) return { start, end }
   if (!start && !end) return undefined
-  throw new RequestError('bad_request', '--period-start and --period-end must be given together')
+  throw new RequestError('bad_request', TEXTS.periodNeedsBoth)
 }
 
 /** The figures that were given: what is absent stays as it is. @throws RequestError bad_request when none was. */
 function changeOf(options: PlanOptions) {
   if (Object.keys(options).length === 0) {
-    throw new RequestError('bad_request', 'say what to change: --plan, or a figure of the team’s own')
+    throw new RequestError('bad_request', TEXTS.noChange)
   }
   const { plan, rate: sends, storage } = options
   const period = periodOf(options)
@@ -63,29 +65,30 @@ function changeOf(options: PlanOptions) {
 const planVerb: Verbs = ({ verb, admin }) => {
   const plan = verb(
     'plan TEAM',
-    'change the plan of a team, or its own limits, rate and billing period',
-  ).option('--plan <key>', 'a plan of the catalog; the one that it has when left out')
+    'Change the plan of a team, or its own limits, rate and billing period',
+  ).option('--plan <key>', 'a plan in the catalog (default: the current plan)')
   for (const quota of QUOTAS) {
-    const about = `${limitWords(quota)}, in place of the plan’s; “plan” takes it off`
+    const about = `${limitWords(quota)}, overrides the plan (“plan” removes the override)`
     plan.option(`--${quota.name} <n>`, about, orPlan(limit))
   }
   plan
-    .option('--rate <n>', 'emails per second, in place of the plan’s; “plan” takes it off', orPlan(rate))
+    .option('--rate <n>', 'emails per second, overrides the plan (“plan” removes the override)', orPlan(rate))
     .option(
       '--storage <gb>',
-      'gigabytes of attachments, 0 and fractions too, in place of the plan’s; “plan” takes it off',
+      'gigabytes of attachments, 0 or more, overrides the plan (“plan” removes the override)',
       orPlan(amount),
     )
     .option(
       '--period-start <time>',
-      'start of the billing period (UTC); a free plan counts by calendar month',
+      'start of the billing period (UTC). Free plans always use calendar months',
       instant,
     )
-    .option('--period-end <time>', 'its end: the first moment of the next one', instant)
+    .option('--period-end <time>', 'end of the billing period: the first moment of the next one', instant)
     .addHelpText(
       'after',
-      '\nA figure that is left out stays as it is, unless the plan becomes another: then the new plan’s counts.\n' +
-        'What a moved period holds is counted afresh.',
+      `
+Limits you leave out don’t change, unless the plan changes. Then the limits of the new plan apply.
+` + 'If you change the period, usage is counted again for the new period.',
     )
     .action(
       answer(async (id: string, options: PlanOptions) => {
@@ -103,20 +106,20 @@ the team that it stands for (--plan): the free plan takes one email a second, fi
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change } = noun
-  verb('create', 'make a team')
-    .requiredOption('--name <name>', 'what people call it')
-    .option('--plan <key>', 'a plan of the catalog', noun.admin.defaultPlan ?? USUAL_PLAN)
-    .option('--test', 'a test team: everything as live, but nothing is delivered, for its whole life', false)
+  verb('create', 'Create a team')
+    .requiredOption('--name <name>', 'the name to display')
+    .option('--plan <key>', 'a plan in the catalog', noun.admin.defaultPlan ?? USUAL_PLAN)
+    .option('--test', 'a test team, which delivers nothing (can’t be changed later)', false)
     .addHelpText('after', TEST_TEAMS)
     .action(change(createTeam))
 
   planVerb(noun)
 
-  verb('rename TEAM', 'give a team another name; its id stays')
-    .requiredOption('--name <name>', 'what people call it from now on')
+  verb('rename TEAM', 'Rename a team. Its ID doesn’t change')
+    .requiredOption('--name <name>', 'the new name')
     .action(change((by, id: string, { name }: { name: string }) => renameTeam(by, id, name)))
 
-  verb('set TEAM', 'change a setting of a team')
+  verb('set TEAM', 'Change a setting of a team')
     .requiredOption(
       '--suppress-transactional <which>',
       `which suppressions stop transactional email: ${SUPPRESS_TRANSACTIONAL.join(', ')}`,
@@ -132,21 +135,20 @@ export const verbs: Verbs = (noun) => {
       ),
     )
 
-  verb(
-    'suspend TEAM',
-    'refuse every credential of a team, and let its queued messages wait; nothing is deleted',
-  ).action(change(suspendTeam))
+  verb('suspend TEAM', 'Reject a team’s credentials and hold its messages. Nothing is deleted').action(
+    change(suspendTeam),
+  )
 
-  verb('resume TEAM', 'end a suspension: credentials count again, and what waits goes out').action(
+  verb('resume TEAM', 'End a suspension. Credentials work again and held messages are sent').action(
     change(resumeTeam),
   )
 
   verb(
     'resume-bulk TEAM',
-    'resume broadcasts and batch items that were paused for bounces or complaints; a new count starts',
+    'Resume broadcasts and batch items that were paused for bounces or complaints, and restart the count',
   ).action(change((by, id: string) => resumeBulk(by, id), 'queue'))
 
-  verb('list', 'every team with its plan, oldest first').action(
+  verb('list', 'List all teams with their plans, oldest first').action(
     look(async (database) =>
       (await allTeams(database)).map(({ test, ...team }) => ({ ...team, ...asTest({ test }) })),
     ),
@@ -154,6 +156,6 @@ export const verbs: Verbs = (noun) => {
 
   verb(
     'show TEAM',
-    'limits, which of them are the team’s own, what is used and left, send bucket, period (null: unlimited)',
+    'Show limits, overrides, usage, rate limit and period of a team (null: unlimited)',
   ).action(look(showTeam))
 }

@@ -1,21 +1,24 @@
 /** Verbs of `template`: a team's email templates. */
+
 import { removeTemplate, showTemplate } from '../content/templates/remove.ts'
 import { saveTemplate, updateTemplate } from '../content/templates/save.ts'
 import { templatesOfTeam } from '../content/templates/templates.sql.ts'
 import { RequestError } from '../errors.ts'
 import { fileText } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { TEXTS } from './texts.ts'
 
 type PartOptions = { html: string; text?: string; listUnsubscribe?: boolean }
 
-const GRAMMAR =
-  '\nA template is text and {{name}} slots; a name is letters, digits, _, - and . taken literally.\nEverything else in double braces is refused, comments too; a backslash is text.'
+const GRAMMAR = `
+A template contains text and {{name}} variables. A name can contain letters, digits, _, - and .
+Anything else in double braces is rejected, including comments. A backslash is plain text.`
 
-const LIST_UNSUBSCRIBE = 'its emails carry List-Unsubscribe headers, with the link of {{unsubscribe_url}}'
+const LIST_UNSUBSCRIBE = 'add List-Unsubscribe headers to its emails, with the link in {{unsubscribe_url}}'
 
 async function readParts(options: PartOptions) {
   if (options.html === '-' && options.text === '-') {
-    throw new RequestError('bad_request', 'only one of --html and --text can read standard input')
+    throw new RequestError('bad_request', TEXTS.oneStandardInput)
   }
   const html = await fileText(options.html)
   return {
@@ -26,10 +29,10 @@ async function readParts(options: PartOptions) {
 }
 
 export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
-  verb('create TEAM', 'save an email template; answers with its slots')
-    .requiredOption('--name <name>', 'what people call it')
-    .requiredOption('--html <file>', 'its html (- reads standard input)')
-    .option('--text <file>', 'its plain-text part (- reads standard input)')
+  verb('create TEAM', 'Create an email template. Prints its variables')
+    .requiredOption('--name <name>', 'the name to display')
+    .requiredOption('--html <file>', 'the HTML part (- reads standard input)')
+    .option('--text <file>', 'the plain-text part (- reads standard input)')
     .option('--list-unsubscribe', LIST_UNSUBSCRIBE)
     .addHelpText('after', GRAMMAR)
     .action(
@@ -41,15 +44,15 @@ export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
 
   verb(
     'update TEAM ID',
-    'save a new version of a template, if anything differs; emails accepted before keep theirs',
+    'Save a new version of a template, if anything differs. Emails already accepted keep their version',
   )
-    .requiredOption('--html <file>', 'its html (- reads standard input)')
+    .requiredOption('--html <file>', 'the HTML part (- reads standard input)')
     .option(
       '--text <file>',
-      'its plain-text part (- reads standard input); left out, the text stays; empty, it goes',
+      'the plain-text part (- reads standard input). Unchanged if left out, removed if empty',
     )
     .option('--list-unsubscribe', LIST_UNSUBSCRIBE)
-    .option('--no-list-unsubscribe', 'no such headers any more; left out, it stays as it was')
+    .option('--no-list-unsubscribe', 'remove these headers (default: unchanged)')
     .addHelpText('after', GRAMMAR)
     .action(
       answer(async (team: string, id: string, files: PartOptions) => {
@@ -58,11 +61,11 @@ export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
       }),
     )
 
-  list('the email templates of a team', templatesOfTeam)
+  list('List the email templates of a team', templatesOfTeam)
 
-  verb('show TEAM ID', 'a template with its parts, its slots and its versions').action(look(showTemplate))
+  verb('show TEAM ID', 'Show a template with its parts, variables and versions').action(look(showTemplate))
 
-  verb('delete TEAM ID', 'delete a template; emails made from it stay, and still go out').action(
+  verb('delete TEAM ID', 'Delete a template. Emails created from it are kept and still sent').action(
     change(async (by, team: string, id: string) => {
       const { name } = await removeTemplate(by, team, id)
       return { id, name, deleted: true }

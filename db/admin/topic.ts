@@ -4,13 +4,13 @@ import { createTopic, removeTopic } from '../audience/contacts/topics.ts'
 import type { Verbs } from './noun.ts'
 
 export const verbs: Verbs = ({ verb, list, change }) => {
-  verb('create TEAM', 'make a topic')
-    .requiredOption('--name <name>', 'what people call it, once per team')
+  verb('create TEAM', 'Create a topic')
+    .requiredOption('--name <name>', 'the name to display, unique in the team')
     .action(change(createTopic))
 
-  list('the topics of a team', topicsOfTeam)
+  list('List the topics of a team', topicsOfTeam)
 
-  verb('delete TEAM ID', 'delete a topic that no broadcast uses, and take it off every contact').action(
+  verb('delete TEAM ID', 'Delete a topic that no broadcast uses, and remove it from all contacts').action(
     change(async (by, team: string, topic: string) => {
       const { id, name } = await removeTopic(by, team, topic)
       return { id, name, deleted: true }

@@ -47,20 +47,20 @@ const fieldsOf = ({ url, name, types, domain }: Given): EndpointFields => ({
 
 const withFields = (command: Command): Command =>
   command
-    .option('--name <name>', 'what people call it; the host of its URL when absent')
+    .option('--name <name>', 'the name to display (default: the host of the URL)')
     .option(
       '--types <types>',
-      `the events that it gets: '*' or some of ${[...WEBHOOK_TYPES, TEST_TYPE].join(',')}`,
+      `the events to send: '*' or some of ${[...WEBHOOK_TYPES, TEST_TYPE].join(',')}`,
     )
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change, admin } = noun
   const add = verb(
     'add TEAM',
-    'notify a server of the team of what happens; its secret is printed here and never again',
+    'Add a webhook that receives the team’s events. Its secret is printed only once',
   )
     .requiredOption('--url <url>', 'an https:// URL')
-    .option('--domain <name>', 'only about emails from this domain', words)
+    .option('--domain <name>', 'only events of emails from this domain', words)
   withFields(add).action(
     change(
       (by, team: string, given: Given & { url: string }) =>
@@ -72,23 +72,23 @@ export const verbs: Verbs = (noun) => {
     ),
   )
 
-  verb('list TEAM', 'the webhooks of a team').action(look(listEndpoints))
+  verb('list TEAM', 'List the webhooks of a team').action(look(listEndpoints))
 
-  verb('show TEAM ID', 'a webhook: its state, what waits for it, and the latest tries').action(
+  verb('show TEAM ID', 'Show a webhook: its state, its queue, and the latest attempts').action(
     look(showEndpoint),
   )
 
-  withFields(verb('set TEAM ID', 'change a webhook'))
+  withFields(verb('set TEAM ID', 'Change a webhook'))
     .option('--url <url>', 'an https:// URL')
-    .option('--domain <name>', 'only about emails from this domain; none: about everything', words)
+    .option('--domain <name>', 'only events of emails from this domain (none: all events)', words)
     .action(
       change((by, team: string, id: string, given: Given) =>
         changeEndpoint({ ...by, allowed: admin.webhookNetworks() }, team, id, fieldsOf(given)),
       ),
     )
 
-  verb('rotate TEAM ID', 'give a webhook a new secret; the old one signs too for a day')
-    .option('--now', 'the old one signs no more')
+  verb('rotate TEAM ID', 'Create a new secret. The old secret also signs for 24 hours')
+    .option('--now', 'stop signing with the old secret immediately')
     .action(
       change(
         (by, team: string, id: string, { now = false }: { now?: boolean }) =>
@@ -111,9 +111,9 @@ async function refuseDisabled(tx: Tx, team: string, id: string | null | undefine
 /** What becomes of single messages to an endpoint. */
 const messageVerbs: Verbs = (noun) => {
   const { verb, look, admin } = noun
-  verb('messages TEAM ID', 'what was sent to a webhook, or is to be, newest first')
+  verb('messages TEAM ID', 'List the messages of a webhook, newest first')
     .option('--status <status>', ...only(WEBHOOK_STATUSES))
-    .option('--type <type>', 'only of this type')
+    .option('--type <type>', 'only this type')
     .option('--limit <n>', ...atMost(100))
     .action(
       look(async (database, team_id: string, id: string, { limit, ...filter }: Listed) => {
@@ -122,11 +122,9 @@ const messageVerbs: Verbs = (noun) => {
       }),
     )
 
-  verb(
-    'message TEAM ID EVENT',
-    'one of them with its body, its tries, and what it waits for while it is queued',
-    { EVENT: ['its event_id: the header webhook-id', uuidArgument] },
-  ).action(
+  verb('message TEAM ID EVENT', 'Show a message with its body, its attempts, and what it is waiting for', {
+    EVENT: ['its event_id: the header webhook-id', uuidArgument],
+  }).action(
     look(async (tx, team: string, endpoint_id: string, event_id: string) =>
       showWebhook({ tx, now: await admin.now() }, team, { endpoint_id, event_id }),
     ),
@@ -134,8 +132,8 @@ const messageVerbs: Verbs = (noun) => {
 
   const flags = (command: Command) =>
     command
-      .option('--webhook <id>', 'only to this one', uuidArgument)
-      .option('--type <type>', 'only of this type')
+      .option('--webhook <id>', 'only messages to this webhook', uuidArgument)
+      .option('--type <type>', 'only this type')
   const ids = async (
     tx: Tx,
     team: string,
@@ -160,26 +158,26 @@ type RequeueOptions = { webhook?: string; type?: string; force?: boolean }
 const stateVerbs: Verbs = ({ verb, look, change, admin }) => {
   verb(
     'enable TEAM ID',
-    'send a disabled webhook events from now on; `replay --failed` sends what it missed',
+    'Enable a disabled webhook. To send the events it missed, use `replay --failed`',
   ).action(change(enableEndpoint))
   verb(
     'disable TEAM ID',
-    `send a webhook nothing more; what waits for it fails, and what happens in ${KEPT_DAYS} days is kept as failed`,
+    `Disable a webhook. Its waiting messages fail, and events of the next ${KEPT_DAYS} days are stored as failed`,
   ).action(change(disableEndpoint))
-  verb('remove TEAM ID', 'forget a webhook and all messages to it').action(
+  verb('remove TEAM ID', 'Delete a webhook and all its messages').action(
     change(async (by, team: string, id: string) => {
       const { url } = await removeEndpoint(by, team, id)
       return { id, url, removed: true }
     }),
   )
-  verb('test TEAM ID', 'send a webhook a message of type webhook.test').action(
+  verb('test TEAM ID', 'Send a message of type webhook.test to a webhook').action(
     change(async (by, team: string, id: string) => ({ id, ...(await testEndpoint(by, team, id)) })),
   )
-  verb('replay TEAM ID', 'send a webhook its messages again: the same ids, the same bytes')
-    .option('--from <time>', 'only what happened since', instant)
-    .option('--to <time>', 'only what happened until then', instant)
-    .option('--type <type>', 'only of this type')
-    .option('--failed', 'only what failed')
+  verb('replay TEAM ID', 'Send the messages of a webhook again, with the same IDs and bodies')
+    .option('--from <time>', 'only events at this time or later', instant)
+    .option('--to <time>', 'only events before this time', instant)
+    .option('--type <type>', 'only this type')
+    .option('--failed', 'only failed messages')
     .action(
       look(async (database, team: string, id: string, { failed = false, ...range }: Replayed) => {
         const given = await replayOf(database, team, id, { ...range, what: failed ? 'failed' : 'over' })

@@ -12,17 +12,17 @@ import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const FORM = `
-FILE holds the provider's template object: name, language, status, category, components. Its variables are:
+FILE contains the provider's template object: name, language, status, category, components. Its variables are:
   header:1            a text header's variable, or the https URL of an image, a video or a document
   header:2            the file name of a document
   header:1 … 4        a location's latitude, longitude, name and address
   body:1 … n          the body's variables, in their order
   url:1, url:2        the variable of the first and second dynamic URL button
   code:1              the code of a button that copies one
-A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is kept, and marked.`
+A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is stored and marked.`
 
 export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
-  verb('create TEAM', 'keep a template that the provider knows; answers with its slots')
+  verb('create TEAM', 'Store a template that the provider has. Prints its variables')
     .requiredOption('--file <file>', 'the template as JSON (- reads standard input)')
     .addHelpText('after', FORM)
     .action(
@@ -32,22 +32,22 @@ export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
       }),
     )
 
-  verb('status TEAM ID STATUS', 'set the state of a template; only an approved one is sent', {
+  verb('status TEAM ID STATUS', 'Set the status of a template. Only approved templates are sent', {
     STATUS: [TEMPLATE_STATES.join(', ')],
   }).action(change(setWhatsappTemplateStatus))
 
-  list('the WhatsApp templates of a team', async (database, team) =>
+  list('List the WhatsApp templates of a team', async (database, team) =>
     (await whatsappTemplatesOfTeam(database, team)).map(templateView),
   )
 
-  verb('show TEAM ID', 'a WhatsApp template, with the name of each of its variables').action(
+  verb('show TEAM ID', 'Show a WhatsApp template and the names of its variables').action(
     look(showWhatsappTemplate),
   )
 
-  verb('sync TEAM', 'bring the templates of a team up to what the provider lists; a worker does it')
+  verb('sync TEAM', 'Update the templates of a team from the provider’s list. A worker runs the sync')
     .addHelpText(
       'after',
-      '\nTakes a running worker with WHATSAPP_ACCESS_TOKEN and WHATSAPP_BUSINESS_ACCOUNT_ID set.',
+      '\nRequires a running worker with WHATSAPP_ACCESS_TOKEN and WHATSAPP_BUSINESS_ACCOUNT_ID set.',
     )
     .action(
       answer(async (team: string) => {

@@ -11,14 +11,14 @@ import { scheduledVerbs } from './scheduled.ts'
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, admin } = noun
-  verb('list TEAM', 'the WhatsApp messages of a team, newest first: one per recipient')
+  verb('list TEAM', 'List the WhatsApp messages of a team, newest first, one per recipient')
     .option('--status <status>', ...only(WHATSAPP_LADDER))
-    .option('--scheduled', 'only those that wait for their time')
+    .option('--scheduled', 'only scheduled messages')
     .option('--limit <n>', ...atMost(10_000))
     .action(look(listMessages))
 
-  verb('show TEAM ID', 'a WhatsApp message with its events, and what it waits for while it is queued', {
-    ID: ['id of the message', uuidArgument],
+  verb('show TEAM ID', 'Show a WhatsApp message, its events, and what it is waiting for', {
+    ID: ['ID of the message', uuidArgument],
   }).action(
     look(async (tx, team: string, id: string) => showMessage({ tx, now: await admin.now() }, team, id)),
   )

@@ -15,6 +15,7 @@ import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/events/store-events.ts'
 import { deletedFilesError, goneOfEmails } from '../content/files/reuse.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
@@ -32,6 +33,7 @@ import {
   requeueableMessages,
 } from './requeue.sql.ts'
 import { pausedSenders } from './senders/senders.sql.ts'
+import { TEXTS } from './texts.ts'
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
 
@@ -156,7 +158,8 @@ export async function requeueOne(
 ): Promise<void> {
   const way = force ? requeueWay(await deliveryState(by.tx, channel, ref)) : null
   const was = way === null || way === 'plain' ? '' : WAS[way]
-  if (way !== null && way !== 'plain') assertSeen(seen, way, `the ${channel.noun} has changed meanwhile`)
+  if (way !== null && way !== 'plain')
+    assertSeen(seen, way, fill(TEXTS.messageChanged, { noun: channel.noun }))
   const how: How = { by: 'person', force, named: true }
   const requeued = await requeueMessages({ ...by, queue }, channel, [ref], how)
   if (requeued.length === 0) throw await requeueError(by.tx, channel, ref)
@@ -167,8 +170,8 @@ export async function requeueOne(
 
 /** What the audit trail says of a message that was requeued by force. */
 const WAS = {
-  forced: 'it was refused before',
-  scheduled: 'it waited for its time',
+  forced: 'it had been rejected',
+  scheduled: 'it was scheduled',
   expired: 'it had expired',
 } as const
 
@@ -211,30 +214,25 @@ export async function pausesOf(
 }
 
 export const purgedError = ({ noun }: Pick<Deliverable, 'noun'>): RequestError =>
-  new RequestError(
-    'bad_request',
-    `what the ${noun} said is gone: it was emptied for its age, or its person was erased`,
-  )
+  new RequestError('bad_request', fill(TEXTS.contentDeleted, { noun }))
 
 export async function requeueError(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<RequestError> {
   const state = await deliveryState(tx, channel, ref)
   if (state === null)
-    return new RequestError('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
-  if (state.newer)
-    return new RequestError('bad_request', `a newer version delivers the ${channel.noun}: requeue it there`)
+    return new RequestError('not_found', fill(TEXTS.noMessage, { noun: channel.noun, id: ref.id }))
+  if (state.newer) return new RequestError('bad_request', fill(TEXTS.newerVersion, { noun: channel.noun }))
   if (state.due_at !== null)
     return new RequestError(
       'invalid_state',
-      `the ${channel.noun} waits for its time, ${state.due_at}: move that with reschedule, or send it now with --force`,
+      fill(TEXTS.scheduled, { noun: channel.noun, time: state.due_at }),
     )
   if (state.emptied && (state.refused || state.expired)) return purgedError(channel)
-  if (state.expired)
-    return new RequestError('invalid_state', `the ${channel.noun} has expired; --force sends it all the same`)
+  if (state.expired) return new RequestError('invalid_state', fill(TEXTS.expired, { noun: channel.noun }))
   const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
   if (gone.length > 0) return deletedFilesError(gone)
-  const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`
-  return new RequestError(
-    'bad_request',
-    `the ${channel.noun} is ${reason}; only what was never handed over can be sent again: what waits, or was refused`,
-  )
+  const reason =
+    state.handed_over_as === null ? state.status : fill(TEXTS.acceptedAs, { id: state.handed_over_as })
+  if (state.refused)
+    return new RequestError('bad_request', fill(TEXTS.rejected, { noun: channel.noun, status: state.status }))
+  return new RequestError('bad_request', fill(TEXTS.alreadyAccepted, { noun: channel.noun, status: reason }))
 }

@@ -56,7 +56,7 @@ export async function giveUpExpired(tx: Tx, channel: Deliverable, expired: reado
     if (!ids.has(id)) return []
     const end = expires_at.toISOString()
     const event = { event_key: `expired:${end}`, kind: 'gave_up', occurred_at: at } as const
-    return [{ team_id, id, ...event, detail: `expired: it was not to be sent after ${end}` }]
+    return [{ team_id, id, ...event, detail: `expired: it was not sent before ${end}` }]
   })
   await storeEvents(tx, channel, notes)
 }

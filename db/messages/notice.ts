@@ -44,8 +44,8 @@ async function disabledWebhook(tx: Tx, teamId: string, id: string, team: string)
   const { name, state_reason } = endpoint
   return {
     subject: 'A webhook was disabled',
-    what: `The webhook “${name}” of ${team} was disabled: ${state_reason}. Nothing more is sent to it.`,
-    next: `Once its server works again, enable it under Webhooks, and send again what it missed. What happens is kept for ${KEPT_DAYS} days.`,
+    what: `The webhook “${name}” of ${team} was disabled: ${state_reason}. It no longer receives events.`,
+    next: `Once its server works again, enable the webhook under Webhooks and resend the events it missed. Events are stored for ${KEPT_DAYS} days.`,
     path: `webhooks/${id}`,
     link: 'Open the webhook',
   }
@@ -57,9 +57,9 @@ async function pausedBroadcast(tx: Tx, teamId: string, id: string, team: string)
   if (!row || row.state_reason === null) return null
   const why = pausedBecause(row.state_reason, row.brake)
   return {
-    subject: 'A broadcast has paused itself',
-    what: `The broadcast “${row.name}” of ${team} has paused itself. ${why}`,
-    next: 'Nothing more of it is sent until somebody resumes it on its page.',
+    subject: 'A broadcast was paused automatically',
+    what: `The broadcast “${row.name}” of ${team} was paused automatically. ${why}`,
+    next: 'No more of its emails are sent until someone resumes it on its page.',
     path: `broadcasts/${id}`,
     link: 'Open the broadcast',
   }
@@ -72,9 +72,9 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   const { name, missing_since } = domain
   const since = (missing_since ?? '').slice(0, 10)
   return {
-    subject: `The DKIM record of ${name} is gone`,
-    what: `Since ${since} DNS does not have the DKIM record of ${name}, a domain of ${team}: ${dkimRecord(domain).name} is missing, or has another key.`,
-    next: 'Mail from it still goes out, but may be refused or land in spam. Publish the record again: its value is on the domain’s page.',
+    subject: `The DKIM record of ${name} is missing`,
+    what: `Since ${since}, the DNS of ${name}, a domain of ${team}, has lacked the DKIM record ${dkimRecord(domain).name}, or the record contains another key.`,
+    next: 'Email from this domain is still sent, but may be rejected or marked as spam. Publish the record again. Its value is on the domain’s page.',
     path: `domains/${name}`,
     link: 'Open the domain',
   }

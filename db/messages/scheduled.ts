@@ -4,6 +4,7 @@
  * never sent. Who did it is in the audit trail. The account is locked before the message. DECISIONS: Scheduled
  * messages.
  */
+
 import { type Caller, record } from '../accounts/audit/record.ts'
 import { type Account, freePlaces, lockAccount, saveAccount } from '../accounts/teams/limits.ts'
 import { limitStateOf, rateReached } from '../accounts/teams/rate-limit.ts'
@@ -13,6 +14,7 @@ import type { ChannelName } from '../channels/list.ts'
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { lockDue, moveDue } from '../delivery/schedule.sql.ts'
 import { RequestError } from '../errors.ts'
+import { fill } from '../fill.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { serviceTime } from '../postgres/time.sql.ts'
 import { parseMailbox } from '../validation/address.ts'
@@ -20,6 +22,7 @@ import { momentFault } from '../validation/moments.ts'
 import { isUuid } from '../validation/strings.ts'
 import { deleteEmailsById } from './emails/delete.sql.ts'
 import { senderOfEmail } from './emails/emails.sql.ts'
+import { TEXTS } from './texts.ts'
 import { deleteMessage } from './whatsapp/delete.sql.ts'
 
 /** A message as somebody names it. `domain`: the one that the key of who does is bound to; else any. */
@@ -41,9 +44,12 @@ const MESSAGES: Readonly<Record<ChannelName, Messages>> = {
   whatsapp: { channel: WHATSAPP, delete: deleteMessage },
 }
 
-/** What is no id is not repeated: refusals are kept, and a client may have put an address there. */
-const noMessage = ({ channel: { noun } }: Messages, id = 'with such an id'): RequestError =>
-  new RequestError('not_found', `there is no ${noun} ${id}`)
+/** An invalid ID isn't repeated, because errors are logged and a client may have put an address there. */
+const noMessage = ({ channel: { noun } }: Messages, id?: string): RequestError =>
+  new RequestError(
+    'not_found',
+    id === undefined ? fill(TEXTS.noSuchMessage, { noun }) : fill(TEXTS.noMessage, { noun, id }),
+  )
 
 /** The message as it is stored, if it is there. @throws RequestError not_found, domain_not_allowed */
 async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = null }: Named) {
@@ -53,7 +59,7 @@ async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = 
   const sender = await messages.senderOf(tx, team_id, id)
   if (!sender) throw noMessage(messages, given)
   if (parseMailbox(sender.from_address)?.domain !== domain)
-    throw new RequestError('domain_not_allowed', `this key may send from ${domain} only`)
+    throw new RequestError('domain_not_allowed', fill(TEXTS.keySendsFrom, { domain }))
   return { team_id, id }
 }
 
@@ -61,7 +67,7 @@ async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = 
 async function lockWaiting(tx: Tx, messages: Messages, ref: DeliveryRef) {
   const found = await lockDue(tx, messages.channel, ref)
   if (!found) throw noMessage(messages, ref.id)
-  if (found.due_at === null) throw new RequestError('invalid_state', 'it does not wait for its time any more')
+  if (found.due_at === null) throw new RequestError('invalid_state', TEXTS.notWaiting)
   return found
 }
 

@@ -88,7 +88,7 @@ function serversOf({ host, port }: ReturnType<typeof parse>): { host?: string; p
   const ports = (port ?? '').split(',')
   return (host ?? '').split(',').map((name, index) => {
     const own = Number(ports[index] ?? ports[0])
-    if (!Number.isInteger(own) || own < 0 || own > 65_535) throw new Error('has a port that is no number')
+    if (!Number.isInteger(own) || own < 0 || own > 65_535) throw new Error('has an invalid port')
     return { ...(name === '' ? {} : { host: name }), ...(own === 0 ? {} : { port: own }) }
   })
 }
@@ -104,7 +104,9 @@ export function readDatabaseUrl(url: string): DatabaseAddress {
   checkOptions(query, params)
   const wish = params.get('target_session_attrs') ?? 'any'
   if (!['any', 'primary', 'read-write'].includes(wish))
-    throw new Error('asks for a standby by target_session_attrs: only a server that takes writes will do')
+    throw new Error(
+      'asks for a standby with target_session_attrs. It must lead to a server that accepts writes',
+    )
   const mode = sslModeOf(params)
   if (params.get('sslrootcert') === 'system') params.delete('sslrootcert')
   const bound = ['prefer', 'require'].includes(params.get('channel_binding') ?? '')

@@ -81,7 +81,7 @@ export async function wayTo({ hosts, lenient }: DatabaseAddress): Promise<Client
       const [client, way] = await openLeniently(host, lenient)
       const fits = await takesWrites(client).finally(() => client.end())
       if (fits || hosts.length === 1) return way
-      fault = Object.assign(new Error('none of its servers takes writes'), { code: '25006' })
+      fault = Object.assign(new Error('none of its servers accepts writes'), { code: '25006' })
     } catch (error) {
       fault = error
     }

@@ -213,7 +213,7 @@ const howToAllow = (message: string): string =>
 function tlsRefusal({ code, message }: Error & { code?: unknown }): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `its certificate is for another name: connect by that name, or use sslmode=verify-ca (${message})`
-  if (message === NO_TLS) return 'it offers no TLS: use sslmode=disable if the way to it is safe'
+  if (message === NO_TLS) return "it doesn't support TLS. Use sslmode=disable if the network is safe"
   if (typeof code !== 'string' || !/CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/.test(code)) return null
   const reason = message.split(';')[0]
   return `its certificate is not trusted (${reason}): name its authority with sslrootcert=FILE, or use sslmode=require to encrypt without a check`
@@ -228,11 +228,11 @@ export function databaseRefusal(error: unknown, place = ''): string | null {
     const { code, message } = fault
     const hint = message.includes('no encryption') ? '; add ?sslmode=require' : ''
     if (typeof code === 'string' && REFUSED_CODES.has(code))
-      return `the server${place} refuses DATABASE_URL: ${message}${hint}`
+      return `the server${place} rejects DATABASE_URL: ${message}${hint}`
     if (code === NOT_ALLOWED)
-      return `the server${place} denies the role of DATABASE_URL a right: ${message}; ${howToAllow(message)}`
+      return `the server${place} denies a permission to the role of DATABASE_URL: ${message}; ${howToAllow(message)}`
     const tls = tlsRefusal(fault)
-    if (tls !== null) return `the server${place} does not do for DATABASE_URL: ${tls}`
+    if (tls !== null) return `the server${place} can't be used with DATABASE_URL: ${tls}`
   }
   return null
 }

@@ -33,7 +33,7 @@ async function faultOf(standby: Database, primary: Database): Promise<string | n
   const [there, here] = await Promise.all([replayPlace(standby), replayPlace(primary)])
   if (there.system !== here.system || there.database !== here.database)
     throw new ElsewhereError('it is another database than that of DATABASE_URL')
-  if (!there.standby) return 'it is no standby'
+  if (!there.standby) return 'it is not a standby'
   return there.behind !== null && there.behind > MAX_BEHIND
     ? `it is ${Math.round(there.behind)} seconds behind`
     : null
@@ -51,8 +51,8 @@ export async function createReplica(url: string, { primary, log, options }: Opti
 
   const note = (fault: string | null): void => {
     if (fault !== null && state.fault === null)
-      log.warn({ reason: fault }, 'DATABASE_REPLICA_URL cannot be read from: the primary is')
-    if (fault === null && state.fault !== null) log.info({}, 'DATABASE_REPLICA_URL is read from again')
+      log.warn({ reason: fault }, "DATABASE_REPLICA_URL can't be read from; reading from the primary instead")
+    if (fault === null && state.fault !== null) log.info({}, 'reading from DATABASE_REPLICA_URL again')
     state = { fault, at: performance.now() }
   }
   const look = async (): Promise<void> => {

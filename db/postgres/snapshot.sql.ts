@@ -4,6 +4,7 @@
  * that had committed by then; so a moment is a few numbers that a form can carry, and rows need no column for it.
  * Must not be asked of a replica, nor of rows written within savepoints (we have none): neither has all transactions.
  */
+
 import { type FragmentSqlToken, sql } from 'slonik'
 import { string } from 'yup'
 import { RequestError } from '../errors.ts'
@@ -34,8 +35,7 @@ function transactionsOf(seen: string): { end: string; unended: string[] } | null
  */
 export function wasSeen(row: FragmentSqlToken, seen: string): FragmentSqlToken {
   const known = transactionsOf(seen)
-  if (!known)
-    throw new RequestError('bad_request', 'this form does not say what was counted: open the page again')
+  if (!known) throw new RequestError('bad_request', 'This form is out of date. Reload the page.')
   const { end, unended } = known
   return sql.fragment`(
     select id < ${end}::bigint and id <> all(${sql.array(unended, 'int8')})

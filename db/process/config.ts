@@ -219,9 +219,9 @@ const NO_ADDRESS = ['EADDRNOTAVAIL', 'EINVAL', 'EAFNOSUPPORT', 'ENOTFOUND', 'EAI
 /** Why a process could not listen, naming the setting; other errors as they are. */
 export function portFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
   if (error.code === 'EADDRINUSE')
-    return new SettingsFault([`${setting} ${port} is taken by another program`])
+    return new SettingsFault([`${setting} ${port} is in use by another program`])
   if (error.code === 'EACCES')
-    return new SettingsFault([`${setting} ${port} is not for this user: choose one above 1023`])
+    return new SettingsFault([`${setting} ${port} is not allowed for this user. Choose a port above 1023`])
   if (NO_ADDRESS.includes(error.code ?? ''))
     return new SettingsFault(['HOST must be an address of this machine'])
   return error

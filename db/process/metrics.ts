@@ -22,52 +22,49 @@ const WAITS = [0.1, 0.5, 1, 3, 10, 30, 60, 300, 1_800, 7_200, 86_400] as const
 
 export const FIGURES = {
   heliograph_http_request_seconds: {
-    help: 'Answered requests, by how long they took.',
+    help: 'HTTP requests by status and duration.',
     labels: ['method', 'route', 'status'],
     buckets: CALLS,
   },
   heliograph_accepted_total: { help: 'Messages accepted for delivery.', labels: ['channel'] },
   heliograph_replayed_total: {
-    help: 'Sends answered with what their idempotency key had stored before.',
+    help: 'Sends with an idempotency key that was already stored.',
     labels: ['channel'],
   },
   heliograph_rejected_total: {
-    help: 'Requests, and items of batches, that were rejected, by their code. Unavailable ones have a reason.',
+    help: 'Rejected requests and batch items, by error code. `unavailable` also has a reason.',
     labels: ['code'],
     optional: ['reason'],
   },
   heliograph_delivery_seconds: {
-    help: 'Tries to hand a message to its provider, by their outcome and how long the provider took.',
+    help: 'Attempts to send a message to its provider, by outcome and duration.',
     labels: ['channel', 'provider', 'outcome'],
     buckets: DELIVERIES,
   },
   heliograph_send_seconds: {
-    help: 'From the accept of a message, or its requeueing, until its provider had taken it.',
+    help: 'Time from acceptance or requeueing until the provider accepted the message.',
     labels: ['channel'],
     buckets: WAITS,
   },
   heliograph_reports_total: {
-    help: 'Reports of providers that were processed, by their outcome: applied, repeated, ignored, auto_reply, parked.',
+    help: 'Processed delivery reports by outcome: applied, repeated, ignored, auto_reply, parked.',
     labels: ['provider', 'outcome'],
   },
   heliograph_whatsapp_ignored_total: {
-    help: 'Entries of WhatsApp posts that need no action and are not stored: messages, statuses, events, and what a hook of a number may not report.',
+    help: "WhatsApp webhook entries that need no action and aren't stored: messages, statuses, events, and entries that a number's hook may not report.",
     labels: ['kind'],
   },
   heliograph_report_events_total: {
-    help: 'Events of reports that were applied.',
+    help: 'Applied events from delivery reports.',
     labels: ['channel', 'kind'],
   },
   heliograph_report_lag_seconds: {
-    help: 'From the arrival of a report until it was applied.',
+    help: 'Time from the arrival of a delivery report until it was applied.',
     labels: ['provider'],
     buckets: WAITS,
   },
-  heliograph_jobs_total: {
-    help: 'Jobs that a worker has had in flight, by how they ended.',
-    labels: ['queue', 'end'],
-  },
-  heliograph_cpu_seconds_total: { help: 'Processor time used.', labels: ['process'] },
+  heliograph_jobs_total: { help: 'Jobs that a worker has processed, by outcome.', labels: ['queue', 'end'] },
+  heliograph_cpu_seconds_total: { help: 'CPU time used.', labels: ['process'] },
 } as const satisfies Record<string, Figure>
 
 type Figures = typeof FIGURES

@@ -34,12 +34,12 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
     askedAt = performance.now()
     log.info('draining')
     setTimeout(() => process.exit(0), GRACE_MS).unref()
-    await stop().catch((error: unknown) => log.error({ err: error }, 'could not stop cleanly'))
+    await stop().catch((error: unknown) => log.error({ err: error }, 'failed to stop cleanly'))
     process.exit(0)
   }
   const signalled = (): void => {
     if (askedAt === null || performance.now() - askedAt < ECHO_MS) return void shutdown()
-    log.warn('asked twice to stop: ending at once')
+    log.warn('second signal received, exiting immediately')
     process.exit(CUT_OFF)
   }
   process.on('SIGTERM', signalled)
@@ -57,7 +57,7 @@ export function startFault(error: unknown): string | null {
   if (refused !== null) return `cannot start, ${refused}`
   if (!isDatabaseUnavailable(error)) return null
   const said = error instanceof Error ? error.message : ''
-  return `cannot start, the database cannot be reached: ${said || 'no answer'}`
+  return `cannot start, the database is unreachable: ${said || 'no response'}`
 }
 
 /** Reports why a process could not start, in one line where we know the cause, and ends it with exit code 1. */

@@ -90,7 +90,7 @@ async function start(url: string, options: BossOptions, onError: (error: Error) 
   } catch (error) {
     // It has no code for it; a database that does not answer even this has said why.
     if (await isCurrent(url).catch(() => true)) throw error
-    throw new SettingsFault(['DATABASE_URL: that database is not migrated; run `node db/migrate.ts`'])
+    throw new SettingsFault(['DATABASE_URL: this database is not migrated. Run `node db/migrate.ts`'])
   }
   return boss
 }

@@ -19,7 +19,7 @@ export function faultReporter(onError: (error: Error) => void): (fault: unknown)
     const words = (message || code || String(fault)).split(IN_LOOP, 1).join()
     const error = Object.assign(new Error(words), code === '' ? {} : { code })
     const lost = isDatabaseUnavailable(error)
-    const key = lost ? 'the database is away' : words
+    const key = lost ? 'database unavailable' : words
     const now = performance.now()
     if (now - (lastReported.get(key) ?? -QUIET_MS) < QUIET_MS) return
     lastReported.set(key, now)

@@ -263,4 +263,4 @@ export const DELIVERY_DEADLINE_MS = DAY * 1_000
 export const JOB_RETENTION_S = 30 * DAY
 
 /** Why a job was given up when no attempt of it has said anything. */
-export const NO_ANSWER = 'each attempt ended without an answer from its worker'
+export const NO_ANSWER = 'the worker stopped during every attempt'

@@ -143,7 +143,10 @@ export const unsupported = (words = 'is not supported', isAbsent = (_value: unkn
 /** Our fields by other services' spellings, which are rejected: without the field it would be another call. */
 export const otherSpellings = <T extends Readonly<Record<string, string>>>(ours: T) =>
   Object.fromEntries(
-    Object.entries(ours).map(([theirs, name]) => [theirs, unsupported(`is called ${name} here: use that`)]),
+    Object.entries(ours).map(([theirs, name]) => [
+      theirs,
+      unsupported(`is called ${name} here. Use that name`),
+    ]),
   ) as { [theirs in keyof T]: ReturnType<typeof unsupported> }
 
 /** As `unsupported`, for a list: an empty one asks for nothing. */
@@ -157,7 +160,7 @@ export const noFiles = () => ({ attachments: unsupportedList() })
 
 /** @param clock for an example of a time that is to come. */
 const aTime = (clock: () => Date) => () =>
-  `must be an RFC 3339 time with its zone, such as ${exampleMoment(clock())}`
+  `must be an RFC 3339 time with a time zone, such as ${exampleMoment(clock())}`
 
 /** A time with its zone (RFC 3339). */
 export const time = (clock: () => Date) =>
@@ -177,7 +180,7 @@ export const sendTimes = (clock: () => Date) => ({
     .integer(SECONDS)
     .min(EXPIRES_IN.min, SECONDS)
     .max(EXPIRES_IN.max, SECONDS),
-  send_at: unsupported('is no field of a send: the time to send at is scheduled_at'),
+  send_at: unsupported('is not a field of a send. Use scheduled_at for the time to send at'),
   ...otherSpellings({ scheduledAt: 'scheduled_at', sendAt: 'scheduled_at', templateId: 'template_id' }),
 })
 

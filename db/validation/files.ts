@@ -26,9 +26,9 @@ export const normalizedName = (name: string): string => name.normalize('NFC')
 export function filenameFault(name: string): string | null {
   const size = utf8Bytes(normalizedName(name))
   if (size < 1 || size > LONGEST_FILENAME) return `must have 1 to ${LONGEST_FILENAME} bytes in UTF-8`
-  if (/[/\\]/.test(name)) return 'must be a name without a path: no / and no \\'
+  if (/[/\\]/.test(name)) return 'must be a file name without a path (no / and no \\)'
   // Programs decode it where we do not, and see another name.
-  if (name.includes('=?')) return 'must not look like an encoded word: no =?'
+  if (name.includes('=?')) return 'must not contain =?, which starts an encoded word'
   if (HIDDEN.test(name)) return 'must not contain control or bidirectional control characters'
   return name === '.' || name === '..' ? 'must be the name of a file' : null
 }
@@ -60,7 +60,7 @@ const MEDIA_TYPE =
 /** What a type must be and is not; null when it will do. */
 export function contentTypeFault(given: string): string | null {
   if (given.length > LONGEST_TYPE || !MEDIA_TYPE.test(given))
-    return `must be type/subtype with parameters or without, at most ${LONGEST_TYPE} ASCII characters`
+    return `must be type/subtype, optionally with parameters, and have at most ${LONGEST_TYPE} ASCII characters`
   return isComposite(given.trim()) ? 'must not be multipart or message' : null
 }
 
@@ -88,9 +88,7 @@ export function base64Fault(text: string): string | null {
   }
   if (bare.length % 4 !== 0) return 'must be base64 with its padding'
   const last = bare.slice(-4)
-  return Buffer.from(last, 'base64').toString('base64') === last
-    ? null
-    : 'must be base64 that ends in whole bytes'
+  return Buffer.from(last, 'base64').toString('base64') === last ? null : 'must be base64 of whole bytes'
 }
 
 export const base64Bytes = (text: string): Buffer => Buffer.from(withoutBreaks(text), 'base64')

@@ -73,9 +73,9 @@ export function reservedFault(
   return null
 }
 
-const RESERVED = 'must not be set: the name is reserved'
+const RESERVED = "can't be set. This name is reserved"
 const reservedBy = (prefix: string): string =>
-  `must not be set: names beginning with ${prefix.toUpperCase()} are reserved`
+  `can't be set. Names with the prefix ${prefix.toUpperCase()} are reserved`
 
 /** A token of RFC 7230, which is narrower than a field name of RFC 5322 and so valid under both. */
 function nameProblem(name: string, seen: ReadonlySet<string>): string | null {
@@ -85,7 +85,7 @@ function nameProblem(name: string, seen: ReadonlySet<string>): string | null {
   if (RESERVED_NAMES.has(lower)) return RESERVED
   const prefix = RESERVED_PREFIXES.find((reserved) => lower.startsWith(reserved))
   if (prefix !== undefined) return reservedBy(prefix)
-  if (seen.has(lower)) return 'must not be given twice (names differ only in case)'
+  if (seen.has(lower)) return 'must not appear twice (names differ only in case)'
   return null
 }
 

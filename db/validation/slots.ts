@@ -5,9 +5,12 @@
  * would misread `a.b`, `1`, `true`, `else` and backslashes, and takes 47 s over 96 kB of nested blocks (measured,
  * 4.7.10). Must not run helpers or reach prototypes.
  */
+
 import type Handlebars from 'handlebars'
 import runtime from 'handlebars/runtime.js'
+import { fill } from '../fill.ts'
 import { utf8Bytes } from './strings.ts'
+import { TEXTS } from './texts.ts'
 
 /** The source is not a valid template; the message names the line and the construct. */
 export class TemplateFault extends Error {
@@ -33,7 +36,7 @@ const LONGEST_EXCERPT = 60
  */
 export function compileTemplate(source: string): Template {
   const nul = source.indexOf('\0')
-  if (nul >= 0) throw fault(source, nul, 'a NUL character is not allowed')
+  if (nul >= 0) throw fault(source, nul, TEXTS.nul)
   const texts: string[] = []
   const names: string[] = []
   let done = 0
@@ -58,7 +61,7 @@ export function fillSlots(
   let filled = template.texts[0] ?? ''
   for (const [at, name] of template.names.entries()) {
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined
-    if (value === undefined) throw new RangeError(`the slot ${name} has no value`)
+    if (value === undefined) throw new RangeError(fill(TEXTS.noValue, { name }))
     filled += escaping === 'html' ? escapeHtml(value) : value
     filled += template.texts[at + 1] ?? ''
   }
@@ -95,7 +98,7 @@ export const missingSlots = (
 /** The end of a tag, third and fourth brace included, so that `{{{x}}}` is read whole. */
 function tagEnd(source: string, open: number): number {
   let end = source.indexOf('}}', open)
-  if (end < 0) throw fault(source, open, `${excerpt(source.slice(open))} is not closed`)
+  if (end < 0) throw fault(source, open, fill(TEXTS.notClosed, { start: excerpt(source.slice(open)) }))
   for (end += 2; source[end] === '}'; ) end += 1
   return end
 }
@@ -109,7 +112,7 @@ function slotName(source: string, open: number, end: number): string {
   const tag = source.slice(open, end)
   const name = /^\{\{\s*(\S+)\s*\}\}$/.exec(tag)?.[1]
   if (name !== undefined && isSlotName(name)) return name
-  const problem = 'is not a {{name}} slot (a name is letters, digits, _, - and .)'
+  const problem = TEXTS.notVariable
   throw fault(source, open, `${excerpt(tag)} ${problem}`)
 }
 
@@ -119,4 +122,4 @@ function excerpt(tag: string): string {
 }
 
 const fault = (source: string, at: number, problem: string): TemplateFault =>
-  new TemplateFault(`line ${source.slice(0, at).split(/\r\n?|\n/).length}: ${problem}`)
+  new TemplateFault(fill(TEXTS.atLine, { line: source.slice(0, at).split(/\r\n?|\n/).length, problem }))

@@ -51,7 +51,7 @@ t.test('what is no attachment is bad_request, and its field is named with its pa
     [[{ attachment_id: 'x' }], 'attachments[0].attachment_id must be a UUID'],
     ...['path', 'url', 'href'].map((name): [unknown, string] => [
       [{ filename: 'a.txt', [name]: 'https://example.com/a' }],
-      `attachments[0].${name} is not supported: give content`,
+      `attachments[0].${name} is not supported. Send the file as base64 in content`,
     ]),
     ...['', 'QQ', 'QQ=', 'QR==', '=', 'a b=', 'QQ==QQ==', 5, { type: 'Buffer', data: [] }].map(
       (content): [unknown, string] => [[aFile({ content })], 'attachments[0].content must'],

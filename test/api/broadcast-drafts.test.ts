@@ -138,7 +138,7 @@ t.test('what a draft says is refused as a send is, and names the field', async (
       /^400 bad_request: send_at .* 90 days/,
     ],
     [{ send_at: ago(6) }, /^400 bad_request: send_at must not be more than 5 minutes in the past/],
-    [{ scheduled_at: ago(-6) }, /^400 bad_request: scheduled_at is no field of a broadcast: .* send_at/],
+    [{ scheduled_at: ago(-6) }, /^400 bad_request: scheduled_at is not a field of a broadcast\. Use send_at/],
     [{ attachments: [{ filename: 'a', content: 'QQ==' }] }, /^400 bad_request: attachments is not supported/],
   ] as const)
     t.match(await refused(changes), expected, JSON.stringify(changes).slice(0, 100))
@@ -162,7 +162,7 @@ t.test('a time that has passed is refused wherever it is given; a replay answers
   t.match(await post(id, 'send', { send_at: ago(6) }), past)
   t.match(await post(id, 'send', { scheduled_at: ago(-6) }), {
     status: 400,
-    body: { error: { message: /scheduled_at is no field of a broadcast: .* send_at/ } },
+    body: { error: { message: /scheduled_at is not a field of a broadcast\. Use send_at/ } },
   })
   const cli = adminCli({ DATABASE_URL: service.url, PUBLIC_URL })
   t.match(await cli.fault(['broadcast', 'start', team.id, id, '--at', ago(6)]), /send_at .* in the past/)
@@ -231,7 +231,10 @@ t.test('a start that is refused names everything that is missing, in one 409', a
   t.match(empty, { status: 409, body: { error: { code: 'invalid_state' } } })
   t.match(empty.body.error.message, /draft.*elsewhere\.test.*PUBLIC_URL.*unsubscribe_url.*audience/)
   await contacts(['ana', 'ben'])
-  t.match((await post(id, 'send')).body.error.message, /PUBLIC_URL.*unsubscribe_url.*quota.*2 emails.*1 of 1/)
+  t.match(
+    (await post(id, 'send')).body.error.message,
+    /PUBLIC_URL.*unsubscribe_url.*2 contacts.*1 of 1.*quota/,
+  )
   t.match(await get(id), { body: { state: 'draft', audience: null } })
   t.equal((await service.call('POST', `/v1/broadcasts/${UNKNOWN}/send`, { key: team.key })).status, 404)
 })

@@ -286,7 +286,7 @@ t.test('an item that would change a status is refused alone; what is so already 
   t.strictSame(outcomes(reply), ['bad_request', 'id', 'bad_request', 'id', 'bad_request', 'id'])
   t.match(
     reply.body.data[2].error.message,
-    /^contacts\[2\]\.unsubscribed cannot be changed here.*\/unsubscribe and/,
+    /^contacts\[2\]\.unsubscribed can't be changed here.*\/unsubscribe or/,
   )
   t.match(await show('left@example.org'), { status: 'unsubscribed', properties: { a: 'kept' } })
   t.equal((await show('comes@example.org')).status, 'subscribed')

@@ -85,8 +85,8 @@ t.test(
 
 t.test('a port that this user may not have, or that is taken, is one line', async (t) => {
   const said = (code: string) => portFault('PORT', 80, Object.assign(new Error('listen'), { code })).message
-  t.match(said('EACCES'), /^ {2}PORT 80 is not for this user: choose one above 1023$/m)
-  t.match(said('EADDRINUSE'), /^ {2}PORT 80 is taken by another program$/m)
+  t.match(said('EACCES'), /^ {2}PORT 80 is not allowed for this user. Choose a port above 1023$/m)
+  t.match(said('EADDRINUSE'), /^ {2}PORT 80 is in use by another program$/m)
   for (const code of ['EADDRNOTAVAIL', 'EINVAL', 'EAI_AGAIN'])
     t.match(said(code), /^ {2}HOST must be an address of this machine$/m, code)
   t.notOk(portFault('PORT', 80, new Error('else')) instanceof SettingsFault)

@@ -291,7 +291,7 @@ t.test('other methods are 405 with Allow', async (t) => {
 })
 
 t.test('a body that would change the status is refused in words; what is so already is taken', async (t) => {
-  const CALLS = /POST \/v1\/contacts\/:email\/unsubscribe and \/resubscribe/
+  const CALLS = /POST \/v1\/contacts\/:email\/unsubscribe or \/resubscribe/
   const email = 'consent@example.org'
   const wrong = [
     { unsubscribed: true },

@@ -32,7 +32,7 @@ async function reads(browser: Browser): Promise<void> {
     const page = await opened({ permissions: ['clipboard-read', 'clipboard-write'] })
     await isAccessible(t, page, 'docs')
     await page.keyboard.press('/')
-    await page.keyboard.type('became email')
+    await page.keyboard.type('track email')
     t.match(await page.locator('#search output').innerText(), /^\d+ found$/)
     t.equal(await page.locator('#what-became-of-it').isVisible(), true)
     t.equal(await page.locator('#rate_limited').isVisible(), false)

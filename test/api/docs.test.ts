@@ -208,13 +208,13 @@ t.test('GET / leads a browser to the documentation, and shows a program where th
 
 t.test('the page shows answers with their headers, and names this service', async (t) => {
   const { body: html } = await call('GET', '/docs')
-  t.match(html, 'export HELIOGRAPH_URL=http://localhost:3000\n')
+  t.match(html, 'export HELIOGRAPH_URL&#x3D;http://localhost:3000\n')
   const wire = /HTTP\/1.1 201 Created\nX-Request-Id: .+\nRateLimit-Policy: .+\nRateLimit: .+\n\n\{\n/
   t.match(html, wire)
   const own = createDocs(V1_ROUTES, {
     ...{ publicUrl: 'https://mail.test/', port: 3000, domain: 'example.com' },
   }).page().body
-  t.match(own, 'export HELIOGRAPH_URL=https://mail.test\n')
+  t.match(own, 'export HELIOGRAPH_URL&#x3D;https://mail.test\n')
 })
 
 t.test('a client generated from the description type-checks, sends and reads a refusal', async (t) => {
@@ -296,7 +296,7 @@ t.test('the official resend package schedules an email, with copies, moves it an
   const cancelled = await resend.emails.cancel(id)
   t.match(cancelled, { error: null, data: { id } })
   t.match(await resend.emails.cancel(id), {
-    error: { error: { code: 'not_found', message: `there is no email ${id}` } },
+    error: { error: { code: 'not_found', message: `No email ${id} in this team.` } },
   })
 })
 
@@ -309,29 +309,29 @@ t.test('what the resend package sends in another form is refused, and the right 
   }
   t.equal(
     await refusal({ to: 'ana@example.org' }),
-    'to must be an array of email addresses, such as ["name@example.com"]',
+    'to must be an array of email addresses, such as ["name@example.com"].',
   )
   for (const field of ['cc', 'bcc'])
     t.equal(
       await refusal({ [field]: 'ben@example.org' }),
-      `${field} must be an array of email addresses, such as ["name@example.com"]`,
+      `${field} must be an array of email addresses, such as ["name@example.com"].`,
     )
   t.equal(
     await refusal({ scheduledAt: 'in 1 min' }),
-    `scheduled_at must be an RFC 3339 time with its zone, such as ${exampleMoment(new Date())}`,
+    `scheduled_at must be an RFC 3339 time with a time zone, such as ${exampleMoment(new Date())}.`,
   )
-  t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address')
+  t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address.')
   t.equal(
     await refusal({ tags: [{ name: 'category', value: 'receipt' }] }),
-    'tags[0] must be a string, such as "receipt"',
+    'tags[0] must be a string, such as "receipt".',
   )
   t.equal(
     await refusal({ html: undefined, text: 'Hi' }),
-    'html or template_id is required; text alone is not enough: it is sent beside html',
+    'html or template_id is required. text is only sent alongside html.',
   )
   const { body: page } = await call('GET', '/docs')
   const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []
   for (const what of 'to replyTo tags cc bcc scheduledAt emails.cancel contacts.remove'.split(' '))
     t.match(section, `<code>${what}</code>`, 'and the guide says so beforehand')
-  t.match(section, 'const error = refused?.error ?? refused')
+  t.match(section, 'const error &#x3D; refused?.error ?? refused')
 })

@@ -200,7 +200,7 @@ t.test('headers that the operator reserves are invalid_headers, alone and in a b
   t.equal(`${refused.status} ${refused.body.error.code}`, '400 invalid_headers')
   t.equal(
     refused.body.error.message,
-    'headers.x-relay-Bcc must not be set: names beginning with X-RELAY- are reserved',
+    "headers.x-relay-Bcc can't be set. Names with the prefix X-RELAY- are reserved.",
   )
   const { body } = await service.call('POST', '/v1/emails/batch', {
     key: team.key,
@@ -208,7 +208,7 @@ t.test('headers that the operator reserves are invalid_headers, alone and in a b
   })
   t.match(body.data[0].error, {
     code: 'invalid_headers',
-    message: /^emails\[0\]\.headers\.X-STEERING must not/,
+    message: /^emails\[0\]\.headers\.X-STEERING can't be set/,
   })
   t.match(body.data[1], { id: String })
 })

@@ -67,11 +67,11 @@ const VALUES = {
 
 /** How a field is refused, where the words have to help. */
 const WORDS: Readonly<Record<string, string>> = {
-  time: `must be an RFC 3339 time with its zone, such as ${exampleMoment(new Date())}`,
-  seconds: 'must be a whole number of seconds from 60 to 86400',
-  none: 'is not supported',
-  send_time: 'is no field of a send: the time to send at is scheduled_at',
-  begin_time: 'is no field of a broadcast: the time that it begins at is send_at',
+  time: `must be an RFC 3339 time with a time zone, such as ${exampleMoment(new Date())}`,
+  seconds: 'must be a whole number of seconds from 60 to 86400.',
+  none: 'is not supported.',
+  send_time: 'is not a field of a send. Use scheduled_at for the time to send at.',
+  begin_time: 'is not a field of a broadcast. Use send_at for the time to start at.',
   'mailbox[]': 'must be an array of email addresses, such as ["name@example.com"]',
 }
 
@@ -122,7 +122,7 @@ function fieldOf(words: string): Field {
   const [, name = '', mark, other, type = '', list] = /^(\w+)(!?):(=?)(\w+)(\[\])?$/.exec(words) ?? []
   if (other) {
     const [right, ...wrong] = VALUES.none
-    return { name, isRequired: false, right, wrong, words: `is called ${type} here: use that` }
+    return { name, isRequired: false, right, wrong, words: `is called ${type} here. Use that name` }
   }
   const [one, ...others] = VALUES[type as keyof typeof VALUES]
   const right = list ? [one] : one
@@ -158,7 +158,7 @@ for (const { method, path, body } of V1_ROUTES) {
         t.equal(code, 'bad_request', `${name}: ${written(value)}`)
         const [, rest] = new RegExp(`^(?:\\w+\\[0\\]\\.)?${name}\\b(.*)`).exec(message) ?? []
         t.type(rest, 'string', `${name}: ${written(value)}: ${message}`)
-        if (words && rest?.startsWith(' ')) t.equal(rest, ` ${words}`)
+        if (words && rest?.startsWith(' ')) t.equal(rest, ` ${words}.`)
       }
       for (const value of [undefined, null]) {
         const fault = faultOf({ ...base, [name]: value })

@@ -25,7 +25,7 @@ import t from '../support/tap.ts'
 const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
 const page = await readFile(join(ROOT, 'api/README.md'), 'utf8')
 const dashboard = await readFile(join(ROOT, 'api/DASHBOARD.md'), 'utf8')
-const guides = flat(GUIDES.map(({ html }) => html).join('\n'))
+const guides = flat(GUIDES.map(({ markdown }) => markdown).join('\n'))
 const codes = Object.values(EXPLAINED)
   .flatMap(({ meaning, remedy }) => [meaning, remedy])
   .join(' ')
@@ -125,11 +125,11 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
     'guides',
     guides,
     [
-      `<td>${emails} emails, ${messages} messages, ${contacts} contacts</td>`,
-      `takes up to ${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts`,
-      `<td>${to} an email with its copies, ${numbers} a WhatsApp message</td>`,
-      `<td>html and text</td><td>${mib(LARGEST_PART)} each</td>`,
-      `<td>Variables</td><td>${variables}</td>`,
+      `| ${emails} emails, ${messages} messages, ${contacts} contacts |`,
+      `up to ${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts`,
+      `| ${to} per email including copies, ${numbers} per WhatsApp call |`,
+      `| \`html\` and \`text\` | ${mib(LARGEST_PART)} each |`,
+      `| Variables | ${variables} |`,
     ],
   ],
   ['codes', codes, [`${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts each`]],

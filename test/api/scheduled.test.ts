@@ -161,14 +161,14 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
       isRefused(t, await move(unknown, IN_AN_HOUR), 404, 'not_found')
     }
     // Refusals are kept, and whose address it is may be erased.
-    isRefused(t, await cancel('ana@example.org'), 404, 'not_found', /^there is no [\w ]+ with such an id$/)
+    isRefused(t, await cancel('ana@example.org'), 404, 'not_found', /^No [\w ]+ with this ID/)
     const other = await makeTeam(service)
     isRefused(t, await cancel(id, other.key), 404, 'not_found')
     isRefused(t, await move(id, IN_AN_HOUR, other.key), 404, 'not_found')
     const gone = String(rowOf((await post({})).body).id)
     for (const reply of [await cancel(gone), await move(gone, IN_AN_HOUR)]) {
       isRefused(t, reply, 409, 'invalid_state')
-      t.equal(reply.body.error.message, 'it does not wait for its time any more')
+      t.equal(reply.body.error.message, 'This message can no longer be cancelled or rescheduled.')
     }
   })
 

@@ -49,7 +49,7 @@ t.test('a send takes 10,000 variables, and no more', async (t) => {
   t.equal((await send({ template_id: id, variables })).body.html, '<p>x</p>')
   const { status, body } = await send({ template_id: id, variables: { ...variables, more: 'x' } })
   t.equal(`${status} ${body.error.code}`, '400 bad_request')
-  t.equal(body.error.message, 'variables must have at most 10000 keys')
+  t.equal(body.error.message, 'variables must have at most 10000 keys.')
 })
 
 t.test('html and text of a template send are 1 MiB at most too, as they are filled', async (t) => {

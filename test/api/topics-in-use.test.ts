@@ -34,14 +34,15 @@ t.test('a topic in use is not deleted, by the page or the CLI, and who uses it i
   ]
   const send_at = new Date(Date.now() + 3_600_000).toISOString()
   t.match(await post(timed, 'send', { send_at }), { status: 202, body: { state: 'scheduled' } })
-  const words = 'the topic is in use by the broadcasts "Summer" (scheduled), "Spring" (draft)'
+  const words =
+    'The topic is in use by the broadcasts "Summer" (scheduled), "Spring" (draft). Remove it there first.'
   const cli = adminCli({ DATABASE_URL: service.url })
   t.equal(await cli.fault(['topic', 'delete', team.id, excluded]), words)
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
   const page = await editor.post(`/teams/${team.id}/topics/${excluded}/delete`)
   t.equal(page.status, 409)
   shows(t, page, /the topic is in use by the broadcasts "Summer" \(scheduled\), "Spring" \(draft\)/i)
-  t.match(await remove(topic_id), /^invalid_state: the topic is in use by the broadcasts/)
+  t.match(await remove(topic_id), /^invalid_state: The topic is in use by the broadcasts/)
   t.equal((await call('DELETE', `/v1/broadcasts/${draft}`, { key })).status, 204)
   await post(timed, 'resume')
   for (const state of ['sending', 'paused']) {
@@ -57,7 +58,7 @@ t.test('a topic that is gone all the same hinders a start, and the page says so'
   const excluded = await anotherTopic()
   const id = await create({ exclude_topic_ids: [excluded] })
   await database.query(sql.unsafe`delete from topics where id = ${excluded}`)
-  const words = `the topic ${excluded} that it leaves out is gone: choose its topics again`
+  const words = `The excluded topic ${excluded} has been deleted. Choose the topics again.`
   const refused = await post(id, 'send')
   t.match(refused, { status: 409, body: { error: { code: 'invalid_state' } } })
   t.match(refused.body.error.message, words)
@@ -79,11 +80,11 @@ t.test('one that has ended is duplicated though its topic and template are gone'
   t.match(await get(copy), {
     body: { state: 'draft', topic_ids: [own.topic_id], exclude_topic_ids: [topic_id] },
   })
-  const words = new RegExp(`there is no template.*the topic ${own.topic_id} that it goes to is gone`)
+  const words = new RegExp(`No template.*The selected topic ${own.topic_id} has been deleted`)
   t.match(await post(copy, 'send'), { status: 409, body: { error: { message: words } } })
   t.match(await remove(topic_id), /^invalid_state: .*"Copy of/, 'what it names and is there stays')
   const page = `/teams/${team.id}/broadcasts/${copy}`
-  shows(t, await editor.get(page), /there is no template/i)
+  shows(t, await editor.get(page), /No template/)
   shows(t, await editor.get(`${page}/edit?step=audience`), /a deleted topic/)
 })
 
@@ -112,7 +113,7 @@ t.test('of a deletion and a broadcast that begins to use the topic at once, one 
       .catch((error: Error) => error.message)
     const [went, removed] = await Promise.all([again, remove(excluded)])
     if (went === 'sending') t.match(removed, /^invalid_state/, 'begun first')
-    else t.match([went, removed], [/that it leaves out is gone/, null], 'deleted first')
+    else t.match([went, removed], [/The excluded topic/, null], 'deleted first')
   }
 })
 

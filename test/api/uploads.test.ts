@@ -139,7 +139,7 @@ t.test('the CLI lists an email’s attachments, writes one as it came, and shows
   })
   t.ok((await readFile(out)).equals(bytes))
   const nowhere = ['email', 'file', own.id, body.id, '1', '--out', join(out, 'b.bin')]
-  t.match(await cli.fault(nowhere), /^cannot write \S+b\.bin: ENOTDIR/)
+  t.match(await cli.fault(nowhere), /^Could not write \S+b\.bin: ENOTDIR/)
   t.match(await cli.json(['team', 'show', own.id]), { used: { storage: bytes.length + 8 } })
   await service.database.query(sql.unsafe`delete from files where team_id = ${own.id}`)
   t.match(await cli.fault(['email', 'file', own.id, body.id, '1', '--out', out]), /deleted/)

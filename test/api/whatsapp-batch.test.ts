@@ -99,7 +99,7 @@ t.test('a rejected recipient’s message has the form to[<n>]: <code>: <detail>'
     [
       {
         code: 'invalid_phone',
-        message: 'to[2]: invalid_phone: must be a number in E.164 form, such as +15551234567',
+        message: 'to[2]: invalid_phone: must be a phone number in E.164 format, such as +15551234567',
       },
       { code: 'bad_request', message: 'to[1]: bad_request: must be a string' },
       { code: 'bad_request', message: 'to[0]: bad_request: must not contain NUL characters' },
@@ -221,7 +221,7 @@ t.test('it takes API keys only, with the scope whatsapp:send', async (t) => {
   const session = await sendBatch(await makeSession(service, team.id), [aMessage(id)])
   t.equal(session.status, 403)
   t.equal(session.body.error.code, 'insufficient_scope')
-  t.match(session.body.error.message, /API keys only/)
+  t.match(session.body.error.message, /only accepts API keys/)
   const without = await sendBatch(await makeKey(service, team.id, { scopes: ['emails:send'] }), [
     aMessage(id),
   ])

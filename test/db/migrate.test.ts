@@ -222,7 +222,7 @@ t.test('an autovacuum in the way is ended before the last tries, and no send wai
   await other.query("update audit_entries set subject = 'y' where id is null")
   t.ok(await locks(false), 'a send passes while the migration waits')
   await migrated
-  t.strictSame(lines, [`${file} waits for a lock of another session`, `applied ${file}`])
+  t.strictSame(lines, [`${file} is waiting for a lock held by another session`, `applied ${file}`])
 })
 
 t.test('a lock that is never given ends it with the file’s name, and nothing half done', async (t) => {
@@ -273,7 +273,7 @@ t.test('a file that deadlocks with an accept gives way to it, and is applied by 
   while (!(await waits())) await sleep(10)
   await accept.query('lock table accepted_emails in row exclusive mode; commit')
   await migrated
-  t.strictSame(lines, [`${file} waits for a lock of another session`, `applied ${file}`])
+  t.strictSame(lines, [`${file} is waiting for a lock held by another session`, `applied ${file}`])
 })
 
 /** Copies ten rows one by one, each in a transaction of its own, and goes on after the last one when called again. */

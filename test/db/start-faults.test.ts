@@ -51,7 +51,7 @@ const REFUSED = {
 for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
   t.test(`${what} is one line that names DATABASE_URL, whatever is started`, async (t) => {
     for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, { DATABASE_URL })))) {
-      t.match(said, /^cannot start, the server refuses DATABASE_URL: [^\n]+\n$/)
+      t.match(said, /^cannot start, the server rejects DATABASE_URL: [^\n]+\n$/)
       t.notMatch(said, /hunter2/)
     }
     const cli = adminCli({ DATABASE_URL })
@@ -61,7 +61,7 @@ for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
     ]
     for (const call of calls) {
       const said = await cli.fault(call)
-      t.match(said, /^the server at \S+:\d+ refuses DATABASE_URL: /)
+      t.match(said, /^the server at \S+:\d+ rejects DATABASE_URL: /)
       t.notMatch(said, /hunter2/)
     }
   })
@@ -74,7 +74,7 @@ t.test('a server that is not there is one line, by a socket and by an address to
   }
   for (const [place, DATABASE_URL] of Object.entries(places)) {
     for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, { DATABASE_URL }))))
-      t.match(said, /^cannot start, the database cannot be reached: connect [^\n]+\n$/, place)
+      t.match(said, /^cannot start, the database is unreachable: connect [^\n]+\n$/, place)
     const line = await adminCli({ DATABASE_URL }).fault(['plan', 'list'])
     t.match(line, /^cannot reach the database at \S+: connect .*DATABASE_URL set\?$/, place)
   }

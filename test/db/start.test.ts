@@ -59,7 +59,7 @@ t.test('a database that takes no writes stops a process, and is not ready', asyn
   const lost = `select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()`
   await change(url, `alter database "${name}" set default_transaction_read_only = on`, lost)
-  t.match(await refusal(url), /the database takes no writes: it is a standby, or set to read only/)
+  t.match(await refusal(url), /the database doesn't accept writes. It is a standby or set to read only/)
   const { status, body } = await service.call('GET', '/ready')
   t.match({ status, body }, { status: 503, body: { error: { message: /takes no writes/ } } })
 })

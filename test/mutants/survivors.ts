@@ -279,7 +279,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "StringLiteral: '' → \"Stryker was here!\" in const value = variables[name] ?? ''",
     ],
     [`${SAME}no tag is closed before its third character`]: [
-      'EqualityOperator: end < 0 → end <= 0 in if (end < 0) throw fault(source, open, `${excerpt(source.slice(open))} is not closed`)',
+      'EqualityOperator: end < 0 → end <= 0 in if (end < 0) throw fault(source, open, fill(TEXTS.notClosed, { start: excerpt(source.slice(open)) }))',
     ],
   },
   'workers/providers/smtp/replies.ts': {

@@ -51,7 +51,7 @@ const UNREADABLE: End = { end: 'given_up', reason: 'malformed payload' }
 
 /** Left to a newer worker: claimed again later, by this worker or another. */
 export const LEFT_TO_NEWER = { end: 'snoozed', seconds: 60 } as const satisfies End
-export const LEFT_TO_NEWER_WORDS = 'jobs of a newer version are left to its workers'
+export const LEFT_TO_NEWER_WORDS = 'leaving jobs of a newer version to its workers'
 
 /** Tells claimed jobs apart: those to work on, and how the others end at once. */
 export function splitReadable<J extends JobName>(
@@ -103,7 +103,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
     await claims.settle(tx, given)
     for (const [each, end] of given) ends.set(each, end)
   }
-  let reason = 'it could not be carried out: the worker’s log says why'
+  let reason = 'the job failed; see the worker log'
   try {
     if (readable.length > 0) await handle({ jobs: readable, settle }, { ...deps, log })
   } catch (error) {
@@ -119,7 +119,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
   )
   if (left.size > 0) {
     await retryWhileUnavailable(() => deps.database.transaction((tx) => claims.settle(tx, left)), log).catch(
-      (error) => log.error({ err: error }, 'cannot settle what is left of a batch'),
+      (error) => log.error({ err: error }, 'failed to complete the remaining jobs of a batch'),
     )
   }
   claims.release(jobs)

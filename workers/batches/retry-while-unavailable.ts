@@ -29,7 +29,7 @@ export async function retryWhileUnavailable<T>(
       onFault()
       if (performance.now() - logged > LOG_INTERVAL_MS) {
         logged = performance.now()
-        log.warn({ err: error }, 'the database is away: what was sent is recorded when it is back')
+        log.warn({ err: error }, 'database unavailable; results will be recorded when it returns')
       }
       await sleep(pause)
     }

@@ -235,7 +235,7 @@ async function attempt<T extends boolean>(
     email = await compose(sent, held?.files ?? [])
   } catch (error) {
     held?.release(true)
-    deps.log.error({ err: error, email_id: row.id }, 'cannot render this email')
+    deps.log.error({ err: error, email_id: row.id }, 'failed to render an email')
     const detail = storableWords(`the email could not be rendered: ${(error as Error).message}`)
     const outcomes = new Map(recipients.map((to): [string, Outcome] => [to, { kind: 'deferred', detail }]))
     return { row, html: null, delivery: { provider_message_id: null, outcomes }, suppressed }

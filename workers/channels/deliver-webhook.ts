@@ -225,7 +225,7 @@ async function record(
     if (!enabled || reason === null) continue
     const waiting = await stopNotifying(tx, team_id, { id, reason })
     await queue.enqueue(tx, 'mail-owners', [{ team_id, endpoint_id: id, notice_id: idNow() }])
-    log.warn({ team_id, endpoint_id: id, reason, failed: waiting }, 'a webhook was disabled')
+    log.warn({ team_id, endpoint_id: id, reason, failed: waiting }, 'disabled a webhook')
   }
 }
 

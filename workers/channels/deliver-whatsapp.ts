@@ -239,7 +239,7 @@ async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], 
   const pauses = delivered.flatMap(pausesOf)
   if (pauses.length > 0) await pauseRecipients(tx, pauses)
   for (const { template_id, status, fault } of findings) {
-    log.warn({ template_id, status, fault: impersonal(fault) }, 'the provider finds fault with a template')
+    log.warn({ template_id, status, fault: impersonal(fault) }, 'provider rejected a template')
   }
 }
 

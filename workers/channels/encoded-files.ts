@@ -127,7 +127,7 @@ async function encode(
   const parts = Math.ceil(size / CHUNK)
   for (let part = 0; part < parts; part++) {
     const pieces = await inTurn(parts - part, () => piecesOfChunks(tx, ref, { from: part, count: 1 }))
-    if (pieces.length === 0) throw new Error(`the bytes of ${filename} are gone`)
+    if (pieces.length === 0) throw new Error(`the content of ${filename} has been deleted`)
     encoded.push(blocks.write(pieces, part === parts - 1))
   }
   return encoded

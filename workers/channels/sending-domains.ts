@@ -30,7 +30,9 @@ function open(secrets: Secrets, domain: StoredDomain): SendingDomain | Error {
       return_path,
     }
   } catch {
-    return new Error(`the DKIM key of ${name} cannot be opened: was it stored with another SECRET_KEY?`)
+    return new Error(
+      `Could not decrypt the DKIM key of ${name}. Was it encrypted with a different SECRET_KEY?`,
+    )
   }
 }
 

@@ -123,8 +123,7 @@ async function pump<J extends DeliveryJob, A>(
       )
     } catch (error) {
       // The queue logs that the database is away, for all its loops together.
-      if (!isDatabaseUnavailable(error))
-        deps.log.error({ err: error }, 'cannot claim or read what is to be sent')
+      if (!isDatabaseUnavailable(error)) deps.log.error({ err: error }, 'failed to claim or load messages')
       await pause(BARRED_RECHECK_MS)
     }
   }

@@ -75,8 +75,8 @@ function logSent<J extends DeliveryJob, A>(
 
 function logChange({ sender, kind, seconds, ...said }: Change, log: DeliveryDeps['log']): void {
   const words = impersonal(said.words)
-  if (kind === 'paused') log.error({ sender, seconds, words }, 'nothing can be sent for now')
-  else if (kind === 'slowed') log.warn({ sender, seconds, words }, 'the provider asks to slow down')
+  if (kind === 'paused') log.error({ sender, seconds, words }, 'sending is blocked')
+  else if (kind === 'slowed') log.warn({ sender, seconds, words }, 'the provider asked to slow down')
   else log.warn({ sender }, words)
 }
 
@@ -173,13 +173,13 @@ export function createRecorder<J extends DeliveryJob, A>(
 
   /** What cannot be stored must not be sent again either: its job is given up. */
   async function abandon({ job }: Recording<J, A>, error: unknown): Promise<void> {
-    log.error({ err: error, id: job.id }, 'what became of this message cannot be recorded')
+    log.error({ err: error, id: job.id }, 'failed to record a result')
     const end: End = {
       end: 'given_up',
       reason: storableWords(`it was tried, but what became of it cannot be recorded: ${errorWords(error)}`),
     }
     await commit([{ job, end }]).catch((fault: unknown) => {
-      log.error({ err: fault, id: job.id }, 'nor can its job be given up')
+      log.error({ err: fault, id: job.id }, 'failed to dead-letter the job')
     })
   }
 

@@ -51,7 +51,7 @@ export function verdictOf(
   const [unknown] = of('unknown')
   if (unknown !== undefined) {
     if (history.unknowns + 1 >= MAX_UNKNOWNS) {
-      const reason = `no answer after ${MAX_UNKNOWNS} tries, it may have arrived: ${unknown.detail}`
+      const reason = `no response after ${MAX_UNKNOWNS} attempts, so it may have arrived: ${unknown.detail}`
       return { end: 'given_up', reason }
     }
     return { end: 'again', seconds: Math.max(unknown_wait, unknown.wait_seconds ?? 0) }

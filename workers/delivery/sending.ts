@@ -87,7 +87,7 @@ export async function deliver<J extends DeliveryJob, A>(
   const begun = await slots
     .run({ sender, isProven, is_large }, () => attempt(parts, message), patience)
     .catch((error: unknown) => {
-      deps.log.warn({ err: error, id: message.job.id }, 'this message cannot be read for now')
+      deps.log.warn({ err: error, id: message.job.id }, 'failed to load message')
       return null
     })
   if (begun === null) letGo(parts, [message.job], closing.aborted ? 0 : 1)

@@ -12,5 +12,5 @@ export async function copySuppressions({ database, clock, log }: WorkerDeps): Pr
     copied += checked
     more = checked === COPY_BATCH
   }
-  if (copied > 0) log.info({ copied }, 'suppressions that an older version stored were copied')
+  if (copied > 0) log.info({ copied }, 'copied suppressions stored by an older version')
 }

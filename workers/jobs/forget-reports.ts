@@ -18,5 +18,5 @@ export async function forgetReports({ database, retention, log }: WorkerDeps): P
   await deleteInBatches(1_000, (most) => deleteOldTokens(database, new Date(now - TOKENS_KEPT_MS), most))
   const before = new Date(now - retention.reports * DAY)
   const forgotten = await deleteInBatches(1_000, (most) => deleteOldReports(database, before, most))
-  if (forgotten > 0) log.info({ forgotten }, 'forgot reports')
+  if (forgotten > 0) log.info({ forgotten }, 'deleted expired reports')
 }

@@ -28,5 +28,5 @@ export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void
     draftsBefore: new Date(now - DRAFTS_KEPT_MS),
   })
   await deleteBackgroundJobs(database, new Date(now - JOB_RETENTION_S * 1_000))
-  if (forgotten > 0) log.info({ forgotten }, 'forgot bulk upserts')
+  if (forgotten > 0) log.info({ forgotten }, 'deleted expired bulk upserts')
 }

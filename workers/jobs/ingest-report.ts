@@ -76,12 +76,12 @@ export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerD
     if (jobs.length === 1 || isDatabaseUnavailable(error)) throw error
     deps.log.warn(
       { err: error, jobs: jobs.length },
-      'cannot ingest this batch; taking its reports one by one',
+      'failed to ingest a batch; ingesting its reports one by one',
     )
   }
   for (const job of jobs) {
     await ingest({ jobs: [job], settle }, deps).catch((error: unknown) => {
-      deps.log.error({ err: error, report_id: job.id }, 'cannot ingest this report')
+      deps.log.error({ err: error, report_id: job.id }, 'failed to ingest a report')
     })
   }
 }
@@ -171,7 +171,7 @@ function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: Wo
     event.channel === 'sender' && kind === 'applied' ? [event] : [],
   )
   for (const { sender, seconds, reason } of new Map(pauses.map((pause) => [pause.sender, pause])).values()) {
-    log.error({ sender, seconds, words: impersonal(reason) }, 'nothing can be sent for now')
+    log.error({ sender, seconds, words: impersonal(reason) }, 'sending is blocked')
   }
 }
 
@@ -210,7 +210,7 @@ async function readOne(
   const kept = body && keptOf(report, body)
   let forwarded: OperatorMail | null = null
   try {
-    if (!body) throw new Error('its bytes are gone')
+    if (!body) throw new Error('its content has been deleted')
     if (kept === null) return { report, events: [], fault: null, kept }
     forwarded = report.provider === MAIL_REPORTER ? await operatorMailOf(body) : null
     const events = await read({ body: kept ?? body, received_at: new Date(report.received_at) })
@@ -288,7 +288,7 @@ function reportVerdict(
   const own = events.map((event) => results.get(event))
   if (own.some((result) => result?.kind === 'unknown')) {
     const left = (new Date(report.retry_until).getTime() - now.getTime()) / 1_000
-    if (left <= 0) return { id, state: 'parked', reason: 'there is no such message', team_ids }
+    if (left <= 0) return { id, state: 'parked', reason: 'no such message', team_ids }
     const age = (now.getTime() - new Date(report.received_at).getTime()) / 1_000
     const pause = RETRY_PAUSES_S.find(([until]) => age < until)?.[1] ?? 300
     return { id, state: 'waiting', wait: Math.max(1, Math.min(pause, Math.ceil(left))) }

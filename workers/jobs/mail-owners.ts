@@ -11,9 +11,9 @@ import type { WorkerDeps } from '../deps.ts'
 const DONE: End = { end: 'completed' }
 
 const WHY = {
-  'no address': 'DASHBOARD_FROM is not set: owners get no mail of what stopped by itself',
+  'no address': 'DASHBOARD_FROM is not set, so owners aren’t emailed about automatic pauses',
   'no domain':
-    'no team has verified the domain of DASHBOARD_FROM: owners get no mail of what stopped by itself',
+    'no team has verified the domain of DASHBOARD_FROM, so owners aren’t emailed about automatic pauses',
 }
 
 export async function mailOwners(
@@ -31,7 +31,7 @@ export async function mailOwners(
       else if (written > 0) queue.wake('deliver-email')
     } catch (error) {
       if (!(error instanceof RequestError)) throw error
-      log.error({ team_id: job.data.team_id, code: error.code }, 'owners could not be notified by mail')
+      log.error({ team_id: job.data.team_id, code: error.code }, 'failed to notify owners by email')
       await database.transaction((tx) => settle(tx, new Map([[job, DONE]])))
     }
   }

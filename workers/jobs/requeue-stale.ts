@@ -83,7 +83,7 @@ export async function requeueStale({
       const found = await sweep({ database, queue, now })
       if (found > 0) log.warn({ found }, words)
     } catch (error) {
-      log.error({ err: error, sweep: words }, 'this sweep failed')
+      log.error({ err: error, sweep: words }, 'sweep failed')
     }
   }
   await forgetRecipientPauses(database)

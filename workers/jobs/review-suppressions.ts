@@ -16,5 +16,5 @@ export async function reviewSuppressions({
   const now = clock()
   if (sent_counts_ms >= HOUR_MS && !MINUTES.includes(now.getUTCMinutes())) return
   const back = await reviewSoftSuppressions(database, now, sent_counts_ms)
-  if (back > 0) log.info({ back }, 'contacts are no longer suppressed by soft bounces')
+  if (back > 0) log.info({ back }, 'lifted soft-bounce suppressions')
 }

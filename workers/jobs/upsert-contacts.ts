@@ -48,7 +48,7 @@ export async function runUpserts(
   const { database, log } = deps
   const attempt = async (upsert_id: string, work: () => Promise<unknown>): Promise<void> => {
     await work().catch((error: unknown) => {
-      log.error({ err: error, upsert_id }, 'cannot carry out this bulk upsert')
+      log.error({ err: error, upsert_id }, 'failed to process a bulk upsert')
     })
   }
   for (const job of jobs) {

@@ -3,8 +3,11 @@
  * exactly (outer blanks, line breaks, nothing at all) stands there in quotes, as JSON writes it; what a whole field
  * cannot show exactly is left as it is. Pure.
  */
+
 import { invalidField } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import { jsonOf } from '../../../db/validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 
 const isPlain = (text: string): boolean =>
   text !== '' && text.trim() === text && !/[\r\n]/.test(text) && !text.startsWith('"')
@@ -34,10 +37,7 @@ export function pairOf(line: string, field: string): [string, string] {
   const quoted = /^\s*("(?:[^"\\]|\\.)*")\s*:(.*)$/s.exec(line)
   const [, name = '', text = ''] = quoted ?? /^([^:]+):(.*)$/s.exec(line) ?? []
   if (name.trim() !== '') return [textOf(name), textOf(text)]
-  throw invalidField(
-    field,
-    `must have lines of the form name: value, and ${JSON.stringify(line.slice(0, 100))} is not`,
-  )
+  throw invalidField(field, fill(TEXTS.notNamedLine, { line: JSON.stringify(line.slice(0, 100)) }))
 }
 
 /** A text as a browser sends it from a field of one line: without its line breaks. */

@@ -3,12 +3,15 @@
  * stored ones have a row each. Promises: what is stored comes back as it was unless somebody changed it, outer blanks
  * and line breaks too; what has changed after the page was drawn stays so, where its reader left it alone.
  */
+
 import { object } from 'yup'
 import { contactProperties, MAX_KEYS } from '../../../db/audience/contacts/fields.ts'
 import { REQUIRED, RequestError } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import { address, parse, uuids } from '../../../db/validation/fields.ts'
 import { markOf } from '../../../db/validation/mark.ts'
 import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 import type { Field } from './section.ts'
 import { namedLines } from './typed.ts'
 
@@ -153,11 +156,11 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
     const name = form.get(`new_name.${at}`)?.trim() ?? ''
     const value = form.get(`new_value.${at}`) ?? ''
     if (name !== '') pairs.push([name, value])
-    else if (value.trim() !== '') throw new RequestError('bad_request', 'a new property needs a name')
+    else if (value.trim() !== '') throw new RequestError('bad_request', TEXTS.unnamedProperty)
   }
   const seen = new Set<string>()
   const twice = pairs.map(([name]) => name).find((name) => seen.size === seen.add(name).size)
   if (twice !== undefined)
-    throw new RequestError('bad_request', `there are two properties ${JSON.stringify(twice)}`)
+    throw new RequestError('bad_request', fill(TEXTS.propertyTwice, { name: JSON.stringify(twice) }))
   return checked(pairs)
 }

@@ -2,7 +2,10 @@
  * Several values that people type into one field. Promises: a text with more of them than the field takes is refused
  * before it is taken apart. Pure.
  */
+
 import { invalidField } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
+import { TEXTS } from '../texts.ts'
 
 /** How much of a line a refusal quotes, in characters. */
 const MAX_QUOTED = 100
@@ -35,5 +38,5 @@ export const namedLines = (typed: string, field: string, most: number): [name: s
     const at = line.indexOf(':')
     if (at > 0) return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
     const quoted = JSON.stringify(line.slice(0, MAX_QUOTED))
-    throw invalidField(field, `must have lines of the form name: value, and ${quoted} is not`)
+    throw invalidField(field, fill(TEXTS.notNamedLine, { line: quoted }))
   })

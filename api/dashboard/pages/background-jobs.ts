@@ -11,6 +11,7 @@ import { paceWords } from '../components/pace.ts'
 import type { Section, View } from '../components/section.ts'
 import { factsOf, get, tableOf } from '../server/builders.ts'
 import { show, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { backgroundJobPath, wordsOf } from './background-job.ts'
 
 /** How many are listed. */
@@ -99,7 +100,7 @@ function jobView(job: BackgroundJobRow, now: Date, back: string): View {
 
 const found = (job: BackgroundJobRow | null): BackgroundJobRow => {
   if (job) return job
-  throw new RequestError('not_found', 'there is no such job; finished jobs are forgotten after a month')
+  throw new RequestError('not_found', TEXTS.noJob)
 }
 
 const ofTeam = get('editor', '/teams/:team/background-jobs', async ({ team, now }, { database }) =>

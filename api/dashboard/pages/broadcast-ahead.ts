@@ -14,6 +14,7 @@ import { momentWords, zoneOf } from '../components/zone.ts'
 import { alertsOf, compact, hidden, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import type { Question, TeamRequest } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { type BroadcastStep, stepPath } from './broadcast-fields.ts'
 import { broadcastPath, namesOf } from './broadcast-sections.ts'
 import { slotWords } from './template-parts.ts'
@@ -28,7 +29,7 @@ export const seenFields = ({ updated_at, template_version_id, audience }: Seen):
 /** What somebody has seen who presses. @throws RequestError bad_request for a press that no page has shown. */
 export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
   const audience = form.get('audience') ?? (form.has('seen') ? 'unknown' : '')
-  if (!/^\d*$/.test(audience)) throw new RequestError('bad_request', 'audience must be what the page showed')
+  if (!/^\d*$/.test(audience)) throw new RequestError('bad_request', TEXTS.formOutOfDate)
   return {
     updated_at: form.get('seen') ?? '',
     template_version_id: form.get('version') || null,

@@ -5,6 +5,7 @@ import { contactIdentity, noContact } from '../../../db/audience/contacts/edit.t
 import { templateById, versionsByIds } from '../../../db/content/templates/templates.sql.ts'
 import { compileVersion } from '../../../db/content/templates/versions.ts'
 import { RequestError } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import { memberAfter } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
@@ -16,6 +17,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { idParam, queryParam } from '../server/list.ts'
 import { raw, type TeamRequest } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { broadcastPath } from './broadcast-sections.ts'
 
 /** Where a preview's unsubscribe link leads: nowhere. */
@@ -31,7 +33,7 @@ async function versionOf(
 ) {
   const id = template_version_id ?? (await templateById(database, team_id, template_id))?.version_id
   const [version] = id === undefined ? [] : await versionsByIds(database, [{ team_id, id }])
-  if (!version) throw new RequestError('not_found', 'its template was deleted')
+  if (!version) throw new RequestError('not_found', TEXTS.templateDeleted)
   return version
 }
 
@@ -63,10 +65,11 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
         { email: 'someone@example.com', properties: {} },
         LINK,
       )
-  if (typeof item === 'string') throw new RequestError('bad_request', `it would be skipped: ${item}`)
+  if (typeof item === 'string')
+    throw new RequestError('bad_request', fill(TEXTS.wouldBeSkipped, { reason: item }))
   const parts = await previewOf(compileVersion(version), item.variables ?? {}, deps.texts)
   if ('too_large' in parts)
-    throw new RequestError('bad_request', `the ${parts.too_large} is larger than 1 MiB`)
+    throw new RequestError('bad_request', fill(TEXTS.partTooLarge, { part: parts.too_large }))
   return { subject: item.subject, ...parts }
 }
 
@@ -122,7 +125,7 @@ export async function previewSections(
     ])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    return [chosen, ...alertsOf([{ tone: 'bad', title: `No preview: ${error.message}` }])]
+    return [chosen, ...alertsOf([{ tone: 'bad', title: `No preview. ${error.message}` }])]
   }
 }
 

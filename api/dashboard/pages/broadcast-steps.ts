@@ -65,7 +65,7 @@ async function audienceTiles(
   { database }: PageDeps,
 ): Promise<Tile[]> {
   const not = (detail: string): Tile[] => [{ label: 'Contacts', value: '–', detail }]
-  if (aim instanceof RequestError) return not(`Not counted: ${aim.message}`)
+  if (aim instanceof RequestError) return not(`Not counted. ${aim.message}`)
   if (aim.topic_ids.length === 0) return not('Choose a topic.')
   const { size, as_text } = await countAudience(database, { team_id: team.id, ...aim })
   const value = size === null ? 'very many' : number(size).text

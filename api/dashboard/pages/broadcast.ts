@@ -4,6 +4,7 @@ import type { By } from '../../../db/accounts/audit/record.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templateById } from '../../../db/content/templates/templates.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Acting,
@@ -33,6 +34,7 @@ import { asActor } from '../server/action.ts'
 import { act, compact, get, post, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type Question, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { draftParts, scheduledSections, seenFields, seenIn, sendQuestion } from './broadcast-ahead.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftChanges } from './broadcast-form.ts'
@@ -170,8 +172,7 @@ async function againQuestion(request: TeamRequest<'id'>, { database }: PageDeps)
 function addressesOf(typed: string): string[] {
   const to = partsTyped(typed, { field: 'to', between: /[,;\s]/, most: 1_000 })
   const odd = to.find((each) => parseMailbox(each) === null)
-  if (odd !== undefined)
-    throw invalidField('to', `must be email addresses, and ${JSON.stringify(odd)} is not`)
+  if (odd !== undefined) throw invalidField('to', fill(TEXTS.notAddresses, { given: JSON.stringify(odd) }))
   if (to.length > 0 && to.length <= MAX_TESTS) return to
   throw invalidField('to', `must be 1 to ${MAX_TESTS} addresses`)
 }

@@ -8,6 +8,7 @@ import { Readable } from 'node:stream'
 import disposition from 'content-disposition'
 import { piecesOf } from '../../../db/content/files/read.ts'
 import { RequestError } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import type { EmailFile } from '../../../db/messages/emails/call.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { percentDecoded } from '../../../db/validation/strings.ts'
@@ -16,6 +17,7 @@ import type { Section } from '../components/section.ts'
 import { tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageAnswer, raw, type TeamRequest, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 
 /** The list; nothing without any. */
 export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamRequest): Section | undefined =>
@@ -34,7 +36,7 @@ export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamReques
 /** The attachment at a place in the list. @throws RequestError not_found */
 export function fileAt({ attachments = [] }: ShownEmail, place: string): EmailFile {
   const file = /^\d{1,2}$/.test(place) ? attachments[Number(place)] : undefined
-  if (!file) throw new RequestError('not_found', `this email has no attachment ${place}`)
+  if (!file) throw new RequestError('not_found', fill(TEXTS.noAttachment, { place }))
   return file
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { RequestError } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
 import { emailWithState, type ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
@@ -12,13 +13,14 @@ import { type Cell, text } from '../components/cell.ts'
 import { auditRead } from '../server/action.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 
 /** An email to look at, with its state; internal mail is an operator's to look at. @throws RequestError not_found. */
 export async function emailAndState({ team, params, person, now }: TeamRequest<'id'>, deps: PageDeps) {
   const publicUrl = deps.publicUrl ?? undefined
   const found = await emailWithState({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id)
   if (person.operator || !found.email.internal) return found
-  throw new RequestError('not_found', `there is no email ${params.id} in this team`)
+  throw new RequestError('not_found', fill(TEXTS.noEmail, { id: params.id }))
 }
 
 /** The same without its state. @throws RequestError not_found. */

@@ -20,6 +20,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { backTo } from '../server/list.ts'
 import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { emailActs } from './email-actions.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
@@ -240,7 +241,7 @@ const preview = (pictures: boolean): TeamPage =>
     `/teams/:team/emails/:id/preview${pictures ? '-with-pictures' : ''}`,
     async (request, deps) => {
       const email = await emailOf(request, deps)
-      if (email.internal) throw new RequestError('not_found', 'this email is not shown')
+      if (email.internal) throw new RequestError('not_found', TEXTS.emailHidden)
       await noteOpened(request, deps, email.id)
       return raw(frameHeaders(pictures), framed(await withPictures(email, request, deps)))
     },
@@ -248,7 +249,7 @@ const preview = (pictures: boolean): TeamPage =>
 
 const download = get('viewer', '/teams/:team/emails/:id/files/:place', async (request, deps) => {
   const email = await emailOf(request, deps)
-  if (email.internal) throw new RequestError('not_found', 'this email is not shown')
+  if (email.internal) throw new RequestError('not_found', TEXTS.emailHidden)
   const file = fileAt(email, request.params.place)
   await auditRead(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
   return fileAnswer(request, deps, file)

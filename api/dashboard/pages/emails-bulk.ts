@@ -12,6 +12,7 @@ import { compact, field, get, hidden, post, press } from '../server/builders.ts'
 import { type Counted, countedFields, countedOf } from '../server/confirmed-count.ts'
 import { addressWith, idParam } from '../server/list.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { backgroundJobAnswer, wordsOf } from './background-job.ts'
 import { filter, parseEmailFilter, searchOf } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
@@ -117,10 +118,7 @@ function betweenOf(form: URLSearchParams): Between {
   const newest = idParam(form, 'newest')
   const oldest = idParam(form, 'oldest')
   if (newest !== undefined && oldest !== undefined) return { newest, oldest }
-  throw new RequestError(
-    'bad_request',
-    'this form does not say which emails were counted: open the page again',
-  )
+  throw new RequestError('bad_request', TEXTS.formOutOfDate)
 }
 
 const bulk = (verb: 'requeue' | 'delete'): TeamPage =>

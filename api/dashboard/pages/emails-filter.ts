@@ -3,11 +3,13 @@
 import { requireTeam } from '../../../db/accounts/teams/view.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { invalidField } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineFilter, idOf, search } from '../server/filter.ts'
 import type { TeamRequest } from '../server/page.ts'
 import { parseSearch } from '../server/search.ts'
+import { TEXTS } from '../texts.ts'
 import { SCHEDULED_STATUS, statusFilter } from './scheduled.ts'
 
 export const filter = defineFilter(
@@ -32,8 +34,7 @@ export function parseEmailFilter(query: URLSearchParams): Omit<EmailFilter, 'tea
   const { q, status, template, broadcast, ...asked } = filter.read(query)
   const parsed = q === undefined ? {} : parseSearch(q)
   const twice = (['recipient', 'id', 'subject'] as const).find((name) => name in parsed && asked[name])
-  if (twice !== undefined)
-    throw invalidField('q', `names another ${twice} than the field for it: clear one of them`)
+  if (twice !== undefined) throw invalidField('q', fill(TEXTS.otherInSearch, { thing: twice }))
   return { ...asked, ...parsed, ...statusFilter(status), template_id: template, broadcast_id: broadcast }
 }
 

@@ -7,11 +7,13 @@ import type { Becomes, Mapping } from '../../../db/audience/import/mapping.ts'
 import { SUPPRESSIONS } from '../../../db/audience/suppressions/by-hand.ts'
 import { reasonOf } from '../../../db/audience/suppressions/lift.ts'
 import { RequestError } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import { text } from '../components/cell.ts'
 import { topicsOf } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
 import { compact, field } from '../server/builders.ts'
 import { wordParam } from '../server/list.ts'
+import { TEXTS } from '../texts.ts'
 import { topicChoices } from './contacts.ts'
 
 const SAMPLE_RECORDS = 5
@@ -165,7 +167,7 @@ function columnOf(form: URLSearchParams, at: number): Becomes {
   const simple = (['ignore', 'email', 'properties', 'status', 'reason', 'consent'] as const).find(
     (to) => to === choice,
   )
-  if (simple === undefined) throw new RequestError('bad_request', `column ${at + 1} cannot become that`)
+  if (simple === undefined) throw new RequestError('bad_request', fill(TEXTS.badColumn, { n: at + 1 }))
   return { to: simple }
 }
 

@@ -17,6 +17,7 @@ import { act, compact, field, formOf, get, large, tableOf } from '../server/buil
 import { csvFile } from '../server/csv.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { draftView, importDraftPages, purposeOf, uploads } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
@@ -78,7 +79,7 @@ const form = (purpose: Purpose): TeamPage =>
 const upload = (purpose: Purpose): TeamPage =>
   act(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
     const source = sent.get('file') ?? ''
-    if (source.trim() === '') throw new RequestError('bad_request', 'choose a CSV file first')
+    if (source.trim() === '') throw new RequestError('bad_request', TEXTS.noFile)
     const name = sent.get('file_name') || 'contacts.csv'
     const file = { name, source, encoding: sent.get('file_encoding') ?? 'UTF-8', purpose }
     const id = await storeDraft(by, team.id, file, by.actor)

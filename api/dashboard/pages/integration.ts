@@ -203,7 +203,7 @@ const revoke = act(
   async ({ team, params, person, now }, { database }) => {
     const who = { user_id: person.user_id, role: team.sees }
     const token = (await tokensFor({ tx: database, now }, team.id, who)).find(({ id }) => id === params.id)
-    if (!token) throw new RequestError('not_found', 'there is no such session token')
+    if (!token) throw new RequestError('not_found', "This session token doesn't exist.")
     return {
       question: `Revoke this session token of ${token.user ?? 'the team'}? Whatever uses it is rejected at once.`,
       answer: 'Revoke token',

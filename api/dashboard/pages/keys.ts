@@ -112,7 +112,7 @@ const revoke = act(
   },
   async ({ team, params, now }, { database }) => {
     const key = (await keysOfTeam(database, team.id)).find(({ id }) => id === params.id)
-    if (!key) throw new RequestError('not_found', 'there is no such key')
+    if (!key) throw new RequestError('not_found', "This key doesn't exist.")
     const used = lastUse(key, now)
     return {
       question: `Revoke the key ${key.name}? Every program that uses it is rejected at once.`,

@@ -19,6 +19,7 @@ import { compact, get, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { idParam, queryParam } from '../server/list.ts'
 import { type OwnRequest, redirect, show, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { elsewhere } from './locate-elsewhere.ts'
 import { foundIn, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
 
@@ -54,7 +55,7 @@ async function teamOf(
   const id = idParam(query, 'team') ?? around?.id
   if (id === undefined) return null
   const team = id === around?.id ? await teamById(database, id) : null
-  if (!team) throw new RequestError('not_found', 'there is no such team, or it is not yours to see')
+  if (!team) throw new RequestError('not_found', TEXTS.noTeam)
   const read = { action: 'search', subject: queryParam(query, 'q') ?? '' }
   await auditRead({ tx: database, now, actor: person.email }, { id, member: around?.member === true }, read)
   return team

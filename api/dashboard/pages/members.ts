@@ -18,6 +18,7 @@ import { status, text, time } from '../components/cell.ts'
 import type { Field } from '../components/section.ts'
 import { act, compact, field, formOf, get, press, tableOf } from '../server/builders.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 
 const SAYS: Record<Role, string> = {
   viewer: 'Viewer: sees contacts, messages, templates and figures; changes nothing',
@@ -93,7 +94,7 @@ const add = act('owner', '/teams/:team/people', async (by, request) => {
 async function memberOf({ team, params }: TeamRequest, tx: Parameters<typeof membersOfTeam>[0]) {
   const member = (await membersOfTeam(tx, team.id)).find(({ user_id }) => user_id === params.id)
   if (member) return member
-  throw new RequestError('not_found', 'there is no such member')
+  throw new RequestError('not_found', TEXTS.noMember)
 }
 
 const page = get('owner', '/teams/:team/people/:id', async (request, { database }) => {

@@ -11,6 +11,7 @@ import { act, alertsOf, compact, formOf, get, hidden, large, press } from '../se
 import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
 /** The variables of the draft that sends do not give yet. */
@@ -80,7 +81,7 @@ export const draftSections = (
 async function draftToAskAbout(request: TeamRequest<'id'>, { database }: PageDeps) {
   const template = await templateOf(request, database)
   const draft = await draftOf(database, request.team.id, template.id)
-  if (!draft) throw new RequestError('not_found', 'this template has no draft')
+  if (!draft) throw new RequestError('not_found', TEXTS.noDraft)
   return { template, draft }
 }
 

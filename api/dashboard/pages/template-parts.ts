@@ -1,4 +1,5 @@
 /** What the pages of email templates share: a template by its address, the fields of its parts, words for variables. */
+
 import { type ShownTemplate, templateById } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
@@ -6,6 +7,7 @@ import { keptLinesOr } from '../components/lines.ts'
 import type { Field } from '../components/section.ts'
 import { field } from '../server/builders.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 
 const MAX_SLOTS_NAMED = 20
 
@@ -19,7 +21,7 @@ export const templatePath = ({ team, params }: TeamRequest<'id'>, ...rest: strin
 /** The template that a request is about. @throws RequestError not_found. */
 export async function templateOf({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> {
   const template = await templateById(tx, team.id, params.id)
-  if (!template) throw new RequestError('not_found', 'there is no such template')
+  if (!template) throw new RequestError('not_found', TEXTS.noTemplate)
   return template
 }
 

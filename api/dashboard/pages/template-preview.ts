@@ -9,6 +9,7 @@ import { slotsOfParts } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { compileVersion } from '../../../db/content/templates/versions.ts'
 import { RequestError } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
 import { escapeHtml, UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import type { Field, Section } from '../components/section.ts'
@@ -17,6 +18,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
 import { addressWith } from '../server/list.ts'
 import { raw, type TeamRequest } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
 const MAX_FIELDS = 50
@@ -61,10 +63,7 @@ export async function filledOf(
 ) {
   const filled = await previewOf(compileVersion({ ...previewed, body_text: previewed.text }), values, texts)
   if (!('too_large' in filled)) return filled
-  throw new RequestError(
-    'bad_request',
-    `with these values the ${filled.too_large} is larger than 1 MiB: it cannot be sent`,
-  )
+  throw new RequestError('bad_request', fill(TEXTS.filledTooLarge, { part: filled.too_large }))
 }
 
 /** The two parts as they would be sent, or why they would not. */
@@ -78,7 +77,7 @@ async function parts(
     return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    return alertsOf([{ tone: 'bad', title: `No preview: ${error.message}` }])
+    return alertsOf([{ tone: 'bad', title: `No preview. ${error.message}` }])
   }
 }
 
@@ -147,7 +146,7 @@ async function writtenIn(
     return text === '' ? html : `${html}\n<hr><pre>${escapeHtml(text)}</pre>`
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    return `<p>No preview: ${escapeHtml(error.message)}.</p>`
+    return `<p>No preview. ${escapeHtml(error.message)}</p>`
   }
 }
 

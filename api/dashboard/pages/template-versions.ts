@@ -1,4 +1,5 @@
 /** The versions of a template: the list, what changed between two of them, and restoring one. */
+
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import {
   type ComparedVersion,
@@ -16,6 +17,7 @@ import { act, buttonCell, compact, factsOf, get, hidden, press, tableOf } from '
 import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
 const MAX_VERSIONS = 50
@@ -69,7 +71,7 @@ const compared = get(
     const ids = [params.older_id, params.newer_id].map((id) => id.toLowerCase())
     const rows = await versionsToCompare(database, team.id, template.id, ids)
     const [older, newer] = ids.map((id) => rows.find((row) => row.id === id))
-    if (!older || !newer) throw new RequestError('not_found', 'there are no such versions')
+    if (!older || !newer) throw new RequestError('not_found', TEXTS.noVersions)
     const restorable = team.role !== 'viewer' && older.id !== template.version_id
     return show({
       title: `What changed in ${template.name}: v${older.number} to v${newer.number}`,
@@ -104,7 +106,7 @@ const restore = act(
     const version = idParam(form, 'version')
     const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
     const [row] = await versionsByIds(by.tx, refs)
-    if (!row || row.template_id !== params.id) throw new RequestError('not_found', 'there is no such version')
+    if (!row || row.template_id !== params.id) throw new RequestError('not_found', TEXTS.noVersion)
     const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
     await updateTemplate(by, team.id, params.id, parts)
     return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
@@ -113,7 +115,7 @@ const restore = act(
     const { name } = await templateOf(request, database)
     const version = idParam(request.form, 'version') ?? request.params.id
     const [row] = await versionsToCompare(database, request.team.id, request.params.id, [version])
-    if (!row) throw new RequestError('not_found', 'there is no such version')
+    if (!row) throw new RequestError('not_found', TEXTS.noVersion)
     return {
       question: `Restore v${row.number} of ${name}? It becomes a new version, and sends use it at once.`,
       answer: 'Restore version',

@@ -89,7 +89,7 @@ const remove = act(
   },
   async ({ team, params }, { database }) => {
     const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
-    if (!topic) throw new RequestError('not_found', 'there is no such topic')
+    if (!topic) throw new RequestError('not_found', "This topic doesn't exist.")
     const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
     return {
       question: `Delete the topic ${topic.name}?`,

@@ -10,6 +10,7 @@ import type { Section } from '../components/section.ts'
 import { jsonTyped } from '../components/typed.ts'
 import { act, alertsOf, compact, factsOf, field, formOf, get, press, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
+import { TEXTS } from '../texts.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
 
@@ -78,7 +79,7 @@ function readable({ components }: Readonly<Record<string, unknown>>): Section[] 
 
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
   const found = (await whatsappTemplatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
-  if (!found) throw new RequestError('not_found', 'there is no such template')
+  if (!found) throw new RequestError('not_found', TEXTS.noTemplate)
   return show({
     title: found.name,
     state: status(found.status),

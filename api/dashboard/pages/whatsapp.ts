@@ -16,6 +16,7 @@ import { chips, DAY_RANGE, defineFilter, idOf, search } from '../server/filter.t
 import { fromList, listOf, pageById } from '../server/list.ts'
 import { show, teamPath } from '../server/page.ts'
 import { numberIn } from '../server/search.ts'
+import { TEXTS } from '../texts.ts'
 import { listedState, SCHEDULED_STATUS, scheduledApart, statusFilter } from './scheduled.ts'
 
 const filter = defineFilter(
@@ -36,7 +37,7 @@ function parseMessageFilter(query: URLSearchParams): MessageFilter {
   const { q, status, recipient, id, template, ...asked } = filter.read(query)
   const sought = q === undefined ? null : numberIn(q)
   if (q !== undefined && (sought === null ? id : recipient) !== undefined)
-    throw invalidField('q', 'names another message than the field for it: clear one of them')
+    throw invalidField('q', TEXTS.otherMessageInSearch)
   const number = sought ?? recipient
   const phone = number === undefined ? null : normalisePhone(number)
   if (number !== undefined && phone === null)

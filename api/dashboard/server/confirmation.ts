@@ -4,12 +4,13 @@
  * was sent is lost or shown; what is carried out is what was asked about; a form that is longer than any of ours is
  * rejected. Must not know any page.
  */
+
 import { RequestError } from '../../../db/errors.ts'
 import { toSearchParams } from '../../http/forms.ts'
 import type { Field, View } from '../components/section.ts'
+import { TEXTS } from '../texts.ts'
 import { formOf, hidden } from './builders.ts'
 import type { PageDeps } from './deps.ts'
-import { describe } from './form.ts'
 import { seal, unseal } from './guard.ts'
 import { addressWith } from './list.ts'
 import {
@@ -38,10 +39,7 @@ function carried(form: URLSearchParams): Field[] {
   const pairs = [...form].filter(([name]) => !OWN.includes(name))
   const characters = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
   if (pairs.length > MAX_KEPT.fields || characters > MAX_KEPT.characters)
-    throw new RequestError(
-      'bad_request',
-      'this form is too large to be sent on: go back, open the page again and send it from there',
-    )
+    throw new RequestError('bad_request', TEXTS.formTooLarge)
   return pairs.map(([name, value]) => hidden(name, value))
 }
 
@@ -118,7 +116,7 @@ const asksAgain =
       const back = { href: above(list, query), label: 'Go back' }
       return show({
         title: 'There is nothing left to confirm',
-        lead: describe(error.message),
+        lead: error.message,
         sections: [{ kind: 'actions', links: [back] }],
       })
     }
@@ -139,10 +137,7 @@ export const isWorthKeeping = ({ form }: PageRequest): boolean => carried(form).
 /** Why a form whose session is over cannot be kept, when it cannot even be read. */
 export const endedError = (error: unknown): unknown =>
   error instanceof RequestError && error.code === 'payload_too_large'
-    ? new RequestError(
-        'payload_too_large',
-        'your session has ended, and this form is too large to be kept here: sign in in another tab, go back, and send it again',
-      )
+    ? new RequestError('payload_too_large', TEXTS.sessionEnded)
     : error
 
 /** A form whose session is over: kept until its sender has signed in elsewhere. */

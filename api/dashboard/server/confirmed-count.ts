@@ -2,8 +2,10 @@
  * What was counted before a press: the form carries how many, and the moment (db/postgres/snapshot.sql.ts), so that the
  * press does no more than it says, and nothing to what has come to match since.
  */
+
 import { RequestError } from '../../../db/errors.ts'
 import type { Field } from '../components/section.ts'
+import { TEXTS } from '../texts.ts'
 import { hidden } from './builders.ts'
 
 export type Counted = { most: number; seen: string }
@@ -18,5 +20,5 @@ export function countedOf(form: URLSearchParams): Counted {
   const most = Number(form.get('total') ?? Number.NaN)
   const seen = form.get('seen') ?? ''
   if (Number.isInteger(most) && most > 0 && most < 2 ** 31 && seen !== '') return { most, seen }
-  throw new RequestError('bad_request', 'this form does not say what was counted: open the page again')
+  throw new RequestError('bad_request', TEXTS.formOutOfDate)
 }

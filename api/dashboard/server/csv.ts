@@ -6,11 +6,13 @@
  * be listed is a page that says so, not a file that breaks off. It does break off once its reader's session is over, or
  * they have left the team.
  */
+
 import { Readable } from 'node:stream'
 import { sessionOpens } from '../../../db/accounts/members/sessions.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { guardFormulas } from '../../../db/validation/formulas.ts'
 import { typedOf, zoneOf } from '../components/zone.ts'
+import { TEXTS } from '../texts.ts'
 import { auditRead } from './action.ts'
 import { fromReplica, get } from './builders.ts'
 import type { PageDeps } from './deps.ts'
@@ -84,7 +86,7 @@ const whileOpen =
   async (place) => {
     const seat = { session_id: person.session_id, team_id: team.id }
     if (place.before === undefined || (await sessionOpens(primary, seat, clock()))) return read(place)
-    throw new RequestError('insufficient_scope', 'who reads this file has left the team, or signed out')
+    throw new RequestError('insufficient_scope', TEXTS.signedOut)
   }
 
 /**

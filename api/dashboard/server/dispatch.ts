@@ -14,11 +14,13 @@ import type { Context, Middleware } from 'koa'
 import { type Role, reaches } from '../../../db/accounts/members/roles.ts'
 import { noteUse, type Person, personOfSession } from '../../../db/accounts/members/sign-in.ts'
 import { RequestError } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import type { Body, Owner } from '../../http/bodies.ts'
 import { readQuery } from '../../http/forms.ts'
 import { type Assets, readAssets } from '../components/assets.ts'
 import { BASE } from '../components/base.ts'
 import { compileViews } from '../components/views.ts'
+import { TEXTS } from '../texts.ts'
 import {
   asksFirst,
   endedError,
@@ -70,14 +72,12 @@ type Visit = {
   team: PageTeam | null
 }
 
-const nothingHere = () => new RequestError('not_found', 'there is no such page, or it is not yours to see')
+const nothingHere = () => new RequestError('not_found', TEXTS.noPage)
 
 const roleError = ({ sees }: PageTeam, needed: Role): RequestError =>
   new RequestError(
     'insufficient_scope',
-    reaches(sees, needed)
-      ? 'this team is suspended: until an operator resumes it, its people can look at everything and change nothing'
-      : `this takes the role ${needed}, and yours here is ${sees}`,
+    reaches(sees, needed) ? TEXTS.suspended : fill(TEXTS.roleNeeded, { needed, role: sees }),
   )
 
 /** Does what may lag on the replica; after a change of the person's own, which left a notice, the primary is read. */
@@ -126,8 +126,7 @@ const limitOf = (page: Page, { person }: Visit): number =>
  */
 async function readForm(page: Page, visit: Visit, { secrets }: PageDeps, body: Body): Promise<boolean> {
   const { ctx, request, person } = visit
-  const foreign = () =>
-    new RequestError('insufficient_scope', 'this form did not come from this page: open the page again')
+  const foreign = () => new RequestError('insufficient_scope', TEXTS.foreignForm)
   if (!isOurs(ctx, request.home)) throw foreign()
   const form = await body.form(limitOf(page, visit)).catch((error) => {
     throw page.access !== 'open' && !person ? endedError(error) : error
@@ -138,7 +137,7 @@ async function readForm(page: Page, visit: Visit, { secrets }: PageDeps, body: B
   if (isOutlived && !form.has(KEPT)) throw foreign()
   if (isOutlived) form.delete('confirmed')
   for (const value of form.values()) {
-    if (value.includes('\0')) throw new RequestError('bad_request', 'text must not contain NUL characters')
+    if (value.includes('\0')) throw new RequestError('bad_request', TEXTS.nulInText)
   }
   return isOutlived
 }
@@ -265,10 +264,13 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
     if (found === null) throw nothingHere()
     if (!('page' in found)) {
       ctx.set('Allow', found.allowed.join(', '))
-      throw new RequestError('method_not_allowed', `this page takes ${found.allowed.join(', ')} only`)
+      throw new RequestError(
+        'method_not_allowed',
+        fill(TEXTS.allowedMethods, { methods: found.allowed.join(', ') }),
+      )
     }
     if ([...request.query].flat().some((text) => text.includes('\0')))
-      throw new RequestError('bad_request', 'the address must not contain NUL characters')
+      throw new RequestError('bad_request', TEXTS.nulInAddress)
     await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
       const isOutlived = ctx.method === 'POST' && (await readForm(found.page, visit, deps, body))
       send(

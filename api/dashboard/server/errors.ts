@@ -4,7 +4,7 @@ import { isTooSlow } from '../../../db/postgres/pool.ts'
 import type { Log } from '../../../db/process/log.ts'
 import { STATUS, toRequestError } from '../../http/errors.ts'
 import type { View } from '../components/section.ts'
-import { describe, type Reason } from './form.ts'
+import type { Reason } from './form.ts'
 
 export type Fault = {
   status: number
@@ -15,7 +15,7 @@ export type Fault = {
 }
 
 const TITLES: Record<number, string> = {
-  400: 'Request refused',
+  400: 'Something went wrong',
   403: 'Not allowed',
   404: 'Page not found',
   405: 'Not allowed',
@@ -48,7 +48,7 @@ export function faultOf(error: unknown, requestId: string, log: Log): Fault {
   const status = STATUS[code]
   const own = error instanceof RequestError ? undefined : WORDS[code]
   if (own) return { status, title: own.title, words: own.words(requestId), reason }
-  return { status, title: TITLES[status] ?? 'Request refused', words: describe(message), reason, retry_after }
+  return { status, title: TITLES[status] ?? 'Request refused', words: message, reason, retry_after }
 }
 
 export const faultView = ({ title, words }: Fault): View => ({

@@ -27,17 +27,14 @@ const findField = (fields: readonly Field[], { field }: FieldError): Field | und
 const describeByLabel = ({ label }: Field, { problem }: FieldError): string =>
   `${label.split(/[:(]/, 1).join('').trim()} ${problem}.`
 
-/** Writes the sentence of an error that has no field of a form. */
-export const describe = (message: string): string => `${headed(message)}.`
-
 /** Writes why a form with these fields was rejected, each field by its label. */
 export const describeByLabels = (fields: readonly Field[], { message, fields: errors }: Reason): string => {
   const known = errors.map((error) => ({ error, field: findField(fields, error) }))
   return errors.length === 0
-    ? describe(message)
+    ? message
     : known
         .map(({ error, field }) =>
-          field ? describeByLabel(field, error) : describe(`${error.field} ${error.problem}`),
+          field ? describeByLabel(field, error) : `${headed(error.field)} ${error.problem}.`,
         )
         .join(' ')
 }
@@ -59,7 +56,7 @@ function faultsOf(fields: readonly Field[], error: Reason): Map<string, string> 
     if (field && !faults.has(field.name)) faults.set(field.name, describeByLabel(field, each))
   }
   const [only, ...others] = fields.filter(({ type }) => type !== 'hidden')
-  if (faults.size === 0 && only && others.length === 0) faults.set(only.name, describe(error.message))
+  if (faults.size === 0 && only && others.length === 0) faults.set(only.name, error.message)
   return faults
 }
 

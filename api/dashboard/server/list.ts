@@ -3,10 +3,13 @@
  * the readers of what a filter says. Promises: a value that does not parse is refused, never ignored: a bulk act on
  * "all that match" must not widen because of a typo.
  */
+
 import { invalidField, RequestError } from '../../../db/errors.ts'
+import { fill } from '../../../db/fill.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { readQuery } from '../../http/forms.ts'
 import type { Field, Link, PageLink, Section } from '../components/section.ts'
+import { TEXTS } from '../texts.ts'
 import { compact, tableOf } from './builders.ts'
 import type { PageRequest } from './page.ts'
 
@@ -217,7 +220,7 @@ export function refuseUnknownParams(query: URLSearchParams, names: readonly stri
   const seen = new Set<string>()
   for (const name of query.keys()) {
     if (!names.includes(name))
-      throw new RequestError('bad_request', `there is no filter ${JSON.stringify(name)}`)
+      throw new RequestError('bad_request', fill(TEXTS.noFilter, { name: JSON.stringify(name) }))
     if (seen.has(name)) throw invalidField(name, 'must be given once')
     seen.add(name)
   }

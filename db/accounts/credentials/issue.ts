@@ -3,7 +3,9 @@
  * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format), with
  * a line in the audit trail.
  */
+
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { domainToAscii, parseAddress } from '../../validation/address.ts'
@@ -11,6 +13,7 @@ import { checkName } from '../../validation/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainByName } from '../domains/domains.sql.ts'
 import { requireTeam } from '../teams/view.ts'
+import { TEXTS } from '../texts.ts'
 import {
   expireKey,
   insertKey,
@@ -39,9 +42,9 @@ function checkScopes(given: readonly string[]): Scope[] {
   const known = SCOPES.join(', ')
   const unknown = given.find((scope) => !isScope(scope))
   if (unknown !== undefined)
-    throw invalidField('scopes', `must be some of ${known}: there is no scope ${unknown || '""'}`)
+    throw invalidField('scopes', fill(TEXTS.unknownScope, { scopes: known, scope: unknown || '""' }))
   const scopes = [...new Set(given.filter(isScope))]
-  if (scopes.length === 0) throw invalidField('scopes', `must have at least one of ${known}`)
+  if (scopes.length === 0) throw invalidField('scopes', fill(TEXTS.noScope, { scopes: known }))
   return scopes
 }
 
@@ -51,16 +54,15 @@ function checkScopes(given: readonly string[]): Scope[] {
  */
 async function boundDomain(tx: Tx, teamId: string, given: string): Promise<string> {
   const name = domainToAscii(given)
-  if (name === null)
-    throw invalidField('domain', `must be a domain name, and ${JSON.stringify(given)} is not`)
+  if (name === null) throw invalidField('domain', fill(TEXTS.notDomain, { given: JSON.stringify(given) }))
   if (await domainByName(tx, teamId, name)) return name
-  throw invalidField('domain', `must be a domain of the team: add ${name} first`)
+  throw invalidField('domain', fill(TEXTS.domainNotInTeam, { name }))
 }
 
 /** @throws RequestError bad_request */
 function assertFuture(expires_at: Date | null, now: Date): void {
   if (expires_at === null || expires_at > now) return
-  throw invalidField('expires', `must be in the future, unlike ${expires_at.toISOString()}`)
+  throw invalidField('expires', fill(TEXTS.expiryPast, { time: expires_at.toISOString() }))
 }
 
 /** Stores a new key and its line in the audit log. @returns the key, which is shown only now */
@@ -110,8 +112,8 @@ export async function rotateKey(by: By, teamId: string, id: string, expires_at: 
   if (!old) {
     const known = (await keysOfTeam(tx, teamId)).some((key) => key.id === id)
     throw known
-      ? new RequestError('invalid_state', 'The key was revoked or has expired. Create a new one.')
-      : new RequestError('not_found', `There is no key ${id} in this team.`)
+      ? new RequestError('invalid_state', TEXTS.keyEnded)
+      : new RequestError('not_found', fill(TEXTS.noKey, { id }))
   }
   const { name, scopes, domain } = old
   const key = await storeKey(by, teamId, { name, scopes, domain, expires_at }, 'key.rotate')
@@ -126,7 +128,7 @@ export async function issueSession(by: By, teamId: string, user: string | null) 
   const { tx, now } = by
   const parsed = user === null ? null : parseAddress(user)
   if (parsed === null && user !== null) {
-    throw invalidField('user', `must be an email address, and ${JSON.stringify(user)} is not`)
+    throw invalidField('user', fill(TEXTS.notAddress, { given: JSON.stringify(user) }))
   }
   await requireTeam(tx, teamId)
   const member = parsed && { id: idNow(), email: parsed.address, identity: parsed.identity }

@@ -5,16 +5,18 @@
  */
 
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { requireTeam } from '../teams/view.ts'
+import { TEXTS } from '../texts.ts'
 import { type KeyRow, revokeKey, revokeSessions, type SessionRow } from './credentials.sql.ts'
 
 /** Ends an API key at once. @throws RequestError not_found. */
 export async function endKey(by: By, teamId: string, id: string): Promise<KeyRow> {
   await requireTeam(by.tx, teamId)
   const key = await revokeKey(by.tx, teamId, id, by.now)
-  if (!key) throw new RequestError('not_found', `there is no key ${id} in this team`)
+  if (!key) throw new RequestError('not_found', fill(TEXTS.noKey, { id }))
   const { prefix: subject, name: detail } = key
   await record(by, { team_id: teamId, action: 'key.revoke', subject, detail })
   return key
@@ -26,14 +28,13 @@ type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: bo
 function identityOf(user: string): string {
   const parsed = parseAddress(user)
   if (parsed) return parsed.identity
-  throw invalidField('user', `must be an email address, and ${JSON.stringify(user)} is not`)
+  throw invalidField('user', fill(TEXTS.notAddress, { given: JSON.stringify(user) }))
 }
 
 /** Which sessions a wish means. @throws RequestError bad_request unless exactly one part of it is set. */
 function choiceOf({ id, user, all = false }: RevokeWish): Parameters<typeof revokeSessions>[2] {
   const given = [id !== undefined, user !== undefined, all].filter((set) => set).length
-  if (given !== 1)
-    throw new RequestError('bad_request', 'say which: the id of a session, --user EMAIL or --all')
+  if (given !== 1) throw new RequestError('bad_request', TEXTS.whichSession)
   if (id !== undefined) return { id }
   return user === undefined ? 'all' : { identity: identityOf(user) }
 }
@@ -49,7 +50,7 @@ export async function endSessions(by: By, teamId: string, wish: RevokeWish): Pro
   const { id, user } = wish
   const ended = await revokeSessions(by.tx, teamId, choice, by.now)
   if (id !== undefined && ended.length === 0)
-    throw new RequestError('not_found', `there is no session ${id} of this team to revoke`)
+    throw new RequestError('not_found', fill(TEXTS.noSession, { id }))
   const entry = { action: 'session.revoke', subject: id ?? user ?? 'all', detail: `${ended.length} ended` }
   await record(by, { team_id: teamId, ...entry })
   return ended

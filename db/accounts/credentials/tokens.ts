@@ -4,11 +4,14 @@
  * days; it ends when they leave the team, or somebody revokes it (credentials.sql.ts); the audit trail says who made it
  * and who ended it.
  */
+
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { idNow } from '../../process/ids.ts'
 import { type By, record } from '../audit/record.ts'
 import { membersOfTeam } from '../members/people.sql.ts'
 import { lesser, type Role } from '../members/roles.ts'
+import { TEXTS } from '../texts.ts'
 import { insertSession, revokeSessions, type SessionRow, sessionsOfTeam } from './credentials.sql.ts'
 import { SESSION_LENGTH_MS } from './issue.ts'
 import { credentialHash, makeCredential } from './token.ts'
@@ -24,16 +27,12 @@ export async function makeToken(
 ): Promise<{ token: string; expires_at: string }> {
   const { tx, now } = by
   const member = (await membersOfTeam(tx, teamId)).find((one) => one.user_id === user_id)
-  if (!member)
-    throw new RequestError('bad_request', 'only members of the team make session tokens for themselves')
+  if (!member) throw new RequestError('bad_request', TEXTS.tokenForMember)
   const good = (await sessionsOfTeam(tx, teamId, now, user_id)).filter(
     ({ revoked_at }) => revoked_at === null,
   )
   if (good.length >= MAX_TOKENS)
-    throw new RequestError(
-      'bad_request',
-      `you have ${good.length} session tokens in this team: revoke one first`,
-    )
+    throw new RequestError('bad_request', fill(TEXTS.tooManyTokens, { count: good.length }))
   const role = lesser(member.role, given)
   const token = makeCredential('session')
   const expires_at = new Date(now.getTime() + SESSION_LENGTH_MS)
@@ -60,6 +59,6 @@ export async function endToken(
   { user_id, role }: { user_id: string; role: Role },
 ): Promise<void> {
   const [ended] = await revokeSessions(by.tx, teamId, role === 'owner' ? { id } : { id, user_id }, by.now)
-  if (!ended) throw new RequestError('not_found', `there is no session ${id} of this team to revoke`)
+  if (!ended) throw new RequestError('not_found', fill(TEXTS.noSession, { id }))
   await record(by, { team_id: teamId, action: 'session.revoke', subject: id, detail: ended.user ?? '' })
 }

@@ -4,7 +4,9 @@
  * plan's domains_limit, under any concurrency; emails of a removed domain stay; the audit trail says who did it. Must
  * not look anything up in DNS (verify.ts does).
  */
+
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -12,6 +14,7 @@ import { domainToAscii } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { lockAccountRow } from '../teams/teams.sql.ts'
 import { requireTeam } from '../teams/view.ts'
+import { TEXTS } from '../texts.ts'
 import { dnsRecords, makeDkimKey } from './dkim.ts'
 import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
 
@@ -32,7 +35,7 @@ export const domainView = (row: DomainRow, returnDomain: string | null) => ({
 /** The name in the form that is stored and compared. @throws RequestError bad_request. */
 function domainName(given: string): string {
   const name = domainToAscii(given)
-  if (name === null) throw invalidField('name', `must be a domain name, and ${JSON.stringify(given)} is not`)
+  if (name === null) throw invalidField('name', fill(TEXTS.notDomain, { given: JSON.stringify(given) }))
   return name
 }
 
@@ -41,7 +44,7 @@ export async function requireDomain(tx: Tx, teamId: string, given: string): Prom
   const name = domainName(given)
   await requireTeam(tx, teamId)
   const row = await domainByName(tx, teamId, name)
-  if (!row) throw new RequestError('not_found', `the team has no domain ${name}`)
+  if (!row) throw new RequestError('not_found', fill(TEXTS.noDomain, { name }))
   return row
 }
 
@@ -49,11 +52,7 @@ export async function requireDomain(tx: Tx, teamId: string, given: string): Prom
 async function checkRoom(tx: Tx, teamId: string): Promise<void> {
   const { plan, domains_limit: limit, domains } = await domainRoom(tx, teamId)
   if (limit === null || domains < limit) return
-  const reason = `the plan ${plan} allows ${limit} domains, and the team has ${domains}`
-  throw new RequestError(
-    'quota_exceeded',
-    `${reason}: remove one, or move the team to a plan that allows more`,
-  )
+  throw new RequestError('quota_exceeded', fill(TEXTS.domainQuota, { plan, limit, domains }))
 }
 
 /**
@@ -73,8 +72,7 @@ export async function addDomain(
   return by.tx.transaction(async (tx) => {
     // Other additions and changes of plan queue up here; the count is read after that.
     await lockAccountRow(tx, teamId)
-    if (await domainByName(tx, teamId, name))
-      throw invalidField('name', `must be new: the team has the domain ${name} already`)
+    if (await domainByName(tx, teamId, name)) throw invalidField('name', fill(TEXTS.domainExists, { name }))
     await checkRoom(tx, teamId)
     const row = await insertDomain(tx, teamId, { id: idNow(), name, status, ...key }, by.now)
     await record({ ...by, tx }, { team_id: teamId, action: 'domain.add', subject: name, detail: status })
@@ -86,7 +84,7 @@ export async function addDomain(
 export async function removeDomain(by: By, teamId: string, given: string): Promise<DomainRow> {
   const { name } = await requireDomain(by.tx, teamId, given)
   const row = await deleteDomain(by.tx, teamId, name)
-  if (!row) throw new RequestError('not_found', `the team has no domain ${name}`)
+  if (!row) throw new RequestError('not_found', fill(TEXTS.noDomain, { name }))
   await record(by, { team_id: teamId, action: 'domain.remove', subject: name })
   return row
 }

@@ -36,7 +36,7 @@ export function createDomainLookups(server?: string, patience = DNS_TIMEOUT_MS):
       if (error instanceof RequestError) throw error
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== undefined && ABSENT.has(code)) return []
-      throw new RequestError('unavailable', `cannot look up ${name}: ${message}`)
+      throw new RequestError('unavailable', `Could not look up ${name}: ${message}`)
     }
   }
   return {

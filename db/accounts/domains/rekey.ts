@@ -3,12 +3,15 @@
  * Promises: mail is signed with the old key until the new one's record is found (verify.ts), so recipients can always
  * check it.
  */
+
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { resealCanary } from '../../process/canary.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { changedMeanwhile } from '../../validation/mark.ts'
 import { type By, record } from '../audit/record.ts'
+import { TEXTS } from '../texts.ts'
 import { requireDomain } from './add.ts'
 import { makeDkimKey, openKey, sealKey } from './dkim.ts'
 import {
@@ -35,9 +38,8 @@ export async function rekeyDomain(
   const key = await makeDkimKey(secrets, { team_id: teamId, name })
   return by.tx.transaction(async (tx) => {
     const row = await putNextKey(tx, teamId, id, { ...key, seen })
-    if (!row && (await domainByName(tx, teamId, name)))
-      throw changedMeanwhile('somebody has rotated the key meanwhile')
-    if (!row) throw new RequestError('not_found', `the domain ${name} was removed meanwhile`)
+    if (!row && (await domainByName(tx, teamId, name))) throw changedMeanwhile(TEXTS.keyRotated)
+    if (!row) throw new RequestError('not_found', fill(TEXTS.domainRemoved, { name }))
     const entry = { team_id: teamId, action: 'domain.rekey', subject: name }
     await record({ ...by, tx }, { ...entry, detail: key.dkim_selector })
     return row
@@ -69,7 +71,7 @@ export async function resealAll({ tx, secrets }: { tx: Tx; secrets: Secrets }): 
     } catch {
       throw new RequestError(
         'bad_request',
-        `the DKIM key of ${row.name} (team ${row.team_id}) opens with neither key`,
+        fill(TEXTS.keyUndecryptable, { name: row.name, team: row.team_id }),
       )
     }
   })

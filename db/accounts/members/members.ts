@@ -4,12 +4,15 @@
  * elsewhere; a link that somebody else sees opens one team alone; no answer reveals whether a person is known
  * elsewhere; every change leaves an audit line.
  */
+
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { requireTeam } from '../teams/view.ts'
+import { TEXTS } from '../texts.ts'
 import {
   belongs,
   deleteMembership,
@@ -30,7 +33,7 @@ import { INVITATION_LENGTH_MS, makeLink } from './sign-in.ts'
 function addressOf(email: string) {
   const parsed = parseAddress(email)
   if (parsed) return parsed
-  throw invalidField('email', `must be an email address, and ${JSON.stringify(email)} is not`)
+  throw invalidField('email', fill(TEXTS.notAddress, { given: JSON.stringify(email) }))
 }
 
 /** @throws RequestError bad_request when that would leave the team without an owner. */
@@ -38,10 +41,7 @@ async function keepAnOwner({ tx }: At, teamId: string, member: MemberRow): Promi
   if (member.role !== 'owner') return
   const owners = (await membersOfTeam(tx, teamId)).filter(({ role }) => role === 'owner')
   if (owners.length > 1) return
-  throw new RequestError(
-    'bad_request',
-    `${member.email} is the team's last owner: make somebody else one first`,
-  )
+  throw new RequestError('bad_request', fill(TEXTS.lastOwner, { email: member.email }))
 }
 
 type Wish = { email: string; role: Role }
@@ -67,7 +67,7 @@ async function makeMember(by: By, teamId: string, { email, role }: Wish): Promis
   const person = await upsertPerson(tx, { id: idNow(), email: address, identity, operator: false }, now)
   const member = { user_id: person.id, email: address, role }
   if (!(await insertMembership(tx, teamId, member))) {
-    throw new RequestError('bad_request', `${address} is a member already: change the role on their own page`)
+    throw new RequestError('bad_request', fill(TEXTS.isMember, { email: address }))
   }
   await record(by, { team_id: teamId, action: 'member.add', subject: address, detail: role })
   return member
@@ -87,7 +87,7 @@ async function requireMember({ tx }: At, teamId: string, email: string): Promise
   await requireTeam(tx, teamId)
   const member = await lockMember(tx, teamId, identity)
   if (member) return member
-  throw new RequestError('not_found', `the team has no member ${email}`)
+  throw new RequestError('not_found', fill(TEXTS.noMember, { email }))
 }
 
 /**
@@ -117,10 +117,10 @@ type Login = {
 /** The person who may sign in, after the call's changes. @throws RequestError when nobody here has this address. */
 async function personToLogIn(by: By, { email, team, role, operator }: Login): Promise<PersonRow> {
   const { address, identity } = addressOf(email)
-  if (role !== null && team === null) throw new RequestError('bad_request', 'a role needs a team')
+  if (role !== null && team === null) throw new RequestError('bad_request', TEXTS.roleWithoutTeam)
   const known = await personByIdentity(by.tx, identity)
   if (team === null && !operator && !(known && (await belongs(by.tx, known)))) {
-    throw new RequestError('not_found', `nobody here is ${email}: name a team, or make them an operator`)
+    throw new RequestError('not_found', fill(TEXTS.noAccount, { email }))
   }
   const person = await upsertPerson(
     by.tx,

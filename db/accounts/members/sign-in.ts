@@ -4,6 +4,7 @@
  * use and after 7 days at most; only digests are stored. A session has the rights that its person had when it began
  * and still has: a stolen session never gains any.
  */
+
 import { createHash, randomBytes } from 'node:crypto'
 import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
@@ -11,6 +12,7 @@ import { idNow } from '../../process/ids.ts'
 import { networkOf } from '../../process/public-address.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { storableWords } from '../../validation/words.ts'
+import { TEXTS } from '../texts.ts'
 import {
   belongs,
   bindOpenidIdentity,
@@ -93,7 +95,7 @@ export async function makeLink(
   return { secret, expires_at: expires_at.toISOString() }
 }
 
-const noLink = (): RequestError => new RequestError('not_found', 'this link was used already, or is too old')
+const noLink = (): RequestError => new RequestError('not_found', TEXTS.linkUsed)
 
 /** Whose link this is, and what it opens. Changes nothing. @throws RequestError not_found. */
 export async function ownerOfLink(
@@ -119,7 +121,7 @@ async function startSession({ tx, now }: At, owner: Owner, userAgent: string): P
   const { user_id, team_id, role } = owner
   const session = { id: idNow(), hash: digest(secret), user_id, team_id, role, user_agent, expires_at }
   if (await insertDashboardSession(tx, session, now)) return secret
-  throw new RequestError('not_found', 'this account is not a member of any team here')
+  throw new RequestError('not_found', TEXTS.notMember)
 }
 
 /** Uses a link up for a session. @returns the session's secret. @throws RequestError not_found. */
@@ -154,7 +156,7 @@ async function personOfClaims({ tx, now }: At, claims: IdentityClaims): Promise<
 /** @returns the session's secret. @throws RequestError not_found when the person has no place here. */
 export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: string): Promise<string> {
   const person = await personOfClaims(at, claims)
-  if (!person) throw new RequestError('not_found', 'this account is not a member of any team here')
+  if (!person) throw new RequestError('not_found', TEXTS.notMember)
   return startSession(at, { user_id: person.id, team_id: null, role: null }, userAgent)
 }
 

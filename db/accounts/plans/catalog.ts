@@ -2,6 +2,7 @@
  * The plan catalog as a file: validated whole, loaded in one transaction, printed as it was loaded.
  * Promises: `plan list` prints what `plan load` takes (DECISIONS: Plan catalog); a faulty catalog changes nothing.
  */
+
 import {
   type AnyObject,
   array,
@@ -14,12 +15,14 @@ import {
   ValidationError,
 } from 'yup'
 import { REQUIRED, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { isObject } from '../../validation/fields.ts'
 import { assertSeen, markOf } from '../../validation/mark.ts'
 import { textFault } from '../../validation/strings.ts'
 import { type Caller, record } from '../audit/record.ts'
+import { TEXTS } from '../texts.ts'
 import defaultCatalog from './default-catalog.json' with { type: 'json' }
 import { LARGEST_FIGURE, LARGEST_RATE } from './limits.ts'
 import { allPlans, lockPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
@@ -35,7 +38,7 @@ const wholeNumber = (from: number, to: number) => {
 }
 const figure = () => wholeNumber(0, LARGEST_FIGURE)
 const words = () => {
-  const message = 'must have words in en and fr'
+  const message = 'must have text in en and fr'
   const text = string().typeError('must be a string').required(REQUIRED)
   return object({ en: text, fr: text }).typeError(message).required(message)
 }
@@ -44,9 +47,7 @@ const lines = () => {
   return array(line).typeError('must be an array of strings').required(REQUIRED)
 }
 const tiersOf = <T extends AnyObject>(tier: ObjectSchema<T>) => {
-  const strict = tier
-    .typeError('must be an object')
-    .noUnknown('has a field that tiers do not know: ${unknown}')
+  const strict = tier.typeError('must be an object').noUnknown('has an unknown field: ${unknown}')
   return array(strict.required(REQUIRED)).typeError('must be an array')
 }
 
@@ -85,11 +86,11 @@ const planSchema = object({
   ).optional(),
 })
   .typeError('must be an object')
-  .noUnknown('has a field that plans do not know: ${unknown}')
+  .noUnknown('has an unknown field: ${unknown}')
 
 const catalogSchema = object({
   plans: array(planSchema.required(REQUIRED)).typeError('must be an array').required(REQUIRED),
-}).noUnknown('has a field that it does not know: ${unknown}')
+}).noUnknown('has an unknown field: ${unknown}')
 
 /** Checks a catalog file's content. @throws RequestError bad_request naming every fault. */
 function parseCatalog(content: unknown): PlanRow[] {
@@ -103,7 +104,7 @@ function parseCatalog(content: unknown): PlanRow[] {
     const keys = plans.map((plan) => plan.key)
     const repeated = keys.find((key, index) => keys.indexOf(key) !== index)
     if (repeated !== undefined)
-      throw new RequestError('bad_request', `the catalog has two plans with the key ${repeated}`)
+      throw new RequestError('bad_request', fill(TEXTS.planTwice, { key: repeated }))
     return plans.map((plan) => ({
       ...plan,
       product: plan.product ?? 'transactional',
@@ -137,11 +138,10 @@ export async function loadCatalog(by: Caller, content: unknown, seen: string | n
   const { tx } = by
   const plans = parseCatalog(content)
   await lockPlans(tx)
-  assertSeen(seen, markOf(await printCatalog(tx)), 'somebody has replaced the catalog meanwhile')
+  assertSeen(seen, markOf(await printCatalog(tx)), TEXTS.catalogReplaced)
   const keys = new Set(plans.map((plan) => plan.key))
   for (const [key, teams] of await plansInUse(tx)) {
-    if (!keys.has(key))
-      throw new RequestError('bad_request', `the catalog lacks the plan ${key}, which ${teams} teams have`)
+    if (!keys.has(key)) throw new RequestError('bad_request', fill(TEXTS.planInUse, { key, teams }))
   }
   await replacePlans(tx, plans)
   await record(by, { team_id: null, action: 'plan.load', subject: 'catalog', detail: [...keys].join(', ') })

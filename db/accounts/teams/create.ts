@@ -2,7 +2,9 @@
  * Makes a team: its row, its subscription and its allowance, in the caller's transaction.
  * Promises that a stored team has all three, and its line in the audit trail.
  */
+
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { SettingsFault } from '../../process/config.ts'
@@ -10,6 +12,7 @@ import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
 import { type Caller, record } from '../audit/record.ts'
 import { allPlans, type PlanRow } from '../plans/plans.sql.ts'
+import { TEXTS } from '../texts.ts'
 import { firstAllowance } from './limits.ts'
 import { insertTeam } from './teams.sql.ts'
 import { asTest } from './view.ts'
@@ -22,7 +25,7 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
   const plan = plans.find((candidate) => candidate.key === key)
   if (plan) return plan
   const known = plans.map((candidate) => candidate.key).join(', ')
-  throw invalidField('plan', `must be a plan for teams (${known || 'none'}): there is no plan ${key}`)
+  throw invalidField('plan', fill(TEXTS.noPlan, { plans: known || 'none', key }))
 }
 
 /** The plan of new teams if DEFAULT_PLAN isn't set. */

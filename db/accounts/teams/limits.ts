@@ -7,12 +7,14 @@
 
 import type { ChannelFacts } from '../../channels/list.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type Bucket, refill } from '../../process/bucket.ts'
 import { burstOf, planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { PlanRow } from '../plans/plans.sql.ts'
 import { byQuota, byUse, isPeriodic, type QuotaName, USED } from '../plans/quotas.ts'
+import { TEXTS } from '../texts.ts'
 import {
   type AccountRow,
   type AllowanceFigures,
@@ -167,7 +169,7 @@ export function storageError({ limits, used }: Account, added: number): RequestE
   if (added === 0 || limits.storage === null || used.storage + added <= limits.storage) return null
   return new RequestError(
     'quota_exceeded',
-    `the storage of ${limits.storage} bytes is reached: ${used.storage} are used, and this would add ${added}`,
+    fill(TEXTS.storageFull, { limit: limits.storage, used: used.storage, added }),
   )
 }
 

@@ -2,9 +2,12 @@
  * A team's send rate: how an account stands with it, and what is refused for it. The bucket is the account's
  * (limits.ts), so that all processes share it. Pure. DECISIONS: Bucket.
  */
+
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { untilToken } from '../../process/bucket.ts'
 import { burstOf } from '../plans/defaults.ts'
+import { TEXTS } from '../texts.ts'
 import { type Account, left } from './limits.ts'
 
 /**
@@ -48,5 +51,5 @@ export class LimitReached extends RequestError {
 /** @returns the refusal, with the whole seconds, rounded up and at least 1, until a token is there. */
 export function rateReached(account: Account): LimitReached {
   const wait = Math.max(1, Math.ceil(untilToken(account.bucket.tokens, account.limits.rate)))
-  return new LimitReached(account, 'rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait)
+  return new LimitReached(account, 'rate_limited', fill(TEXTS.rateExceeded, { seconds: wait }), wait)
 }

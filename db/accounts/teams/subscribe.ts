@@ -7,11 +7,13 @@
  */
 
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { type Caller, record } from '../audit/record.ts'
 import { burstOf } from '../plans/defaults.ts'
 import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/limits.ts'
 import type { Period } from '../plans/period.ts'
 import { QUOTAS } from '../plans/quotas.ts'
+import { TEXTS } from '../texts.ts'
 import { planForTeams } from './create.ts'
 import { accountOf, currentPeriod, saveAccount } from './limits.ts'
 import { bulkPauseOf } from './reputation.sql.ts'
@@ -44,16 +46,16 @@ function subscriptionProblem(change: SubscriptionChange, now: Date): string | nu
   for (const field of LIMITS) {
     const limit = change[field]
     if (limit == null || (Number.isInteger(limit) && limit >= 0 && limit <= LARGEST_FIGURE)) continue
-    return `${field} must be a whole number from 0 to ${LARGEST_FIGURE}`
+    return fill(TEXTS.limitNotWhole, { field, most: LARGEST_FIGURE })
   }
   const { send_rate_per_second: rate, storage_gb: storage, period } = change
   if (storage != null && !(storage >= 0 && storage <= LARGEST_STORAGE))
-    return `storage_gb must be from 0 to ${LARGEST_STORAGE}`
+    return fill(TEXTS.storageOutOfRange, { most: LARGEST_STORAGE })
   if (rate != null && !(rate >= SMALLEST_RATE && rate <= LARGEST_RATE)) {
-    return `the rate must be from ${SMALLEST_RATE} to ${LARGEST_RATE} sends per second`
+    return fill(TEXTS.rateOutOfRange, { least: SMALLEST_RATE, most: LARGEST_RATE })
   }
-  if (period && period.end <= period.start) return 'the period must end after its start'
-  if (period && period.start > now) return 'the period must not start in the future'
+  if (period && period.end <= period.start) return TEXTS.periodEndsFirst
+  if (period && period.start > now) return TEXTS.periodInFuture
   return null
 }
 

@@ -2,10 +2,13 @@
  * A team as `team show` prints it: limits, what is used and left of them, its bucket and its period.
  * Promises figures as they stand now, by the database's clock, whether or not anything was sent since the period began.
  */
+
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { burstOf } from '../plans/defaults.ts'
 import { byQuota } from '../plans/quotas.ts'
+import { TEXTS } from '../texts.ts'
 import { type Account, accountOf, left } from './limits.ts'
 import { bulkPauseOf } from './reputation.sql.ts'
 import type { SuppressTransactional } from './suppress-transactional.ts'
@@ -27,7 +30,7 @@ export const asTest = ({ test }: { test: boolean }): { test?: true } => (test ? 
 export async function requireTeam(tx: Tx, id: string): Promise<TeamRow> {
   const team = await teamById(tx, id)
   if (team) return team
-  throw new RequestError('not_found', `there is no team ${id}`)
+  throw new RequestError('not_found', fill(TEXTS.noTeam, { id }))
 }
 
 const leftOf = (limit: number | null, used: number): number | null =>

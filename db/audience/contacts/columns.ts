@@ -2,10 +2,13 @@
  * Chooses which properties a team's list of contacts shows as columns, for everybody in it. Promises: a property that
  * no contact has may be chosen; without any, the list chooses by itself again.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { setContactColumns } from '../../accounts/teams/teams.sql.ts'
 import { invalidField } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { codePoints } from '../../validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 import { LONGEST_KEY } from './fields.ts'
 
 /** More would leave no room for the address. */
@@ -14,9 +17,10 @@ export const MAX_COLUMNS = 4
 /** @throws RequestError bad_request for too many, or a name that no property can have. */
 export async function chooseContactColumns(by: By, teamId: string, names: readonly string[]): Promise<void> {
   const chosen = [...new Set(names)]
-  if (chosen.length > MAX_COLUMNS) throw invalidField('columns', `must be at most ${MAX_COLUMNS}`)
+  if (chosen.length > MAX_COLUMNS)
+    throw invalidField('columns', fill(TEXTS.tooManyColumns, { most: MAX_COLUMNS }))
   if (chosen.some((name) => codePoints(name) > LONGEST_KEY))
-    throw invalidField('columns', `must have at most ${LONGEST_KEY} characters each`)
+    throw invalidField('columns', fill(TEXTS.columnTooLong, { most: LONGEST_KEY }))
   await setContactColumns(by.tx, teamId, chosen.length > 0 ? chosen : null)
   await record(by, { team_id: teamId, action: 'team.columns', subject: chosen.join(', '), detail: '' })
 }

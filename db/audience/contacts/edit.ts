@@ -4,13 +4,16 @@
  * locks the team's account first. A contact has only topics that exist. What a person changed is in the audit trail.
  * DECISIONS: Bulk upsert.
  */
+
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { chargeOf, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parseAddress, parsedAddress } from '../../validation/address.ts'
+import { TEXTS } from '../texts.ts'
 import {
   type ContactChange,
   type ContactRow,
@@ -25,11 +28,10 @@ import { initialStates, NEW_CONTACT } from './erased.ts'
 import { claimFault, claimsStatus, type StatusClaims } from './fields.ts'
 import { holdTopics } from './topics.sql.ts'
 
-export const noContact = (): RequestError =>
-  new RequestError('contact_not_found', 'there is no contact with that email')
+export const noContact = (): RequestError => new RequestError('contact_not_found', TEXTS.noContact)
 
 export const contactsReached = (limit: number | null): RequestError =>
-  new RequestError('quota_exceeded', `the allowance of ${limit} contacts is reached`)
+  new RequestError('quota_exceeded', fill(TEXTS.contactQuota, { limit: limit?.toLocaleString('en') ?? 'no' }))
 
 /** The identity of an email in a path. Anything that is not an email address answers contact_not_found. */
 export function contactIdentity(email: string): string {
@@ -52,7 +54,7 @@ async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): P
   if (unknown === undefined) return wanted
   throw new RequestError('bad_request', {
     field: 'topic_ids',
-    problem: `must name topics of this team: there is no topic ${unknown}`,
+    problem: fill(TEXTS.noTopicOfField, { id: unknown }),
   })
 }
 
@@ -80,7 +82,7 @@ export async function createContact(
   const account = await lockAccount(tx, teamId)
   const topic_ids = await existingTopics(tx, teamId, given.topic_ids ?? [])
   if (await contactExists(tx, teamId, identity)) {
-    throw new RequestError('contact_exists', 'there is a contact with that email already')
+    throw new RequestError('contact_exists', TEXTS.contactExists)
   }
   const begun = await initialStates(tx, secrets, teamId, [identity])
   const beginning = begun.get(identity) ?? NEW_CONTACT

@@ -1,8 +1,11 @@
 /** What a contact's fields may hold, for one contact and for the items of a bulk call alike. DECISIONS: Sizes. */
+
 import { mixed, object } from 'yup'
 import { type FieldError, REQUIRED } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { address, type Described, stringMap } from '../../validation/fields.ts'
 import { codePoints, memberPath } from '../../validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 import type { ContactStatus } from './contacts.sql.ts'
 
 /** Properties of a contact. */
@@ -71,13 +74,11 @@ export type StatusClaims = { [name in StatusName]?: unknown }
 export const claimsStatus = (claims: StatusClaims): boolean =>
   NAMES.some((name) => claims[name] !== undefined)
 
-const CALLS = 'POST /v1/contacts/:email/unsubscribe and /resubscribe do it'
-
 /** What is wrong with the claims on a contact of this status; null: nothing. @param path where they lie, '' or `x.` */
 export function claimFault(claims: StatusClaims, actual: ContactStatus, path = ''): FieldError | null {
   const wrong = NAMES.find(
     (name) => claims[name] !== undefined && claims[name] !== STATUS_NAMES[name](actual),
   )
   if (wrong === undefined) return null
-  return { field: `${path}${wrong}`, problem: `cannot be changed here: the contact is ${actual}; ${CALLS}` }
+  return { field: `${path}${wrong}`, problem: fill(TEXTS.statusClaim, { status: actual }) }
 }

@@ -3,13 +3,16 @@
  * Promises: a name once per team; a deleted topic is on no contact any more, and was named by no broadcast that had not
  * ended; the audit trail says who changed what.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
+import { TEXTS } from '../texts.ts'
 import {
   broadcastsNaming,
   deleteTopic,
@@ -17,6 +20,7 @@ import {
   lockTopic,
   renameTopicRow,
   type TopicRow,
+  topicsOfTeam,
 } from './topics.sql.ts'
 
 /** @throws RequestError not_found for the team, bad_request for a name that cannot be or is taken. */
@@ -25,7 +29,7 @@ export async function createTopic(by: By, teamId: string, { name }: { name: stri
   checkName(name)
   await requireTeam(tx, teamId)
   const topic = await insertTopic(tx, teamId, { id: idNow(), name }, now)
-  if (!topic) throw invalidField('name', `must be new: the team has a topic ${JSON.stringify(name)} already`)
+  if (!topic) throw invalidField('name', fill(TEXTS.topicExists, { name: JSON.stringify(name) }))
   await record(by, { team_id: teamId, action: 'topic.create', subject: name, detail: topic.id })
   return topic
 }
@@ -38,10 +42,16 @@ export async function renameTopic(
 ): Promise<TopicRow> {
   checkName(name)
   const topic = await renameTopicRow(by.tx, teamId, { id, name })
-  if (!topic)
-    throw new RequestError('bad_request', `the topic is gone, or another is called ${JSON.stringify(name)}`)
+  if (!topic) throw await renameError(by.tx, teamId, { id, name })
   await record(by, { team_id: teamId, action: 'topic.rename', subject: id, detail: name })
   return topic
+}
+
+async function renameError(tx: Tx, teamId: string, { id, name }: { id: string; name: string }) {
+  const isKnown = (await topicsOfTeam(tx, teamId)).some((topic) => topic.id === id)
+  return isKnown
+    ? invalidField('name', fill(TEXTS.topicExists, { name: JSON.stringify(name) }))
+    : new RequestError('not_found', fill(TEXTS.noTopic, { id }))
 }
 
 /** How many broadcasts are named where a topic is in use. */
@@ -53,10 +63,8 @@ async function assertUnused(tx: Tx, teamId: string, id: string): Promise<void> {
   if (users.length === 0) return
   const names = users.slice(0, MAX_NAMED).map(({ name, state }) => `${JSON.stringify(name)} (${state})`)
   const more = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} more` : ''
-  throw new RequestError(
-    'invalid_state',
-    `the topic is in use by the ${users.length === 1 ? 'broadcast' : 'broadcasts'} ${names.join(', ')}${more}`,
-  )
+  const broadcasts = `${users.length === 1 ? 'the broadcast' : 'the broadcasts'} ${names.join(', ')}${more}`
+  throw new RequestError('invalid_state', fill(TEXTS.topicInUse, { broadcasts }))
 }
 
 /** @throws RequestError not_found, invalid_state while a broadcast that has not ended names it. */
@@ -70,7 +78,7 @@ export async function removeTopic(by: By, teamId: string, id: string): Promise<T
   await lockTopic(tx, teamId, id)
   await assertUnused(tx, teamId, id)
   const topic = await deleteTopic(tx, teamId, id, now)
-  if (!topic) throw new RequestError('not_found', `there is no topic ${id} in this team`)
+  if (!topic) throw new RequestError('not_found', fill(TEXTS.noTopic, { id }))
   await record(by, { team_id: teamId, action: 'topic.delete', subject: id, detail: topic.name })
   return topic
 }

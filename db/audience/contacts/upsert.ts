@@ -7,6 +7,7 @@
  * A call is stored as the text that came (upserts.sql.ts), and the worker judges its items here. So a NUL or a lone
  * surrogate in one item, which no JSON column would take, is refused for that item alone.
  */
+
 import type { InferType } from 'yup'
 import { accountOf, chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
@@ -16,6 +17,7 @@ import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parsedAddress } from '../../validation/address.ts'
 import { isObject, parse } from '../../validation/fields.ts'
+import { TEXTS } from '../texts.ts'
 import { insertContacts, propertiesOf, statusesOf, writeContacts } from './contacts.sql.ts'
 import { contactsReached } from './edit.ts'
 import { initialStates, NEW_CONTACT } from './erased.ts'
@@ -158,7 +160,7 @@ export async function tryUpsert(
   outcomes: readonly (string | RequestError)[]
 }> {
   const row = await accountRowOf(at.tx, teamId)
-  if (!row) throw new RequestError('not_found', 'there is no such team')
+  if (!row) throw new RequestError('not_found', TEXTS.noTeam)
   const { limits, used } = accountOf(row)
   const judged = await withoutLosses(at, teamId, given)
   const items = merge ? await merged(at, teamId, judged, false) : judged

@@ -5,9 +5,12 @@
  * added. What no file of contacts looks like (hundreds of columns, a record of megabytes, mostly an open quote) is
  * refused before it costs anything.
  */
+
 import { type Parser, parse } from 'csv-parse'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { unguardFormulas } from '../../validation/formulas.ts'
+import { TEXTS } from '../texts.ts'
 
 /** `row`: where a record stands in the file, as spreadsheets count: empty lines count, line breaks in cells do not. */
 export type CsvRecord = { row: number; cells: string[] }
@@ -73,7 +76,7 @@ const [QUOTE, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x0a, 0x0d]
 
 /** Names a record by the line before it. */
 const recordAfter = (line: number): string =>
-  line === 0 ? 'the first line' : `the record after line ${line}`
+  line === 0 ? TEXTS.firstLine : fill(TEXTS.recordAfterLine, { line })
 
 /**
  * Walks through bytes without parsing them. @param line of the last one before these bytes. @returns how many records
@@ -102,7 +105,7 @@ function scan(bytes: Buffer, separator = '', line = 0) {
       if (cells > MAX_CELLS)
         throw new RequestError(
           'bad_request',
-          `${recordAfter(begun)} has more than ${MAX_CELLS.toLocaleString('en-US')} cells`,
+          fill(TEXTS.tooManyCells, { record: recordAfter(begun), most: MAX_CELLS.toLocaleString('en-US') }),
         )
     }
   }
@@ -195,7 +198,7 @@ const notCsv = (error: unknown, bytes: Buffer, line: number): RequestError => {
   const { message, lines = 0 } = error as Error & { lines?: number }
   // The parser counts from the slice's own beginning.
   const placed = message.replace(/at line \d+/, `at line ${line + lineIn(bytes, lines)}`)
-  return new RequestError('bad_request', `the file is not CSV: ${placed}`)
+  return new RequestError('bad_request', fill(TEXTS.notCsv, { reason: placed }))
 }
 
 const headerOf = (row: CsvRecord | undefined): string[] => {
@@ -204,7 +207,7 @@ const headerOf = (row: CsvRecord | undefined): string[] => {
   if (header.length > MAX_COLUMNS)
     throw new RequestError(
       'bad_request',
-      `the first line names ${header.length} columns, more than the ${MAX_COLUMNS} that can be imported: separators are commas, semicolons or tabs`,
+      fill(TEXTS.tooManyColumnsOfFile, { count: header.length, most: MAX_COLUMNS }),
     )
   return header
 }
@@ -212,10 +215,7 @@ const headerOf = (row: CsvRecord | undefined): string[] => {
 /** @throws RequestError bad_request for a record that does not end. @param line of the one before it. */
 function checkLength(length: number, line: number): void {
   if (length < LONGEST_RECORD) return
-  throw new RequestError(
-    'bad_request',
-    `${recordAfter(line)} is longer than 1 MB: perhaps a quote is not closed`,
-  )
+  throw new RequestError('bad_request', fill(TEXTS.recordTooLong, { record: recordAfter(line) }))
 }
 
 /**

@@ -6,7 +6,9 @@
  * beginning of the file alone, so that no page reads all of it, and trying changes nothing; what is started is the
  * mapping that was shown.
  */
+
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -14,6 +16,7 @@ import { assertSeen, markOf } from '../../validation/mark.ts'
 import { isUuid, textFault } from '../../validation/strings.ts'
 import { holdTopics } from '../contacts/topics.sql.ts'
 import { tryUpsert } from '../contacts/upsert.ts'
+import { TEXTS } from '../texts.ts'
 import { type CsvTable, countRecords, type ReadBytes, readSlice } from './csv.ts'
 import { checkTotal, readRecords, refusedAmong, SLICE_RECORDS, suppressionOutcomes } from './import.ts'
 import {
@@ -46,11 +49,7 @@ async function firstPartOf(read: ReadBytes): Promise<FirstPart> {
   return { table, separator, whole: place === null }
 }
 
-const noDraft = () =>
-  new RequestError(
-    'not_found',
-    'there is no such upload: it was started, discarded, or forgotten after a day',
-  )
+const noDraft = () => new RequestError('not_found', TEXTS.noUpload)
 
 const topicsIn = ({ topic_ids, columns }: Mapping): string[] => [
   ...topic_ids,
@@ -62,8 +61,7 @@ async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<vo
   checkMapping(mapping)
   const topics = topicsIn(mapping)
   const known = await holdTopics(tx, teamId, topics.filter(isUuid))
-  if (topics.some((topic) => !known.has(topic)))
-    throw new RequestError('bad_request', 'a topic that was chosen is gone: choose again')
+  if (topics.some((topic) => !known.has(topic))) throw new RequestError('bad_request', TEXTS.chosenTopicGone)
 }
 
 /** What was chosen for the last file of the same columns, without topics that are gone; null without one. */
@@ -90,7 +88,7 @@ export async function storeDraft(
   actor: string,
 ): Promise<string> {
   const fault = textFault([name, source])
-  if (fault) throw new RequestError('bad_request', `the file ${fault.problem}`)
+  if (fault) throw new RequestError('bad_request', fill(TEXTS.badFile, { problem: fault.problem }))
   const bytes = Buffer.from(source)
   const read: ReadBytes = async (at, length) => bytes.subarray(at, at + length)
   const { table } = await firstPartOf(read)
@@ -98,10 +96,7 @@ export async function storeDraft(
   const records = Math.max(countRecords(bytes) - 1, table.records.length)
   checkTotal(records, true)
   if ((await countDrafts(tx, teamId)) >= MAX_DRAFTS)
-    throw new RequestError(
-      'bad_request',
-      `${MAX_DRAFTS} uploads wait to be started: start or discard one first`,
-    )
+    throw new RequestError('bad_request', fill(TEXTS.tooManyUploads, { most: MAX_DRAFTS }))
   const id = idNow()
   const guess = mappingFor(table.header, purpose)
   const mapping = (await chosenBefore(tx, teamId, guess)) ?? guess
@@ -165,8 +160,7 @@ export async function startDraft(tx: Tx, teamId: string, id: string, seen: strin
   const mapping = await endDraft(tx, teamId, id)
   if (!mapping) throw noDraft()
   const mark = markOf(mapping)
-  for (const each of [markOf(row.mapping), seen])
-    assertSeen(each, mark, 'somebody has changed what the columns become meanwhile')
+  for (const each of [markOf(row.mapping), seen]) assertSeen(each, mark, TEXTS.columnsChanged)
 }
 
 /** Forgets a draft. @throws RequestError not_found. */

@@ -5,8 +5,10 @@
  * Promises: nothing is stored of a file that cannot be read to its end; a bad record costs no other; what was refused
  * can be had as a file again, with the reason beside each record.
  */
+
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idOfName } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -15,6 +17,7 @@ import { type ContactItem, readItem, upsertContacts } from '../contacts/upsert.t
 import { unsubscribeAll } from '../subscription/subscription.ts'
 import { suppressedAmong } from '../suppressions/addresses.sql.ts'
 import { CAUSE_AS, suppressAddresses } from '../suppressions/by-hand.ts'
+import { TEXTS } from '../texts.ts'
 import type { AfterNo } from './consent.ts'
 import { type CsvPlace, type CsvRecord, REFUSED_COLUMNS, readSlice } from './csv.ts'
 import {
@@ -35,10 +38,9 @@ const MAX_RECORDS = 100_000
 
 /** @throws RequestError bad_request for a file that cannot be imported at all. @param total its records so far. */
 export function checkTotal(total: number, isLast: boolean): void {
-  if (total === 0 && isLast)
-    throw new RequestError('bad_request', 'the file has no records after its first line')
+  if (total === 0 && isLast) throw new RequestError('bad_request', TEXTS.noRecords)
   if (total > MAX_RECORDS)
-    throw new RequestError('bad_request', `the file must have at most ${MAX_RECORDS} records`)
+    throw new RequestError('bad_request', fill(TEXTS.tooManyRecords, { most: MAX_RECORDS }))
 }
 
 /** A record as it is upserted, or why it is not, and what it says beyond its contact. */
@@ -247,8 +249,7 @@ export async function showImport(
   return { ...row, refusals: slices.flatMap(({ refused }) => refused).slice(0, most) }
 }
 
-const noImport = () =>
-  new RequestError('not_found', 'there is no such import; imports are forgotten after a week')
+const noImport = () => new RequestError('not_found', TEXTS.noImport)
 
 /**
  * The refused records as they came, each with its row and the reason, and with what stood beyond its columns: to be

@@ -4,10 +4,12 @@
  * nothing of a mapped column is dropped: what cannot be read is a fault of its record.
  */
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints, jsonOf, memberPath } from '../../validation/strings.ts'
 import { LONGEST_KEY } from '../contacts/fields.ts'
 import type { ByHand } from '../suppressions/by-hand.ts'
+import { TEXTS } from '../texts.ts'
 import { type AfterNo, consentIn, isConsent } from './consent.ts'
 import { type CsvRecord, EXPORT_COLUMNS, isExport } from './csv.ts'
 
@@ -77,7 +79,7 @@ function checkNames(columns: readonly Becomes[]): void {
     if (codePoints(name) > LONGEST_KEY)
       throw invalidField(`name.${at}`, `must have at most ${LONGEST_KEY} characters`)
     if (names.indexOf(name) !== at)
-      throw invalidField(`name.${at}`, 'is that of another property too: give one another name')
+      throw invalidField(`name.${at}`, 'is already the name of another property. Rename one of them')
   }
 }
 
@@ -86,14 +88,14 @@ export function checkMapping({ columns, suppress }: Mapping): void {
   const refuse = (words: string) => {
     throw new RequestError('bad_request', words)
   }
-  if (suppress?.detail === '') refuse('say why they are suppressed')
-  if (!columns.some(({ to }) => to === 'email')) refuse('choose the column that is the email address')
+  if (suppress?.detail === '') refuse(TEXTS.noReason)
+  if (!columns.some(({ to }) => to === 'email')) refuse(TEXTS.noEmailColumn)
   checkNames(columns)
   const once = (['email', 'properties', 'status', 'reason'] as const).find(
     (word) => columns.filter(({ to }) => to === word).length > 1,
   )
   if (once !== undefined)
-    refuse(`two columns become the ${once === 'email' ? 'email address' : once}: choose one`)
+    refuse(fill(TEXTS.targetTwice, { target: once === 'email' ? 'email address' : once }))
 }
 
 /**
@@ -154,8 +156,8 @@ function suppressionOf(cells: Cells, { as, detail }: ByHand): Extra {
 function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
   const surplus = cells.slice(columns.length)
   if (surplus.every((cell) => cell === '')) return null
-  const words = `the row has ${cells.length} cells, but the first line names ${columns.length} columns`
-  return { words: `${words}: put a value with separators into quotes`, value: shown(surplus.join(' ')) }
+  const words = fill(TEXTS.surplusCells, { cells: cells.length, columns: columns.length })
+  return { words: fill(TEXTS.quoteSeparators, { surplus: words }), value: shown(surplus.join(' ')) }
 }
 
 /** Whether one of a record's columns of consent says no. */
@@ -168,7 +170,7 @@ function refusalIn(
     if (column.to !== 'consent' || no === 'ignore') continue
     const said = consentIn(names[at] ?? '', value)
     if (said === null)
-      return { saysNo, fault: { words: 'must say yes or no', column: at, value: shown(value) } }
+      return { saysNo, fault: { words: 'must be yes or no', column: at, value: shown(value) } }
     saysNo ||= said === 'no'
   }
   return { saysNo }

@@ -5,9 +5,11 @@
  * any more counts for a contact that is made again, until that is resubscribed. DECISIONS: Unsubscribe. What reports do
  * to a contact is in suppressions/suppress.ts.
  */
+
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { publishContacts } from '../contacts/changes.ts'
@@ -22,6 +24,7 @@ import { rememberWish } from '../contacts/erased.sql.ts'
 import { endWishes, erasureHash } from '../contacts/erased.ts'
 import { statusBy } from '../suppressions/cause.ts'
 import { findSuppressed } from '../suppressions/suppressed.ts'
+import { TEXTS } from '../texts.ts'
 import { type ContactTopics, topicsOfContact, writeTopics } from './subscription.sql.ts'
 
 /** Who leaves topics, in the audit trail: the person behind a link, or a client of the API. */
@@ -93,7 +96,7 @@ async function assertNotSuppressed(
   const found = suppression === null && (await findSuppressed(tx, secrets, teamId, [identity])).get(identity)
   const why = suppression ?? (found ? statusBy(found.cause) : null)
   if (why !== null)
-    throw new RequestError('contact_suppressed', `the contact has ${why}: it cannot be resubscribed`)
+    throw new RequestError('contact_suppressed', fill(TEXTS.cannotResubscribe, { status: why }))
 }
 
 /**

@@ -3,11 +3,14 @@
  * makes none. An address that is suppressed for as much keeps its cause. The API never suppresses anybody.
  * DECISIONS: Suppression.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { invalidField, type RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { At } from '../../postgres/pool.ts'
 import { parseAddress } from '../../validation/address.ts'
 import type { Cause } from '../contacts/effect.ts'
+import { TEXTS } from '../texts.ts'
 import { suppressionBy } from './cause.ts'
 import { type ContactDetail, reasonOf, type ShownSuppression, showAddress, showSuppression } from './lift.ts'
 import { lockTouched, suppress } from './suppress.ts'
@@ -47,7 +50,7 @@ export async function suppressAddresses(
 }
 
 const suppressedAlready = (address: string): RequestError =>
-  invalidField('email', `must be new to the list: ${address} is suppressed already`)
+  invalidField('email', fill(TEXTS.alreadySuppressed, { email: address }))
 
 /**
  * Suppresses one address. @returns the contact, or the suppression if it is no contact.

@@ -3,8 +3,10 @@
  * the contact, restarts the count of soft bounces and ends what an erasure kept. The API never lifts anything. Each act
  * is one entry of the audit log, with the reason. DECISIONS: Suppression.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { assertSeen } from '../../validation/mark.ts'
@@ -12,6 +14,7 @@ import { type ContactRow, contactByIdentity } from '../contacts/contacts.sql.ts'
 import { noContact } from '../contacts/edit.ts'
 import type { SuppressionCause } from '../contacts/effect.ts'
 import { endErasedSuppressions } from '../contacts/erased.ts'
+import { TEXTS } from '../texts.ts'
 import {
   nextSuppressed,
   type SuppressedAddress,
@@ -45,7 +48,7 @@ const LONGEST_REASON = 500
 export function reasonOf(text: string): string {
   const words = text.trim()
   if (words === '' || words.length > LONGEST_REASON)
-    throw invalidField('reason', `must have 1 to ${LONGEST_REASON} characters`)
+    throw invalidField('reason', fill(TEXTS.reasonLength, { most: LONGEST_REASON }))
   return words
 }
 
@@ -63,7 +66,7 @@ export async function showContact(tx: Tx, teamId: string, identity: string): Pro
   }
 }
 
-const notSuppressed = (): RequestError => new RequestError('bad_request', 'the address is not suppressed')
+const notSuppressed = (): RequestError => new RequestError('bad_request', TEXTS.notSuppressed)
 
 /** The suppression of an address. @throws RequestError bad_request if it isn't suppressed. */
 export async function showSuppression(tx: Tx, teamId: string, identity: string): Promise<ShownSuppression> {
@@ -132,7 +135,7 @@ export async function liftSuppression(
   await lockContacts(by.tx, [{ team_id: teamId, identity }])
   const before = await showAddress(by.tx, teamId, identity)
   const mark = 'suppression' in before ? markOfSuppression(before) : markOfSuppression(asContact(before))
-  assertSeen(seen, mark, 'the contact was suppressed for another cause meanwhile')
+  assertSeen(seen, mark, TEXTS.suppressedSince)
   if ((await liftIdentities(by, teamId, [identity], words)) === 0) throw notSuppressed()
   await record(by, { team_id: teamId, action: 'contact.lift', subject: before.email, detail: words })
   return 'suppression' in before ? showContact(by.tx, teamId, identity) : before

@@ -2,8 +2,10 @@
  * Reads a stored content, piece by piece.
  * Promises: it holds one small statement's worth at a time; what has gone is not_found, before the first byte.
  */
+
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { TEXTS } from '../texts.ts'
 import { type FileRef, piecesOfChunks } from './files.sql.ts'
 
 /** Chunks of one statement: about a mebibyte. */
@@ -13,8 +15,7 @@ const AT_ONCE = 4
 export async function* piecesOf(tx: Tx, ref: FileRef): AsyncGenerator<Buffer> {
   for (let from = 0; ; from += AT_ONCE) {
     const pieces = await piecesOfChunks(tx, ref, { from, count: AT_ONCE })
-    if (from === 0 && pieces.length === 0)
-      throw new RequestError('not_found', 'the bytes of this attachment have been deleted')
+    if (from === 0 && pieces.length === 0) throw new RequestError('not_found', TEXTS.fileDeleted)
     if (pieces.length === 0) return
     yield* pieces
   }

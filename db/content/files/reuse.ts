@@ -3,14 +3,17 @@
  * Promises: what is used is kept for a day from then on, since its time of use is written, which a collector looks at
  * again; what is gone is named, so that nothing goes out without a file that it should carry.
  */
+
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { TEXTS } from '../texts.ts'
 import { filesOfEmails, usedFiles } from './files.sql.ts'
 
 /** For files whose bytes have been deleted. */
 export const deletedFilesError = (files: readonly { filename: string }[]): RequestError => {
   const names = [...new Set(files.map(({ filename }) => filename))].join(', ')
-  return new RequestError('bad_request', `the bytes of its attachments have been deleted: ${names}`)
+  return new RequestError('bad_request', fill(TEXTS.filesDeleted, { names }))
 }
 
 type Named = { filename: string; sha256: string }

@@ -3,11 +3,13 @@
  * Promises: it is never held whole; it counts towards the team's storage only once, exactly, under the account's lock;
  * what is refused or breaks off leaves nothing.
  */
+
 import { createHash } from 'node:crypto'
 import { lockAccount, saveAccount, storageError } from '../../accounts/teams/limits.ts'
 import { RequestError, Unavailable } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
+import { TEXTS } from '../texts.ts'
 import {
   completeLoading,
   dropLoading,
@@ -35,7 +37,7 @@ async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile
   const refusal = storageError(account, size)
   if (refusal) throw refusal
   if ((await publishFiles(tx, [{ team_id: teamId, id }])) !== 1)
-    throw new Unavailable('upload_timeout', 'the upload took too long; please retry', 1)
+    throw new Unavailable('upload_timeout', TEXTS.uploadTooSlow, 1)
   account.used.storage += size
   await saveAccount(tx, teamId, account)
 }
@@ -58,7 +60,7 @@ export async function upload(
       await insertChunks(database, teamId, [{ file_id, part, bytes }])
       part += 1
     })
-    if (size === 0) throw new RequestError('bad_request', 'the body must have at least 1 byte')
+    if (size === 0) throw new RequestError('bad_request', TEXTS.emptyBody)
     const file = { id: file_id, sha256: hash.digest('hex'), size }
     await completeLoading(database, teamId, file)
     const row = { id: idNow(), filename, content_type, size, sha256: file.sha256 }

@@ -3,9 +3,12 @@
  * Promises: a draft changes no send until it is published; what is published is what its publisher has seen, in the
  * place of the version that was seen in use; of two who save at once nobody overwrites what they have not seen.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import { idNow } from '../../process/ids.ts'
+import { TEXTS } from '../texts.ts'
 import { type DraftRow, deleteTemplateDraft, draftOf, putDraft } from './drafts.sql.ts'
 import { requireCurrentVersion, slotsOfParts, storeVersion } from './save.ts'
 
@@ -32,11 +35,7 @@ export async function saveDraft(
   const slots = slotsOfParts({ html, text, list_unsubscribe })
   const there = before ?? { html: current.html, text: current.body_text }
   if (html === there.html && text === there.text) return before
-  if (seen !== (before?.id ?? current.id))
-    throw new RequestError(
-      'bad_request',
-      'somebody saved another text meanwhile; yours is kept below: compare the two, then save again',
-    )
+  if (seen !== (before?.id ?? current.id)) throw new RequestError('bad_request', TEXTS.savedByOther)
   if (html === current.html && text === current.body_text) {
     await discard(by, teamId, templateId)
     return null
@@ -53,18 +52,14 @@ async function discard(by: By, teamId: string, templateId: string): Promise<void
   await record(by, { team_id: teamId, action: 'template.discard', subject: templateId })
 }
 
-const noDraft = () =>
-  new RequestError('bad_request', 'there is no draft any more: somebody published or discarded it')
+const noDraft = () => new RequestError('bad_request', TEXTS.noDraft)
 
 /** The draft, its template locked. @throws RequestError bad_request when it is not the one that was seen. */
 async function requireSeenDraft(by: By, teamId: string, templateId: string, seen: string): Promise<DraftRow> {
   const draft = await draftOf(by.tx, teamId, templateId)
   if (!draft) throw noDraft()
   if (draft.id === seen) return draft
-  throw new RequestError(
-    'bad_request',
-    `${draft.saved_by} changed the draft meanwhile: look at it, then decide again`,
-  )
+  throw new RequestError('bad_request', fill(TEXTS.draftChanged, { who: draft.saved_by }))
 }
 
 /**
@@ -74,11 +69,7 @@ async function requireSeenDraft(by: By, teamId: string, templateId: string, seen
 export async function publishDraft(by: By, teamId: string, templateId: string, seen: SeenDraft) {
   const current = await requireCurrentVersion(by, teamId, templateId)
   const { html, text } = await requireSeenDraft(by, teamId, templateId, seen.draft)
-  if (current.id !== seen.version)
-    throw new RequestError(
-      'bad_request',
-      'another version was published meanwhile: look at what the draft changes, then decide again',
-    )
+  if (current.id !== seen.version) throw new RequestError('bad_request', TEXTS.publishedSince)
   const saved = await storeVersion(by, teamId, { ...current, html, body_text: text })
   await deleteTemplateDraft(by.tx, teamId, templateId)
   await record(by, { team_id: teamId, action: 'template.publish', subject: templateId })

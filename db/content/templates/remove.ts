@@ -3,15 +3,18 @@
  * Promises: from then on a send that names it is refused as unknown; emails made from it stay as they are and still go
  * out, since their versions stay.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { TEXTS } from '../texts.ts'
 import { deleteTemplate, templateById, versionsOfTemplate } from './templates.sql.ts'
 
 const MAX_VERSIONS = 1_000
 
-const unknown = (id: string) => new RequestError('not_found', `there is no template ${id} in this team`)
+const unknown = (id: string) => new RequestError('not_found', fill(TEXTS.noTemplate, { id }))
 
 /** The template with its parts and its versions, newest first. @throws RequestError not_found. */
 export async function showTemplate(tx: Tx, teamId: string, id: string) {

@@ -3,14 +3,17 @@
  * with. Promises: a name once per team; what is stored compiles, fits the limits and names its slots in order of first
  * appearance. Drafts are draft.ts's.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../validation/name.ts'
 import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
 import { LARGEST_PART, MAX_VARIABLES, textFault, utf8Bytes } from '../../validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 import {
   type CurrentVersion,
   insertTemplate,
@@ -40,7 +43,7 @@ function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
     return compileTemplate(source).slots
   } catch (error) {
     if (error instanceof TemplateFault)
-      throw invalidField(part, `is not a text with {{name}} slots: ${error.message}`)
+      throw invalidField(part, fill(TEXTS.badTemplate, { reason: error.message }))
     throw error
   }
 }
@@ -54,10 +57,7 @@ export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] 
   const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
   const slots = [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
   if (slots.length <= MAX_VARIABLES) return slots
-  throw new RequestError(
-    'bad_request',
-    `a template must have at most ${MAX_VARIABLES} slots: a send gives no more variables`,
-  )
+  throw new RequestError('bad_request', fill(TEXTS.tooManyVariables, { most: MAX_VARIABLES }))
 }
 
 /**
@@ -80,7 +80,7 @@ export async function saveTemplate(
   const id = idNow()
   const versionId = idNow()
   if (!(await insertTemplate(tx, teamId, { id, name, version_id: versionId }, now))) {
-    throw invalidField('name', `must be new: the team has a template ${JSON.stringify(name)} already`)
+    throw invalidField('name', fill(TEXTS.templateExists, { name: JSON.stringify(name) }))
   }
   const version = {
     team_id: teamId,
@@ -97,14 +97,13 @@ export async function saveTemplate(
   return { id, name, version_id: versionId, slots, list_unsubscribe }
 }
 
-/** @throws RequestError bad_request for a name that cannot be or is taken, or when there is no such template. */
+/** @throws RequestError bad_request for an invalid name or one that is in use, not_found. */
 export async function renameTemplate(by: By, teamId: string, id: string, name: string): Promise<void> {
   checkName(name)
-  if (!(await renameTemplateRow(by.tx, teamId, { id, name })))
-    throw new RequestError(
-      'bad_request',
-      `the template is gone, or another is called ${JSON.stringify(name)}`,
-    )
+  if (!(await renameTemplateRow(by.tx, teamId, { id, name }))) {
+    await requireCurrentVersion(by, teamId, id)
+    throw invalidField('name', fill(TEXTS.templateExists, { name: JSON.stringify(name) }))
+  }
   await record(by, { team_id: teamId, action: 'template.rename', subject: id, detail: name })
 }
 
@@ -113,7 +112,7 @@ export async function requireCurrentVersion({ tx }: At, teamId: string, id: stri
   await requireTeam(tx, teamId)
   const current = await lockCurrentVersion(tx, teamId, id)
   if (current) return current
-  throw new RequestError('not_found', `there is no template ${id} in this team`)
+  throw new RequestError('not_found', fill(TEXTS.noTemplate, { id }))
 }
 
 /**

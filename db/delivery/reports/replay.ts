@@ -3,10 +3,13 @@
  * Promises: a replay of what was applied before changes nothing; only parked reports are dropped; each is in the audit
  * trail. Must not need a reader.
  */
+
 import { type AuditEntry, type By, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { TEXTS } from '../texts.ts'
 import {
   deleteParkedReport,
   deleteParkedReports,
@@ -19,7 +22,7 @@ import {
 } from './reports.sql.ts'
 import { UNMATCHED_TRIES_MS } from './store.ts'
 
-const refused = (id: string) => new RequestError('not_found', `there is no report ${id}`)
+const refused = (id: string) => new RequestError('not_found', fill(TEXTS.noReport, { id }))
 
 /** A report with its bytes, as text where they are text. @throws RequestError not_found. */
 export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body: string }> {
@@ -69,7 +72,7 @@ export async function dropReport(by: By, id: string): Promise<ReportRow> {
   }
   const row = await reportById(tx, id)
   if (!row) throw refused(id)
-  throw new RequestError('bad_request', `report ${id} is ${row.state}: only parked ones are dropped`)
+  throw new RequestError('bad_request', fill(TEXTS.notParked, { id, state: row.state }))
 }
 
 /** As `replayReport`, for all parked ones that fit. */

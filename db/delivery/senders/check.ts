@@ -2,13 +2,16 @@
  * Asks whether email's provider can be reached and would take our mail, now, through a worker: only workers know it.
  * Promises: no message is sent, and no sender is paused or resumed by what is found.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { TEXTS } from '../texts.ts'
 
 /** How long to wait for a worker, in milliseconds. */
 const CHECK_TIMEOUT_MS = 45_000
@@ -37,8 +40,5 @@ export async function checkFound(tx: Tx, id: string): Promise<Check | null> {
 export async function awaitCheck(database: Database, id: string): Promise<Check> {
   const found = await awaitOutcome(() => checkFound(database, id), CHECK_TIMEOUT_MS)
   if (found) return found
-  throw new RequestError(
-    'unavailable',
-    `no worker has checked within ${CHECK_TIMEOUT_MS / 1_000} s: is one running?`,
-  )
+  throw new RequestError('unavailable', fill(TEXTS.noWorkerChecked, { seconds: CHECK_TIMEOUT_MS / 1_000 }))
 }

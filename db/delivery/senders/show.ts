@@ -3,11 +3,14 @@
  * Promises: a list shows what stops each sender and what happened to it lately; after resuming, sends begin at once,
  * whatever the provider said before.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { DELIVERIES, sendsFor } from '../../channels/channels.sql.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
+import { TEXTS } from '../texts.ts'
 import { insertSenderEvents, senderEvents } from './events.sql.ts'
 import { endPause, ownSenders, type TimedSender } from './senders.sql.ts'
 
@@ -56,9 +59,9 @@ export async function resumeSender(by: By, key: string): Promise<Omit<ShownSende
   const { tx } = by
   const row = await endPause(tx, key)
   if (row === null) {
-    throw new RequestError('not_found', `there is no sender ${key}; \`sender list\` names those there are`)
+    throw new RequestError('not_found', fill(TEXTS.noSender, { key }))
   }
-  const detail = 'at an operator’s wish'
+  const detail = TEXTS.resumedByOperator
   const occurred_at = new Date(row.now)
   await insertSenderEvents(tx, [{ sender: key, kind: 'resumed', occurred_at, detail }])
   for (const each of DELIVERIES) if (sendsFor(each, key)) await wakeOnCommit(tx, each.job)

@@ -55,9 +55,9 @@ export type Verdict =
   | { kind: 'copy'; why: string }
 
 const COPY = {
-  lost: 'what this process had written here is missing',
-  elsewhere: 'it lies elsewhere than it did',
-  unproved: 'no process that was here before can say that nothing is missing',
+  lost: 'data that this process had written is missing',
+  elsewhere: 'the database has moved',
+  unproved: 'no running process can confirm that nothing is missing',
 } as const
 
 const days = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 86_400_000
@@ -82,7 +82,7 @@ export function homeVerdict(
 }
 
 const WHAT_TO_DO =
-  'nothing is sent from this database, since it is a copy: look through what waits ("Backup and restore" in db/README.md), then `queue resume --restored`, or its button on the page Queues'
+  'sending is paused because this database is a copy. Check the queued messages ("Backup and restore" in db/README.md), then run `queue resume --restored`, or use the button on the Queues page'
 
 /** Decides that processes have lived through a failover, unless it was decided since. */
 const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
@@ -113,10 +113,7 @@ function createWatch(
     if (look.is_home) leftAt = null
     else if (leftAt === null) {
       leftAt = performance.now()
-      log.warn(
-        {},
-        'the database is another one than it was: nothing is sent until it is known whether it is a copy',
-      )
+      log.warn({}, 'the database has changed; sending is paused until it is known whether it is a copy')
     }
   }
   return async (): Promise<boolean> => {
@@ -134,7 +131,7 @@ function createWatch(
     if (verdict.kind === 'begins') await beginHome(database, idNow())
     if (verdict.kind === 'stranger') Object.assign(memory, { last: null, home: null })
     if (verdict.kind === 'continued' && (await goOn(database, look.home_id)))
-      log.info({}, 'the database has failed over, and nothing is missing: everything goes on')
+      log.info({}, 'the database has failed over and nothing is missing; sending continues')
     const hasStopped =
       verdict.kind === 'copy' && (await database.transaction((tx) => stopCopy(tx, look.home_id)))
     if (hasStopped) log.error({ reason: verdict.why }, WHAT_TO_DO)
@@ -158,7 +155,7 @@ function createDiskCheck({ database, log }: Pick<WatchDeps, 'database' | 'log'>)
       if (looks % LOOKS_PER_WRITE !== 0) return
       try {
         await writeToDisk(database)
-        if (fault !== null) log.info({}, 'the database takes writes again')
+        if (fault !== null) log.info({}, 'the database accepts writes again')
         fault = null
       } catch (error) {
         const full = [...causes(error)].find(({ code }) => code === DISK_FULL)
@@ -182,7 +179,7 @@ export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
   const disk = createDiskCheck(deps)
   const ending = new AbortController()
   const quietly = (error: unknown): void => {
-    if (!isDatabaseUnavailable(error)) log.error({ err: error }, 'cannot look whether the database is a copy')
+    if (!isDatabaseUnavailable(error)) log.error({ err: error }, 'database identity check failed')
   }
   const hasStopped = await look()
   await deleteOldMarks(database, MARKS_KEPT_DAYS)

@@ -2,14 +2,17 @@
  * What keeps a broadcast from being sent, all of it at once: before a start, a resume, a second walk and a test alike.
  * Promises: what is counted is what the walk would meet now. Must not change anything.
  */
+
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { accountOf, left } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
 import { topicsOfTeam } from '../../audience/contacts/topics.sql.ts'
 import { templateById, versionsByIds } from '../../content/templates/templates.sql.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
+import { TEXTS } from '../texts.ts'
 import { audienceSize } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
@@ -25,8 +28,7 @@ const REACHABLE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?
 
 function linkBlockers(publicUrl: string | null): Blocker[] {
   if (publicUrl !== null && REACHABLE.test(publicUrl)) return []
-  const words =
-    'PUBLIC_URL must be set to the https:// address of this service: unsubscribe links begin with it'
+  const words = TEXTS.publicUrlUnset
   return [{ kind: 'set_up', words }]
 }
 
@@ -45,8 +47,8 @@ export async function newestVersion(
   if (template && slots.includes(UNSUBSCRIBE_SLOT))
     return { version_id: template.version_id, slots, blockers }
   const words = template
-    ? `the template must have the slot {{${UNSUBSCRIBE_SLOT}}}`
-    : `there is no template ${template_id}`
+    ? fill(TEXTS.noUnsubscribeLink, { name: UNSUBSCRIBE_SLOT })
+    : fill(TEXTS.noTemplate, { id: template_id })
   return { version_id: null, slots, blockers: [...blockers, { kind: 'set_up', words }] }
 }
 
@@ -66,9 +68,7 @@ async function domainBlockers(tx: Tx, { team_id, from_address }: BroadcastRow): 
   const name = domainOf(from_address)
   const domain = await domainByName(tx, team_id, name)
   if (domain?.status === 'verified') return []
-  const words = domain
-    ? `the domain ${name} of from is not verified yet`
-    : `the domain ${name} of from is not a verified domain of this team`
+  const words = domain ? fill(TEXTS.fromPending, { name }) : fill(TEXTS.fromUnverified, { name })
   return [{ kind: 'from_domain_not_verified', words }]
 }
 
@@ -81,11 +81,8 @@ async function topicBlockers(
   const gone = (ids: readonly string[], what: string): Blocker[] =>
     ids
       .filter((id) => !there.has(id))
-      .map((id) => ({
-        kind: 'topic_gone',
-        words: `the topic ${id} ${what} is gone: choose its topics again`,
-      }))
-  return [...gone(topic_ids, 'that it goes to'), ...gone(exclude_topic_ids, 'that it leaves out')]
+      .map((id) => ({ kind: 'topic_gone', words: fill(TEXTS.topicDeleted, { which: what, id }) }))
+  return [...gone(topic_ids, 'selected'), ...gone(exclude_topic_ids, 'excluded')]
 }
 
 /** What would be sent, and all that hinders it but its audience. @param publicUrl as `versionToSend` takes it. */
@@ -103,17 +100,18 @@ export async function blockersOfAudience(
 ): Promise<{ audience: number; blockers: Blocker[] }> {
   const audience = await audienceSize(tx, row)
   if (audience === 0) {
-    const words =
-      row.topic_ids.length === 0
-        ? 'no topic is chosen: nobody would get it'
-        : 'the audience is empty: no subscribed contact fits'
+    const words = row.topic_ids.length === 0 ? TEXTS.noTopicChosen : TEXTS.noAudience
     return { audience, blockers: [{ kind: 'no_audience', words }] }
   }
   const account = await accountRowOf(tx, row.team_id)
   const { limits, used } = accountOf(account ?? missing(row.team_id))
   const room = left(limits.emails, used.emails)
   if (!isCharged || audience <= room) return { audience, blockers: [] }
-  const words = `the quota must hold the whole audience: ${audience} emails, and ${room} of ${limits.emails} are left`
+  const words = fill(TEXTS.audienceOverQuota, {
+    audience,
+    left: room,
+    limit: limits.emails?.toLocaleString('en') ?? 'unlimited',
+  })
   return { audience, blockers: [{ kind: 'quota_exceeded', words }] }
 }
 
@@ -135,7 +133,7 @@ export const blocked = (
 ): RequestError =>
   new RequestError(
     'invalid_state',
-    `the broadcast is ${state} and cannot be ${what}: ${blockers.map(({ words }) => words).join('; ')}`,
+    fill(TEXTS.blocked, { state, what, reasons: blockers.map(({ words }) => words).join(' ') }),
   )
 
 function missing(teamId: string): never {

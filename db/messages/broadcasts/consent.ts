@@ -48,7 +48,7 @@ export async function checkBeforeSend(
 }
 
 const mayHaveArrived = (reason: string): string =>
-  `a try of it had no answer: it may have arrived, and is not sent again: ${reason}`
+  `an attempt had no response, so it may have arrived and isn't repeated: ${reason}`
 
 function checkOf({ reason, state }: EmailState, isUnanswered: boolean): SendCheck {
   if (reason !== null) return isUnanswered ? { given_up: mayHaveArrived(reason) } : 'gone'

@@ -8,11 +8,13 @@ import { type Caller, record } from '../../accounts/audit/record.ts'
 import { holdTopics } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
 import { parseMailbox } from '../../validation/address.ts'
 import { momentFault } from '../../validation/moments.ts'
 import { isUuid } from '../../validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 import {
   type BroadcastFields,
   type BroadcastRow,
@@ -31,7 +33,8 @@ export type Acting = { team_id: string; domain: string | null }
 export const noteBroadcast = (by: Caller, verb: string, { team_id, id, name }: BroadcastRow): Promise<void> =>
   record(by, { team_id, action: `broadcast.${verb}`, subject: name, detail: id })
 
-const noBroadcast = (id: string): RequestError => new RequestError('not_found', `there is no broadcast ${id}`)
+const noBroadcast = (id: string): RequestError =>
+  new RequestError('not_found', fill(TEXTS.noBroadcast, { id }))
 
 /** The broadcast of this id. @throws RequestError not_found. */
 export async function requireBroadcast(tx: Tx, teamId: string, id: string): Promise<BroadcastRow> {
@@ -57,7 +60,7 @@ export function assertDomain({ domain }: Acting, from: string): void {
   if (domain === null || domain === domainOf(from)) return
   throw new RequestError('domain_not_allowed', {
     field: 'from',
-    problem: `must be at ${domain}: this key may send from that domain only`,
+    problem: fill(TEXTS.domainOfKey, { domain }),
   })
 }
 
@@ -72,7 +75,7 @@ async function assertReferences(tx: Tx, teamId: string, fields: GivenFields): Pr
   if (template_id !== undefined && !(await templateById(tx, teamId, template_id)))
     throw new RequestError('not_found', {
       field: 'template_id',
-      problem: `must name a template of this team: there is no template ${template_id}`,
+      problem: fill(TEXTS.noTemplateOfField, { id: template_id }),
     })
   for (const field of ['topic_ids', 'exclude_topic_ids'] as const) {
     const ids = fields[field] ?? []
@@ -81,7 +84,7 @@ async function assertReferences(tx: Tx, teamId: string, fields: GivenFields): Pr
     if (unknown >= 0)
       throw new RequestError('not_found', {
         field: `${field}[${unknown}]`,
-        problem: `must name a topic of this team: there is no topic ${ids[unknown]}`,
+        problem: fill(TEXTS.noTopicOfField, { id: ids[unknown] ?? '' }),
       })
   }
 }
@@ -132,7 +135,7 @@ export async function createBroadcast(
 }
 
 const notADraft = ({ state }: BroadcastRow, act: string): RequestError =>
-  new RequestError('invalid_state', `the broadcast is ${state}: only a draft can be ${act}`)
+  new RequestError('invalid_state', fill(TEXTS.notDraft, { state, action: act }))
 
 const instantOf = (send_at: string | null): number | null => (send_at === null ? null : Date.parse(send_at))
 
@@ -174,11 +177,7 @@ export async function changeSeenBroadcast(
   { fields, seen }: { fields: GivenFields; seen: string },
 ): Promise<BroadcastRow> {
   const row = await requireLocked(by.tx, acting, id)
-  if (row.updated_at !== seen)
-    throw new RequestError(
-      'bad_request',
-      'somebody saved another draft meanwhile; yours is kept below: compare the two, then save again',
-    )
+  if (row.updated_at !== seen) throw new RequestError('bad_request', TEXTS.savedByOther)
   return changeBroadcast(by, acting, id, fields)
 }
 

@@ -60,7 +60,9 @@ function conditionFault(given: unknown, path: string): FieldError | null {
     return fault('property', `must be a string of 1 to ${MAX_CONDITION_LENGTH.property} characters`)
   if (!OPERATORS.some((each) => each === op)) return fault('op', `must be one of ${OPERATORS.join(', ')}`)
   if (op === 'exists' || op === 'missing')
-    return value === undefined || value === null ? null : fault('value', `must be left out: ${op} takes none`)
+    return value === undefined || value === null
+      ? null
+      : fault('value', `must be left out. ${op} has no value`)
   if (op === 'in') {
     const fits =
       Array.isArray(value) &&
@@ -121,7 +123,7 @@ const topics = (min: number) =>
 const name = () => text({ min: 1, max: LONGEST_BROADCAST_NAME })
 
 const subject = () =>
-  subjectLine().test('slots', 'has a slot that cannot be read', (value, { createError }) => {
+  subjectLine().test('slots', 'contains an invalid variable', (value, { createError }) => {
     const fault = value === undefined ? null : slotsFault(value)
     return fault === null || createError({ message: () => fault })
   })
@@ -131,7 +133,7 @@ function slotsFault(value: string): string | null {
     compileTemplate(value)
     return null
   } catch (error) {
-    if (error instanceof TemplateFault) return `is not a text with {{name}} slots: ${error.message}`
+    if (error instanceof TemplateFault) return `is not a valid template: ${error.message}`
     throw error
   }
 }
@@ -139,7 +141,7 @@ function slotsFault(value: string): string | null {
 /** When a broadcast begins: `send_at`, and by no other name. */
 export const ownTime = () => ({
   send_at: time(() => new Date()),
-  scheduled_at: unsupported('is no field of a broadcast: the time that it begins at is send_at'),
+  scheduled_at: unsupported('is not a field of a broadcast. Use send_at for the time to start at'),
   expires_in: unsupported(),
   ...otherSpellings({ scheduledAt: 'send_at', sendAt: 'send_at' }),
 })
@@ -193,7 +195,7 @@ function ownHeaders(headers: Record<string, string>): Record<string, string> {
     headersFault(headers) ??
     (own === undefined
       ? null
-      : { field: `headers.${own}`, problem: 'must not be set: a broadcast sets it itself' })
+      : { field: `headers.${own}`, problem: "can't be set. Broadcasts set this header themselves" })
   if (fault !== null) throw new RequestError('invalid_headers', fault)
   return headers
 }

@@ -4,6 +4,7 @@
  * has its own.
  */
 
+import { fill } from '../../fill.ts'
 import { type Mailbox, parseMailbox } from '../../validation/address.ts'
 import { LONGEST_SUBJECT } from '../../validation/fields.ts'
 import {
@@ -16,6 +17,7 @@ import {
 import { codePoints } from '../../validation/strings.ts'
 import type { EmailItem } from '../emails/call.ts'
 import { emailItem } from '../emails/item.ts'
+import { TEXTS } from '../texts.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
 /** What is the same in all emails of a broadcast. */
@@ -63,9 +65,9 @@ export function addressed(
 ): EmailItem | string {
   const variables = { ...row.variables, ...properties, email, [UNSUBSCRIBE_SLOT]: link }
   const missing = missingSlots(slots, variables)
-  if (missing.length > 0) return `no value for ${missing.join(', ')}`
+  if (missing.length > 0) return fill(TEXTS.missingValue, { names: missing.join(', ') })
   const line = fillSlots(subject, variables, 'none').replaceAll(/[\r\n]+/g, ' ')
   if (line.trim() === '' || codePoints(line) > LONGEST_SUBJECT)
-    return `the subject would have ${codePoints(line.trim())} characters`
+    return fill(TEXTS.subjectTooLong, { count: codePoints(line.trim()) })
   return emailItem({ ...item, to: [email], subject: line, variables })
 }

@@ -3,22 +3,25 @@ import type { Brake } from './broadcasts.sql.ts'
 
 /** What happened, and what to do about it, by the broadcast's `state_reason`. */
 const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = {
-  overdue: ['Its time had passed by more than an hour, so it did not begin by itself', ''],
-  quota_exceeded: ['The quota is used up', 'It goes on from where it is once there is room.'],
-  bounces: ['Too many of its emails bounced', 'Look at the addresses before it goes on.'],
-  complaints: ['Too many people complained', 'Look at whom it goes to before it goes on.'],
+  overdue: ['Its scheduled time had passed by more than an hour, so it wasn’t started automatically', ''],
+  quota_exceeded: ['The quota is used up', 'It resumes when you have quota again.'],
+  bounces: ['Too many of its emails bounced', 'Check the addresses before you resume it.'],
+  complaints: ['Too many recipients complained', 'Check who receives it before you resume it.'],
   team_bounces: [
     'Too many emails of the team bounced in 24 hours',
-    'An owner or operator resumes all bulk email of the team.',
+    'An owner or operator can resume all bulk email of the team.',
   ],
   team_complaints: [
     'Too many emails of the team were reported as spam in 24 hours',
-    'An owner or operator resumes all bulk email of the team.',
+    'An owner or operator can resume all bulk email of the team.',
   ],
-  restored: ['The database was restored from a backup: it may have sent more than is known here', ''],
-  from_domain_not_verified: ['The domain of its From address is not verified', ''],
-  topic_gone: ['A topic that it names was deleted', ''],
-  no_audience: ['Nobody was in its audience when it was to begin', ''],
+  restored: [
+    'The database was restored from a backup, so more emails may have been sent than are recorded here',
+    '',
+  ],
+  from_domain_not_verified: ['The domain of its From address isn’t verified', ''],
+  topic_gone: ['One of its topics was deleted', ''],
+  no_audience: ['Its audience was empty when it was due to start', ''],
 }
 
 /** What braked it: `0.17 % of 1,761 emails, limit 0.10 %`. */

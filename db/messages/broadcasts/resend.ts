@@ -3,10 +3,13 @@
  * Promises: it is the same broadcast, so that nobody gets it twice, nor does somebody whose email was deleted; it is
  * refused once some of its emails are forgotten for their age, since nobody could tell then whom it went to.
  */
+
 import type { Caller } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { figuresOf } from '../../stats/daily/broadcasts.sql.ts'
+import { TEXTS } from '../texts.ts'
 import { blocked, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
@@ -29,17 +32,14 @@ export async function sendToUnreached(
   const { tx } = deps
   const row = await requireLocked(tx, acting, id)
   if (!ENDED.some((state) => state === row.state) || row.template_version_id === null)
-    throw refused(
-      `the broadcast is ${row.state}: only one that has ended goes to those it has not gone to yet`,
-    )
+    throw refused(fill(TEXTS.notEnded, { state: row.state }))
   assertSameDraft(row, seen)
   const figures = await figuresOf(tx, row.team_id, [row.id])
   const figure = (name: string) => figures.find((each) => each.figure === name)?.count ?? 0
-  if ((await emailsOf(tx, row)) !== figure('made'))
-    throw refused('some of its emails are forgotten by now: nobody can tell whom it has gone to')
+  if ((await emailsOf(tx, row)) !== figure('made')) throw refused(TEXTS.emailsDeleted)
   const rest = await unreachedSize(tx, row)
   assertSameAudience(rest, seen)
-  if (rest === 0) throw refused(`the broadcast is ${row.state}: it has gone to everybody who fits`)
+  if (rest === 0) throw refused(fill(TEXTS.allReached, { state: row.state }))
   const met = await forgetSkips(tx, row)
   const audience = figure('made') + figure('skipped') - met + rest
   await rewind(tx, row)
@@ -48,7 +48,7 @@ export async function sendToUnreached(
   const { blockers } = await blockersOfMail(tx, row, null)
   if (blockers.length > 0) throw blocked(row, blockers)
   const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
-  if (!going) throw refused('the broadcast has just been changed')
+  if (!going) throw refused(TEXTS.broadcastChanging)
   await walkOn(deps, row)
   await noteBroadcast(deps, 'again', going)
   return going

@@ -3,16 +3,19 @@
  * Promises: a test is an ordinary email: it takes from the quota and not from the rate, and counts in no figure of the
  * broadcast; its unsubscribe link is nobody's; of one that was scheduled or started it is the version that was fixed.
  */
+
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
 import { contactIdentity, noContact } from '../../audience/contacts/edit.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parseMailbox } from '../../validation/address.ts'
 import { type AcceptDeps, acceptEmails, idsOf } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
+import { TEXTS } from '../texts.ts'
 import { blocked, versionToSend } from './blockers.ts'
 import { type Acting, assertDomain, requireBroadcast } from './draft.ts'
 import { addressed, mailingOf } from './mailing.ts'
@@ -54,7 +57,7 @@ export async function sendTest(
   const items = to.map((address) => {
     const someone = person ?? { email: parseMailbox(address)?.address ?? address, properties: {} }
     const item = addressed(mailing, someone, link)
-    if (typeof item === 'string') throw new RequestError('bad_request', `the test cannot be made: ${item}`)
+    if (typeof item === 'string') throw new RequestError('bad_request', fill(TEXTS.noTest, { reason: item }))
     const headers = {
       ...item.headers,
       'List-Unsubscribe': `<${link}>`,

@@ -8,9 +8,11 @@
 import type { Caller } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { TEXTS } from '../texts.ts'
 import { blocked, blockersOf, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
@@ -35,14 +37,11 @@ type Act = keyof typeof DONE
 const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastState[]): RequestError =>
   new RequestError(
     'invalid_state',
-    `the broadcast is ${state}: it can be ${DONE[act]} while it is ${from.join(' or ')}`,
+    fill(TEXTS.wrongState, { state, action: DONE[act], states: from.join(' or ') }),
   )
 
 const pausedForTeam = ({ state_reason }: BroadcastRow): RequestError =>
-  new RequestError(
-    'invalid_state',
-    `the broadcast is paused with all bulk email of its team (${state_reason}). An owner or operator resumes it with \`team resume-bulk\``,
-  )
+  new RequestError('invalid_state', fill(TEXTS.pausedForTeam, { reason: state_reason ?? '' }))
 
 /** Changes the state of a locked broadcast as somebody wishes, with its line in the audit trail. */
 async function act(

@@ -6,12 +6,14 @@
  * are stored), whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row.
  * Never talks to a provider. DECISIONS: Order of errors, Quota.
  */
+
 import { type Account, left, lockAccounts, storageError } from '../../accounts/teams/limits.ts'
 import { LimitReached, type LimitState, limitStateOf, rateReached } from '../../accounts/teams/rate-limit.ts'
 import type { EMAIL_FACTS } from '../../channels/email.ts'
 import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { RequestError, Unavailable } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import type { SharedJob } from '../../queue/jobs.ts'
@@ -22,6 +24,7 @@ import { isLarge } from '../../validation/files.ts'
 import { timeError, timesOf } from '../../validation/moments.ts'
 import { acceptCalls, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
+import { TEXTS } from '../texts.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
 import { emailsByKeys, insertEmails, insertEmailsWithFiles, type NewEmail, type With } from './emails.sql.ts'
@@ -178,8 +181,7 @@ function takeFiles(item: EmailItem, team_id: string, { account, ready, newFiles 
   for (const { sha256, size, loaded } of filesOf(item)) {
     if (ready.has(sha256)) continue
     // It was there a moment ago: only a row that was deleted meanwhile can explain that.
-    if (loaded === null)
-      throw new Unavailable('conflict', 'the attachments are just changing; please retry', 1)
+    if (loaded === null) throw new Unavailable('conflict', TEXTS.attachmentDeleted, 1)
     newFiles.push({ team_id, id: loaded })
     ready.add(sha256)
     account.used.storage += size
@@ -218,7 +220,7 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
     return new LimitReached(
       batch.account,
       'quota_exceeded',
-      `the allowance of ${limits.emails} emails for this period is reached`,
+      fill(TEXTS.emailQuota, { limit: limits.emails?.toLocaleString('en') ?? 'no' }),
     )
   }
   const storageFull = storageError(batch.account, bytesAdded(wanted, batch))

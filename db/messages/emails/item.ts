@@ -1,7 +1,9 @@
 /** What a send says of itself, as its fields become an email's: sender, reply address, what it leaves out. Pure. */
+
 import { RequestError } from '../../errors.ts'
 import { LONGEST_NAME, type Mailbox, parseMailbox } from '../../validation/address.ts'
 import { codePoints } from '../../validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 import type { EmailItem } from './call.ts'
 
 /** What an email of ours says, and to whom. */
@@ -22,10 +24,7 @@ export function replyToOf(given: string | undefined, path = ''): string {
   if (given === undefined || given === '') return ''
   const mailbox = parseMailbox(given)
   if (!mailbox)
-    throw new RequestError('invalid_reply_to', {
-      field: `${path}reply_to`,
-      problem: 'must be an email address',
-    })
+    throw new RequestError('invalid_reply_to', { field: `${path}reply_to`, problem: TEXTS.notAddress })
   return mailbox.address
 }
 
@@ -33,8 +32,5 @@ export function replyToOf(given: string | undefined, path = ''): string {
 export function fromOf(given: string, path = ''): Mailbox {
   const mailbox = parseMailbox(given)
   if (mailbox && codePoints(mailbox.name ?? '') <= LONGEST_NAME) return mailbox
-  throw new RequestError('invalid_from', {
-    field: `${path}from`,
-    problem: 'must be an address such as a@b.c or Name <a@b.c>',
-  })
+  throw new RequestError('invalid_from', { field: `${path}from`, problem: TEXTS.notMailbox })
 }

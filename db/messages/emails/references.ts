@@ -5,10 +5,12 @@
 
 import type { CompiledVersion, Versions } from '../../content/templates/versions.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { inOneList } from '../../validation/addressees.ts'
 import { missingSlots, UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
 import { LARGEST_PART } from '../../validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 import type { EmailCall, EmailItem, EmailSender } from './call.ts'
 import { partTooLarge } from './content.ts'
 import { emailReferences, type Reference } from './emails.sql.ts'
@@ -98,7 +100,7 @@ export async function findReferences(
 export const domainNotAllowed = (item: EmailItem, sender: EmailSender): RequestError =>
   new RequestError('domain_not_allowed', {
     field: `${item.path}from`,
-    problem: `must be at ${sender.domain}: this key may send from that domain only`,
+    problem: fill(TEXTS.domainOfKey, { domain: sender.domain ?? '' }),
   })
 
 /** An id of the right length: links of all emails to one person are equally long. */
@@ -132,12 +134,12 @@ function variablesFault(
   text: string | null,
 ) {
   const missing = missingSlots(slots, variables)
-  if (missing.length > 0) return `must fill the template's slots: ${missing.join(', ')} missing`
+  if (missing.length > 0) return fill(TEXTS.missingVariables, { names: missing.join(', ') })
   if (compiled?.list_unsubscribe && !HEADER_URL.test(variables[UNSUBSCRIBE_SLOT] ?? '')) {
-    return `must have an http(s) URL in ${UNSUBSCRIBE_SLOT}: it goes into the List-Unsubscribe header`
+    return fill(TEXTS.badUnsubscribeUrl, { name: UNSUBSCRIBE_SLOT })
   }
   const large = compiled && partTooLarge(compiled, variables, text)
-  return large ? `must leave the ${large} at most ${LARGEST_PART} bytes` : null
+  return large ? fill(TEXTS.partTooLarge, { part: large, most: LARGEST_PART }) : null
 }
 
 /** For the first of an item's uploads that does not exist; null when all do. */
@@ -146,7 +148,7 @@ function missingUpload({ path, attachments = [] }: EmailItem): RequestError | nu
     if (!('missing' in file)) continue
     return new RequestError('not_found', {
       field: `${path}attachments[${index}].attachment_id`,
-      problem: `must name an upload of this team: there is no attachment ${file.missing}, or it has expired`,
+      problem: fill(TEXTS.noAttachment, { id: file.missing }),
     })
   }
   return null
@@ -163,8 +165,8 @@ export function referenceError(
   const { domain } = item.from
   if (!domains.has(domain)) {
     const problem = pending.has(domain)
-      ? `must be at a verified domain: publish the DNS records of ${domain}, then have it verified`
-      : `must be at a verified domain of this team: add ${domain} first`
+      ? fill(TEXTS.fromNotVerified, { domain })
+      : fill(TEXTS.fromNotInTeam, { domain })
     return new RequestError('from_domain_not_verified', { field: `${path}from`, problem })
   }
   if (sender.domain !== null && sender.domain !== domain) return domainNotAllowed(item, sender)
@@ -172,7 +174,7 @@ export function referenceError(
   if (item.template_id !== null && !template)
     return new RequestError('not_found', {
       field: `${path}template_id`,
-      problem: `must name a template of this team: there is no template ${item.template_id}`,
+      problem: fill(TEXTS.noTemplateOfField, { id: item.template_id }),
     })
   const missing = missingUpload(item)
   if (missing !== null) return missing

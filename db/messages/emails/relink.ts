@@ -2,8 +2,11 @@
  * The unsubscribe links in an email that is sent again: those of its own recipients become somebody else's. Pure.
  * Promises: a link of another team's, or of another person's, stays as it is: typing an address makes nobody a link.
  */
+
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { TEXTS } from '../texts.ts'
 import { LINK_PURPOSES, namesTeam, personToken, readPersonToken } from './person-token.ts'
 import { everyone, recipientIdentity } from './recipients.ts'
 import type { ShownEmail } from './show.ts'
@@ -22,10 +25,7 @@ export function relinker(secrets: Secrets, email: ShownEmail, person: string): (
   const links = new Map<string, string>()
   function linkOf(token: string): string {
     if (links.size === MAX_LINKS)
-      throw new RequestError(
-        'bad_request',
-        `an email with more than ${MAX_LINKS} unsubscribe links is not sent again`,
-      )
+      throw new RequestError('bad_request', fill(TEXTS.tooManyLinks, { most: MAX_LINKS }))
     for (const purpose of LINK_PURPOSES) {
       const named = readPersonToken(secrets, purpose, token)
       if (named && recipients.has(named.person)) return personToken(secrets, purpose, { ...named, person })

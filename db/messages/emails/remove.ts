@@ -10,8 +10,10 @@ import { requireTeam } from '../../accounts/teams/view.ts'
 import { queuesOf } from '../../channels/channels.sql.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { deleteLeftOf } from '../../queue/dead-letters.sql.ts'
+import { TEXTS } from '../texts.ts'
 import { deleteEmailsById } from './delete.sql.ts'
 
 async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
@@ -31,7 +33,7 @@ export async function removeEmail(by: Caller, teamId: string, id: string): Promi
   const { tx } = by
   await requireTeam(tx, teamId)
   const [deleted] = await removed(tx, teamId, [id])
-  if (!deleted) throw new RequestError('not_found', `there is no email ${id} in this team`)
+  if (!deleted) throw new RequestError('not_found', fill(TEXTS.noEmail, { id }))
   await record(by, { team_id: teamId, action: 'email.delete', subject: id })
   return deleted
 }

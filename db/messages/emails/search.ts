@@ -5,15 +5,18 @@
  * Promises: newest first; a quick answer however many emails there are, with the place to go on from; never a row
  * twice; nothing is changed. Must not count.
  */
+
 import { domainToUnicode } from 'node:url'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { messagesWithId } from '../../delivery/locate.sql.ts'
 import { invalidField } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii, parseMailbox } from '../../validation/address.ts'
 import { firstIdAt, timeOfId } from '../../validation/ids.ts'
+import { TEXTS } from '../texts.ts'
 import type { EmailRow } from './emails.sql.ts'
 import { latest, stretches } from './id-ranges.ts'
 import { type EmailCriteria, type EmailPage, emailsFound } from './search.sql.ts'
@@ -44,7 +47,7 @@ const READ_BATCH = 100
 function domainSpellings(given: string): string[] {
   const ascii = domainToAscii(given)
   if (ascii === null)
-    throw invalidField('domain', `must be a domain name, and ${JSON.stringify(given)} is not`)
+    throw invalidField('domain', fill(TEXTS.notDomainGiven, { given: JSON.stringify(given) }))
   return [...new Set([ascii, domainToUnicode(ascii)])]
 }
 
@@ -54,7 +57,7 @@ function domainSpellings(given: string): string[] {
 function recipientSpellings(given: string): string[] {
   const mailbox = parseMailbox(given)
   if (mailbox === null) {
-    throw invalidField('recipient', `must be an email address, and ${JSON.stringify(given)} is not`)
+    throw invalidField('recipient', fill(TEXTS.notAddressGiven, { given: JSON.stringify(given) }))
   }
   const local = mailbox.address.slice(0, mailbox.address.lastIndexOf('@')).toLowerCase()
   return domainSpellings(mailbox.domain).map((domain) => `${local}@${domain}`)
@@ -64,7 +67,7 @@ function recipientSpellings(given: string): string[] {
 function wordsOf(what: 'subject' | 'q', given: string | undefined): string[] | undefined {
   const words = given?.split(/\s+/).filter((word) => word !== '')
   if (words === undefined || words.length <= MAX_WORDS) return words
-  throw invalidField(what, `must have at most ${MAX_WORDS} words`)
+  throw invalidField(what, fill(TEXTS.tooManyWords, { most: MAX_WORDS }))
 }
 
 /** The filter as the query takes it. @throws RequestError bad_request for what is no address or no domain. */

@@ -5,6 +5,7 @@
  * trail; a link of ours that unsubscribes the first recipient is the new one's there, and nobody's in a copy. Must not
  * be used for internal mail.
  */
+
 import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
@@ -13,6 +14,7 @@ import { purgedError } from '../../delivery/requeue.ts'
 import { RequestError } from '../../errors.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../validation/address.ts'
+import { TEXTS } from '../texts.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
 import type { EmailItem } from './call.ts'
 import { emailItem } from './item.ts'
@@ -35,7 +37,7 @@ async function sendAgain(
   const ref = { team_id: email.team_id, id: email.id }
   if ((await deliveryState(deps.tx, EMAIL, ref))?.emptied) throw purgedError(EMAIL)
   const from = parseMailbox(email.from_address)
-  if (!from || email.internal) throw new RequestError('bad_request', 'this email cannot be copied')
+  if (!from || email.internal) throw new RequestError('bad_request', TEXTS.cannotCopy)
   const { team_id, subject, attachments } = email
   const { person, ...said } = changes
   const relinked = relinker(deps.secrets, email, person)
@@ -64,11 +66,7 @@ export async function resendEmail(
   email: ShownEmail,
   { name, address, domain }: Mailbox,
 ): Promise<Outcomes> {
-  if (email.broadcast_id !== null)
-    throw new RequestError(
-      'bad_request',
-      'a broadcast goes to contacts: correct the contact’s address instead',
-    )
+  if (email.broadcast_id !== null) throw new RequestError('bad_request', TEXTS.copyOfBroadcast)
   const { team_id, id: subject, tags, reply_to, headers } = email
   const all = everyone(email)
   const [former = ''] = all.length === 1 ? all : []

@@ -9,9 +9,11 @@ import type { Versions } from '../../content/templates/versions.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { waitingOf } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { PlainTexts } from '../../process/plain-texts.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { TEXTS } from '../texts.ts'
 import { sentContent } from './content.ts'
 import { type EmailRow, emailById } from './emails.sql.ts'
 import { eventsOfEmail } from './events.sql.ts'
@@ -36,7 +38,7 @@ export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow
 async function requireEmail(tx: Tx, teamId: string, id: string): Promise<EmailRow> {
   await requireTeam(tx, teamId)
   const row = await emailById(tx, teamId, id)
-  if (!row) throw new RequestError('not_found', `there is no email ${id} in this team`)
+  if (!row) throw new RequestError('not_found', fill(TEXTS.noEmail, { id }))
   return row
 }
 

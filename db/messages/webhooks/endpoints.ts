@@ -10,6 +10,7 @@ import { requireTeam } from '../../accounts/teams/view.ts'
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../channels/events/webhook-types.ts'
 import { storeTestWebhook } from '../../channels/events/webhooks.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { type Network, urlFault } from '../../process/public-address.ts'
@@ -19,6 +20,7 @@ import { domainToAscii } from '../../validation/address.ts'
 import { changedMeanwhile } from '../../validation/mark.ts'
 import { checkName } from '../../validation/name.ts'
 import { isUuid } from '../../validation/strings.ts'
+import { TEXTS } from '../texts.ts'
 import {
   countEndpoints,
   deleteEndpoint,
@@ -57,18 +59,18 @@ export function checkTypes(given: readonly string[]): string[] {
     const known = WEBHOOK_TYPES.join(', ')
     throw new RequestError('bad_request', {
       field: 'types',
-      problem: `must be types of events: there is no type ${JSON.stringify(unknown)}, only ${known}`,
+      problem: fill(TEXTS.noType, { type: JSON.stringify(unknown), types: known }),
     })
   }
   if (types.length === 0)
     throw new RequestError('bad_request', {
       field: 'types',
-      problem: `must name at least one, or ${ALL_TYPES}`,
+      problem: fill(TEXTS.noTypeGiven, { all: ALL_TYPES }),
     })
   if (types.length > 1 && types.includes(ALL_TYPES))
     throw new RequestError('bad_request', {
       field: 'types',
-      problem: `must be everything (${ALL_TYPES}) or single types: choose one or the other`,
+      problem: fill(TEXTS.allAndTypes, { all: ALL_TYPES }),
     })
   return types
 }
@@ -89,7 +91,7 @@ async function checked(
   if (domain && domain !== bound && !(await domainByName(tx, teamId, domain)))
     throw new RequestError('not_found', {
       field: 'domain',
-      problem: `must be a domain of this team: there is no domain ${asked}`,
+      problem: fill(TEXTS.noDomainOfField, { name: asked }),
     })
   return {
     url: url === undefined ? undefined : withoutFragment(url),
@@ -110,7 +112,7 @@ export async function requireEndpoint(tx: Tx, teamId: string, id: string): Promi
   const endpoint = isUuid(id) ? await endpointById(tx, teamId, id) : null
   if (endpoint) return endpoint
   await requireTeam(tx, teamId)
-  throw new RequestError('not_found', `there is no webhook ${id} in this team`)
+  throw new RequestError('not_found', fill(TEXTS.noWebhook, { id }))
 }
 
 /** A team's endpoints. @throws RequestError not_found. */
@@ -135,7 +137,7 @@ export async function addEndpoint(
   await requireTeam(tx, teamId)
   const { url = fields.url, name, types, domain } = await checked(at, teamId, fields)
   if ((await countEndpoints(tx, teamId)) >= MAX_ENDPOINTS)
-    throw new RequestError('bad_request', `a team has at most ${MAX_ENDPOINTS} webhooks`)
+    throw new RequestError('bad_request', fill(TEXTS.tooManyWebhooks, { most: MAX_ENDPOINTS }))
   const id = idNow()
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const endpoint = {
@@ -185,7 +187,7 @@ export async function rotateSecret(
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const until = at_once ? null : new Date(now.getTime() + SECRET_ROTATION_MS)
   if (!(await replaceSecret(tx, teamId, { id, secret: secret.sealed, until, seen })))
-    throw changedMeanwhile('somebody has given the webhook a new secret meanwhile')
+    throw changedMeanwhile(TEXTS.secretRotated)
   await record(at, { team_id: teamId, action: 'webhook.rotate', subject: id, detail: endpoint.url })
   return { ...endpoint, secret: secret.shown }
 }
@@ -224,7 +226,7 @@ export async function removeEndpoint(at: By, teamId: string, id: string): Promis
 
 /** For what only an enabled endpoint can get. @throws RequestError bad_request. */
 export function checkEnabled({ state }: EndpointRow): void {
-  if (state === 'disabled') throw new RequestError('bad_request', 'the webhook is disabled: enable it first')
+  if (state === 'disabled') throw new RequestError('bad_request', TEXTS.webhookDisabled)
 }
 
 /**

@@ -1,7 +1,10 @@
 /** Seals the secrets of webhooks with SECRET_KEY when it was replaced, in the transaction that does so for all else. */
+
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { TEXTS } from '../texts.ts'
 import { lockSealedSecrets, type SealedSecrets, updateSealedSecrets } from './endpoints.sql.ts'
 import { openSecret, sealSecret } from './secret.ts'
 
@@ -19,7 +22,7 @@ export async function resealSecrets({ tx, secrets }: { tx: Tx; secrets: Secrets 
     } catch {
       throw new RequestError(
         'bad_request',
-        `the secret of webhook ${row.id} (team ${row.team_id}) opens with neither key`,
+        fill(TEXTS.secretUndecryptable, { id: row.id, team: row.team_id }),
       )
     }
   })

@@ -2,11 +2,13 @@
  * One webhook for somebody's eyes: its body, its tries, what became of it, and why it waits.
  * Promises: as an email's page has it; nothing of another endpoint. Must not change anything.
  */
+
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { waitingOf } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { TEXTS } from '../texts.ts'
 import { requireEndpoint } from './endpoints.ts'
 import { historyOf, webhookByEvent } from './listing.sql.ts'
 
@@ -20,8 +22,7 @@ export async function showWebhook(
 ) {
   await requireEndpoint(tx, teamId, names.endpoint_id)
   const row = await webhookByEvent(tx, teamId, names)
-  if (!row)
-    throw new RequestError('not_found', 'there is no such webhook: perhaps it was kept for long enough')
+  if (!row) throw new RequestError('not_found', TEXTS.noWebhookMessage)
   const ref = { team_id: teamId, id: row.id }
   const history = await historyOf(tx, ref)
   const attempts = history.flatMap(({ kind, occurred_at: at, detail: response, status, ms }) =>

@@ -8,6 +8,7 @@
 
 import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
@@ -24,6 +25,7 @@ import {
 } from './messages.sql.ts'
 import { parametersProblem } from './parameters.ts'
 import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
+import { TEXTS } from './texts.ts'
 
 /** A send whose fields are valid by themselves; each number once. */
 export type WhatsappItem = {
@@ -68,7 +70,7 @@ function templateError(item: WhatsappItem, { account, templates }: TeamBatch): R
   if (!template)
     return new RequestError('not_found', {
       field: `${item.path}template_id`,
-      problem: `must name a template of this team: there is no template ${item.template_id}`,
+      problem: fill(TEXTS.noTemplateOfField, { id: item.template_id }),
     })
   const business = account.number?.account_id ?? template.default_account
   if (!account.test && (template.account_id ?? template.default_account) !== business) {
@@ -78,13 +80,13 @@ function templateError(item: WhatsappItem, { account, templates }: TeamBatch): R
     )
   }
   if (template.status !== 'approved') {
-    return new RequestError(
-      'template_disabled',
-      `the template is ${template.status}; only an approved one can be sent`,
-    )
+    return new RequestError('template_disabled', fill(TEXTS.templateNotApproved, { status: template.status }))
   }
   if (template.unsupported !== null) {
-    return new RequestError('template_unsupported', `the template can't be sent: ${template.unsupported}`)
+    return new RequestError(
+      'template_unsupported',
+      fill(TEXTS.templateUnsupported, { reason: template.unsupported }),
+    )
   }
   const fault = parametersProblem(template.slots, template.parts, item.parameters)
   return fault && new RequestError('invalid_params', { ...fault, field: item.path + fault.field })
@@ -184,7 +186,7 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
   const { made, outcomes } = buildAll(call, batch)
   const rows = made.flatMap(({ messages }) => messages).length
   if (rows > left(limits.whatsapp, used.whatsapp)) {
-    const reason = `the allowance of ${limits.whatsapp} WhatsApp messages for this period is reached`
+    const reason = fill(TEXTS.whatsappQuota, { limit: limits.whatsapp?.toLocaleString('en') ?? 'no' })
     return new RequestError('quota_exceeded', reason)
   }
   used.whatsapp += rows

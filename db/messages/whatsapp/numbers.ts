@@ -3,6 +3,7 @@
  * credentials in the database. Each other one is a row with its own, sealed with SECRET_KEY.
  */
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { SettingsFault } from '../../process/config.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -13,6 +14,7 @@ import {
   storeDefaultNumber,
   updateSealedNumbers,
 } from './numbers.sql.ts'
+import { TEXTS } from './texts.ts'
 
 /** What is sealed of a number. */
 type Credential = 'access_token' | 'app_secret'
@@ -47,10 +49,7 @@ export async function resealNumbers({ tx, secrets }: { tx: Tx; secrets: Secrets 
         app_secret: app_secret && sealed('app_secret', app_secret),
       }
     } catch {
-      throw new RequestError(
-        'bad_request',
-        `The credentials of the WhatsApp number ${name} open with neither key.`,
-      )
+      throw new RequestError('bad_request', fill(TEXTS.credentialsUndecryptable, { name }))
     }
   })
   if (fresh.length > 0) await updateSealedNumbers(tx, fresh)

@@ -3,9 +3,11 @@
  * Promises: a stored template's slots are those of its object; a shape we cannot send is kept too, marked so.
  * What somebody changed by hand is in the audit trail.
  */
+
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { invalidField, RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { isObject } from '../../validation/fields.ts'
@@ -19,6 +21,7 @@ import {
   type WhatsappTemplateRow,
   whatsappTemplatesOfTeam,
 } from './templates.sql.ts'
+import { TEXTS } from './texts.ts'
 
 const LARGEST_DEFINITION = 256 * 1024
 const LONGEST_NAME = 512
@@ -74,11 +77,11 @@ function requireState(word: unknown): TemplateState {
 
 /** Reads the provider's template object; without a status it is pending. @throws RequestError bad_request */
 export function readTemplate(definition: unknown): TemplateContent {
-  if (!isObject(definition)) throw new RequestError('bad_request', 'the template must be an object')
+  if (!isObject(definition)) throw new RequestError('bad_request', TEXTS.templateNotObject)
   const fault = textFault(definition)
   if (fault) throw new RequestError('bad_request', fault)
   if (JSON.stringify(definition).length > LARGEST_DEFINITION) {
-    throw new RequestError('bad_request', 'the template must be at most 256 KiB')
+    throw new RequestError('bad_request', TEXTS.templateTooLarge)
   }
   if (!Array.isArray(definition.components)) {
     throw invalidField('components', 'must be an array')
@@ -108,7 +111,7 @@ export async function createWhatsappTemplate(
   const content = test ? { ...given, status: 'approved' as const } : given
   const { name, language } = content
   const row = await insertWhatsappTemplate(tx, teamId, idNow(), content, now)
-  if (!row) throw new RequestError('bad_request', `the team has a template ${name} (${language}) already`)
+  if (!row) throw new RequestError('bad_request', fill(TEXTS.whatsappTemplateExists, { name, language }))
   await record(by, { team_id: teamId, action: 'whatsapp-template.create', subject: name, detail: row.id })
   return templateView(row)
 }
@@ -124,7 +127,7 @@ export async function setWhatsappTemplateStatus(
   const status = requireState(word)
   await requireTeam(tx, teamId)
   const row = await setTemplateStatus(tx, teamId, id, status, now)
-  if (!row) throw new RequestError('not_found', `there is no template ${id} in this team`)
+  if (!row) throw new RequestError('not_found', fill(TEXTS.noTemplate, { id }))
   await record(by, { team_id: teamId, action: 'whatsapp-template.status', subject: id, detail: word })
   return templateView(row)
 }

@@ -8,11 +8,13 @@ import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { waitingOf } from '../../delivery/waiting.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { givenTimes } from '../../validation/moments.ts'
 import { eventsOfMessage } from './events.sql.ts'
 import { messageById, type WhatsappRow } from './messages.sql.ts'
 import { type MessageFilter, messagesFound } from './search.sql.ts'
+import { TEXTS } from './texts.ts'
 
 export type ShownMessage = Awaited<ReturnType<typeof showMessage>>
 
@@ -26,7 +28,7 @@ const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow) => 
 export async function messageWithState({ tx, now }: At, teamId: string, id: string) {
   await requireTeam(tx, teamId)
   const row = await messageById(tx, teamId, id)
-  if (!row) throw new RequestError('not_found', `there is no WhatsApp message ${id} in this team`)
+  if (!row) throw new RequestError('not_found', fill(TEXTS.noWhatsapp, { id }))
   const rows = await eventsOfMessage(tx, teamId, id)
   const events = rows.map(({ occurred_at: time, code, ...event }) => ({
     ...{ time, ...event },

@@ -3,9 +3,11 @@
  * Promises: the request is made in one transaction and awaited outside of it. A template that the provider does not
  * list is left as it is, and named in the answer.
  */
+
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { RequestError } from '../../errors.ts'
+import { fill } from '../../fill.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
@@ -13,6 +15,7 @@ import { jobEnd } from '../../queue/jobs.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { templateView, type WhatsappTemplateView } from './save-template.ts'
 import { refreshTemplates, type TemplateContent, whatsappTemplatesOfTeam } from './templates.sql.ts'
+import { TEXTS } from './texts.ts'
 
 /** How long to wait for a worker, in milliseconds. */
 const SYNC_TIMEOUT_MS = 30_000
@@ -70,7 +73,8 @@ async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncR
     const templates = (await whatsappTemplatesOfTeam(tx, teamId)).map(templateView)
     return { templates, missing: end.output?.missing ?? [] }
   }
-  if (end?.output?.reason) throw new RequestError('unavailable', `the sync failed: ${end.output.reason}`)
+  if (end?.output?.reason)
+    throw new RequestError('unavailable', fill(TEXTS.syncFailed, { reason: end.output.reason }))
   return null
 }
 
@@ -80,8 +84,5 @@ export async function awaitSync(database: Database, teamId: string, sync_id: str
     return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing: [] }
   const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
-  throw new RequestError(
-    'unavailable',
-    `no worker has synced within ${SYNC_TIMEOUT_MS / 1_000} s: is one running with WHATSAPP_ACCESS_TOKEN set?`,
-  )
+  throw new RequestError('unavailable', fill(TEXTS.noWorkerSynced, { seconds: SYNC_TIMEOUT_MS / 1_000 }))
 }

@@ -33,29 +33,25 @@ const JOB_STATES = ['ready', 'active', 'deferred', 'failed', 'dead'] as const
 
 /** What is measured at the moment of asking, not counted. */
 export const GAUGES = {
-  heliograph_processes: 'Processes that have given a sign of life within 20 seconds.',
-  heliograph_build_info: 'Versions of the service and of Node that processes run: 1 for each.',
-  heliograph_event_loop_lag_seconds: 'By how much the event loop is late: p99 of the worst process.',
+  heliograph_processes: 'Processes that have reported within 20 seconds.',
+  heliograph_build_info: 'Versions of Heliograph and Node that are running (1 for each).',
+  heliograph_event_loop_lag_seconds: 'Event loop delay, p99 of the slowest process.',
   heliograph_resident_memory_bytes: 'Memory of the largest process.',
-  heliograph_database_connections:
-    'Connections of the pools, in use or at most, and callers that wait for one.',
-  heliograph_worker_busy_ratio: 'How full the workers are, from 0 to 1, on average.',
-  heliograph_senders: 'Relays, accounts and numbers that are sent through, by how they stand.',
-  heliograph_queued_messages: `Messages that no provider has taken yet, and that are older than the label says, in seconds; up to ${MAX_COUNTED}.`,
-  heliograph_scheduled_messages: 'Messages that wait for their time: none of them waits to be delivered.',
-  heliograph_queue_jobs: `Jobs of a queue, by state, up to ${MAX_COUNTED} of each; dead are its dead letters.`,
-  heliograph_queues_paused:
-    'Queues that an operator has paused, and that stand because the database was restored or copied.',
-  heliograph_queue_oldest_ready_seconds:
-    'For how long the oldest ready job has waited: when it stays up, add workers.',
-  heliograph_broadcasts:
-    'Broadcasts that are being sent, that a person has paused, and that have paused themselves.',
-  heliograph_team_bounce_percent:
-    'The ten highest shares of hard bounces among the emails that a team sent in 24 hours, without names.',
-  heliograph_team_complaint_percent: 'The same of emails that were reported as spam.',
+  heliograph_database_connections: 'Database connections: in use, maximum, and callers waiting for one.',
+  heliograph_worker_busy_ratio: 'Average utilization of the workers, from 0 to 1.',
+  heliograph_senders: 'Relays, accounts and numbers used for sending, by status.',
+  heliograph_queued_messages: `Messages not yet accepted by a provider that are older than the age in the label, in seconds. Counted up to ${MAX_COUNTED}.`,
+  heliograph_scheduled_messages: "Scheduled messages. They aren't due yet.",
+  heliograph_queue_jobs: `Jobs by queue and state, counted up to ${MAX_COUNTED} each. \`dead\` are dead letters.`,
+  heliograph_queues_paused: 'Queues paused by an operator, or by a restore of the database.',
+  heliograph_queue_oldest_ready_seconds: 'Age of the oldest ready job. Add workers if it stays high.',
+  heliograph_broadcasts: 'Broadcasts that are sending, paused manually, or paused automatically.',
+  heliograph_team_bounce_percent: 'The ten highest hard bounce rates of teams over 24 hours, without names.',
+  heliograph_team_complaint_percent:
+    'The ten highest spam complaint rates of teams over 24 hours, without names.',
   heliograph_teams_bulk_paused: 'Teams whose broadcasts and batches are paused for bounces or complaints.',
-  heliograph_reports: 'Reports of providers that wait: pending for their turn, parked for a person.',
-  heliograph_reports_oldest_seconds: 'For how long the oldest of these reports has waited.',
+  heliograph_reports: 'Delivery reports that are pending, or parked for manual action.',
+  heliograph_reports_oldest_seconds: 'Age of the oldest waiting delivery report.',
 } as const
 
 type Labelled = Pick<CounterRow, 'labels' | 'values'>

@@ -106,7 +106,7 @@ export function joinFleet(
     last = last.catch(() => {}).then(report)
     return last
   }
-  const quietly = (error: unknown): void => log.debug({ err: error }, 'the figures wait for the database')
+  const quietly = (error: unknown): void => log.debug({ err: error }, 'stats wait for the database')
   const timer = setInterval(() => flush().catch(quietly), interval).unref()
   flush().catch(quietly)
   return {

@@ -146,23 +146,39 @@ async function sendOpen(path: string, body: string | FormData, headers: Record<s
 t.test('a form without a session has at most 16 KiB, and any form at most 2,000 fields', async (t) => {
   const large = await sendOpen('/login', `email=ana%40example.com&a=${'x'.repeat(16 * 1024)}`)
   t.equal(large.status, 413)
-  shows(t, large, 'Too large The body must be at most 16 KiB.')
+  shows(
+    t,
+    large,
+    'Too large · Heliograph Skip to content Heliograph Too large The request body must be at most 16 KiB. To the dashboard',
+  )
   const files = new FormData()
   for (let count = 0; count < 200; count += 1) files.append('file', new Blob([]), '')
   t.equal((await sendOpen('/login', files)).status, 413)
   const many = await sendOpen('/login', 'a&'.repeat(2_000))
   t.equal(many.status, 400)
-  shows(t, many, 'There must be at most 2,000 fields.')
+  shows(
+    t,
+    many,
+    'Something went wrong · Heliograph Skip to content Heliograph Something went wrong The form must have at most 2,000 fields. To the dashboard',
+  )
   t.equal((await sendOpen('/login', 'a=b', { 'Content-Type': 'text/plain' })).status, 415)
   const kept = await sendOpen(`/teams/${team.id}/topics`, `name=${'x'.repeat(16 * 1024)}`, {
     Cookie: 'heliograph=gone',
   })
   t.equal(kept.status, 413)
-  shows(t, kept, 'Your session has ended, and this form is too large to be kept here')
+  shows(
+    t,
+    kept,
+    'Too large · Heliograph Skip to content Heliograph Too large Your session has ended, and this form is too large to keep. Sign in in another tab, go back, and send it again. To the dashboard',
+  )
   const fields = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`a${at}`, '']))
   const own = await owner.post(`/teams/${team.id}/topics`, { name: 'News', ...fields })
   t.equal(own.status, 400)
-  shows(t, own, 'There must be at most 2,000 fields.')
+  shows(
+    t,
+    own,
+    'Something went wrong · Heliograph Skip to content Heliograph Something went wrong The form must have at most 2,000 fields. To the dashboard',
+  )
   t.equal((await owner.get(`/teams/${team.id}/emails?${'a&'.repeat(2_000)}`)).status, 400)
 })
 

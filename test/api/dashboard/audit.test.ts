@@ -127,7 +127,7 @@ t.test('a message that was refused is tried again by force, and the line says so
   await api('POST', '/v1/whatsapp/messages', aMessage((await makeTemplate(service, team.id)).id))
   const subject = (await rowsOf(service, team.id)).at(-1)?.id ?? ''
   await setFailed(service, subject)
-  const forced = { action: 'whatsapp.requeue', subject, detail: 'it was refused before' }
+  const forced = { action: 'whatsapp.requeue', subject, detail: 'it had been rejected' }
   await leaves(t, owner, [at(`whatsapp/${subject}/requeue`), { force: 'refused' }], forced)
 })
 

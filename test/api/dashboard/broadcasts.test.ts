@@ -77,7 +77,7 @@ t.test('every field of a step that is at fault says so in one round, the first w
   const message = await step('message', 'audience', { from: 'Acme <no', subject: '{{' })
   t.equal(message.status, 400)
   t.match(fault(message, 'from'), /^From must be/)
-  t.match(fault(message, 'subject'), /^Subject is not a text with/)
+  t.match(fault(message, 'subject'), /^Subject is not a valid template/)
   t.match(message.html, /name="from"[^>]* value="Acme &lt;no" required autofocus aria-invalid="true"/)
   t.equal(message.html.match(/ autofocus/g)?.length, 1)
   const odd = { template_id: '', from: 'Acme <no', reply_to: 'nobody' }
@@ -135,7 +135,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   t.strictSame(mainActs(left), ['Choose the audience'])
   const id = path.split('/').at(-2)
   t.match((await call('POST', `/v1/broadcasts/${id}/send`, { key: team.key })).body, {
-    error: { message: /no topic is chosen: nobody would get it/ },
+    error: { message: /No topic is selected, so no one would receive it./ },
   })
   const more = { topic_ids: topic, 'property.0': 'spent', 'op.0': 'gt', 'value.0': '5000' }
   const counted = await step(audience, 'audience', more)
@@ -303,7 +303,7 @@ t.test('a running broadcast is paused, resumed and cancelled; each button names 
   shows(t, await after(await editor.post(`${path}/cancel`)), /News is cancelled.*cancelled Cancelled/)
   const late = await editor.post(`${path}/pause`)
   t.equal(late.status, 409)
-  shows(t, late, /the broadcast is cancelled/i)
+  shows(t, late, /The broadcast is cancelled/i)
   t.equal((await viewer.post(`${path}/cancel`)).status, 403)
 })
 

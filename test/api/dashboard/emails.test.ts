@@ -169,7 +169,7 @@ t.test('what waits for its time says so, and is moved, sent now or cancelled', a
   t.equal((await editor.get(`${list}/${cancelled}`)).status, 404)
   t.match(await auditEntries(database, { team: team.id, limit: 3 }), [
     { actor: editor.email, action: 'email.cancel', subject: cancelled },
-    { action: 'email.requeue', subject: id, detail: 'it waited for its time' },
+    { action: 'email.requeue', subject: id, detail: 'it was scheduled' },
     { action: 'email.reschedule', subject: id, detail: `${later}:00.000Z` },
   ])
 })
@@ -190,7 +190,7 @@ t.test('what a server refused outright is sent again by force, and says so in th
   t.strictSame(await jobStates(service, refused), ['created'])
   const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
   const expected = { actor: editor.email, action: 'email.requeue', subject: refused }
-  t.match(entry, { ...expected, detail: 'it was refused before' })
+  t.match(entry, { ...expected, detail: 'it had been rejected' })
 })
 
 t.test('all refused ones that match are requeued only where that is ticked', async (t) => {
@@ -309,7 +309,7 @@ t.test('a copy carries the same attachments; without their bytes it is refused, 
   t.equal(copied.length, 2)
   t.strictSame(copied[0], copied[1])
   await database.query(sql.unsafe`delete from files where team_id = ${team.id}`)
-  shows(t, await editor.post(`${list}/${id}/copy`), 'have been deleted: logo.png')
+  shows(t, await editor.post(`${list}/${id}/copy`), 'has been deleted: logo.png')
   t.equal((await editor.get(`${list}/${id}/files/0`)).status, 404)
   t.match((await editor.get(`${list}/${id}/preview`)).status, 200)
 })
@@ -502,6 +502,6 @@ t.test('one field finds by address, id, Message-ID or words; two that differ are
     shows(t, await editor.get(`${list}?q=${encodeURIComponent(q)}`), 'Wholly unheard of')
   const both = await editor.get(`${list}?q=only@example.org&recipient=other@example.org`)
   t.equal(both.status, 400)
-  shows(t, both, /Search names another recipient than the field for it: clear one of them/)
+  shows(t, both, /Search contains another recipient than its own field. Clear one of them/)
   t.notMatch(textOf(both.html), /Q names/, 'on top, too')
 })

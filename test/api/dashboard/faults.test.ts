@@ -19,9 +19,9 @@ function seen(error: unknown) {
 t.test('a refusal is shown in its own words, and is nothing for the log', async (t) => {
   const busy = seen(new RequestError('unavailable', 'too many bodies are coming in at once; please retry', 1))
   t.match(busy.fault, { status: 503, title: 'Try again later', retry_after: 1 })
-  t.equal(busy.fault.words, 'Too many bodies are coming in at once; please retry.')
+  t.equal(busy.fault.words, 'too many bodies are coming in at once; please retry')
   const state = seen(new RequestError('invalid_state', 'the broadcast is sent'))
-  t.match(state.fault, { status: 409, title: 'Request refused', words: 'The broadcast is sent.' })
+  t.match(state.fault, { status: 409, title: 'Request refused', words: 'the broadcast is sent' })
   t.strictSame([...busy.lines, ...state.lines], [])
 })
 
@@ -35,7 +35,7 @@ t.test('a database that does not answer is said to be away', async (t) => {
   const { fault, lines } = seen(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }))
   t.match(fault, { status: 503, title: 'Try again later', retry_after: undefined })
   t.equal(fault.words, 'The database does not answer. Try again in a moment.')
-  t.match(lines, [{ msg: 'the database is unavailable', request_id: REQUEST }])
+  t.match(lines, [{ msg: 'database unavailable', request_id: REQUEST }])
 })
 
 t.test('a fault of ours shows nothing but the id that the log has it by', async (t) => {

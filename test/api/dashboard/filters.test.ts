@@ -38,7 +38,7 @@ t.test('a filter value that does not parse is refused, on every list and file', 
     `${at('whatsapp')}?status=bouncd`,
     `${at('whatsapp')}?template=welcome`,
     `${at('whatsapp')}?recipient=nobody`,
-    '/operator/teams?before=abc',
+    '/operator/teams?after=abc',
     '/operator/audit?before=abc',
     '/operator/reports?before=abc',
     '/operator/reports?provider=smpt',
@@ -85,7 +85,7 @@ t.test('a day says the zone that it is read in, on every page that asks for one'
 t.test('a refused filter is shown again as it was typed, and no list under it', async (t) => {
   const refused = await owner.get(`${at('emails')}?recipient=nobody&tag=kept&status=queued`)
   t.equal(refused.status, 400)
-  shows(t, refused, /Recipient must be an email address, and "nobody" is not/)
+  shows(t, refused, /Recipient must be an email address. "nobody" isn't one/)
   // The fault stands under its field, which has the focus.
   t.match(refused.html, /name="recipient"[^>]* value="nobody" autofocus[^>]* aria-invalid="true"/)
   t.match(refused.html, /class="fault" id="[^"]*recipient-fault">[^<]*must be an email address/)

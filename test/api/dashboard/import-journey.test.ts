@@ -69,7 +69,7 @@ async function journey(browser: Browser): Promise<void> {
     await follow(page, page.locator('main a[href$="/contacts/import"]').first())
     await isFine(page, 'the upload')
     await upload(page, Buffer.from('email\n"open quote'))
-    t.match(await said(page), /not CSV/)
+    t.match(await said(page), /isn't valid CSV/)
     await upload(page, Buffer.from(LIST, 'latin1'))
     t.match(await said(page), /Windows-1252[\s\S]*semicolons/)
     t.equal(await page.getByLabel('E-Mail Address', { exact: true }).inputValue(), 'email')
@@ -80,7 +80,7 @@ async function journey(browser: Browser): Promise<void> {
     await page.getByLabel('Newsletter', { exact: true }).selectOption({ label: 'Topic News (yes or no)' })
     await page.getByLabel('Source of the subscription', { exact: true }).selectOption('Do not import')
     await press(page, 'Continue')
-    t.match(await said(page), /Property name for Stadt is that of another property too/)
+    t.match(await said(page), /Property name for Stadt is already the name of another property/)
     t.match(
       await page.evaluate<string>('document.activeElement.outerHTML'),
       /value="Stadt"[^>]* aria-invalid="true"/,

@@ -175,7 +175,7 @@ t.test('a mapping that cannot be is refused on its page, as it was chosen', asyn
     [{ email: 'email', city: 'email', town: 'ignore' }, /Two columns become the email address/],
     [
       { email: 'email', city: 'property', town: 'property=city' },
-      /Property name for town is that of another property too/,
+      /Property name for town is already the name of another property/,
     ],
     [{ email: 'email', city: 'property= ', town: 'ignore' }, /Property name for city must not be empty/],
     [
@@ -239,7 +239,7 @@ t.test('a team has a handful of uploads that wait, each for a day; they are nobo
   for (let index = 0; index < 5; index += 1) drafts.push(await uploaded(`email\nwait${index}@example.com\n`))
   const sixth = await editor.upload(IMPORT, 'six.csv', 'email\nsix@example.com\n')
   t.equal(sixth.status, 400)
-  shows(t, sixth, /5 uploads wait to be started: start or discard one first/)
+  shows(t, sixth, /5 uploads are waiting to be started. Start or discard one first./)
   const [one = '', other = '', third = '', fourth = ''] = drafts
   const presses = await Promise.all(Array.from({ length: 5 }, () => editor.post(`${fourth}/start`)))
   t.equal(presses.filter(({ status }) => status === 303).length, 1, 'of many presses one starts it')
@@ -278,9 +278,13 @@ async function refusedUpload(t: Test, file: string, words: RegExp): Promise<void
 t.test('files that nobody means are refused at their upload, and nothing of them is kept', async (t) => {
   const columns = Array.from({ length: 10_000 }, (_, index) => `c${index}`).join(',')
   await refusedUpload(t, `email,${columns}\na@example.com\n`, /names 10001 columns, more than the 200/)
-  await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first line has more than 16,384 cells/)
+  await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first line has more than 16,384 cells./)
   const wide = `"a\nb",${',x'.repeat(16_383)}`
-  await refusedUpload(t, `email\r\n"a\r\nb"\r\n${wide}`, /The record after line 3 has more than 16,384 cells/)
+  await refusedUpload(
+    t,
+    `email\r\n"a\r\nb"\r\n${wide}`,
+    /The record after line 3 has more than 16,384 cells./,
+  )
   await refusedUpload(t, 'x'.repeat(3_000_000), /The first line is longer than 1 MB/)
   await refusedUpload(
     t,
@@ -295,7 +299,7 @@ t.test('a record of megabytes further on ends the import, which says where it li
   const fine = Array.from({ length: 9_000 }, (_, index) => `far${index}@example.com`).join('\n')
   const draft = await uploaded(`email\n\n${fine}\n"${'x\n'.repeat(700_000)}`)
   shows(t, await editor.get(draft), /Records 9,001 records/)
-  shows(t, await imported(draft), /Nothing was imported: the record after line 9,?002 is longer than 1 MB/)
+  shows(t, await imported(draft), /Nothing was imported: The record after line 9,?002 is longer than 1 MB/)
   t.equal(await known('far0@example.com'), null)
 })
 

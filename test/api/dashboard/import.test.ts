@@ -129,7 +129,7 @@ t.test('a row with cells beyond the named columns is refused alone, and nothing 
   t.strictSame(await propertiesOf('a@wide.test'), { city: 'Graz' })
   t.strictSame(await propertiesOf('d@wide.test'), {})
   const { html } = await editor.get(`${progress}/refused.csv`)
-  t.match(html, /\r\nb@wide\.test,Graz,3,"the row has 4 cells, but [^"]*",8010,x\r\n/)
+  t.match(html, /\r\nb@wide\.test,Graz,3,"The row has 4 cells, but [^"]*",8010,x\r\n/)
   shows(t, await editor.get((await imported(t, html)).progress), /2 – 8010 x The row has 4 cells/)
   await imported(t, html.replace(/,8010,x/, ''))
   t.strictSame(await propertiesOf('b@wide.test'), { city: 'Graz' })
@@ -203,7 +203,7 @@ t.test('of a file that breaks further on nothing is imported, and the page says 
   const { stop } = await startWorker(t, service)
   await until('it failed', async () => /Failed/.test((await editor.get(progress)).html))
   await stop()
-  shows(t, await editor.get(progress), /Nothing was imported: the file is not CSV: .* at line 32402/)
+  shows(t, await editor.get(progress), /Nothing was imported: The file isn't valid CSV: .* at line 32402/)
   t.equal(await contactByIdentity(database, team.id, 'late0@example.com'), null)
 })
 

@@ -354,14 +354,17 @@ t.test('the first page names what paused itself, with its reason; not what a per
   t.match(await overviewOf(team), 'Nothing. Everything is going out.')
   for (const reason of ['overdue', 'quota_exceeded', 'restored']) await become(reason)
   const page = await overviewOf(team)
-  t.match(page, 'The broadcast “overdue” has paused itself Its time had passed by more than an hour')
+  t.match(
+    page,
+    'The broadcast “overdue” has paused itself Its scheduled time had passed by more than an hour',
+  )
   t.match(page, 'The broadcast “quota_exceeded” has paused itself The quota is used up')
   t.match(page, 'The broadcast “restored” has paused itself The database was restored from a backup')
   t.notMatch(page, 'by hand')
   await become('complaints')
   t.match(
     await overviewOf(team),
-    /4 broadcasts have paused themselves .*“complaints”.* Too many people complained\./,
+    /4 broadcasts have paused themselves .*“complaints”.* Too many recipients complained\./,
   )
   const other = await makeTeam(service, { domain: 'stopped-other.test' })
   t.notMatch(await overviewOf(other), 'paused')

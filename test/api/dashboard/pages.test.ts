@@ -344,7 +344,12 @@ t.test('a DKIM key is rotated once by presses that were asked about the same one
   const presses = await Promise.all([1, 2].map(() => owner.post(`${page}/rekey`, form)))
   t.strictSame(presses.map(({ status }) => status).sort(), [303, 409])
   const refused = presses.find(({ status }) => status === 409)
-  if (refused) shows(t, refused, /Somebody has rotated the key meanwhile: look at it, then decide again/)
+  if (refused)
+    shows(
+      t,
+      refused,
+      /Someone else has rotated the key since this page was opened\. Review it, then try again\./,
+    )
   t.equal((await owner.press(page, `${page}/rekey`)).status, 303)
 })
 

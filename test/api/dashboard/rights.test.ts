@@ -278,7 +278,7 @@ t.test('who is a member already is not invited again: the role stays', async (t)
   const second = await signedIn(service, { email: 'second@example.org', team: team.id, role: 'owner' })
   const said = await owner.post(people, { email: 'SECOND@example.org', role: 'viewer' })
   t.equal(said.status, 400)
-  shows(t, said, 'SECOND@example.org is a member already: change the role on their own page.')
+  shows(t, said, "SECOND@example.org is already a member of this team. Change the role on the member's page.")
   t.equal((await second.get(await pageOf(owner, people, second.email))).status, 200, 'an owner still')
 })
 

@@ -203,7 +203,7 @@ t.test(
     shows(t, own, /This team is suspended.*End all other sessions/)
     const typed = await people.owner.post(at(`topics/${topic_id}/rename`), { name: 'Typed before' })
     t.equal(typed.status, 403)
-    shows(t, typed, 'This team is suspended: until an operator resumes it')
+    shows(t, typed, 'This team is suspended. It is read-only')
     t.match(typed.html, /name="name"[^>]* value="Typed before"/)
     t.notMatch(typed.html, 'Delete topic')
     await service.database.transaction((tx) => resumeTeam({ ...by, tx }, team.id))

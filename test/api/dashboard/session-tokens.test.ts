@@ -75,7 +75,10 @@ t.test('owners’ and editors’ tokens do what the calls that take one do; a vi
     t.equal(message.status, 201, role)
     t.equal(await unsubscribe(token), 204, role)
     const batch = await call('POST', '/v1/emails/batch', { key: token, body: { emails: [anEmail()] } })
-    t.match(batch, { status: 403, body: { error: { message: 'this endpoint takes API keys only' } } })
+    t.match(batch, {
+      status: 403,
+      body: { error: { message: "This endpoint only accepts API keys. Session tokens aren't accepted." } },
+    })
   }
   const token = await makeToken(await member(team, 'viewer'), team)
   t.equal(await send(token), 'insufficient_scope')
@@ -83,7 +86,7 @@ t.test('owners’ and editors’ tokens do what the calls that take one do; a vi
   const message = await call('POST', '/v1/whatsapp/messages', { key: token, body: aMessage(template_id) })
   t.match(message, {
     status: 403,
-    body: { error: { message: 'this session token lacks the scope whatsapp:send' } },
+    body: { error: { message: "This session token doesn't have the whatsapp:send scope." } },
   })
   const { token: operators } = await cli.json(['session', 'create', team.id])
   t.equal(await send(operators), 201, 'one that an operator made acts for its team')

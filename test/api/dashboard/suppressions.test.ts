@@ -119,7 +119,7 @@ t.test('a suppression is added manually, with a reason and without quota, and li
     subject: 'Never@example.net',
     detail: 'complained: asked by post',
   })
-  shows(t, await add({ ...wish, as: 'bounced' }), /Never@example\.net is suppressed already/)
+  shows(t, await add({ ...wish, as: 'bounced' }), /Never@example\.net is already suppressed/)
   const page = at('contacts/never@example.net')
   await editor.post(at('contacts'), { email: 'Never@example.net' })
   const shown = await viewer.get(page)

@@ -70,7 +70,7 @@ t.test('a template is made, shown with values and tested', async (t) => {
   t.equal((await editor.post(at('templates'), { name: 'Bad', html: '{{#each}}', text: '' })).status, 400)
   const twin = await editor.post(at('templates'), { name: 'Welcome', html: '<p>x</p>', text: '' })
   t.equal(twin.status, 400)
-  shows(t, twin, 'the team has a template "Welcome" already')
+  shows(t, twin, 'already has a template "Welcome"')
 })
 
 t.test('a draft changes no send; it is previewed and tested; published, sends use it', async (t) => {
@@ -141,7 +141,7 @@ t.test('what the editor holds is previewed with the values beside it, and stored
   t.equal(framedIn(shown), drawn)
   t.match(shown.headers.get('content-security-policy'), /^sandbox; default-src 'none'/)
   const broken = await editor.post(`${path}/preview`, { ...form, html: '{{#each}}' })
-  t.match(framedIn(broken), /^<p>No preview: html .*: line 1.*\.<\/p>$/)
+  t.match(framedIn(broken), /^<p>No preview\. html .*: line 1.*\.<\/p>$/)
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Hi Ana</p>')
   shows(t, await viewer.get(path), 'Written published')
   t.notMatch((await viewer.get(path)).html, 'formaction')
@@ -154,7 +154,7 @@ t.test('of two who save a draft at once, the second is refused, and keeps what w
   const mine = { html: '<p>three</p>', text: '' }
   const stale = await editor.post(`${path}/draft`, { ...mine, seen })
   t.equal(stale.status, 400)
-  shows(t, stale, 'Somebody saved another text meanwhile')
+  shows(t, stale, 'Someone else saved this template while you were editing')
   t.match(stale.html, /&lt;p&gt;three&lt;\/p&gt;<\/textarea>/)
   const now = hiddenIn(stale, 'seen')
   t.not(now, seen, 'saving again is a choice that can be made')
@@ -186,7 +186,10 @@ t.test('who saves while another is just saving waits, and is refused', async (t)
     )
   await until('the second waits', async () => (await lockWaits(service)) > 0)
   await commit()
-  t.match(await second, 'somebody saved another text meanwhile')
+  t.match(
+    await second,
+    'Someone else saved this template while you were editing. Your version is below. Compare the two, then save again.',
+  )
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
 })
 
@@ -215,7 +218,7 @@ t.test('what was not seen is neither published nor discarded', async (t) => {
   )
   t.equal(await sentWith(path), '<p>three</p>')
   const again = await editor.post(`${path}/publish`, second)
-  shows(t, again, 'There is no draft any more')
+  shows(t, again, 'This draft no longer exists')
 })
 
 t.test('a draft is discarded, and goes with its template', async (t) => {
@@ -322,14 +325,14 @@ t.test('a preview is bounded as a send is, and what cannot be sent cannot be pre
   t.equal(refused.status, 400)
   shows(t, refused, /With these values the html is larger than 1 MiB/)
   const page = await viewer.get(`${path}?v.a=${value}`)
-  shows(t, page, 'No preview: with these values the html is larger')
+  shows(t, page, 'No preview. With these values the html is larger')
   t.notMatch(page.html, /<iframe/)
   t.ok(page.html.length < 300_000)
   const form = { from: 'hello@example.com', 'v.a': value }
   t.equal((await editor.post(`${path}/test`, form)).status, 400)
   const slots = Array.from({ length: 10_001 }, (_, at) => `{{s${at}}}`).join('')
   const many = await editor.post(at('templates'), { name: 'Many', html: slots, text: '' })
-  shows(t, many, 'at most 10000 slots')
+  shows(t, many, 'at most 10000 variables')
   const most = await editor.post(at('templates'), {
     name: 'Most',
     html: slots.replace('{{s0}}', ''),

@@ -187,10 +187,7 @@ t.test('a press starts what was shown, or says what has changed and asks again',
   }
   const seen = await send()
   await call('PATCH', `/v1/broadcasts/${id}`, { key: team.key, body: { subject: 'Other' } })
-  const second = await presses(
-    seen,
-    /Somebody changed the broadcast meanwhile: look at it, then decide again/i,
-  )
+  const second = await presses(seen, /Someone else changed this broadcast\. Review it, then try again\./)
   await place.contacts(['two'])
   const third = await presses(second, /It would go to 2 contacts now, not to 1: look at it/i)
   await call('DELETE', '/v1/contacts/two@example.org', { key: team.key })

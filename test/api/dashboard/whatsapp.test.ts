@@ -79,7 +79,7 @@ t.test('what was refused outright is sent again by force alone, and says so in t
   shows(t, await editor.get(`${path}/${id}`), /queued Waiting to be sent\. .* Queued again/)
   const [entry] = await auditEntries(service.database, { team: team.id, limit: 1 })
   const expected = { actor: editor.email, action: 'whatsapp.requeue', subject: id }
-  t.match(entry, { ...expected, detail: 'it was refused before' })
+  t.match(entry, { ...expected, detail: 'it had been rejected' })
 })
 
 t.test('templates show their state, slots and the provider’s object; one is added as JSON', async (t) => {

@@ -14,7 +14,7 @@ import t from '../../support/tap.ts'
 const NOW = new Date('2026-03-01T10:00:00.000Z')
 const DAY = 86_400_000
 const before = (ms: number): Date => new Date(NOW.getTime() - ms)
-const NOT_GENUINE = { code: 'unauthorized', message: 'this hook takes posts of its own relay only' }
+const NOT_GENUINE = { code: 'unauthorized', message: 'This hook only accepts requests signed by its relay.' }
 /** What is said of a body once its sender is proved. */
 const UNREADABLE = {
   code: 'bad_request',

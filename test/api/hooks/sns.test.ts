@@ -42,8 +42,8 @@ async function begin(t: Test, certificate: Certificate = OURS) {
 /** A notification whose certificate lies elsewhere at SNS. */
 const at = (path: string) => aNotification({ SigningCertURL: `https://${SNS_HOST}${path}` })
 
-const FOREIGN = 'unauthorized  this hook takes posts of its own SNS topics only'
-const UNFETCHED = "unavailable 20 SNS's certificate cannot be fetched; please retry"
+const FOREIGN = 'unauthorized  This hook only accepts messages from its own SNS topics.'
+const UNFETCHED = 'unavailable 20 Could not fetch the certificate of SNS. Try again later.'
 
 t.test('it listens where there is any topic', async (t) => {
   t.equal(createSns({ topics: [] }).listens, false)
@@ -109,7 +109,10 @@ t.test('four certificates are fetched at a time, and who asks for a fifth is to 
   })
   const four = [1, 2, 3, 4].map((n) => take(at(`/n${n}.pem`)))
   await full.promise
-  t.equal(await take(at('/n5.pem')), 'unavailable 20 too many certificates are being fetched; please retry')
+  t.equal(
+    await take(at('/n5.pem')),
+    'unavailable 20 Too many certificates are being fetched. Try again later.',
+  )
   for (const response of held) response.end(OURS.pem)
   t.strictSame(await Promise.all(four), Array(4).fill('taken'))
   answer((response) => response.end(OURS.pem))
@@ -124,6 +127,9 @@ t.test('a subscription is confirmed by SNS’s own word, and nowhere else', asyn
   const faults: Answer[] = [(response) => response.writeHead(403).end(), (response) => response.destroy()]
   for (const fault of faults) {
     answer(fault)
-    t.equal(await confirm(aConfirmation()), 'unavailable 20 SNS did not take the confirmation; please retry')
+    t.equal(
+      await confirm(aConfirmation()),
+      'unavailable 20 SNS did not accept the confirmation. Try again later.',
+    )
   }
 })

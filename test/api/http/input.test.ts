@@ -71,7 +71,7 @@ t.test('the Idempotency-Key header counts as the body’s idempotency_key, on bo
   t.equal(both.status, 200)
   t.match(
     await refusal(anEmail({ idempotency_key: 'a' }), { 'Idempotency-Key': 'b' }),
-    /^400 bad_request: .*must be the same/,
+    /^400 bad_request: .*must match\.$/,
   )
   t.match(
     await refusal(anEmail(), { 'Idempotency-Key': 'x'.repeat(256) }),
@@ -79,7 +79,7 @@ t.test('the Idempotency-Key header counts as the body’s idempotency_key, on bo
   )
   t.match(
     await refusal(anEmail({ from: 'no address', idempotency_key: 'a' }), { 'Idempotency-Key': 'b' }),
-    /^400 bad_request: .*must be the same/,
+    /^400 bad_request: .*must match\.$/,
     'before what else is wrong with the body',
   )
   t.match(await refusal(anEmail({ from: 'no address' }), { 'Idempotency-Key': 'b' }), /^400 invalid_from: /)
@@ -97,11 +97,11 @@ t.test('an empty list of copies is none where no copies are taken', async (t) =>
 })
 
 t.test('every missing field is named at once', async (t) => {
-  t.equal(await refusal({}), '400 bad_request: from, to, subject and html or template_id are required')
-  t.equal(await refusal(anEmail({ subject: null })), '400 bad_request: subject is required')
-  t.equal(await refusal(anEmail({ html: '' })), '400 bad_request: html or template_id is required')
+  t.equal(await refusal({}), '400 bad_request: from, to, subject and html or template_id are required.')
+  t.equal(await refusal(anEmail({ subject: null })), '400 bad_request: subject is required.')
+  t.equal(await refusal(anEmail({ html: '' })), '400 bad_request: html or template_id is required.')
   const { body } = await call('POST', '/v1/whatsapp/messages', { key, body: {} })
-  t.equal(body.error.message, 'template_id and to are required')
+  t.equal(body.error.message, 'template_id and to are required.')
 })
 
 t.test('an empty text is absent', async (t) => {
@@ -125,7 +125,7 @@ t.test('broken JSON says in V8’s words what is wrong and where, and repeats no
   ] as const) {
     const headers = { 'Content-Type': 'application/json' }
     const { status, body } = await call('POST', '/v1/emails', { key, raw, headers })
-    t.strictSame([status, body.error.message], [400, `the body must be valid JSON: ${words}`], raw)
+    t.strictSame([status, body.error.message], [400, `The request body must be valid JSON: ${words}.`], raw)
   }
 })
 
@@ -143,7 +143,7 @@ t.test('a long string that breaks is refused like a short one, in small bodies a
     t.equal(status, 400)
     t.match(answer.error, {
       code: 'bad_request',
-      message: /^the body must be valid JSON: [\w ]+ \(line 1 column \d+\)$/,
+      message: /^The request body must be valid JSON: [\w ]+ \(line 1 column \d+\)\.$/,
     })
   }
 })
@@ -155,18 +155,15 @@ t.test('a domain that is pending is not refused as one that is unknown', async (
   )
   t.match(
     await refusal(anEmail({ from: 'a@pending.test' })),
-    /^422 from_domain_not_verified: .*publish the DNS records of pending\.test/,
+    /^422 from_domain_not_verified: .*pending\.test isn't verified yet/,
   )
   t.match(
     await refusal(anEmail({ from: 'a@unknown.test' })),
-    /^422 from_domain_not_verified: .*add unknown\.test first$/,
+    /^422 from_domain_not_verified: .*Add and verify unknown\.test first\.$/,
   )
 })
 
 t.test('a 404 names the list of paths, and repeats nothing of what was asked for', async (t) => {
   const { status, body } = await call('POST', '/v1/email', { key, body: {} })
-  t.strictSame(
-    [status, body.error.message],
-    [404, 'there is nothing at this path: /docs lists what there is'],
-  )
+  t.strictSame([status, body.error.message], [404, 'No such endpoint. See /docs for the list of endpoints.'])
 })

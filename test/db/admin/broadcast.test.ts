@@ -28,7 +28,7 @@ t.test('the CLI makes, changes, tests, starts, pauses, resumes and cancels a bro
   ])
   t.match(await run('start', id), { state: 'sending', audience: 1, warnings: [/DMARC/] })
   t.match(await run('pause', id), { state: 'paused' })
-  t.match(await cli.fault(['broadcast', 'pause', team.id, id]), /the broadcast is paused/)
+  t.match(await cli.fault(['broadcast', 'pause', team.id, id]), /The broadcast is paused/)
   t.match(await run('resume', id), { state: 'sending' })
   t.match(await run('cancel', id), { state: 'cancelled' })
   t.match(await run('show', id), { state: 'cancelled', state_reason: null, audience: 1 })

@@ -120,7 +120,7 @@ t.test('every verb about a team faults on an unknown one', async (t) => {
     ['email', 'delete', NOBODY, NOBODY],
   ]
   for (const call of calls)
-    t.equal(await cli.fault(call, { input: '<p>x</p>' }), `there is no team ${NOBODY}`, call.join(' '))
+    t.equal(await cli.fault(call, { input: '<p>x</p>' }), `No team ${NOBODY}.`, call.join(' '))
 })
 
 t.test('a call that the database stopped says so, and not that there is no database', async (t) => {
@@ -142,7 +142,7 @@ t.test('a database that is named by several servers does for every verb', async 
     url: /^http:\/\/localhost:\d+\/dashboard/,
   })
   const line = await cli.fault(['domain', 'add', id, 'a.test'], { env: { SECRET_KEY: '' } })
-  t.match(line, /^SECRET_KEY is missing/)
+  t.match(line, /^SECRET_KEY is not set/)
 })
 
 t.test('a domain that is left empty widens no webhook to those of all domains', async (t) => {

@@ -28,15 +28,15 @@ t.test('contact list, show and lift: a suppression with its cause, and its end b
     status: 'subscribed',
     suppression: null,
   })
-  t.match(await cli.fault([...lift, '--reason', 'again']), /not suppressed/)
-  t.match(await cli.fault(['contact', 'show', team, 'eve@example.org']), /no contact/)
+  t.match(await cli.fault([...lift, '--reason', 'again']), /isn't suppressed/)
+  t.match(await cli.fault(['contact', 'show', team, 'eve@example.org']), /No contact/)
   const suppress = ['contact', 'suppress', team, 'eve@example.org', '--as', 'complained']
   t.match(await cli.fault(suppress), /--reason/)
   t.match(await cli.json([...suppress, '--reason', 'asked by post']), {
     ...{ email: 'eve@example.org', cause: 'complaint', email_id: null, response: 'asked by post' },
   })
-  t.match(await cli.fault([...suppress, '--reason', 'again']), /is suppressed already/)
-  t.match(await cli.fault(['contact', 'show', team, 'eve@example.org']), /no contact/, 'it makes none')
+  t.match(await cli.fault([...suppress, '--reason', 'again']), /is already suppressed/)
+  t.match(await cli.fault(['contact', 'show', team, 'eve@example.org']), /No contact/, 'it makes none')
   const liftEve = ['contact', 'lift', team, 'eve@example.org', '--reason', 'asked again']
   t.match(await cli.json(liftEve), { email: 'eve@example.org', cause: 'complaint' })
 })

@@ -61,7 +61,7 @@ t.test('domain add refuses what is no domain, a domain the team has, and a missi
   for (const name of ['localhost', 'a b.test', '127.0.0.1', 'https://a.test', 'a.test.'])
     t.match(await cli.fault(['domain', 'add', id, name]), /must be a domain name/, name)
   await cli.json(['domain', 'add', id, 'a.test'])
-  t.match(await cli.fault(['domain', 'add', id, 'A.TEST']), /^name .*a\.test already$/)
+  t.match(await cli.fault(['domain', 'add', id, 'A.TEST']), /^name .*already has the domain a\.test/)
   t.match(
     await cli.fault(['domain', 'add', id, 'b.test'], { env: { SECRET_KEY: 'short' } }),
     /SECRET_KEY must be/,
@@ -74,12 +74,12 @@ t.test('domain add keeps to the plan’s domains_limit, and says what to do abou
   const { cli, id } = await start(t)
   for (const name of ['a.test', 'b.test', 'c.test', 'd.test', 'e.test'])
     await cli.json(['domain', 'add', id, name])
-  const full = 'the plan free allows 5 domains, and the team has 5'
+  const full = 'The plan free allows 5 domains, and the team has 5'
   t.equal(
     await cli.fault(['domain', 'add', id, 'f.test']),
-    `${full}: remove one, or move the team to a plan that allows more`,
+    `Domain quota exceeded. ${full}. Remove one, or move the team to a plan that allows more.`,
   )
-  t.match(await cli.fault(['domain', 'add', id, 'a.test']), /^name .*a\.test already$/)
+  t.match(await cli.fault(['domain', 'add', id, 'a.test']), /^name .*already has the domain a\.test/)
   await cli.json(['domain', 'remove', id, 'a.test'])
   t.match(await cli.json(['domain', 'add', id, 'f.test']), { name: 'f.test' })
   await cli.json(['team', 'plan', id, '--plan', 'enterprise'])
@@ -168,15 +168,15 @@ t.test('domain rekey signs with the old key until the new one’s record is foun
   t.equal(verified.records.length, 3)
   t.equal(await inUse(), keyOf(next))
   t.match(await cli.json(['domain', 'list', id]), [{ dns_records: [next, Object, Object] }])
-  t.equal(await cli.fault(['domain', 'rekey', id, 'b.test']), 'the team has no domain b.test')
+  t.equal(await cli.fault(['domain', 'rekey', id, 'b.test']), 'No domain b.test in this team.')
 })
 
 t.test('domain verify faults when DNS gives no answer, and for a domain that the team lacks', async (t) => {
   const { dns, cli, id } = await start(t)
   await cli.json(['domain', 'add', id, 'a.test'])
   dns.failing = true
-  t.match(await cli.fault(['domain', 'verify', id, 'a.test']), /cannot look up .*a\.test: .*ESERVFAIL/)
-  t.equal(await cli.fault(['domain', 'verify', id, 'b.test']), 'the team has no domain b.test')
+  t.match(await cli.fault(['domain', 'verify', id, 'a.test']), /Could not look up .*a\.test: .*ESERVFAIL/)
+  t.equal(await cli.fault(['domain', 'verify', id, 'b.test']), 'No domain b.test in this team.')
   const odd = await cli.fault(['domain', 'verify', id, 'a.test'], { env: { DNS_SERVER: 'no host' } })
   t.match(odd, /DNS_SERVER must be host or host:port/)
 })
@@ -196,5 +196,5 @@ t.test('domain list shows every domain, domain remove takes one away', async (t)
     removed: true,
   })
   t.match(await cli.json(['domain', 'list', id]), [{ name: 'b.test' }])
-  t.equal(await cli.fault(['domain', 'remove', id, 'a.test']), 'the team has no domain a.test')
+  t.equal(await cli.fault(['domain', 'remove', id, 'a.test']), 'No domain a.test in this team.')
 })

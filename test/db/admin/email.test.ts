@@ -174,7 +174,7 @@ t.test('email show, requeue and delete fault on an email that the team lacks', a
   const { cli, id, email, team } = await start(t)
   const row = await email(await team())
   for (const verb of ['show', 'requeue', 'delete']) {
-    t.equal(await cli.fault(['email', verb, id, row.id]), `there is no email ${row.id} in this team`)
+    t.equal(await cli.fault(['email', verb, id, row.id]), `No email ${row.id} in this team.`)
     t.match(await cli.fault(['email', verb, id, 'x']), /must be a UUID/)
   }
 })
@@ -200,10 +200,7 @@ t.test('email requeue leaves an email alone that the provider has taken', async 
   const { cli, id, email, take } = await start(t)
   const row = await email(id)
   await take(row.id)
-  t.match(
-    await cli.fault(['email', 'requeue', id, row.id]),
-    /the email is handed over as p-1; only what was never handed over/,
-  )
+  t.match(await cli.fault(['email', 'requeue', id, row.id]), /already accepted it \(status: sent, ID p-1\)/)
   t.match(await cli.json(['email', 'show', id, row.id]), { requeued_at: null, events: EMPTY })
 })
 
@@ -214,7 +211,7 @@ t.test('email delete removes the row and its events, and frees its place in the 
   t.match(await cli.json(['team', 'show', id]), { used: { emails: 2 }, left: { emails: 4998 } })
   t.match(await cli.json(['email', 'delete', id, row.id]), { id: row.id, deleted: true })
   t.match(await cli.json(['team', 'show', id]), { used: { emails: 1 }, left: { emails: 4999 } })
-  t.match(await cli.fault(['email', 'delete', id, row.id]), /there is no email/)
+  t.match(await cli.fault(['email', 'delete', id, row.id]), /No email/)
   t.match(await cli.json(['email', 'list', id]), [{ id: other.id }])
 })
 
@@ -252,5 +249,5 @@ t.test('email requeue takes the filters of email find, and needs one', async (t)
   t.equal((await requeue('--domain', 'demo.test')).length, 2)
   const [entry] = await cli.json(['audit', 'list', '--team', id, '--limit', '1'])
   t.match(entry, { action: 'email.requeue', subject: '2 emails', detail: 'domain: demo.test' })
-  t.match(await cli.fault(['email', 'requeue', id]), /name one message, or a filter/)
+  t.match(await cli.fault(['email', 'requeue', id]), /Specify one message, or a filter/)
 })

@@ -50,7 +50,7 @@ t.test('key create binds a key to a domain of the team in its ASCII form, and to
 t.test('key create refuses unknown scopes, naming those there are, and malformed flags', async (t) => {
   const { cli, create } = await start(t)
   const unknown = await cli.fault([...create, 'emails:send,emails:read'])
-  t.match(unknown, /^scopes .*contacts:read, contacts:write, emails:send, .* no scope emails:read$/)
+  t.match(unknown, /^scopes .*contacts:read, contacts:write, emails:send, .* no scope emails:read\.$/)
   t.match(await cli.fault([...create, ' , ']), /^scopes .*contacts:read/)
   t.match(await cli.fault([...create, 'emails:send', '--domain', 'nodots']), /must be a domain name/)
   t.match(await cli.fault([...create, 'emails:send', '--domain', 'exmaple.com']), /^domain .*exmaple\.com/)
@@ -70,7 +70,7 @@ t.test('key revoke ends a key at once, and for good', async (t) => {
   t.equal(await principal(made.key), null)
   t.match(await cli.json(['key', 'revoke', id, made.id]), { revoked_at: revoked.revoked_at })
   const other = await cli.json(['team', 'create', '--name', 'Other'])
-  t.match(await cli.fault(['key', 'revoke', other.id, made.id]), /there is no key .* in this team/)
+  t.match(await cli.fault(['key', 'revoke', other.id, made.id]), /No key .* in this team./)
 })
 
 t.test('key rotate replaces a key, which works for 24 more hours', async (t) => {
@@ -127,7 +127,7 @@ t.test('session create makes a token of 30 days, of a member when it names one',
   t.not(ada.token, again.token)
   t.match(
     await cli.fault(['session', 'create', id, '--user', 'nobody']),
-    /user must be an email address, and "nobody"/,
+    /user must be an email address. "nobody"/,
   )
 })
 
@@ -169,11 +169,11 @@ t.test('session revoke wants to know exactly which, and ends nothing of another 
   const revoke = async (...wish: string[]) => await cli.fault(['session', 'revoke', ...wish])
   const { id: session } = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])
   const other = (await cli.json(['team', 'create', '--name', 'Other'])).id
-  const which = 'say which: the id of a session, --user EMAIL or --all'
+  const which = 'Specify the ID of a session, --user EMAIL or --all.'
   t.equal(await revoke(id), which)
   t.equal(await revoke(id, session, '--all'), which)
-  t.equal(await revoke(other, session), `there is no session ${session} of this team to revoke`)
-  t.match(await revoke(id, '--user', 'ada'), /user must be an email address, and "ada"/)
+  t.equal(await revoke(other, session), `No active session ${session} in this team.`)
+  t.match(await revoke(id, '--user', 'ada'), /user must be an email address. "ada"/)
   t.strictSame(await cli.json(['session', 'revoke', other, '--user', 'ada@example.com']), [])
   t.match(await cli.json(['session', 'list', id]), [{ revoked_at: null }])
 })

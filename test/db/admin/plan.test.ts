@@ -42,9 +42,12 @@ t.test('plan load refuses a catalog with a fault and changes nothing', async (t)
   const refuse = async (input: string, reason: RegExp) =>
     t.match(await cli.fault(['plan', 'load', '-'], { input }), reason)
   const [free, pro] = defaultCatalog.plans
-  await refuse('{"plans": [', /standard input is not JSON: /)
+  await refuse('{"plans": [', /standard input isn't valid JSON: /)
   await refuse('[]', /./)
-  await refuse(JSON.stringify({ plans: [pro] }), /the catalog lacks the plan free, which 1 teams have/)
+  await refuse(
+    JSON.stringify({ plans: [pro] }),
+    /The catalog doesn't contain the plan free, which 1 teams use. Add it, or move those teams first./,
+  )
   await refuse(JSON.stringify({ plans: [free, free] }), /two plans with the key free/)
   await refuse(
     JSON.stringify({ plans: [{ ...free, email_limit: -1, kind: 'odd' }] }),
@@ -60,7 +63,7 @@ const [free, pro] = defaultCatalog.plans
 t.test('plan load refuses figures that the database cannot hold, naming each field', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
-  const refuse = async (changes: object, field: string, range = '0 to 2147483647') =>
+  const refuse = async (changes: object, field: string, range = '0 to 2147483647.') =>
     t.equal(
       await cli.fault(['plan', 'load', '-'], {
         input: JSON.stringify({ plans: [free, { ...pro, ...changes }] }),
@@ -72,8 +75,8 @@ t.test('plan load refuses figures that the database cannot hold, naming each fie
     await refuse({ [field]: 2_147_483_648 }, field)
   await refuse({ email_limit: 1e300 }, 'email_limit')
   await refuse({ email_limit: '5' }, 'email_limit')
-  await refuse({ send_rate_per_second: 1_000_001 }, 'send_rate_per_second', '1 to 1000000')
-  await refuse({ send_rate_per_second: 0 }, 'send_rate_per_second', '1 to 1000000')
+  await refuse({ send_rate_per_second: 1_000_001 }, 'send_rate_per_second', '1 to 1000000.')
+  await refuse({ send_rate_per_second: 0 }, 'send_rate_per_second', '1 to 1000000.')
   const tier = { emails: 1, monthly_cents: 1, annual_cents: 1, contacts: 1 }
   for (const field of ['emails', 'monthly_cents', 'annual_cents'] as const) {
     const { contacts, ...tiers } = { ...tier, [field]: 2_147_483_648 }
@@ -114,16 +117,16 @@ t.test('whatever is wrong with a catalog is one line that names it and quotes no
   const broken = async (changes: string, line: string) =>
     await refuse(`{"plans":[${JSON.stringify(free).slice(0, -1)},${changes}}]}`, line)
   for (const input of ['null', '5', JSON.stringify([free, pro])])
-    await refuse(input, 'the catalog must be an object with plans')
-  await refuse('{"__proto__":{},"plans":[]}', 'the catalog has a field that it does not know: __proto__')
-  await refuse('{"plans":{}}', 'plans must be an array')
-  await refuse('{"plans":[[]]}', 'plans[0] must be an object')
-  await broken('"__proto__":{}', 'plans[0] has a field that plans do not know: __proto__')
-  await broken('"blurb":{"en":"a\\u0000","fr":"b"}', 'plans[0].blurb.en must not contain NUL characters')
-  await broken('"cta":{"en":"a","fr":"\\ud800"}', 'plans[0].cta.fr must not contain lone surrogates')
-  await broken('"benefits":{"en":[7],"fr":[]}', 'plans[0].benefits.en[0] must be a string')
-  await broken('"name":"Free"', 'plans[0].name must have words in en and fr')
-  await broken('"featured":"yes"', 'plans[0].featured must be true or false')
-  await broken('"tiers":{}', 'plans[0].tiers must be an array')
+    await refuse(input, 'the catalog must be an object with plans.')
+  await refuse('{"__proto__":{},"plans":[]}', 'the catalog has an unknown field: __proto__.')
+  await refuse('{"plans":{}}', 'plans must be an array.')
+  await refuse('{"plans":[[]]}', 'plans[0] must be an object.')
+  await broken('"__proto__":{}', 'plans[0] has an unknown field: __proto__.')
+  await broken('"blurb":{"en":"a\\u0000","fr":"b"}', 'plans[0].blurb.en must not contain NUL characters.')
+  await broken('"cta":{"en":"a","fr":"\\ud800"}', 'plans[0].cta.fr must not contain lone surrogates.')
+  await broken('"benefits":{"en":[7],"fr":[]}', 'plans[0].benefits.en[0] must be a string.')
+  await broken('"name":"Free"', 'plans[0].name must have text in en and fr.')
+  await broken('"featured":"yes"', 'plans[0].featured must be true or false.')
+  await broken('"tiers":{}', 'plans[0].tiers must be an array.')
   t.match(await cli.json(['plan', 'list']), defaultCatalog)
 })

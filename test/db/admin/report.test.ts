@@ -34,7 +34,7 @@ t.test('report list and show list what was parked, replay tries it again, and dr
   t.strictSame(await cli.json(['report', 'list', '--parked', '--state', 'parked']), parked)
   t.equal(
     await cli.fault(['report', 'list', '--parked', '--state', 'done']),
-    '--parked and --state done contradict each other: leave one out',
+    '--parked and --state done contradict each other. Leave one out.',
   )
   t.match(await cli.json(['report', 'show', id]), { id, body: 'one', reason: 'unreadable' })
 
@@ -43,14 +43,14 @@ t.test('report list and show list what was parked, replay tries it again, and dr
   t.same(await cli.json(['report', 'list', '--parked']), [])
   t.equal((await jobsIn(store, 'ingest-report')).filter(({ report_id }) => report_id === id).length, 1)
 
-  t.match(await cli.fault(['report', 'drop', id]), /is pending: only parked ones are dropped/)
+  t.match(await cli.fault(['report', 'drop', id]), /is pending\. Only parked reports/)
   await endReports(store.database, [{ id, state: 'parked', reason: 'unreadable still' }])
   t.match(await cli.json(['report', 'drop', id]), { id, state: 'parked', reason: 'unreadable still' })
   t.match(await cli.json(['report', 'list']), [{ id: two?.id }])
 
   const nobody = '00000000-0000-4000-8000-000000000000'
   for (const verb of ['show', 'replay', 'drop'])
-    t.match(await cli.fault(['report', verb, nobody]), /there is no report/)
+    t.match(await cli.fault(['report', verb, nobody]), /No report/)
 })
 
 t.test('report replay and drop take many parked reports, by id or by what they have in common', async (t) => {
@@ -75,18 +75,18 @@ t.test('report replay and drop take many parked reports, by id or by what they h
       ids.map((id) => ({
         id,
         state: 'parked' as const,
-        reason: id === first ? 'Not a message' : 'there is no such message',
+        reason: id === first ? 'Not a message' : 'no such message',
       })),
     )
   const parked = async () =>
     (await cli.json(['report', 'list', '--parked'])).map(({ id }: { id: string }) => id).sort()
   await park()
-  t.match(await cli.fault(['report', 'drop']), /name reports by their ids, or use --parked/)
+  t.match(await cli.fault(['report', 'drop']), /Specify reports by their IDs, or use --parked./)
   t.match(
     await cli.fault(['report', 'drop', first, '--parked']),
-    /name reports by their ids, or use --parked/,
+    /Specify reports by their IDs, or use --parked./,
   )
-  t.match(await cli.fault(['report', 'replay', first, '--provider', 'ses']), /go with --parked/)
+  t.match(await cli.fault(['report', 'replay', first, '--provider', 'ses']), /need --parked/)
   t.match(await cli.fault(['report', 'drop', '--parked', '--reason', '']), /It must not be empty/)
   t.same(await parked(), ids, 'nothing was dropped')
 

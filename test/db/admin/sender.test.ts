@@ -42,7 +42,7 @@ t.test('sender list shows what stops a sender and what happened to it; sender re
   t.equal(shown.events.length, 1, 'stored once, not at each probe')
   t.match(await cli.json(['sender', 'resume', 'smtp:relay.test']), { state: 'sending', paused_until: null })
   t.match(await cli.json(['sender', 'list']), [{ state: 'sending', events: [{ kind: 'resumed' }, Object] }])
-  t.match(await cli.fault(['sender', 'resume', 'smtp:nobody.test']), /there is no sender smtp:nobody.test/)
+  t.match(await cli.fault(['sender', 'resume', 'smtp:nobody.test']), /No sender smtp:nobody.test/)
 })
 
 t.test('a message that was begun after the trouble and was taken ends it, once', async (t) => {
@@ -111,8 +111,8 @@ t.test('email requeue takes all that match, and with --force what was refused an
   await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${refused.id}`)
   await database.query(sql.unsafe`
     update email_states set status = 'bounced', provider_message_id = 'p' where id = ${taken.id}`)
-  t.match(await cli.fault(['email', 'requeue', id]), /name one message, or a filter/)
-  t.match(await cli.fault(['email', 'requeue', id, refused.id]), /the email is bounced/)
+  t.match(await cli.fault(['email', 'requeue', id]), /Specify one message, or a filter/)
+  t.match(await cli.fault(['email', 'requeue', id, refused.id]), /The email was rejected \(status: bounced\)/)
   const dry = await cli.json(['email', 'requeue', id, '--since', '2026-01-01', '--force', '--dry-run'])
   t.match(dry, { requeued: 2, dry_run: true, requeued_at: null })
   t.match(await cli.json(['email', 'show', id, refused.id]), { status: 'bounced', requeued_at: null })

@@ -25,8 +25,8 @@ t.test('team create refuses a name that cannot be stored, and a plan that teams 
   t.match(await cli.fault(['team', 'create', '--name', 'a\nb']), /name must not contain control characters/)
   t.match(await cli.fault(['team', 'create', '--name', 'x'.repeat(201)]), /at most 200 characters/)
   const unknown = await cli.fault(['team', 'create', '--name', 'x', '--plan', 'gold'])
-  t.match(unknown, /^plan .*free, pro, enterprise.* gold$/)
-  t.match(await cli.fault(['team', 'create', '--name', 'x', '--plan', 'marketing']), /^plan .* marketing$/)
+  t.match(unknown, /^plan .*free, pro, enterprise.* gold\.$/)
+  t.match(await cli.fault(['team', 'create', '--name', 'x', '--plan', 'marketing']), /^plan .* marketing\.$/)
 })
 
 t.test('team show prints limits, used, left, bucket and period', async (t) => {
@@ -66,7 +66,7 @@ t.test('team plan changes the figures given and leaves the others as they are', 
     limits: { contacts: 4, rate: 2.5 },
   })
   t.match(await cli.json(['team', 'plan', id, '--contacts', '0']), { limits: { contacts: 0 } })
-  t.match(await cli.fault(['team', 'plan', id]), /^say what to change/)
+  t.match(await cli.fault(['team', 'plan', id]), /^Specify what to change/)
   const period = ['--period-start', '2026-01-31T00:00:00Z', '--period-end', '2026-02-28']
   const paid = await cli.json(['team', 'plan', id, '--plan', 'pro', '--emails', '11', ...period])
   t.match(paid, { plan: 'pro', limits: { emails: 11, whatsapp: 10_000, rate: 10 } })
@@ -93,14 +93,14 @@ t.test('team plan refuses figures and periods that cannot be', async (t) => {
     )
   await refuse(['--rate', '0'], /a number above 0/)
   await refuse(['--rate', 'fast'], /a number above 0/)
-  await refuse(['--rate', '0.1'], /the rate must be from 0.2/)
+  await refuse(['--rate', '0.1'], /The rate must be from 0.2/)
   await refuse(['--period-start', '2026-01-01'], /must be given together/)
   await refuse(['--period-end', '2026-01-01'], /must be given together/)
   await refuse(['--period-start', '2026-02-30', '--period-end', '2026-04-01'], /must be a time such as/)
   await refuse(['--period-start', '2026-01-01T00:00', '--period-end', '2026-02-01'], /must be a time such as/)
   await refuse(['--period-start', '2026-02-01', '--period-end', '2026-02-01'], /must end after its start/)
   await refuse(['--period-start', '2999-01-01', '--period-end', '2999-02-01'], /must not start in the future/)
-  t.match(await cli.fault(['team', 'plan', id, '--plan', 'gold']), /there is no plan gold/)
+  t.match(await cli.fault(['team', 'plan', id, '--plan', 'gold']), /There is no plan gold/)
   t.match(await cli.json(['team', 'show', id]), { plan: 'free', limits: { emails: 5000 } }, 'as it was')
 })
 
@@ -129,5 +129,5 @@ t.test('team suspend prints since when, once; team resume ends it', async (t) =>
     { action: 'team.suspend', actor: 'cli' },
     { action: 'team.suspend' },
   ])
-  t.match(await cli.fault(['team', 'suspend', '00000000-0000-7000-8000-000000000000']), /there is no team/)
+  t.match(await cli.fault(['team', 'suspend', '00000000-0000-7000-8000-000000000000']), /No team/)
 })

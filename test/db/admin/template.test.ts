@@ -27,7 +27,7 @@ t.test('template create answers with the slots of both parts, in order of first 
   const made = await cli.json([...create, '--html', html, '--text', text])
   t.match(made, { name: 'Welcome', slots: ['name', 'order.id', 'first-name', '1'] })
   const again = await cli.fault([...create, '--html', html])
-  t.match(again, /^name .*"Welcome" already$/)
+  t.match(again, /^name .*already has .*"Welcome"/)
   const other = [...create.slice(0, -1), 'Other', '--html', '-']
   const piped = await cli.json(other, { input: '<p>Grüße, {{x}}</p>' })
   t.match(piped, { slots: ['x'] })
@@ -77,7 +77,7 @@ t.test('template create refuses what is no template, saying where', async (t) =>
   await refuse('{{#each', /^html /)
   await refuse('a\0b', /html must not contain NUL/)
   await refuse('x'.repeat(1024 * 1024 + 1), /html must be at most 1 MiB/)
-  await refuse(Buffer.from([0x3c, 0xff, 0xfe]), /is not text in UTF-8/)
+  await refuse(Buffer.from([0x3c, 0xff, 0xfe]), /isn't UTF-8 text/)
   const html = await file('good', '<p>good</p>')
   t.match(
     await cli.fault([...create, '--html', html, '--text', await file('bad', '{{>x}}')]),
@@ -85,10 +85,10 @@ t.test('template create refuses what is no template, saying where', async (t) =>
   )
   t.match(
     await cli.fault([...create, '--html', '/nowhere/x.html']),
-    /cannot read \/nowhere\/x\.html: there is no such file/,
+    /Could not read \/nowhere\/x\.html: there is no such file/,
   )
-  t.match(await cli.fault([...create, '--html', '/']), /cannot read \/: it is a directory/)
-  t.match(await cli.fault([...create, '--html', '-', '--text', '-']), /only one of --html and --text/)
+  t.match(await cli.fault([...create, '--html', '/']), /Could not read \/: it is a directory/)
+  t.match(await cli.fault([...create, '--html', '-', '--text', '-']), /Only one of --html and --text/)
 })
 
 t.test('template update faults on a template that the team lacks', async (t) => {
@@ -96,7 +96,7 @@ t.test('template update faults on a template that the team lacks', async (t) => 
   const html = await file('x', '<p>x</p>')
   const made = await cli.json([...create, '--html', html])
   const other = await team()
-  t.match(await cli.fault(['template', 'update', other, made.id, '--html', html]), /there is no template/)
+  t.match(await cli.fault(['template', 'update', other, made.id, '--html', html]), /No template/)
   t.match(await cli.fault(['template', 'update', id, 'x', '--html', html]), /must be a UUID/)
 })
 
@@ -117,7 +117,7 @@ t.test('template show prints its parts and versions; template delete leaves its 
   t.equal((await versionsByIds(database, [{ team_id: id, id: made.version_id }])).length, 1)
   const again = email(id, new Date(), { template_id: made.id, html: null, variables: { a: 'x' } })
   await t.rejects(again, /template/, 'a send that names it is refused')
-  const unknown = `there is no template ${made.id} in this team`
+  const unknown = `No template ${made.id} in this team.`
   t.equal(await cli.fault(['template', 'delete', id, made.id]), unknown)
   t.equal(await cli.fault(['template', 'show', id, made.id]), unknown)
 })

@@ -10,7 +10,7 @@ t.test('topic create and list; a name once per team', async (t) => {
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
   const news = await cli.json(['topic', 'create', id, '--name', 'News'])
   t.match(news, { id: /^[\da-f-]{36}$/, name: 'News' })
-  t.match(await cli.fault(['topic', 'create', id, '--name', 'News']), /^name .*"News" already$/)
+  t.match(await cli.fault(['topic', 'create', id, '--name', 'News']), /^name .*already has .*"News"/)
   t.match(await cli.fault(['topic', 'create', id, '--name', '']), /name must not be empty/)
   t.match(await cli.json(['topic', 'list', id]), [{ id: news.id, name: 'News', created_at: /Z$/ }])
 })
@@ -38,7 +38,7 @@ t.test('topic delete takes the topic off the contacts of its team, and no other'
       contact,
     )
   }
-  t.match(await cli.fault(['topic', 'delete', other, news.id]), /there is no topic .* in this team/)
+  t.match(await cli.fault(['topic', 'delete', other, news.id]), /No topic .* in this team./)
   t.same(await cli.json(['topic', 'delete', id, news.id]), { id: news.id, name: 'News', deleted: true })
   const { rows } = await client.query(
     `select email, topic_ids, updated_at > '2026-01-02' as touched from contacts order by email`,
@@ -49,5 +49,5 @@ t.test('topic delete takes the topic off the contacts of its team, and no other'
     { email: 'c@x.test', topic_ids: [news.id], touched: false },
   ])
   t.match(await cli.json(['topic', 'list', id]), [{ name: 'Tips' }])
-  t.match(await cli.fault(['topic', 'delete', id, news.id]), /there is no topic/)
+  t.match(await cli.fault(['topic', 'delete', id, news.id]), /No topic/)
 })

@@ -14,7 +14,7 @@ import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 const { service, database, deps, call, cli, team, key } = await world(t)
 const GONE =
-  /what the (email|WhatsApp message) said is gone: it was emptied for its age, or its person was erased/
+  /This (email|WhatsApp message) can't be sent again: its content has been deleted, by retention or by an erasure request./
 
 /** Empties whatever is over. */
 const forgetBodies = () => {
@@ -105,6 +105,6 @@ t.test('an emptied email is copied to nobody, and resent to no other address', a
   ] as const) {
     const answer = await editor.post(`/teams/${team.id}/emails/${id}/${act}`, form)
     t.equal(answer.status, 400)
-    shows(t, answer, /What the email said is gone/)
+    shows(t, answer, /its content has been deleted/)
   }
 })

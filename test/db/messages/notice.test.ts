@@ -117,11 +117,11 @@ t.test('owners get one mail about a broadcast that paused itself, with the figur
     sink.messages().map(({ rcpt_to }) => rcpt_to),
     [['d-owner@example.org']],
   )
-  const stored = (await mails()).filter(({ subject }) => subject === 'A broadcast has paused itself')
+  const stored = (await mails()).filter(({ subject }) => subject === 'A broadcast was paused automatically')
   t.equal(stored.length, 1)
   t.match(
     stored[0]?.body_text,
-    `The broadcast “News” of A team has paused itself. Too many people complained: 0.17 % of 1,761 emails, limit 0.10 %.`,
+    `The broadcast “News” of A team was paused automatically. Too many recipients complained: 0.17 % of 1,761 emails, limit 0.10 %.`,
   )
   t.match(stored[0]?.html, `${SITE}/dashboard/teams/${team.id}/broadcasts/${broadcast.id}`)
 })

@@ -79,7 +79,7 @@ t.test('of several servers the first that takes writes is chosen', async (t) => 
   const readOnly = `${url}?options=-c%20default_transaction_read_only%3Don`
   const { hosts } = readDatabaseUrl(readOnly.replace(host, `${host},${host}`))
   t.equal(hosts.length, 2)
-  t.match(await refusals(readOnly.replace(host, `${host},${host}`)), [/none of its servers takes writes/])
+  t.match(await refusals(readOnly.replace(host, `${host},${host}`)), [/none of its servers accepts writes/])
 })
 
 t.test('?host= names a host or the directory of a socket', async (t) => {

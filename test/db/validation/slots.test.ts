@@ -79,30 +79,33 @@ t.test('a template with anything but text and slots is refused', async (t) => {
   for (const tag of [...tags, ...calls, ...paths, '', ' ', 'a:b', 'a\u0301', 'a', 'a}'].filter(
     (tag) => tag !== 'a',
   )) {
-    t.match(faultOf(`x{{${tag}}}`), /^line 1: \{\{.* is not a \{\{name\}\} slot/su, tag)
+    t.match(faultOf(`x{{${tag}}}`), /^line 1: \{\{.* isn't a \{\{name\}\} variable/su, tag)
   }
-  t.match(faultOf('{{{{raw}}}} {{a}} {{{{/raw}}}}'), 'line 1: {{{{raw}}}} is not a')
-  for (const open of ['{{', '{{a', '{{a}', 'a{{#if b', '{{a b']) t.match(faultOf(open), /is not closed$/)
+  t.match(
+    faultOf('{{{{raw}}}} {{a}} {{{{/raw}}}}'),
+    "line 1: {{{{raw}}}} isn't a {{name}} variable. A name can contain . _ - and letters and digits",
+  )
+  for (const open of ['{{', '{{a', '{{a}', 'a{{#if b', '{{a b']) t.match(faultOf(open), /isn't closed$/)
   for (const tag of ['!', '! a', '!-- a --', '!--a', '~! a', '~!-- a --~', 'a!', '!a'])
-    t.match(faultOf(`x{{${tag}}}`), /^line 1: \{\{.* is not a \{\{name\}\} slot/su, tag)
-  t.match(faultOf('{{!-- {{x}} --}}'), /^line 1: \{\{!-- \{\{x\}\} is not a/)
-  for (const open of ['{{! a', '{{!-- a --}']) t.match(faultOf(open), /is not closed$/)
+    t.match(faultOf(`x{{${tag}}}`), /^line 1: \{\{.* isn't a \{\{name\}\} variable/su, tag)
+  t.match(faultOf('{{!-- {{x}} --}}'), /^line 1: \{\{!-- \{\{x\}\} isn't a/)
+  for (const open of ['{{! a', '{{!-- a --}']) t.match(faultOf(open), /isn't closed$/)
   for (const slashes of ['\\', '\\\\'])
-    t.match(faultOf(`${slashes}{{#if a}}`), /^line 1: \{\{#if a\}\} is not a/, 'a backslash hides nothing')
+    t.match(faultOf(`${slashes}{{#if a}}`), /^line 1: \{\{#if a\}\} isn't a/, 'a backslash hides nothing')
   t.match(faultOf('{{a}}\n\0'), 'line 2: a NUL character')
-  t.equal(faultOf('a\r\nb\rc\nd {{x'), 'line 4: {{x is not closed')
+  t.equal(faultOf('a\r\nb\rc\nd {{x'), "line 4: {{x isn't closed")
   t.match(faultOf('\0'), 'line 1: a NUL character')
 })
 
 t.test('the refusal gives the line and the construct, shortened and on one line', async (t) => {
-  t.match(faultOf('{{a}}\n{{b}}\r\n{{#if c}}{{/if}}'), /^line 3: \{\{#if c\}\} is not/)
-  t.match(faultOf('{{#if\n a}}'), /^line 1: \{\{#if a\}\} is not/)
-  t.match(faultOf('\n{{{a}}}b'), /^line 2: \{\{\{a\}\}\} is not/)
-  t.equal(faultOf('{{a \n'), 'line 1: {{a is not closed')
+  t.match(faultOf('{{a}}\n{{b}}\r\n{{#if c}}{{/if}}'), /^line 3: \{\{#if c\}\} isn't/)
+  t.match(faultOf('{{#if\n a}}'), /^line 1: \{\{#if a\}\} isn't/)
+  t.match(faultOf('\n{{{a}}}b'), /^line 2: \{\{\{a\}\}\} isn't/)
+  t.equal(faultOf('{{a \n'), "line 1: {{a isn't closed")
   t.ok(faultOf(`{{#${'a '.repeat(10_000)}}}`).length < 200)
   const [whole, longer] = [`{{#${'a'.repeat(55)}}}`, `{{#${'a'.repeat(56)}}`]
-  t.match(faultOf(whole), `${whole} is not`)
-  t.match(faultOf(`${longer}}`), `${longer}… is not`, 'after 60 characters')
+  t.match(faultOf(whole), `${whole} isn't`)
+  t.match(faultOf(`${longer}}`), `${longer}… isn't`, 'after 60 characters')
 })
 
 t.test('values are html-escaped in html, and inserted as they are in text', async (t) => {
@@ -118,7 +121,7 @@ t.test('one pass: a value holding {{other}} or $1 is not read again', async (t) 
 })
 
 t.test('only own properties fill a slot; surplus variables are ignored', async (t) => {
-  const nothing = new RangeError('the slot a has no value')
+  const nothing = new RangeError('The variable a has no value.')
   t.throws(() => filled('{{a}}', Object.create({ a: 'inherited' })), nothing)
   t.equal(filled('{{a}}', { a: '1', b: '2' }), '1')
 })

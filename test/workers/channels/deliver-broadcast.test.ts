@@ -72,7 +72,7 @@ t.test('what may have arrived is given up once it must not go again: its broadca
   await startWorker(t, service, { smtp_url: sink.url })
   await until('nothing of it waits', async () => !(await isUnderWay(database, key)))
   const last = (await eventsOfEmail(database, team.id, id)).findLast(({ kind }) => kind === 'gave_up')
-  t.match(last?.detail, /no answer.*may have arrived.*unsubscribed/)
+  t.match(last?.detail, /no response.*may have arrived.*unsubscribed/)
   t.same([received(), await broadcast.figures()], [[], { made: 1, queued: 1 }])
   // A person's requeue starts its tries over, and takes nothing away that may have arrived.
   const cli = adminCli({ DATABASE_URL: service.url })
@@ -177,7 +177,7 @@ t.test('a braked broadcast says why; what it was braked for does not brake it ag
   await broadcast.walk()
   await until('it is braked', async () => (await show()).state === 'paused')
   t.match(await show(), { state_reason: 'bounces', stats: { bounced: 11, delivered: 189 } })
-  const words = 'Too many of its emails bounced: 5.50 % of 200 emails, limit 5.00 %. Look at the addresses'
+  const words = 'Too many of its emails bounced: 5.50 % of 200 emails, limit 5.00 %. Check the addresses'
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   shows(t, await viewer.get(`/teams/${team.id}`), `The broadcast “News” has paused itself ${words}`)
   shows(t, await viewer.get(`/teams/${team.id}/broadcasts/${broadcast.id}`), words)

@@ -159,7 +159,7 @@ t.test('who finds no room waits in line; a single one that is larger than all ro
 t.test('a content whose bytes are gone is an error, and holds no room', async (t) => {
   const files = createEncodedFiles(service.database, ONE)
   const gone = { ...one.wanted, sha256: '0'.repeat(64) }
-  await t.rejects(files.hold(of, [gone], never), { message: 'the bytes of a are gone' })
+  await t.rejects(files.hold(of, [gone], never), { message: 'the content of a has been deleted' })
   t.ok(files.look()(of, [one.wanted]))
   const held = await hold(files, one)
   t.equal(textOf(held, one), one.base64)

@@ -36,12 +36,12 @@ t.test('an endpoint is changed and removed; a team has ten at most; each act is 
   const before = await entries()
   await cli.json(toAll)
   t.equal(await entries(), before, 'nothing changed')
-  t.match(await cli.fault([...set, '--types', 'email.eaten']), /there is no type "email.eaten"/)
-  t.match(await cli.fault([...set, '--domain', 'other.test']), /there is no domain other.test/)
+  t.match(await cli.fault([...set, '--types', 'email.eaten']), /"email.eaten" isn't one of/)
+  t.match(await cli.fault([...set, '--domain', 'other.test']), /no domain other.test/)
   for (let more = 1; more < 10; more += 1) await cli.json(['webhook', 'add', team.id, '--url', receiver.url])
   t.match(await cli.fault(['webhook', 'add', team.id, '--url', receiver.url]), /at most 10/)
   t.match(await cli.json(['webhook', 'remove', team.id, endpoint.id]), { id: endpoint.id, removed: true })
-  t.match(await cli.fault(['webhook', 'show', team.id, endpoint.id]), /there is no webhook/)
+  t.match(await cli.fault(['webhook', 'show', team.id, endpoint.id]), /No webhook/)
   t.equal((await cli.json(['webhook', 'list', team.id])).length, 9)
   const acts = (await cli.json(['audit', 'list', '--team', team.id])).map(
     ({ action }: { action: string }) => action,

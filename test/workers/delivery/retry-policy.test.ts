@@ -65,7 +65,7 @@ t.test('a lost answer is asked for again after 10 min at the earliest, three tim
   t.strictSame(verdictOf(lost, { ...fresh, unknowns: 1 }, at), { end: 'again', seconds: 600 })
   t.match(verdictOf(lost, { ...fresh, unknowns: 2 }, at), {
     end: 'given_up',
-    reason: 'no answer after 3 tries, it may have arrived: words',
+    reason: 'no response after 3 attempts, so it may have arrived: words',
   })
 })
 

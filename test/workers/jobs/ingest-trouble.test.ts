@@ -110,7 +110,7 @@ t.test('a report before its row is retried for an hour, then parked; a replay fi
   await setDue(service, 'ingest-report')
   await until('it is parked', () => settled(service))
   const [report] = await storedReports(service)
-  t.match(report, { state: 'parked', reason: 'there is no such message' })
+  t.match(report, { state: 'parked', reason: 'no such message' })
   t.same(await jobsIn(service, 'ingest-report'), [])
 
   await storeEmails(service, team, [['ana@example.org']], { id })

@@ -69,7 +69,7 @@ t.test('a message whose job is in a queue of a newer version gets no second one'
     t.strictSame(await queuesWith(service, id), [where])
     const { code, stderr } = await cli.run(['email', 'requeue', team.id, id])
     t.equal(code, 1)
-    t.match(stderr, 'a newer version delivers the email: requeue it there')
+    t.match(stderr, 'A newer version of Heliograph delivers this email. Requeue it there.')
     t.strictSame(await queuesWith(service, id), [where])
   }
   t.match(await cli.json(['email', 'requeue', team.id, '--status', 'queued']), { requeued: 1 })

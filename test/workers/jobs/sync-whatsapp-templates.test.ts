@@ -127,6 +127,6 @@ t.test('a person who asked for a sync reads which host did not answer, and why',
   const { queue } = service.deps
   const sync_id = await requestSync({ tx: database, now: new Date(), actor: null, queue }, team.id)
   await t.rejects(awaitSync(database, team.id, sync_id), {
-    message: `the sync failed: the template list cannot be fetched from 127.0.0.1:${port}: ECONNREFUSED`,
+    message: `Could not sync the templates: the template list cannot be fetched from 127.0.0.1:${port}: ECONNREFUSED`,
   })
 })

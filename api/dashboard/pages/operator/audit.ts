@@ -8,6 +8,7 @@ import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/director
 import { type NamedThing, namesOfThings, thingKey } from '../../../../db/accounts/teams/search-index.sql.ts'
 import { QUEUES } from '../../../../db/delivery/queues.ts'
 import { invalidField } from '../../../../db/errors.ts'
+import { fill } from '../../../../db/fill.ts'
 import { parseAddress } from '../../../../db/validation/address.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { actionLabel, actionOf } from '../../components/action-labels.ts'
@@ -18,6 +19,7 @@ import type { PageDeps } from '../../server/deps.ts'
 import { DAY_RANGE, defineFilter, search } from '../../server/filter.ts'
 import { listOf, pageById } from '../../server/list.ts'
 import { type PageRequest, show, teamPath } from '../../server/page.ts'
+import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
 
 const OF_TEAM = {
@@ -41,7 +43,7 @@ async function teamsMeant(words: string, { database }: PageDeps): Promise<string
   if (isUuid(words)) return [words.toLowerCase()]
   const teams = await teamsAfter(database, { name: words, limit: MAX_TEAMS + 1 })
   if (teams.length <= MAX_TEAMS) return teams.map(({ id }) => id)
-  throw invalidField('team', `must be in the names of at most ${MAX_TEAMS} teams: type more of it`)
+  throw invalidField('team', fill(TEXTS.tooManyTeams, { most: MAX_TEAMS }))
 }
 
 /** The word that names a thing: of an address its identity. */

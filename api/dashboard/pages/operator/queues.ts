@@ -24,6 +24,7 @@ import { RESTORED_COPY } from '../../components/timeline.ts'
 import { act, alertsOf, buttonCell, compact, get, post, press, tableOf } from '../../server/builders.ts'
 import { countedFields, countedOf, countedWords } from '../../server/confirmed-count.ts'
 import { redirect, show } from '../../server/page.ts'
+import { TEXTS } from '../../texts.ts'
 import { backgroundJobAnswer } from '../background-job.ts'
 import { pausedSenderAlerts } from '../stopped.ts'
 
@@ -108,7 +109,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
 /** The queue that a path names. @throws RequestError not_found. */
 function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
   const known = QUEUES.find((name) => name === queue)
-  if (known === undefined) throw new RequestError('not_found', 'there is no such queue')
+  if (known === undefined) throw new RequestError('not_found', TEXTS.noQueue)
   return known
 }
 

@@ -243,7 +243,7 @@ function figureOf(form: URLSearchParams, name: string): number | null | undefine
   if (typed === '' || typed === 'plan') return null
   const value = GROUPED.test(typed) ? typed.replace(/[,\s]/g, '') : typed
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value)
-  throw invalidField(name, 'must be a number, or empty for the plan’s own')
+  throw invalidField(name, 'must be a number, or empty for the plan’s limit')
 }
 
 /**

@@ -22,6 +22,7 @@ import type { PageDeps } from '../../server/deps.ts'
 import { chips, defineFilter, oneOf } from '../../server/filter.ts'
 import { listOf, PLACE_PARAMS, pageById } from '../../server/list.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../../server/page.ts'
+import { TEXTS } from '../../texts.ts'
 import { whatHappened, whyItWaits } from '../message-sections.ts'
 import { pauseWords, requeuedWords } from '../requeue.ts'
 import { answerCell, answerWords, EVERY_TYPE, PATH, typeOptions } from './parts.ts'
@@ -192,8 +193,7 @@ const requeue = post('owner', `${PATH}/:id/events/:event_id/requeue`, async (req
   const { id: endpoint_id = '', event_id = '' } = params
   checkEnabled(await requireEndpoint(deps.database, team.id, endpoint_id))
   const found = await webhookByEvent(deps.database, team.id, { endpoint_id, event_id })
-  if (!found)
-    throw new RequestError('not_found', 'there is no such webhook: it may have been deleted after its time')
+  if (!found) throw new RequestError('not_found', TEXTS.noWebhookMessage)
   const ref = { team_id: team.id, id: found.id }
   const how = { force: true, words: `event ${event_id}` }
   await asActor(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, WEBHOOK, ref, how))

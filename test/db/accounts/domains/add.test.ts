@@ -20,10 +20,7 @@ t.test('a plan’s domains_limit is not exceeded by one, however many are added 
   const refusals = added.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
   for (const refusal of refusals) {
     t.ok(refusal instanceof RequestError)
-    t.match(refusal, {
-      code: 'quota_exceeded',
-      message: /^the plan free allows 5 domains, and the team has 5: /,
-    })
+    t.match(refusal, { code: 'quota_exceeded', message: /^Domain quota exceeded/ })
   }
   t.equal((await domainsOfTeam(database, id)).length, 5)
 })
@@ -37,7 +34,7 @@ t.test('of one name added twice at once, the second is refused as such', async (
   )
   t.strictSame(added.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   const refused = added.find((outcome) => outcome.status === 'rejected')
-  t.match(refused?.reason, { code: 'bad_request', message: 'the team has the domain a.test already' })
+  t.match(refused?.reason, { code: 'bad_request', message: /already has the domain a\.test/ })
 })
 
 t.test('no two keys have one selector: two teams’, a domain’s that came back, two rotations’', async (t) => {

@@ -21,6 +21,6 @@ t.test('a server that says nothing is given up in time', async (t) => {
   const lookup = createDomainLookups(dns.address, 100).lookupTxt
   await t.rejects(lookup('silent.test'), {
     code: 'unavailable',
-    message: 'cannot look up silent.test: no name server answered within 0.1 s',
+    message: 'Could not look up silent.test: no name server answered within 0.1 s',
   })
 })

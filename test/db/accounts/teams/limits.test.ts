@@ -98,7 +98,7 @@ t.test('the bucket holds five seconds of the rate; a refusal says until when, in
   t.equal(rateReached(account()).retry_after, 1, 'never none')
   t.match(rateReached(account(empty)), {
     code: 'rate_limited',
-    message: 'the send rate is exceeded; retry in 2 s',
+    message: 'Rate limit exceeded. Try again in 2 s.',
     retry_after: 2,
     limit_state: { rate: 2, capacity: 10, tokens: -3 },
   })
@@ -121,7 +121,7 @@ t.test('storage takes what fits to the byte, and nothing added never fails', asy
   t.equal(storageError(account(full), 10), null)
   t.match(storageError(account(full), 11), {
     code: 'quota_exceeded',
-    message: 'the storage of 100 bytes is reached: 90 are used, and this would add 11',
+    message: 'Storage quota exceeded. The limit is 100 bytes, 90 are in use, and this request needs 11 more.',
   })
   t.equal(storageError(account({ ...full, storage_used: 200 }), 0), null)
   t.equal(storageError(account({ storage_gb: null }), 1e12), null)

@@ -100,7 +100,7 @@ t.test('a lowered limit leaves nothing, never less', async (t) => {
     used: { emails: 2 },
     left: { emails: 0 },
   })
-  await t.rejects(store.email(id), /allowance of 1 emails/)
+  await t.rejects(store.email(id), /includes 1 emails/)
 })
 
 t.test('a change that is refused changes nothing', async (t) => {
@@ -169,7 +169,7 @@ t.test('figures that the columns cannot hold are refused, and change nothing', a
   const id = await store.team('free')
   for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
     for (const figure of [2_147_483_648, -1, 1.5]) {
-      const message = `${field} must be a whole number from 0 to 2147483647`
+      const message = `${field} must be a whole number from 0 to 2147483647.`
       await t.rejects(subscribe(store, id, { plan: 'pro', [field]: figure }), { message })
     }
   }

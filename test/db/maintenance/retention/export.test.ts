@@ -218,7 +218,7 @@ t.test('an address that nothing knows is contact_not_found, and one of another t
     [team.id, 'diaz@example.com'],
     [other.id, ANA],
   ] as const)
-    t.match(await cli.fault(['contact', 'export', id, email]), /there is no contact with that email/)
+    t.match(await cli.fault(['contact', 'export', id, email]), /No contact with this email address./)
   t.match(await cli.fault(['contact', 'export', crypto.randomUUID(), ANA]), /team/)
   t.match(await cli.json(['contact', 'export', team.id, 'anna.diaz@example.com']), {
     contact: null,

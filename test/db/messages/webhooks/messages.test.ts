@@ -134,7 +134,7 @@ t.test(
     await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
     const [message] = await cli.json(['webhook', 'messages', team.id, endpoint.id, '--status', 'failed'])
     const requeue = ['webhook', 'requeue', team.id, '--force']
-    const words = 'the webhook is disabled: enable it first'
+    const words = 'The webhook is disabled. Enable it first.'
     t.equal(await cli.fault([...requeue, '--webhook', endpoint.id]), words)
     t.equal(await cli.fault([...requeue, message.id]), words)
     t.match(await cli.json([...requeue, '--status', 'failed']), { requeued: 0 })
@@ -218,7 +218,7 @@ t.test('a replay ends when its webhook is disabled on the way, and says so', asy
   await cli.json(['webhook', 'disable', team.id, endpoint.id])
   await startWorker(t, service)
   await until('it ends', async () => /Failed/.test(textOf((await owner.get(location ?? '')).html)))
-  shows(t, await owner.get(location ?? ''), 'the webhook is disabled: enable it first')
+  shows(t, await owner.get(location ?? ''), 'The webhook is disabled. Enable it first.')
 })
 
 t.test('endpoints get the same id and bytes, of their own types; words are cut at a thousand', async (t) => {

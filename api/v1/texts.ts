@@ -1,0 +1,13 @@
+/** What errors of api/v1/ say. `fill` puts values into the names in braces. */
+
+export const TEXTS = {
+  blockedExtension: "can't have the extension .{extension}, because mail servers reject such files",
+  messageTooLarge: 'make the encoded message {size} bytes. The limit is {most} MiB',
+  badDisposition: 'Content-Disposition must look like: attachment; filename="invoice.pdf"',
+  noFilename: 'is required, as ?filename= or in Content-Disposition',
+  multipartType: 'Content-Type must not be multipart. Send only the bytes of the file.',
+  bulkPending:
+    'Your contacts were accepted and are still being processed. You can safely repeat this request.',
+  emailDeleting: 'The email is being deleted. Try again.',
+  keysDiffer: 'idempotency_key and the Idempotency-Key header must match.',
+} as const

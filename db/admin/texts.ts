@@ -1,0 +1,25 @@
+/** What errors of db/admin/ say. `fill` puts values into the names in braces. */
+
+export const TEXTS = {
+  noDatabase: 'No database. Set DATABASE_URL, or run `npm start`.',
+  noSecretKey: 'SECRET_KEY is not set. Use the same value as your web and worker processes.',
+  noSecretKeyYet:
+    'SECRET_KEY is not set. Use the same value as your web and worker processes, or run `npm start` once.',
+  cannotWrite: 'Could not write {file}: {reason}.',
+  noAttachment: 'The email has no attachment {n}.',
+  cannotRead: 'Could not read {file}: {reason}.',
+  notText: "{file} isn't UTF-8 text.",
+  notJson: "{file} isn't valid JSON: {reason}",
+  noJob: 'No such background job. Finished jobs are deleted after 30 days.',
+  whichQueue: 'Specify a queue, or --restored.',
+  parkedAndState: '--parked and --state {state} contradict each other. Leave one out.',
+  whichReports: 'Specify reports by their IDs, or use --parked.',
+  filterWithoutParked: '--provider, --reason and --before need --parked.',
+  whichMessages: 'Specify one message, or a filter: {filters}.',
+  notDomain: '--domain must be a domain, such as example.com.',
+  addressOrFilter: 'Specify either an address or a filter, not both.',
+  noAddressOrFilter: 'Specify an address or a filter, such as --domain.',
+  periodNeedsBoth: '--period-start and --period-end must be given together.',
+  noChange: 'Specify what to change: --plan, or a limit of the team.',
+  oneStandardInput: 'Only one of --html and --text can read standard input.',
+} as const

@@ -1,0 +1,20 @@
+/** What errors of db/delivery/ say. `fill` puts values into the names in braces. */
+
+export const TEXTS = {
+  noReport: 'No report {id}.',
+  notParked: 'Report {id} is {state}. Only parked reports can be dropped.',
+  messageChanged: 'The {noun} has changed since this page was opened.',
+  contentDeleted:
+    "This {noun} can't be sent again: its content has been deleted, by retention or by an erasure request.",
+  noMessage: 'No {noun} {id} in this team.',
+  newerVersion: 'A newer version of Heliograph delivers this {noun}. Requeue it there.',
+  scheduled:
+    'The {noun} is scheduled for {time}. To change the time, use reschedule. To send it now, use --force.',
+  expired: 'The {noun} has expired. To send it anyway, use --force.',
+  acceptedAs: 'sent, ID {id}',
+  alreadyAccepted: "This {noun} can't be sent again: a provider has already accepted it (status: {status}).",
+  noWorkerChecked: 'No worker has run the check within {seconds} s. Make sure that a worker is running.',
+  noSender: 'No sender {key}. `sender list` shows all senders.',
+  resumedByOperator: 'by an operator',
+  rejected: 'The {noun} was rejected (status: {status}). To send it again anyway, use --force.',
+} as const

@@ -1,0 +1,18 @@
+/** What errors of db/messages/whatsapp/ say. `fill` puts values into the names in braces. */
+
+export const TEXTS = {
+  noTemplate: 'No template {id} in this team.',
+  noTemplateOfField: 'must be the ID of a template in this team. There is no template {id}',
+  noWhatsapp: 'No WhatsApp message {id} in this team.',
+  noWorkerSynced:
+    'No worker has synced within {seconds} s. Make sure that a worker is running with WHATSAPP_ACCESS_TOKEN set.',
+  syncFailed: 'Could not sync the templates: {reason}.',
+  templateNotApproved: 'The template is {status}. Only approved templates can be sent.',
+  templateNotObject: 'The template must be an object.',
+  templateTooLarge: 'The template must be at most 256 KiB.',
+  templateUnsupported: "The template can't be sent: {reason}.",
+  whatsappQuota: 'Quota exceeded. Your plan includes {limit} WhatsApp messages per period.',
+  whatsappTemplateExists: 'The team already has a template {name} ({language}).',
+  credentialsUndecryptable:
+    'Could not decrypt the credentials of the WhatsApp number {name} with either key.',
+} as const

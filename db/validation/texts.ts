@@ -1,0 +1,10 @@
+/** What errors of db/validation/ say. `fill` puts values into the names in braces. */
+
+export const TEXTS = {
+  changedSince: '{change} Review it, then try again.',
+  nul: "a NUL character isn't allowed",
+  noValue: 'The variable {name} has no value.',
+  notClosed: "{start} isn't closed",
+  atLine: 'line {line}: {problem}',
+  notVariable: "isn't a {{name}} variable. A name can contain . _ - and letters and digits",
+} as const
