@@ -58,7 +58,7 @@ function npmStart(env: Record<string, string>): Started {
   return service
 }
 
-const TAKEN = /is taken by another program/
+const TAKEN = /is in use by another program/
 
 /** Starts it and waits for its last line. On other ports, should somebody take one of these in passing. */
 async function ready(env: Record<string, string> = {}, attempts = 3): Promise<Started> {

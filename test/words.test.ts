@@ -1,9 +1,11 @@
 /**
- * The words of our house, checked: what comments and survivors.ts cite, wide comments, and words that nobody writes.
+ * Checks texts: the headings and lines that comments and survivors.ts cite, wide comments, words that have a plainer one,
+ * and the sentences and links of documents.
  */
-import { readFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { access, readFile } from 'node:fs/promises'
+import { dirname, join, normalize, relative } from 'node:path'
 import { SURVIVORS } from './mutants/survivors.ts'
+import { anchorsOf, countWords, documents, linksOf, sentencesOf } from './support/documents.ts'
 import { ROOT, sources } from './support/sources.ts'
 import t from './support/tap.ts'
 
@@ -11,6 +13,8 @@ import t from './support/tap.ts'
 const all = (await sources('api', 'workers', 'db', 'test')).filter(
   ({ file }) => file !== relative(ROOT, import.meta.filename),
 )
+
+const pages = await documents()
 
 const linesWith = (pattern: RegExp): string[] =>
   all.flatMap(({ file, text }) =>
@@ -69,16 +73,44 @@ t.test('words that nobody writes here have a plainer one', async (t) => {
   const names = /tell(ing)?[A-Z]|[a-z](Tell|Told)|\btell\(|\b(const|let|function) tell/
   const words = /(?<![a-z])(whoever|so many|anew|mend(s|ed|ing)?|told)(?![a-z])/i
   t.strictSame([...linesWith(words), ...linesWith(names)], [])
-  const pages = [
-    'README.md',
-    'api/README.md',
-    'api/DASHBOARD.md',
-    'api/DECISIONS.md',
-    'db/README.md',
-    'workers/README.md',
-    'db/DATABASE.md',
-    'db/CLI.md',
-  ]
-  for (const page of [...pages, 'test/bench/RESULTS.md', 'test/chaos/RESULTS.md'])
-    t.notMatch(await readFile(join(ROOT, page), 'utf8'), words, page)
+  for (const { file, text } of pages) t.notMatch(text, words, file)
+})
+
+const MAX_WORDS = 30
+const MAX_MEAN_WORDS = 14
+
+/** A run writes the results, and the conditions of the run are a list with semicolons. */
+const written = pages.filter(({ file }) => !file.endsWith('RESULTS.md'))
+
+for (const { file, text } of written)
+  t.test(`${file} has short sentences without semicolons`, async (t) => {
+    const sentences = sentencesOf(text)
+    t.strictSame(
+      sentences.filter((sentence) => countWords(sentence) > MAX_WORDS || sentence.includes(';')),
+      [],
+    )
+    const words = sentences.reduce((sum, sentence) => sum + countWords(sentence), 0)
+    t.ok(
+      words / sentences.length <= MAX_MEAN_WORDS,
+      `${(words / sentences.length).toFixed(1)} words on average`,
+    )
+  })
+
+/** Links of guides lead into the page that shows them: test/api/docs.test.ts checks them. */
+const linked = pages.filter(({ file }) => !file.startsWith('api/docs/guides/'))
+
+t.test('links between documents lead to a file and a heading', async (t) => {
+  const anchors = new Map(linked.map(({ file, text }) => [file, anchorsOf(text)]))
+  t.ok(linked.flatMap(({ text }) => linksOf(text)).length > 50)
+  for (const { file, text } of linked)
+    for (const link of linksOf(text)) {
+      const [path = '', heading] = link.split('#')
+      const target = path === '' ? file : normalize(join(dirname(file), path))
+      const isThere = await access(join(ROOT, target)).then(
+        () => true,
+        () => false,
+      )
+      t.ok(isThere, `${file}: ${link}`)
+      if (heading !== undefined) t.ok(anchors.get(target)?.has(heading), `${file}: ${link}`)
+    }
 })

@@ -19,11 +19,11 @@ const longWaitRow = row({
 })
 
 /**
- * True if a row `m` waits as it should: bulk email of its team is paused, or its broadcast is paused, or paced and
- * nothing has refused it.
+ * True if a row `m` waits as it should: bulk email of its team is paused, its domain is ramped, or its broadcast is
+ * paused, or paced and nothing has refused it.
  */
-const isMeantToWait = ({ broadcast, events, message, bulk_pause }: Channel) => sql.fragment`
-  (${bulk_pause ? sql.fragment`${bulk_pause} is not null` : sql.fragment`false`} or exists (
+const isMeantToWait = ({ broadcast, events, message, bulk_pause, ramp }: Channel) => sql.fragment`
+  (${bulk_pause ?? sql.fragment`null::json`} is not null or ${ramp ?? sql.fragment`null::json`} is not null or exists (
     select from broadcasts b
     where b.team_id = m.team_id and b.id = ${broadcast} and (b.state = 'paused' or b.rate_per_minute is not null)
       and not exists (

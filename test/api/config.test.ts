@@ -63,7 +63,7 @@ t.test('a replica is one server, by a URL like the database’s', async (t) => {
 })
 
 t.test('an app secret without a verify token is refused, and so is the other way round', async (t) => {
-  t.match(faults({ WHATSAPP_APP_SECRET: 'x' }), [/^WHATSAPP_VERIFY_TOKEN is missing: /])
+  t.match(faults({ WHATSAPP_APP_SECRET: 'x' }), [/^WHATSAPP_VERIFY_TOKEN is not set, /])
   t.match(faults({ WHATSAPP_VERIFY_TOKEN: 'x' }), [/^WHATSAPP_APP_SECRET is missing: /])
   t.strictSame(faults({ WHATSAPP_APP_SECRET: 'x', WHATSAPP_VERIFY_TOKEN: 'x' }), [])
 })
@@ -112,7 +112,7 @@ t.test('an address that links cannot begin with is refused, one in the clear is 
     t.match(faults({ PUBLIC_URL }), [/^PUBLIC_URL must be an address without a path/])
   for (const fine of ['https://example.com', 'https://example.com:8443/', 'http://localhost:3000'])
     t.strictSame(warnings(fine), [], fine)
-  t.match(warnings('http://example.com'), [/^PUBLIC_URL is no https:\/\/ URL/])
+  t.match(warnings('http://example.com'), [/^PUBLIC_URL is not an https:\/\/ URL/])
 })
 
 t.test('links begin with the address as URLs are written, however it was typed', async (t) => {

@@ -64,6 +64,6 @@ t.test('a worker stops at the start below 256 MB', async (t) => {
       env: { ...env, SMTP_URL: 'smtp://127.0.0.1:9', ...settings },
     }).catch((error) => error)
     t.equal(ended.code, 1)
-    t.match(ended.stderr, /MEMORY_LIMIT_MB: this process may take 200 MiB/)
+    t.match(ended.stderr, /MEMORY_LIMIT_MB: this process can use 200 MiB/)
   }
 })

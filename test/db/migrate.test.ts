@@ -183,7 +183,7 @@ t.test('a file that waits for a lock lets others pass, tries again, and applies 
   await waits.promise
   await other.query('rollback')
   await migrated
-  t.match(lines[0], new RegExp(`^${file} waits for a lock`))
+  t.match(lines[0], new RegExp(`^${file} is waiting for a lock`))
   t.equal(lines.at(-1), `applied ${file}`)
 })
 
@@ -235,7 +235,7 @@ t.test('a lock that is never given ends it with the file’s name, and nothing h
   await other.query('begin; lock table teams in access share mode')
   await t.rejects(
     migrate(url, () => {}, { directory, lockWait: 1, tries: 1 }),
-    { message: new RegExp(`^${file} was not applied: other sessions keep locks`) },
+    { message: new RegExp(`^Could not apply ${file}: timed out waiting for locks`) },
   )
 })
 

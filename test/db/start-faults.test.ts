@@ -76,7 +76,7 @@ t.test('a server that is not there is one line, by a socket and by an address to
     for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, { DATABASE_URL }))))
       t.match(said, /^cannot start, the database is unreachable: connect [^\n]+\n$/, place)
     const line = await adminCli({ DATABASE_URL }).fault(['plan', 'list'])
-    t.match(line, /^cannot reach the database at \S+: connect .*DATABASE_URL set\?$/, place)
+    t.match(line, /^Could not reach the database at \S+: connect .*or set DATABASE_URL\.$/, place)
   }
 })
 
@@ -94,7 +94,7 @@ t.test('a role that may not learn which server it is on is one line that says wh
   await migrate(DATABASE_URL)
   await admin.query('revoke execute on function pg_control_system() from public')
   const line =
-    /denies the role of DATABASE_URL a right: permission denied for function pg_control_system; let its owner grant it, .*\n$/
+    /denies a permission to the role of DATABASE_URL: permission denied for function pg_control_system; let its owner grant it, .*\n$/
   for (const entry of ['api/main.ts', 'workers/main.ts'])
     t.match(await failing(entry, { DATABASE_URL, LOG_LEVEL: 'fatal' }), line)
 })
@@ -109,7 +109,7 @@ t.test('a role that does not own what is there is one line that says which one t
   t.teardown(async () => await admin.query(`drop role ${role}`))
   const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'hunter2' }).href
   const line =
-    /denies the role of DATABASE_URL a right: permission .*; the role must be the one that `release` runs as/
+    /denies a permission to the role of DATABASE_URL: permission .*; the role must be the one that `release` runs as/
   for (const entry of ['api/main.ts', 'workers/main.ts'])
     t.match(await failing(entry, { DATABASE_URL }), line)
   t.match(await adminCli({ DATABASE_URL }).fault(['plan', 'list']), line)

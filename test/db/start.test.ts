@@ -61,7 +61,7 @@ t.test('a database that takes no writes stops a process, and is not ready', asyn
   await change(url, `alter database "${name}" set default_transaction_read_only = on`, lost)
   t.match(await refusal(url), /the database doesn't accept writes. It is a standby or set to read only/)
   const { status, body } = await service.call('GET', '/ready')
-  t.match({ status, body }, { status: 503, body: { error: { message: /takes no writes/ } } })
+  t.match({ status, body }, { status: 503, body: { error: { message: /doesn't accept writes/ } } })
 })
 
 t.test('only a queue that is not migrated is called so', async (t) => {
@@ -77,7 +77,7 @@ t.test('only a queue that is not migrated is called so', async (t) => {
   const stranger = Object.assign(new URL(url), { username: role, password: 'x' }).href
   t.match(await fault(stranger), /^permission denied/)
   await change(url, 'update pgboss.version set version = 1')
-  t.match(await fault(url), /DATABASE_URL: that database is not migrated; run `node db\/migrate\.ts`/)
+  t.match(await fault(url), /DATABASE_URL: this database is not migrated\. Run `node db\/migrate\.ts`/)
 })
 
 t.test('settings of the server that can lose what was accepted are warned about', async (t) => {
@@ -102,5 +102,5 @@ t.test('a DATABASE_DIRECT_URL that does not answer is warned about, and started 
   const settings = { DATABASE_URL: url, DATABASE_DIRECT_URL: direct }
   const { database } = await startDatabase(settings, { size: 1 }, log)
   await database.end()
-  t.match(lines.map((line) => JSON.parse(line)).at(-1), { msg: /^DATABASE_DIRECT_URL cannot be reached/ })
+  t.match(lines.map((line) => JSON.parse(line)).at(-1), { msg: /^DATABASE_DIRECT_URL is unreachable/ })
 })

@@ -176,7 +176,7 @@ t.test('queues that a worker would do nothing with are refused', async (t) => {
 t.test('bounces that nobody collects are warned about', async (t) => {
   const warnings = (env: Record<string, string>) =>
     settingsWarnings(readWorkerSettings({ ...BASE, ...env }), env)
-  t.match(warnings({}), [/^RETURN_PATH_DOMAIN is not set: bounces go to /])
+  t.match(warnings({}), [/^RETURN_PATH_DOMAIN is not set, so bounces go to /])
   t.strictSame(warnings({ RETURN_PATH_DOMAIN: 'bounces.example.com' }), [])
   t.strictSame(warnings({ WORKER_QUEUES: 'ingest-report' }), [])
   t.match(warnings({ WORKER_QUEUES: 'ingest-report', WHATSAPP_ACESS_TOKEN: 'x' }), [

@@ -60,6 +60,9 @@ t.test('over today’s limit emails of broadcasts wait for the next day, and sin
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   shows(t, await owner.get(`/teams/${team.id}/broadcasts/${id}`), /example\.com starts slowly: 2 .*2 sent/)
   shows(t, await owner.get(`/teams/${team.id}/domains/example.com`), /2 broadcast emails today, 2 sent/)
+  await service.database.query(sql.unsafe`
+    update email_states set created_at = created_at - interval '1 hour' where team_id = ${team.id}`)
+  t.notMatch((await owner.get(`/teams/${team.id}`)).html, /waiting for longer/)
   t.equal((await owner.post(`/teams/${team.id}/domains/example.com/ramp`, { limit: '3' })).status, 303)
   await until('one more has gone', () => received() === 4)
   t.match(await cli.json(['domain', 'ramp', team.id, 'example.com', 'off']), { ramp: null })

@@ -109,7 +109,7 @@ t.test('key rotate keeps a sooner end, and rejects keys that have ended', async 
   await cli.json(['key', 'revoke', id, other.id])
   t.match(await cli.fault(['key', 'rotate', id, other.id]), /revoked/)
   const stranger = await cli.json(['team', 'create', '--name', 'Other'])
-  t.match(await cli.fault(['key', 'rotate', stranger.id, old.id]), /no key/)
+  t.match(await cli.fault(['key', 'rotate', stranger.id, old.id]), /No key/)
 })
 
 t.test('session create makes a token of 30 days, of a member when it names one', async (t) => {

@@ -109,7 +109,7 @@ t.test('a standby serves what may lag; the primary all else, and whatever the st
       await contacts()
       return heard.length === 2
     })
-    t.match(heard[1], /is read from again/)
+    t.match(heard[1], /reading from DATABASE_REPLICA_URL again/)
     await pair.freeze()
     await addContact('later@example.com')
     t.notMatch(await contacts(), /later@example\.com/)
