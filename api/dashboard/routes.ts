@@ -37,6 +37,7 @@ import { webhookMessagePages } from './pages/webhooks/messages.ts'
 import { webhookPages } from './pages/webhooks/one.ts'
 import { whatsappPages } from './pages/whatsapp.ts'
 import { whatsappMessagePages } from './pages/whatsapp-message.ts'
+import { whatsappOptOutPages } from './pages/whatsapp-opt-outs.ts'
 import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
 import type { Page } from './server/page.ts'
 
@@ -56,6 +57,7 @@ export const PAGES: readonly Page[] = [
   ...importPages,
   ...whatsappPages,
   ...whatsappMessagePages,
+  ...whatsappOptOutPages,
   ...whatsappTemplatePages,
   ...contactPages,
   ...suppressionPages,

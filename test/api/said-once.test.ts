@@ -146,6 +146,7 @@ const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   editor: {
     ...{ templates: 'templates of both channels', 'whatsapp-templates': 'templates of both channels' },
     ...{ topics: 'topics', contacts: 'contacts', suppressions: 'suppressions', broadcasts: 'broadcasts' },
+    'whatsapp-opt-outs': 'WhatsApp opt-outs',
     ...{ requeue: 'send messages again', resend: 'send messages again', copy: 'send copies' },
     ...{ cancel: 'cancel and move scheduled', move: 'cancel and move scheduled', integration: 'tests' },
   },

@@ -49,7 +49,7 @@ const DIRECTORIES = [
   ...'plans users api_keys sessions schema_migrations secret_canary senders recipient_pauses'.split(' '),
   ...'pause_history sender_events paused_queues database_home process_marks reports relay_tokens'.split(' '),
   ...'login_links login_requests openid_identities dashboard_sessions dashboard_seats'.split(' '),
-  'whatsapp_numbers',
+  ...'whatsapp_numbers whatsapp_account_events'.split(' '),
   ...'audit_entries processes counters upkeep background_jobs'.split(' '),
 ]
 

@@ -65,7 +65,10 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
     sections: [
       ...filter.shown(request, {
         choices: { template: choices },
-        more: [{ href: `${path}.csv?${filter.set(query)}`, label: 'CSV' }],
+        more: [
+          { href: `${path}.csv?${filter.set(query)}`, label: 'CSV' },
+          { href: teamPath(team, 'whatsapp-opt-outs'), label: 'Opt-outs' },
+        ],
         figures: await scheduledApart(request, deps, WHATSAPP, figures),
       }),
       listOf(

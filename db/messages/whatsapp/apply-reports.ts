@@ -8,6 +8,7 @@ import type { EventResult } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { applyAccountEvents } from './account-events.ts'
 import { applyReportedWhatsapp } from './apply-events.ts'
 import { applyReportedTemplates, applyTemplateChanges, applyTemplateFacts } from './apply-template-events.ts'
 import { applyReportedOptOuts } from './opt-outs.ts'
@@ -17,6 +18,7 @@ import { requestSyncs } from './sync-templates.ts'
 export const WHATSAPP_APPLIERS = {
   whatsapp: applyReportedWhatsapp,
   'whatsapp-opt-out': applyReportedOptOuts,
+  'whatsapp-account': applyAccountEvents,
   'whatsapp-template': applyReportedTemplates,
   'whatsapp-template-change': applyTemplateChanges,
   'whatsapp-template-facts': applyTemplateFacts,

@@ -31,6 +31,40 @@ const TEMPLATE_MEMBERS = [
   ...['previous_category', 'new_category', 'correct_category', 'new_quality_score'],
 ]
 
+/** The fields of a change about an account or a number, and what remains of its value; none of it is a recipient's. */
+export const ACCOUNT_FIELDS: readonly unknown[] = [
+  ...['phone_number_quality_update', 'phone_number_name_update', 'account_update', 'account_alerts'],
+  'business_capability_update',
+]
+const ACCOUNT_MEMBERS = [
+  ...[
+    'event',
+    'display_phone_number',
+    'phone_number',
+    'current_limit',
+    'decision',
+    'requested_verified_name',
+  ],
+  ...['rejection_reason', 'max_daily_conversations_per_business', 'max_daily_conversation_per_phone'],
+  ...['max_phone_numbers_per_business', 'max_phone_numbers_per_waba', 'entity_type', 'entity_id'],
+]
+/** Members that are objects, and what remains of each. */
+const ACCOUNT_PARTS = {
+  alert_info: ['alert_severity', 'alert_status', 'alert_type', 'alert_description'],
+  ban_info: ['waba_ban_state', 'waba_ban_date'],
+  violation_info: ['violation_type'],
+} as const
+
+function cutAccount(value: Json): Json {
+  const parts = Object.entries(ACCOUNT_PARTS).map(
+    ([name, members]) => [name, pick(value[name], members)] as const,
+  )
+  const restriction_info = objects(value.restriction_info).map((each) =>
+    pick(each, ['restriction_type', 'expiration']),
+  )
+  return { ...pick(value, ACCOUNT_MEMBERS), ...filled({ ...Object.fromEntries(parts), restriction_info }) }
+}
+
 const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
 /** The named members of an object, as far as they are strings, numbers or booleans. */
@@ -98,6 +132,7 @@ function cutChange({ field, value }: Json, { ignored, stopWords }: Cutting): Jso
     const other_info = pick(value.other_info, ['title', 'description'])
     return { field, value: { ...pick(value, TEMPLATE_MEMBERS), ...filled({ other_info }) } }
   }
+  if (ACCOUNT_FIELDS.includes(field) && isObject(value)) return { field, value: cutAccount(value) }
   if (field === 'user_preferences' && isObject(value)) {
     const user_preferences = cutEach(value.user_preferences, cutPreference, (count) => {
       ignored.event += count

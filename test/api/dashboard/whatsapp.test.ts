@@ -135,3 +135,13 @@ t.test('the list as CSV has what each message costs', async (t) => {
     2,
   )
 })
+
+t.test('an editor opts a number out of marketing, and in again', async (t) => {
+  const page = `/teams/${team.id}/whatsapp-opt-outs`
+  t.equal((await editor.post(page, { to: '+1 555 555 0109' })).location, page)
+  shows(t, await viewer.get(page), new RegExp(`\\+15555550109 ${editor.email}`))
+  t.equal((await viewer.post(page, { to: '+15555550109' })).status, 403)
+  t.equal((await editor.post(page, { to: 'nobody' })).status, 400)
+  t.equal((await editor.post(`${page}/opt-in`, { to: '+15555550109' })).location, page)
+  shows(t, await viewer.get(page), /Nobody has opted out/)
+})

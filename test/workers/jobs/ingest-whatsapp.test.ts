@@ -78,7 +78,7 @@ t.test('a reported failure disables the template and pauses the number, as the a
   await fail('wamid.3', 132015, -2)
   t.match(await templateOf(service, template.id), { status: 'paused', fault: '132015 Words' })
   t.equal((await send()).error.code, 'template_disabled')
-  t.match(await rowsOf(service, team), [{ status: 'failed' }])
+  t.match(await rowsOf(service, team), [{ status: 'queued' }], 'it waits for its template')
 })
 
 /** Posts news of templates as the provider does, and waits until they are read. */

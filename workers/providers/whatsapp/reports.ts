@@ -8,6 +8,7 @@ import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import type { Pricing } from '../../../db/messages/whatsapp/apply-events.sql.ts'
 import type { ReportedStatus } from '../../../db/messages/whatsapp/apply-events.ts'
+import { ACCOUNT_FIELDS } from '../../../db/messages/whatsapp/cut-post.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import { isObject } from '../../../db/validation/fields.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
@@ -164,6 +165,26 @@ function messageEvents(given: Json, number: string | undefined, received_at: Dat
   return [{ channel: 'whatsapp-opt-out', number: number ?? null, reply_to, ...said }]
 }
 
+/** The members of an event as words, such as `event: RESTRICTION`; those of objects within it, too. */
+const wordsOf = (given: Json): string[] =>
+  Object.entries(given).flatMap(([name, value]) => {
+    if (Array.isArray(value)) return objects(value).flatMap(wordsOf)
+    return isObject(value) ? wordsOf(value) : `${name}: ${String(value)}`
+  })
+
+/** What Meta says of an account, or of one of its numbers. */
+function accountEvents(
+  given: Json,
+  { account_id, ...at }: { account_id: string | undefined; field: string; occurred_at: Date },
+): ReportedEvent[] {
+  if (!account_id) return []
+  const { display_phone_number, phone_number, ...others } = given
+  const number = (plain(display_phone_number) ?? plain(phone_number) ?? '').replace(/\D/g, '')
+  const limit = plain(given.max_daily_conversations_per_business) ?? plain(given.current_limit) ?? null
+  const detail = storableWords(wordsOf(others).join(', '))
+  return [{ channel: 'whatsapp-account', account_id, ...at, number, detail, limit }]
+}
+
 /** Meta sends a lock with its reason, and sends the end of a lock as a lock, too. */
 const isUnlocked = ({ event, other_info }: Json): boolean =>
   event === 'LOCKED' && isObject(other_info) && other_info.title === 'UNPAUSE'
@@ -228,6 +249,11 @@ export const createWhatsappReportReader =
           const foreign = account !== null && entry.id !== account
           return foreign ? [] : templateEvents(value, timeOf(entry.time, received_at), isChange)
         }
+        if (ACCOUNT_FIELDS.includes(field))
+          return accountEvents(value, {
+            ...{ account_id: plain(entry.id), field: String(field) },
+            occurred_at: timeOf(entry.time, received_at),
+          })
         const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
         if (field === 'user_preferences')
           return objects(value.user_preferences).flatMap((wish) =>

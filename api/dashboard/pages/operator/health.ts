@@ -6,6 +6,7 @@ import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.ts'
 import { returnPathCheck } from '../../../../db/delivery/senders/return-path.ts'
 import { latestOfKind } from '../../../../db/maintenance/background-jobs/background-jobs.sql.ts'
+import { accountEvents } from '../../../../db/messages/whatsapp/account-events.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
 import { databaseFault } from '../../../../db/start.ts'
@@ -88,6 +89,25 @@ async function judgedFacts(tx: Tx, now: Date): Promise<Section | false> {
   )
 }
 
+/** What Meta last said of WhatsApp accounts and numbers. */
+async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
+  const events = await accountEvents(tx)
+  if (events.length === 0) return []
+  return [
+    tableOf(
+      events,
+      ({ account_id, number, field, detail, occurred_at }) => ({
+        Account: text(account_id),
+        Number: text(number === '' ? '' : `+${number}`),
+        Event: text(field),
+        Detail: text(detail),
+        When: time(occurred_at, now),
+      }),
+      { title: 'WhatsApp accounts and numbers', empty: '' },
+    ),
+  ]
+}
+
 /** Whether bounces can come back, and whose own return paths the relay rejects. */
 async function returnPathSections(
   { database, returnDomain, ...looks }: PageDeps,
@@ -156,6 +176,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     sections: [
       { kind: 'alerts', alerts, calm: 'The database is as it should be.' },
       await checkSection(database, query.get('check')),
+      ...(await whatsappSection(database, now)),
       ...(await returnPathSections(deps, now)),
     ],
     aside: compact([

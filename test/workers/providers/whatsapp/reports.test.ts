@@ -245,7 +245,7 @@ t.test('a template whose parts or category have changed is to be listed again', 
       },
     ])
   t.equal((await read(news('messages', { statuses: [status()] }))).length, 1, 'without a word of its number')
-  t.strictSame(await read(news('phone_number_quality_update', { statuses: [status()] })), [])
+  t.strictSame(await read(news('account_review_update', { statuses: [status()] })), [])
 })
 
 t.test('only templates of our business account count where it is named, and no nameless ones', async (t) => {

@@ -1,0 +1,43 @@
+/** The recipients who opted out of a team's marketing by WhatsApp, and changing that manually. */
+import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
+import { optInManually, optOutManually } from '../../../db/messages/whatsapp/opt-outs.ts'
+import { text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { act, compact, field, formOf, get, tableOf } from '../server/builders.ts'
+import { redirect, show, teamPath } from '../server/page.ts'
+
+const PATH = '/teams/:team/whatsapp-opt-outs'
+
+const numberForm = (action: string, submit: string, title: string): Section =>
+  formOf(action, submit, [field('to', 'Number', { required: true, placeholder: '+15551234567' })], { title })
+
+const list = get('viewer', PATH, async ({ team, now }, { database }) => {
+  const here = teamPath(team, 'whatsapp-opt-outs')
+  const edits = team.role !== 'viewer'
+  return show({
+    title: 'WhatsApp opt-outs',
+    lead: 'Messages with a marketing template to these numbers fail. Others are sent.',
+    back: { href: teamPath(team, 'whatsapp'), label: 'WhatsApp' },
+    sections: compact([
+      tableOf(
+        await optOutsOfTeam(database, team.id),
+        ({ to, at, by }) => ({ Number: text(to), By: text(by), Since: time(at, now) }),
+        { empty: 'Nobody has opted out.' },
+      ),
+      edits && numberForm(here, 'Opt the number out', 'Opt a number out'),
+      edits && numberForm(`${here}/opt-in`, 'Opt the number in', 'End an opt-out'),
+    ]),
+  })
+})
+
+const optOut = act('editor', PATH, async (by, { team, form }) => {
+  const { to } = await optOutManually(by, team.id, form.get('to') ?? '')
+  return redirect(teamPath(team, 'whatsapp-opt-outs'), `${to} was opted out of marketing.`)
+})
+
+const optIn = act('editor', `${PATH}/opt-in`, async (by, { team, form }) => {
+  const { to } = await optInManually(by, team.id, form.get('to') ?? '')
+  return redirect(teamPath(team, 'whatsapp-opt-outs'), `${to} gets marketing again.`)
+})
+
+export const whatsappOptOutPages = [list, optOut, optIn]

@@ -1,0 +1,63 @@
+/** What Meta says of WhatsApp accounts and numbers: the latest of each kind. */
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
+
+/** `number`: its digits; empty if it is about the account. `limit`: a new messaging limit of the number. */
+export type AccountEvent = {
+  account_id: string
+  field: string
+  number: string
+  detail: string
+  occurred_at: Date
+  limit: string | null
+}
+
+const EVENT = {
+  ...{ account_id: 'text', field: 'text', number: 'text', detail: 'text', occurred_at: 'timestamptz' },
+  limit: 'text',
+}
+
+const accountRow = row({ name: string(), account_id: string().nullable() })
+
+/** The accounts of our numbers; null while it isn't known which account the default number has. */
+export async function ownAccounts(tx: Tx): Promise<ReadonlySet<string> | null> {
+  const rows = await tx.any(sql.type(accountRow)`select name, account_id from whatsapp_numbers`)
+  const isKnown = rows.some(({ name, account_id }) => name === 'default' && account_id !== null)
+  return isKnown ? new Set(rows.flatMap(({ account_id }) => account_id ?? [])) : null
+}
+
+/** Stores events, of each kind the latest, and new limits at their numbers. Older ones change nothing. */
+export async function storeAccountEvents(tx: Tx, events: readonly AccountEvent[]): Promise<void> {
+  await tx.query(sql.type(object())`
+    with given as (
+      select distinct on (account_id, field, number) * from ${rowsOf('e', EVENT, events)}
+      order by account_id, field, number, occurred_at desc
+    ), stored as (
+      insert into whatsapp_account_events as s (account_id, field, number, occurred_at, detail)
+      select account_id, field, number, occurred_at, detail from given
+      on conflict (account_id, field, number) do update set
+        occurred_at = excluded.occurred_at, detail = excluded.detail
+      where s.occurred_at <= excluded.occurred_at
+      returning account_id, field, number
+    )
+    update whatsapp_numbers n set messaging_limit = g.limit
+    from given g join stored s using (account_id, field, number)
+    where g.limit is not null and n.account_id = g.account_id
+      and regexp_replace(n.display_phone_number, '\D', '', 'g') = g.number`)
+}
+
+const shownRow = row({
+  account_id: string(),
+  field: string(),
+  number: string(),
+  occurred_at: string(),
+  detail: string(),
+})
+
+/** The newest first. */
+export const accountEvents = (tx: Tx) =>
+  tx.any(sql.type(shownRow)`
+    select account_id, field, number, occurred_at, detail from whatsapp_account_events
+    order by occurred_at desc, account_id, field, number limit 100`)

@@ -1,0 +1,32 @@
+/** What Meta says of accounts and numbers, as operators see it. Real hook, real queue, real worker. */
+import { accountEvents } from '../../../db/messages/whatsapp/account-events.sql.ts'
+import { hubSignature } from '../../sandbox/whatsapp.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { WHATSAPP_APP_SECRET, world } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+import type { Json } from '../../support/whatsapp.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+t.test('the latest of each kind is shown on the Health page', async (t) => {
+  const { service, database, call } = await world(t)
+  await startWorker(t, service)
+  const post = async (field: string, value: Json, time: number) => {
+    const entry = [{ id: '200', time, changes: [{ field, value }] }]
+    const raw = JSON.stringify({ object: 'whatsapp_business_account', entry })
+    const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
+    t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+  }
+  const time = Math.floor(Date.now() / 1_000) - 60
+  const quality = { display_phone_number: '15555550100', event: 'FLAGGED', current_limit: 'TIER_10K' }
+  await post('phone_number_quality_update', quality, time)
+  await post('phone_number_quality_update', { ...quality, event: 'ONBOARDING' }, time - 60)
+  const restriction = { restriction_type: 'RESTRICTED_BIZ_INITIATED_MESSAGING', expiration: 1_790_000_000 }
+  await post('account_update', { event: 'ACCOUNT_RESTRICTION', restriction_info: [restriction] }, time + 1)
+  await until('both are stored', async () => (await accountEvents(database)).length === 2)
+  t.match(await accountEvents(database), [
+    { account_id: '200', field: 'account_update', number: '', detail: /ACCOUNT_RESTRICTION.*RESTRICTED_BIZ/ },
+    { field: 'phone_number_quality_update', number: '15555550100', detail: /event: FLAGGED/ },
+  ])
+  const operator = await signedIn(service, { operator: true })
+  shows(t, await operator.get('/operator/health'), /\+15555550100 .*FLAGGED/)
+})
