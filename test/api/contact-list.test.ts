@@ -202,6 +202,6 @@ t.test('the ways in which peers page are refused, naming ours', async (t) => {
   for (const query of ['after=x', 'page=2', 'offset=20', 'after=']) {
     const { status, body } = await list(`?${query}`)
     t.strictSame([status, body.error.code], [400, 'bad_request'])
-    t.match(body.error.message, /^\w+ is not supported: page with cursor/)
+    t.match(body.error.message, /^\w+ is not supported\. Pass the next_cursor .* as cursor/)
   }
 })

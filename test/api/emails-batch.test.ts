@@ -68,7 +68,7 @@ t.test('takes API keys only', async (t) => {
   const team = await makeTeam(service)
   const { status, body } = await batch(team, [], await makeSession(service, team.id))
   t.equal(`${status} ${body.error.code}`, '403 insufficient_scope')
-  t.match(body.error.message, /API keys only/)
+  t.match(body.error.message, /only accepts API keys/)
   t.equal((await batch(team, [], await makeKey(service, team.id, { scopes: ['contacts:read'] }))).status, 403)
 })
 

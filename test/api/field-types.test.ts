@@ -68,7 +68,7 @@ const VALUES = {
 /** How a field is refused, where the words have to help. */
 const WORDS: Readonly<Record<string, string>> = {
   time: `must be an RFC 3339 time with a time zone, such as ${exampleMoment(new Date())}`,
-  seconds: 'must be a whole number of seconds from 60 to 86400.',
+  seconds: 'must be a whole number of seconds from 60 to 86400',
   none: 'is not supported.',
   send_time: 'is not a field of a send. Use scheduled_at for the time to send at.',
   begin_time: 'is not a field of a broadcast. Use send_at for the time to start at.',

@@ -103,6 +103,8 @@ const LABELS: Readonly<Record<string, string>> = {
   'topic.create': 'Created a topic',
   'topic.delete': 'Deleted a topic',
   'topic.rename': 'Renamed a topic',
+  'whatsapp.opt-in': 'Opted a recipient in to marketing',
+  'whatsapp.opt-out': 'Opted a recipient out of marketing',
   'webhook.add': 'Added a webhook',
   'webhook.disable': 'Disabled a webhook',
   'webhook.enable': 'Enabled a webhook',

@@ -101,10 +101,13 @@ function aheadSections(
       kind: 'alerts',
       title: isScheduled ? 'In its way' : 'Before it can start',
       calm: isScheduled ? 'Nothing is in its way.' : 'Nothing is missing.',
-      alerts: [
-        ...missing.map((words): Alert => ({ tone: 'bad', title: headed(words) })),
-        ...warnings.map((title): Alert => ({ tone: 'warn', title })),
-      ],
+      alerts: missing.map((words): Alert => ({ tone: 'bad', title: headed(words) })),
+    },
+    warnings.length > 0 && {
+      kind: 'alerts',
+      title: 'Recommended',
+      calm: '',
+      alerts: warnings.map((title): Alert => ({ tone: 'warn', title })),
     },
   ])
 }

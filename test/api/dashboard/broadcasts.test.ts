@@ -131,7 +131,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   // It is among the broadcasts from here on, to be carried on with.
   shows(t, await editor.get(at('broadcasts')), /draft Three Hi/)
   const left = await editor.get(path.replace('/edit', ''))
-  shows(t, left, /Contacts 0 .*No topic is chosen: nobody would get it/)
+  shows(t, left, /Contacts 0 .*No topic is selected, so no one would receive it/)
   t.strictSame(mainActs(left), ['Choose the audience'])
   const id = path.split('/').at(-2)
   t.match((await call('POST', `/v1/broadcasts/${id}/send`, { key: team.key })).body, {
@@ -249,7 +249,7 @@ t.test('what is missing before a start is named at once, and a refused start nam
   const template_id = await templateOf('<p>Hello</p>')
   const path = await draft({ template_id, topic_ids: empty, from: 'hello@other.test', subject: 'Hi' })
   const words =
-    /from is not a verified domain.*must have the slot \{\{unsubscribe_url\}\}.*The audience is empty/
+    /other\.test of from isn't a verified domain.*must contain the variable unsubscribe_url.*The audience is empty/
   shows(t, await editor.get(path), words)
   const refused = await editor.press(path, `${path}/send`)
   t.equal(refused.status, 409)

@@ -70,7 +70,7 @@ t.test('who said no is suppressed, or like the others, where that is chosen', as
 
 t.test('a consent that cannot be read rejects its record', async (t) => {
   const draft = await uploaded('email,status\nodd@example.org,gold\n')
-  shows(t, await editor.get(`${draft}/check`), /2 status gold Must say yes or no/)
+  shows(t, await editor.get(`${draft}/check`), /2 status gold Must be yes or no/)
 })
 
 t.test('Excel’s line that names the separator is read', async (t) => {

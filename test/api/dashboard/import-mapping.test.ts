@@ -91,7 +91,7 @@ t.test('columns become properties, topics or nothing; what is shown to happen th
     /\r\nodd@example\.com,Wien,maybe,9,4,Newsletter must be yes or no\r\n/,
   )
   t.match(await lastDeed(), { action: 'contact.import', subject: 'people.csv', detail: '2 refused' })
-  shows(t, await editor.post(`${draft}/start`), /There is no such upload: it was started/)
+  shows(t, await editor.post(`${draft}/start`), /This upload no longer exists\. It was started/)
 })
 
 t.test('an import starts as it was shown: what a colleague has changed since is asked about', async (t) => {
@@ -107,7 +107,7 @@ t.test('an import starts as it was shown: what a colleague has changed since is 
   await colleague.post(draft, mapping(columns, { merge: 'no' }))
   const refused = await editor.post(`${draft}/start`, form)
   t.equal(refused.status, 409)
-  shows(t, refused, /Somebody has changed what the columns become meanwhile/)
+  shows(t, refused, /Someone else has changed the columns since this page was opened/)
   shows(t, await editor.get(IMPORT), /people\.csv not started/)
   await editor.post(draft, mapping(columns, { merge: 'yes' }))
   t.equal((await editor.press(`${draft}/check`, `${draft}/start`)).status, 303)
@@ -171,8 +171,11 @@ t.test('a property that no variable can be named after is said before the import
 t.test('a mapping that cannot be is refused on its page, as it was chosen', async (t) => {
   const draft = await uploaded('email,city,town\na@example.com,Graz,Graz\n')
   const cases: [Record<string, string>, RegExp][] = [
-    [{ email: 'ignore', city: 'property', town: 'property' }, /Choose the column that is the email address/],
-    [{ email: 'email', city: 'email', town: 'ignore' }, /Two columns become the email address/],
+    [
+      { email: 'ignore', city: 'property', town: 'property' },
+      /Choose the column that contains the email address/,
+    ],
+    [{ email: 'email', city: 'email', town: 'ignore' }, /Two columns are mapped to the email address/],
     [
       { email: 'email', city: 'property', town: 'property=city' },
       /Property name for town is already the name of another property/,
@@ -182,9 +185,9 @@ t.test('a mapping that cannot be is refused on its page, as it was chosen', asyn
       { email: 'email', city: `property=${'n'.repeat(129)}`, town: 'ignore' },
       /Property name for city must have at most 128 characters/,
     ],
-    [{ email: 'email', city: `topic:${team.id}`, town: 'ignore' }, /A topic that was chosen is gone/],
-    [{ email: 'email', city: 'topic:x', town: 'ignore' }, /A topic that was chosen is gone/],
-    [{ email: 'email', city: 'status=', town: 'everything' }, /Column 3 cannot become that/],
+    [{ email: 'email', city: `topic:${team.id}`, town: 'ignore' }, /A topic you chose has been deleted/],
+    [{ email: 'email', city: 'topic:x', town: 'ignore' }, /A topic you chose has been deleted/],
+    [{ email: 'email', city: 'status=', town: 'everything' }, /Column 3 can't be used like that/],
   ]
   for (const [columns, words] of cases) {
     const answer = await editor.post(draft, mapping(columns, { merge: 'yes' }))
@@ -208,7 +211,7 @@ t.test(
     await database.transaction((tx) => removeTopic(byCli(tx), team.id, gone.id))
     const started = await editor.post(`${draft}/start`)
     t.equal(started.status, 400)
-    shows(t, started, /A topic that was chosen is gone: choose again/)
+    shows(t, started, /A topic you chose has been deleted\. Choose again/)
     await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
     await imported(draft)
     t.match(await known('topicless@example.com'), { topic_ids: [news.id] })
@@ -277,21 +280,25 @@ async function refusedUpload(t: Test, file: string, words: RegExp): Promise<void
 
 t.test('files that nobody means are refused at their upload, and nothing of them is kept', async (t) => {
   const columns = Array.from({ length: 10_000 }, (_, index) => `c${index}`).join(',')
-  await refusedUpload(t, `email,${columns}\na@example.com\n`, /names 10001 columns, more than the 200/)
-  await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first line has more than 16,384 cells./)
+  await refusedUpload(
+    t,
+    `email,${columns}\na@example.com\n`,
+    /names 10001 columns\. The most that can be imported is 200/,
+  )
+  await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first row has more than 16,384 cells\./)
   const wide = `"a\nb",${',x'.repeat(16_383)}`
   await refusedUpload(
     t,
     `email\r\n"a\r\nb"\r\n${wide}`,
     /The record after line 3 has more than 16,384 cells./,
   )
-  await refusedUpload(t, 'x'.repeat(3_000_000), /The first line is longer than 1 MB/)
+  await refusedUpload(t, 'x'.repeat(3_000_000), /The first row is longer than 1 MB/)
   await refusedUpload(
     t,
     `email\n"${'a@example.com\n'.repeat(200_000)}`,
-    /The record after line 1 is longer than 1 MB: perhaps a quote/,
+    /The record after line 1 is longer than 1 MB\. Check for a quote/,
   )
-  await refusedUpload(t, 'email\n"a@example.com\n', /not CSV/)
+  await refusedUpload(t, 'email\n"a@example.com\n', /isn't valid CSV: Quote Not Closed: .* at line 2/)
   t.notMatch((await editor.get(IMPORT)).html, /hostile\.csv/)
 })
 
@@ -312,7 +319,7 @@ t.test('suppressions are imported with a reason: each record’s own, else the o
     'Address,Status,Detail\na@example.net,HardBounce,550 gone\nloud@example.net,SpamComplaint,\nb@example.net,,\nc@example.net,asleep,\n'
   const draft = await uploaded(file, at('suppressions', 'import'))
   const columns = { a: 'email', b: 'status', c: 'reason' }
-  shows(t, await editor.post(`${draft}/start`), /Say why they are suppressed/)
+  shows(t, await editor.post(`${draft}/start`), /Enter why they are suppressed/)
   shows(t, await editor.post(draft, mapping(columns, { as: 'complained', reason: '' })), /Reason must have/)
   await editor.post(draft, mapping(columns, { as: 'complained', reason: 'from the old service' }))
   const check = await editor.get(`${draft}/check`)

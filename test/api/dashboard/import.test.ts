@@ -49,7 +49,7 @@ t.test('a file that cannot be imported at all is refused on the page, and nothin
   for (const [text, words] of [
     ['', /choose a CSV file/i],
     ['email\n', /no records/],
-    ['email\n"a', /not CSV/],
+    ['email\n"a', /isn't valid CSV: Quote Not Closed: .* at line 2/],
     ['email\na\u0000@example.com', /NUL/],
   ] as const) {
     const answer = await editor.upload(path, 'bad.csv', text)
@@ -115,7 +115,7 @@ t.test('our own export is imported again as it was; a status that would be lost 
   })
   await call('DELETE', '/v1/contacts/Own@example.com', { key: team.key })
   const { progress } = await imported(t, file)
-  const words = /status unsubscribed Cannot be changed here: the contact is subscribed/
+  const words = /status unsubscribed Can't be changed here\. This contact is subscribed/
   shows(t, await editor.get(progress), words)
   t.equal(await contactByIdentity(database, team.id, 'own@example.com'), null)
 })
@@ -125,7 +125,7 @@ t.test('a row with cells beyond the named columns is refused alone, and nothing 
   const { progress } = await imported(t, `email,city\n${rows.join('\n')}\n`)
   const page = await editor.get(progress)
   shows(t, page, /3 contacts stored\. Show them 1 record refused/)
-  shows(t, page, /3 – 8010 x The row has 4 cells, but the first line names 2 columns: put a value/)
+  shows(t, page, /3 – 8010 x The row has 4 cells, but the first row names 2 columns\. Put values/)
   t.strictSame(await propertiesOf('a@wide.test'), { city: 'Graz' })
   t.strictSame(await propertiesOf('d@wide.test'), {})
   const { html } = await editor.get(`${progress}/refused.csv`)
@@ -213,6 +213,6 @@ t.test('a line break within a cell is one line, also where it is two characters'
     const { progress } = await imported(t, lines.join(end))
     shows(t, await editor.get(progress), /Row Column Value Why 3 email bad one Must be an email address/)
     const sent = await editor.upload(path, 'broken.csv', [...lines, 'broken@example.com,"a"b'].join(end))
-    shows(t, sent, /Not CSV: Invalid Closing Quote: .* at line 6/i)
+    shows(t, sent, /isn't valid CSV: Invalid Closing Quote: got "b" at line 6/)
   }
 })

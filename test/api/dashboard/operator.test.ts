@@ -206,7 +206,7 @@ t.test('the catalog is replaced whole, or not at all', async (t) => {
   shows(t, broken, /must be valid JSON/)
   const lacking = await operator.post('/operator/plans', { catalog: '{"plans": []}' })
   t.equal(lacking.status, 400)
-  shows(t, lacking, /lacks the plan \w+, which \d+ teams have/)
+  shows(t, lacking, /doesn't contain the plan \w+, which \d+ teams use\. Add it, or move those teams first\./)
 })
 
 t.test('a catalog that was written from another one than there is now replaces nothing', async (t) => {
@@ -218,7 +218,7 @@ t.test('a catalog that was written from another one than there is now replaces n
   t.equal((await operator.press(path, path, { catalog: JSON.stringify(dearer) })).status, 303)
   const late = await operator.post(path, { ...form, confirmed: 'yes' })
   t.equal(late.status, 409)
-  shows(t, late, /Somebody has replaced the catalog meanwhile/)
+  shows(t, late, /Someone else has replaced the catalog since this page was opened\./)
   t.match(formTo((await operator.get(path)).html, path).catalog, [/Dearer/])
   const fresh = formTo((await operator.get(path)).html, path)
   const by = { now: new Date(), actor: 'cli' }

@@ -179,7 +179,7 @@ t.test('in a suspended team nobody makes one; who is no member has none; 20 at o
   t.notMatch((await operator.get(pageOf(team))).html, 'Create a session token')
   const said = await operator.post(`${pageOf(team)}/tokens`)
   t.equal(said.status, 400)
-  shows(t, said, 'Only members of the team make session tokens for themselves')
+  shows(t, said, 'Only members of the team can create session tokens for themselves')
   for (let made = 0; made < 20; made++) t.equal((await editor.post(`${pageOf(team)}/tokens`)).status, 303)
   t.equal((await editor.post(`${pageOf(team)}/tokens`)).status, 400)
 })

@@ -49,7 +49,7 @@ t.test('a complaint that comes in while somebody lifts a bounce is not lifted wi
     confirmed: 'yes',
   })
   t.equal(refused.status, 409)
-  shows(t, refused, /The contact was suppressed for another cause meanwhile/)
+  shows(t, refused, /The contact has been suppressed for another cause since this page was opened\./)
   shows(t, await viewer.get(page), /both@example\.org complained/)
   t.equal((await editor.press(page, `${page}/lift`, { reason: 'asked for it' })).status, 303)
   shows(t, await viewer.get(page), /both@example\.org subscribed/)

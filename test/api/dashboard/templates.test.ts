@@ -200,7 +200,7 @@ t.test('what was not seen is neither published nor discarded', async (t) => {
   for (const verb of ['publish', 'discard']) {
     const refused = await editor.post(`${path}/${verb}`, first)
     t.equal(refused.status, 400, verb)
-    shows(t, refused, `${owner.email.replace('owner', 'Owner')} changed the draft meanwhile`)
+    shows(t, refused, `${owner.email} changed this draft while you were editing`)
   }
   const second = tokens(await editor.get(path))
   await database.transaction((tx) =>
@@ -209,7 +209,11 @@ t.test('what was not seen is neither published nor discarded', async (t) => {
   t.equal(await sentWith(path), '<p>4</p>', 'the command line publishes at once')
   const refused = await editor.post(`${path}/publish`, second)
   t.equal(refused.status, 400)
-  shows(t, refused, /Another version was published meanwhile.*Another version was published after this draft/)
+  shows(
+    t,
+    refused,
+    /Another version was published after you started this draft\..*Another version was published after this draft was begun/,
+  )
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>three</p>', 'the draft is kept')
   shows(
     t,

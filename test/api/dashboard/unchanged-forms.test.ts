@@ -164,7 +164,7 @@ t.test('of two people who save a draft the second learns of it, and what they ty
   t.equal((await owner.post(`${page}/edit`, { ...mine, name: 'Mine' })).status, 303)
   const second = await owner.post(`${page}/edit`, { ...theirs, name: 'Theirs' })
   t.equal(second.status, 400)
-  shows(t, second, /Somebody saved another draft meanwhile; yours is kept below/i)
+  shows(t, second, /Someone else saved this draft while you were editing\. Your version is below\./)
   t.match(second.html, 'value="Theirs"')
   const again = formTo(second.html, `${page}/edit`)
   t.equal((await owner.post(`${page}/edit`, again)).status, 303, 'who has seen it may save')
@@ -189,10 +189,13 @@ t.test('a press starts what was shown, or says what has changed and asks again',
   await call('PATCH', `/v1/broadcasts/${id}`, { key: team.key, body: { subject: 'Other' } })
   const second = await presses(seen, /Someone else changed this broadcast\. Review it, then try again\./)
   await place.contacts(['two'])
-  const third = await presses(second, /It would go to 2 contacts now, not to 1: look at it/i)
+  const third = await presses(
+    second,
+    /The broadcast would now go to 2 contacts, not to 1\. Review it, then try again\./,
+  )
   await call('DELETE', '/v1/contacts/two@example.org', { key: team.key })
-  const fourth = await presses(third, /It would go to 1 contact now, not to 2/i)
-  await presses({ confirmed: 'yes' }, /Somebody changed the broadcast meanwhile/i)
+  const fourth = await presses(third, /The broadcast would now go to 1 contact, not to 2\./)
+  await presses({ confirmed: 'yes' }, /Someone else changed this broadcast\./)
   const { audience: _, ...without } = fourth as Record<string, string | string[]>
   for (const odd of [without, { ...without, audience: 'abc' }])
     t.equal((await owner.post(`${page}/send`, odd)).status, 400, 'the audience binds, whatever is left out')
@@ -203,7 +206,7 @@ t.test('a press starts what was shown, or says what has changed and asks again',
   await place.contacts(['three'])
   const refused = await owner.post(`${page}/again`, { ...again, confirmed: 'yes' })
   t.equal(refused.status, 409)
-  shows(t, refused, /It would go to 2 contacts now, not to 1/i)
+  shows(t, refused, /The broadcast would now go to 2 contacts, not to 1\./)
 })
 
 t.test('a webhook’s secret is replaced once by presses that were asked about the same one', async (t) => {
@@ -217,7 +220,8 @@ t.test('a webhook’s secret is replaced once by presses that were asked about t
   t.strictSame(presses.map(({ status }) => status).sort(), [303, 409])
   t.equal(await sealed('previous_secret'), known, 'the one that servers know also signs')
   const refused = presses.find(({ status }) => status === 409)
-  if (refused) shows(t, refused, /Somebody has given the webhook a new secret meanwhile/)
+  if (refused)
+    shows(t, refused, /Someone else has rotated this webhook's secret since this page was opened\./)
   t.equal((await owner.press(page, `${page}/rotate`)).status, 303)
 })
 

@@ -199,7 +199,7 @@ t.test('nobody gets a broadcast twice: not who was made again, nor whose email w
       sendToUnreached({ ...deps, tx, now: new Date(), actor: 'ana' }, { team_id: team.id, domain: null }, id),
     )
   t.equal(await rest(), 0)
-  await t.rejects(again(), /gone to everybody/)
+  await t.rejects(again(), /sent to all matching contacts/)
   await contacts(['new'])
   t.equal(await rest(), 1)
   await again()

@@ -1,8 +1,10 @@
 /** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
 import { actionLabel } from '../../../api/dashboard/components/action-labels.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { setBulkPaused } from '../../../db/accounts/teams/reputation.sql.ts'
 import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
+import { startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { report } from '../../support/contacts.ts'
@@ -19,23 +21,33 @@ import { startWorker } from '../../support/worker.ts'
 const READS = `
   team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
   topic list, webhook list, webhook show, webhook messages, webhook message, broadcast list, broadcast show, broadcast skips, email file, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
-  report list, report show, member list, audit list, queue status, queue reasons, sender list, job list, job show, suppression list, suppression show`
+  report list, report show, member list, audit list, queue status, queue reasons, sender list, job list, job show, suppression list, suppression show,
+  number list, number show, whatsapp opt-outs`
   .split(',')
   .map((verb) => verb.trim())
 
 const service = await startService(t)
 const { database } = service
 const dns = await startDns(t)
+const TOKEN = 'EAA-token-of-acme'
+const shop = { id: '901', display_phone_number: '+1 555-555-0901', verified_name: 'Acme' }
+const sandbox = await startWhatsappSandbox({
+  ...{
+    port: 0,
+    accounts: [{ id: '900', token: TOKEN, app_id: '77', subscribed: false, numbers: [shop], templates: [] }],
+  },
+})
+t.teardown(() => sandbox.close())
 const cli = adminCli({
   ...{ DATABASE_URL: service.url, DNS_SERVER: dns.address, PUBLIC_URL: 'https://mail.example.com' },
-  WEBHOOK_ALLOW: '127.0.0.0/8',
+  ...{ WEBHOOK_ALLOW: '127.0.0.0/8', WHATSAPP_API_URL: sandbox.url },
 })
 
 /** The nouns, or the verbs of a noun, as --help lists them. */
 async function commandsOf(...noun: string[]): Promise<string[]> {
   const { stdout } = await cli.run([...noun, '--help'])
   const [, list = ''] = stdout.split(/^Commands:\n/m)
-  const names = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name ?? '')
+  const names = [...list.matchAll(/^ {2}([a-z0-9-]+)/gm)].map(([, name]) => name ?? '')
   return names.filter((name) => name !== 'help')
 }
 
@@ -122,6 +134,23 @@ async function* scheduledChanges(): AsyncGenerator<Change> {
   }
 }
 
+/** The verbs about the WhatsApp numbers of teams, and about a team's own. */
+async function* numberChanges(): AsyncGenerator<Change> {
+  const { id: owner } = await makeTeam(service)
+  const ids = ['--phone-number-id', '901', '--account-id', '900']
+  const subject = 'acme'
+  yield { args: ['number', 'add', 'acme', ...ids], input: TOKEN, subject, detail: '901' }
+  const rate = ['--messages-per-second', '40']
+  yield { args: ['number', 'set', 'acme', ...rate], subject, detail: 'messages per second' }
+  yield { args: ['number', 'check', 'acme', '--subscribe'], action: 'number.subscribe', subject }
+  for (const verb of ['pause', 'resume']) yield { args: ['number', verb, 'acme'], subject }
+  yield { args: ['team', 'number', owner, 'acme'], subject }
+  yield { args: ['team', 'number', owner, 'default'], subject: 'default', detail: 'acme' }
+  yield { args: ['number', 'remove', 'acme'], subject, detail: '901' }
+  for (const verb of ['opt-out', 'opt-in'])
+    yield { args: ['whatsapp', verb, owner, '+15551234567'], subject: '+15551234567' }
+}
+
 /** A call of each verb that changes something, in an order in which each finds what it needs. */
 async function* changes(): AsyncGenerator<Change> {
   yield { args: ['team', 'create', '--name', 'Another'], subject: 'Another', detail: 'free' }
@@ -132,6 +161,10 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['team', 'set', team, '--suppress-transactional', 'nothing'], subject: 'Renamed' }
   yield { args: ['team', 'suspend', team] }
   yield { args: ['team', 'resume', team] }
+  const pause = { reason: 'team_bounces', sent: 100, count: 12, limit: 10 } as const
+  await database.transaction((tx) => setBulkPaused(tx, team, pause))
+  const resumed = { action: 'team.resume_bulk', subject: 'Renamed', detail: 'team_bounces' }
+  yield { args: ['team', 'resume-bulk', team], ...resumed }
   yield { args: ['domain', 'add', team, 'fresh.test'], subject: 'fresh.test' }
   const listed: { name: string; dns_records: { name: string; value: string }[] }[] = await cli.json([
     'domain',
@@ -142,10 +175,16 @@ async function* changes(): AsyncGenerator<Change> {
   dns.records.set(record?.name ?? '', [record?.value.match(/.{1,255}/gs) ?? []])
   yield { args: ['domain', 'verify', team, 'fresh.test'], subject: 'fresh.test' }
   yield { args: ['domain', 'rekey', team, 'fresh.test'], subject: 'fresh.test' }
+  yield { args: ['domain', 'ramp', team, 'fresh.test', '100'], subject: 'fresh.test', detail: '100' }
+  for (const verb of ['ed25519', 'return-path']) {
+    const detail = verb === 'ed25519' ? 'on' : 'off'
+    yield { args: ['domain', verb, team, 'fresh.test', detail], subject: 'fresh.test', detail }
+  }
   yield { args: ['domain', 'remove', team, 'fresh.test'], subject: 'fresh.test' }
   yield* broadcastChanges()
   yield { args: ['key', 'create', team, '--name', 'New', '--scopes', 'emails:send'], subject: 'New' }
   const [{ id: key }] = await cli.json(['key', 'list', team])
+  yield { args: ['key', 'rotate', team, key] }
   yield { args: ['key', 'revoke', team, key] }
   const fay = ['--user', 'fay@example.org']
   yield { args: ['session', 'create', team, ...fay], subject: UUID, detail: 'fay@example.org' }
@@ -170,6 +209,7 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['contact', 'export', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
   yield { args: ['contact', 'erase', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
   yield* scheduledChanges()
+  yield* numberChanges()
   const forced = { subject: world.stays.id, detail: 'status: queued' }
   yield { args: ['email', 'requeue', team, world.stays.id, '--status', 'queued', '--force'], ...forced }
   yield { args: ['email', 'delete', team, world.gone.id], subject: world.gone.id }

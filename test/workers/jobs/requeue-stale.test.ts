@@ -166,7 +166,7 @@ t.test('a dead letter is reported once, and again after it was requeued', async 
   await kill(service, 'deliver-email')
   await sweep(later(0))
   await sweep(later(1_000))
-  t.match(await gaveUps(service, id), [{ recipient: null, detail: /without an answer/ }])
+  t.match(await gaveUps(service, id), [{ recipient: null, detail: /stopped during every attempt/ }])
   t.match(await cli.json(['queue', 'status']), [{ queue: 'deliver-email', dead: 1 }])
   t.equal((await jobsIn(service, 'deliver-email')).length, 0, 'what was given up waits for a person')
 
@@ -194,7 +194,7 @@ t.test('what was given up stays so when the queue has forgotten its dead letter'
   await sweep(later(0))
   t.equal((await gaveUps(service, email)).length, 1)
   t.match(await eventsOfMessage(service.database, team.id, message), [
-    { kind: 'gave_up', detail: /without an answer/ },
+    { kind: 'gave_up', detail: /stopped during every attempt/ },
   ])
   // As pg-boss does after its retention.
   await service.database.query(sql.unsafe`delete from pgboss.job`)

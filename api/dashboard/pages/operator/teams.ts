@@ -86,7 +86,7 @@ const planWords = ({ plan, test, suspended_at, bulk_paused_at }: Listed): string
   ]).join(', ')
 
 const teams = get('operator', PATH, async (request, { database, defaultPlan }) => {
-  const { query, now } = request
+  const { query } = request
   const asked = filter.read(query)
   const { name, sort = 'worst' } = asked
   const page = await pageBy(
@@ -115,7 +115,6 @@ const teams = get('operator', PATH, async (request, { database, defaultPlan }) =
             Team: text(team.name, { href: pageOfTeam(team.id), detail: planWords(team) }),
             ...weekCells(weeks.get(team.id)),
             ...Object.fromEntries(used),
-            Created: time(team.created_at, now),
           }
         },
         {

@@ -86,7 +86,7 @@ t.test('a dump is restored as db/README.md says, and sends what a person lets it
   const standing = (await restored.json(['queue', 'status'])).filter(
     ({ pause_reason }: { pause_reason: string | null }) => pause_reason === 'restored',
   )
-  t.equal(standing.length, 6, 'the queues that deliver')
+  t.equal(standing.length, 7, 'the queues that deliver')
   await sleep(LONG)
   t.strictSame(subjects(), [])
   const waiting = await restored.json(['email', 'list', team, '--status', 'queued'])
