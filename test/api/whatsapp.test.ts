@@ -108,7 +108,7 @@ t.test('a number that is not E.164 answers 400 invalid_phone naming its place', 
     '＋15555550101',
   ]) {
     const reply = await send(key, aMessage(template.id, { to: ['+15555550101', bad] }))
-    isRefused(t, reply, 400, 'invalid_phone', /^to\[1\] must be a number/)
+    isRefused(t, reply, 400, 'invalid_phone', /^to\[1\] must be a phone number in E\.164/)
   }
   t.equal((await rowsOf(service, team.id)).length, 0, 'an item is accepted whole or not at all')
 })

@@ -112,7 +112,8 @@ const asksAgain =
       return 'kind' in asked ? asked : show(questionView(asked, sent, cancel))
     } catch (error) {
       if (!(error instanceof RequestError) || error.code === 'unavailable') throw error
-      const list = cancel.replace(/\?.*$/, '').replace(/\/[^/]*$/, '')
+      const [address = ''] = cancel.split('?')
+      const list = address.replace(/\/[^/]*$/, '')
       const back = { href: above(list, query), label: 'Go back' }
       return show({
         title: 'There is nothing left to confirm',

@@ -58,7 +58,12 @@ t.test('others get the link of the variables, and are refused without one', asyn
   for (const to of [['stranger@example.org'], ['ana@example.org', 'bob@example.org']]) {
     t.match(await send(service, team, id, { to }), {
       status: 400,
-      body: { error: { code: 'bad_request', message: /variables must contain every variable .* Missing: unsubscribe_url/ } },
+      body: {
+        error: {
+          code: 'bad_request',
+          message: /variables must contain every variable .* Missing: unsubscribe_url/,
+        },
+      },
     })
     const variables = { word: 'Stop', unsubscribe_url: 'https://else.test/u' }
     t.match(await send(service, team, id, { to, variables }), {

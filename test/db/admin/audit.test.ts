@@ -22,7 +22,7 @@ const READS = `
   team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
   topic list, webhook list, webhook show, webhook messages, webhook message, broadcast list, broadcast show, broadcast skips, email file, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
   report list, report show, member list, audit list, queue status, queue reasons, sender list, job list, job show, suppression list, suppression show,
-  number list, number show, whatsapp opt-outs`
+  number list, number show, whatsapp opt-outs, whatsapp-template show`
   .split(',')
   .map((verb) => verb.trim())
 

@@ -103,5 +103,5 @@ t.test('the CLI lists and shows background jobs', async (t) => {
   const [latest] = await cli.json(['job', 'list', '--team', team.id])
   t.match(latest, { kind: 'contact.erase', begun_by: owner.email, fault: null })
   t.strictSame(await cli.json(['job', 'show', latest.id]), latest)
-  t.match(await cli.fault(['job', 'show', team.id]), /no such background job/)
+  t.match(await cli.fault(['job', 'show', team.id]), /No such background job\./)
 })

@@ -183,7 +183,7 @@ t.test('thousands are sent again in slices: each once, with the progress on a pa
     t.equal(list.status, 200, `${rel}: ${href}`)
     t.match(list.html, 'rel="prev"')
   }
-  const asked = await owner.post(`${at}/replay`, { what: 'failed' })
+  const asked = await owner.ask(`${at}/replay`, { what: 'failed' })
   shows(t, asked, /Send 1,500 webhooks to .* again\? Of what failed\./)
   const [answer = {}] = formsTo(asked, `${at}/replay`)
   const { location } = await owner.post(`${at}/replay`, answer)
@@ -213,7 +213,7 @@ t.test('a replay ends when its webhook is disabled on the way, and says so', asy
     from unnest(${idsNow(1_500)}) id`)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const path = `/teams/${team.id}/webhooks/${endpoint.id}/replay`
-  const [answer = {}] = formsTo(await owner.post(path, { what: 'over' }), path)
+  const [answer = {}] = formsTo(await owner.ask(path, { what: 'over' }), path)
   const { location } = await owner.post(path, answer)
   await cli.json(['webhook', 'disable', team.id, endpoint.id])
   await startWorker(t, service)
