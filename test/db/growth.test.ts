@@ -3,7 +3,7 @@
  * Each bound is far below what the same statement touched before it was made to follow an index.
  */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { boolean, number, object, string } from 'yup'
 import { auditEntries, entriesOfBroadcast } from '../../db/accounts/audit/audit.sql.ts'
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
@@ -65,6 +65,9 @@ const uuid = (kind: string, n: number): string => `0190a1b2-${kind}-7000-8000-${
 
 const { url } = await ownServer(t)
 const database = await openPool(t, url, { size: 3, statementTimeout: 60_000 })
+/** Before PostgreSQL 17 an index is descended once for each value of a list. */
+const descendsByValue = await database.oneFirst(sql.type(object({ is: boolean().defined() }))`
+  select current_setting('server_version_num')::int < 170000 as is`)
 
 /** One large team among small ones; nearly all of its mail is delivered, to a thousand people. */
 t.before(async () => {
@@ -290,8 +293,7 @@ t.test('failed webhooks are listed and sent again without reading those that wer
 
 t.test('looking for dead workers reads active jobs alone, however many wait', async (t) => {
   const { buffers } = await touched(database, (tx) => isAnyLost(runOn(tx)))
-  // Before PostgreSQL 17 an index is descended once for each name: 73 in place of a few.
-  t.ok(buffers < 100, `${buffers} buffers`)
+  t.ok(buffers < (descendsByValue ? 100 : 20), `${buffers} buffers`)
 })
 
 t.test('pg-boss counts many jobs less often, and few as often as ever', async (t) => {
@@ -384,8 +386,7 @@ t.test('an id alone leads to its message, however many teams there are', async (
     ['call-777', 100],
     [key, 100],
     ['of nobody', 100],
-    // Up to 463 before PostgreSQL 17.
-    [id, 600],
+    [id, descendsByValue ? 600 : 400],
   ] as const) {
     const { buffers } = await touched(database, lookUp(given))
     t.ok(buffers < most, `${buffers} buffers for ${given}`)

@@ -35,7 +35,8 @@ export async function defaultPlanFault(tx: Tx, key: string | undefined): Promise
     if (error instanceof RequestError) return error
     throw error
   })
-  return plan instanceof RequestError ? `DEFAULT_PLAN: ${plan.message}` : null
+  if (!(plan instanceof RequestError)) return null
+  return `DEFAULT_PLAN: ${plan.fields.map(({ problem }) => problem).join(', ')}`
 }
 
 /** @throws SettingsFault if the setting DEFAULT_PLAN names no plan of the catalog. */

@@ -68,15 +68,27 @@ t.test('names in any language and types with parameters arrive, inline parts as 
     attachments: [
       ...names.map((filename) => ({ filename, content: 'QQ==' })),
       { filename: 'logo.png', content: 'Qg==', content_id: 'logo@x' },
-      { filename: 'meet.ics', content: 'Qw==', content_type: 'text/calendar; method=REQUEST; charset=utf-8' },
+      { filename: 'meet.ics', content: 'Qwo=', content_type: 'text/calendar; method=REQUEST; charset=utf-8' },
     ],
   })
   await until('it is there', () => sink.messages().length === 1)
   const mail = await sink.last().parsed()
   t.strictSame(
-    // The invitation is an alternative too, without a name.
-    mail.attachments.flatMap(({ filename }) => filename ?? []).toSorted(),
-    [...names, 'logo.png', 'meet.ics'].toSorted(),
+    mail.attachments.map(({ filename }) => filename ?? '').toSorted(),
+    ['', ...names, 'logo.png', 'meet.ics'].toSorted(),
+  )
+  const invitations = mail.attachments.filter(({ mimeType }) => mimeType === 'text/calendar')
+  t.strictSame(
+    invitations.map(({ filename, disposition, content }) => [
+      filename ?? '',
+      disposition,
+      Buffer.from(content as ArrayBuffer).toString(),
+    ]),
+    [
+      ['', null, 'C\n'],
+      ['meet.ics', 'attachment', 'C\n'],
+    ],
+    'the last alternative, and a file',
   )
   const logo = mail.attachments.find(({ filename }) => filename === 'logo.png')
   t.match(logo, { contentId: '<logo@x>', disposition: 'inline', related: true, mimeType: 'image/png' })
