@@ -44,6 +44,9 @@ t.test('a process loads nothing at its start that many never use', async (t) => 
     ...'nodemailer pg-boss'.split(' '),
   ]
   t.equal(late.filter((name) => web.has(name)).join(), '')
+  const thread = reachedFrom('api/v1/parser-thread.ts', loaded)
+  t.ok(thread.has('yup'))
+  t.equal(['slonik', 'pg', 'pg-boss', 'koa'].filter((name) => thread.has(name)).join(), '')
   const worker = reachedFrom('workers/main.ts', loaded)
   t.ok(worker.has('pg-boss'))
   const providers = ['@aws-sdk/client-sesv2', 'nodemailer', 'koa']

@@ -2,9 +2,9 @@
  * Broadcasts: drafts, and what is done with them. Owns their routes; the shapes of what they take are in
  * db/messages/broadcasts/fields.ts, which the CLI shares, and the rules beside it.
  */
-import { array, object } from 'yup'
+import { object } from 'yup'
 import type { Caller } from '../../db/accounts/audit/record.ts'
-import { REQUIRED, RequestError } from '../../db/errors.ts'
+import { RequestError } from '../../db/errors.ts'
 import { type BroadcastRow, broadcastsOfTeam } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Acting,
@@ -13,14 +13,7 @@ import {
   removeBroadcast,
   requireBroadcast,
 } from '../../db/messages/broadcasts/draft.ts'
-import {
-  changeSchema,
-  type GivenFields,
-  newSchema,
-  ownTime,
-  readChange,
-  readNew,
-} from '../../db/messages/broadcasts/fields.ts'
+import type { GivenFields } from '../../db/messages/broadcasts/fields.ts'
 import { sendTest } from '../../db/messages/broadcasts/send-test.ts'
 import {
   cancelBroadcast,
@@ -29,32 +22,14 @@ import {
   sendBroadcast,
 } from '../../db/messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view.ts'
-import { address, mailbox, noCopies, noFiles, unsupported } from '../../db/validation/fields.ts'
 import { reservedFault } from '../../db/validation/headers.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, type Principal } from '../http/auth.ts'
-import { json, jsonAs, optionalJson, queryOf } from '../http/input.ts'
+import { queryOf } from '../http/input.ts'
 import { ABOUT_BROADCASTS as ABOUT } from './about-broadcasts.ts'
+import { changeBody, newBody, sendBody, testBody } from './broadcast-bodies.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { paging, readPage } from './paging.ts'
-
-const testSchema = object({
-  ...noCopies(),
-  ...noFiles(),
-  to: array(mailbox().required('must be an email address'))
-    .typeError('must be an array of email addresses, such as ["name@example.com"]')
-    .required(REQUIRED)
-    .min(1, 'must have at least 1 address')
-    .max(5, 'must have at most 5 addresses'),
-  contact: address(),
-  send_at: unsupported(),
-  scheduled_at: unsupported(),
-  expires_in: unsupported(),
-  scheduledAt: unsupported(),
-  sendAt: unsupported(),
-})
-
-const sendSchema = object({ ...noCopies(), ...noFiles(), ...ownTime() })
 
 const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
 
@@ -88,7 +63,7 @@ const draftRoutes: readonly V1Route[] = [
     path: '/v1/broadcasts',
     about: ABOUT.createBroadcast,
     access: keyOnly('broadcasts:write'),
-    body: jsonAs(newSchema, readNew),
+    body: newBody,
     async handle({ body, principal, now }, deps) {
       assertUnreserved(deps, body.fields)
       const { row, isNew } = await deps.database.transaction((tx) =>
@@ -125,7 +100,7 @@ const draftRoutes: readonly V1Route[] = [
     path: '/v1/broadcasts/:id',
     about: ABOUT.changeBroadcast,
     access: keyOnly('broadcasts:write'),
-    body: jsonAs(changeSchema, readChange),
+    body: changeBody,
     async handle({ body, params, principal, now }, deps) {
       assertUnreserved(deps, body)
       const row = await deps.database.transaction((tx) =>
@@ -155,7 +130,7 @@ export const broadcastRoutes: readonly V1Route[] = [
     path: '/v1/broadcasts/:id/test',
     about: ABOUT.testBroadcast,
     access: keyOnly('broadcasts:send'),
-    body: json(testSchema),
+    body: testBody,
     async handle({ body, params, principal, now }, deps) {
       const { to, contact } = body
       const ids = await deps.database.transaction((tx) =>
@@ -169,7 +144,7 @@ export const broadcastRoutes: readonly V1Route[] = [
     path: '/v1/broadcasts/:id/send',
     about: ABOUT.sendBroadcast,
     access: keyOnly('broadcasts:send'),
-    body: optionalJson(sendSchema),
+    body: sendBody,
     searches: true,
     async handle({ body, params, principal, now }, deps) {
       const row = await deps.database.transaction((tx) =>

@@ -3,17 +3,15 @@
  * transaction, and waits for what a worker makes of it. The worker judges the items (db/audience/contacts/upsert.ts).
  * Promises: nothing is lost when no worker is there in time, or the client goes away; the same call later is harmless.
  */
-import { upsertSchema } from '../../db/audience/contacts/upsert.ts'
 import { insertUpsert, type UpsertResult, upsertResult } from '../../db/audience/contacts/upserts.sql.ts'
 import { errorFrom, Unavailable } from '../../db/errors.ts'
 import { idAt } from '../../db/process/ids.ts'
 import { keyOnly } from '../http/auth.ts'
-import { type BodyShape, parseBatch, withoutByteOrderMark } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { batchAnswer } from './batch.ts'
+import { bulkBody } from './contact-bodies.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 
-const BULK_LIMIT = 1_000
 const RETRY_AFTER_S = 5
 
 type Call = { teamId: string; bytes: Buffer; letGo(): void; now: Date }
@@ -44,15 +42,6 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
     'the upsert is stored and will be carried out, but not in time for an answer; repeating it is harmless',
     RETRY_AFTER_S,
   )
-}
-
-/** The call as it came: its items are judged by the worker. */
-const bulkBody: BodyShape<{ length: number; bytes: Buffer }> = {
-  schema: upsertSchema,
-  batch: { field: 'contacts', most: BULK_LIMIT },
-  read: (value) => ({ length: parseBatch(value, 'contacts', BULK_LIMIT).length, bytes: Buffer.alloc(0) }),
-  // As bytes from the socket to the database: 9 MiB as text held everybody up three times over.
-  withBytes: ({ length }, bytes) => ({ length, bytes: withoutByteOrderMark(bytes) }),
 }
 
 export const bulkRoutes: readonly V1Route[] = [

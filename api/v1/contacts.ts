@@ -1,6 +1,6 @@
 /**
  * Contacts: create, read, list, change, delete. Bulk upsert is bulk.ts.
- * Owns the shape of bodies and queries; the rules for changing a contact are in db/audience/contacts/edit.ts.
+ * Owns the shape of queries; the rules for changing a contact are in db/audience/contacts/edit.ts.
  */
 
 import { object } from 'yup'
@@ -16,25 +16,14 @@ import {
   noContact,
   removeContact,
 } from '../../db/audience/contacts/edit.ts'
-import { contactProperties, statusClaims } from '../../db/audience/contacts/fields.ts'
-import { REQUIRED } from '../../db/errors.ts'
-import { address, otherSpellings, text, unsupported, uuids } from '../../db/validation/fields.ts'
+import { text, unsupported } from '../../db/validation/fields.ts'
 import { keyOnly } from '../http/auth.ts'
-import { json, queryOf } from '../http/input.ts'
+import { queryOf } from '../http/input.ts'
 import { ABOUT } from './about.ts'
+import { changeBody, createBody } from './contact-bodies.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 import { paging, readPage } from './paging.ts'
 import { presentContact } from './present.ts'
-
-/** What PATCH takes, and POST besides the email. */
-const changeSchema = object({
-  properties: contactProperties(),
-  topic_ids: uuids(),
-  ...statusClaims(),
-  ...otherSpellings({ topicIds: 'topic_ids' }),
-})
-
-const createSchema = changeSchema.shape({ email: address().required(REQUIRED) })
 
 /** How other services page: ignored, it would answer the first page each time. */
 const otherPaging = () =>
@@ -59,7 +48,7 @@ export const contactRoutes: readonly V1Route[] = [
     path: '/v1/contacts',
     about: ABOUT.createContact,
     access: keyOnly('contacts:write'),
-    body: json(createSchema),
+    body: createBody,
     async handle({ body, principal, now }, { database, secrets }) {
       const contact = await database.transaction((tx) =>
         createContact({ tx, now, actor: null, secrets }, principal.team_id, body),
@@ -98,7 +87,7 @@ export const contactRoutes: readonly V1Route[] = [
     path: '/v1/contacts/:email',
     about: ABOUT.changeContact,
     access: keyOnly('contacts:write'),
-    body: json(changeSchema),
+    body: changeBody,
     async handle({ body, params, principal, now }, { database }) {
       const contact = await database.transaction((tx) =>
         changeContact({ tx, now, actor: null }, principal.team_id, pathIdentity(params), body),

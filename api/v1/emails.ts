@@ -3,90 +3,31 @@
  * refusals that need nothing but the body; the rest is db/messages/emails/accept.ts, for one item and for a hundred
  * alike.
  */
-import { array, type InferType, object } from 'yup'
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
-import { REQUIRED, RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
+import { RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
 import { fromOf, replyToOf } from '../../db/messages/emails/item.ts'
 import { formatMailbox, parseMailbox } from '../../db/validation/address.ts'
-import {
-  bytes,
-  type EitherOf,
-  idempotencyKey,
-  mailbox,
-  otherSpellings,
-  parse,
-  sendTimes,
-  stringMap,
-  subjectLine,
-  text,
-  uuid,
-  whenOf,
-} from '../../db/validation/fields.ts'
+import { whenOf } from '../../db/validation/fields.ts'
 import { headersFault, reservedFault } from '../../db/validation/headers.ts'
-import { LARGEST_PART, MAX_VARIABLES } from '../../db/validation/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
-import { batchOf, jsonAs } from '../http/input.ts'
 import { rateHeaders } from '../http/rate.ts'
 import { countSends } from '../sends/count.ts'
 import { ABOUT, aboutScheduled } from './about.ts'
 import { fileMaker, withContents } from './attached.ts'
-import { type Attached, attachedOf, attachments } from './attachment-shape.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
+import { type EmailDraft, emailBody, emailsBody } from './email-body.ts'
 import { withIdempotencyKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 import { scheduledRoutes } from './scheduled.ts'
 
-const BATCH_LIMIT = 100
-
-/** Clients of others send objects with a name and a value. */
-const A_TAG = 'must be a string, such as "receipt"'
-
-/** How many recipients an email may have, of to, cc and bcc as given. */
-const MAX_RECIPIENTS = 50
-
-const mailboxes = () =>
-  array(mailbox().required('must be an email address'))
-    .typeError('must be an array of email addresses, such as ["name@example.com"]')
-    .max(MAX_RECIPIENTS, `must have at most ${MAX_RECIPIENTS} recipients`)
-
-/** The body of a send, and each item of a batch. */
-const sendSchema = object({
-  from: text().required(REQUIRED),
-  to: mailboxes().required(REQUIRED).min(1, 'must have at least 1 recipient'),
-  cc: mailboxes(),
-  bcc: mailboxes(),
-  subject: subjectLine().required(REQUIRED),
-  html: bytes(LARGEST_PART),
-  template_id: uuid(),
-  variables: stringMap(MAX_VARIABLES),
-  text: bytes(LARGEST_PART),
-  headers: stringMap(),
-  reply_to: text().typeError('must be a string with one address'),
-  tags: array(text({ max: 128 }).typeError(A_TAG).defined(A_TAG).nonNullable(A_TAG))
-    .typeError('must be an array of strings')
-    .max(20, 'must have at most 20 tags'),
-  idempotency_key: idempotencyKey(),
-  attachments: attachments(),
-  ...sendTimes(() => new Date()),
-  ...otherSpellings({ replyTo: 'reply_to' }),
-}).meta({
-  eitherOf: ['html', 'template_id'],
-  insufficient: { text: 'alone is not enough: it is sent beside html' },
-} satisfies EitherOf)
-
-type SendBody = InferType<typeof sendSchema>
-
 /** Valid recipients in the form of From. */
 const asStored = (recipients: readonly string[] = []): string[] =>
   recipients.flatMap((recipient) => parseMailbox(recipient) ?? []).map(formatMailbox)
-
-/** A send whose shape is right. `path`: where it lies in a batch, such as `emails[3].`. */
-type EmailDraft = { path: string; send: Omit<SendBody, 'attachments'>; attached: readonly Attached[] }
 
 /** Its item, but for its files. @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order */
 function itemOf({ path, send }: EmailDraft): EmailItem {
@@ -113,19 +54,6 @@ function itemOf({ path, send }: EmailDraft): EmailItem {
     ...whenOf(send),
   }
 }
-
-/** Its attachments are decoded where the body is parsed. @throws RequestError bad_request */
-function draftOf({ attachments: list = [], ...send }: SendBody, path = ''): EmailDraft {
-  if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
-    const problem = `must have at most ${MAX_RECIPIENTS} recipients in all`
-    throw new RequestError('bad_request', { field: `${path}to, cc and bcc`, problem })
-  }
-  return { path, send, attached: attachedOf(list) }
-}
-
-/** An item of a batch. @throws RequestError bad_request */
-const toBatchItem = (value: unknown, at: string): EmailDraft =>
-  draftOf(parse(sendSchema, value, at), `${at}.`)
 
 /** @throws RequestError invalid_headers for what the operator reserves (RESERVED_HEADER_PREFIXES). */
 function assertUnreserved({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): void {
@@ -213,7 +141,7 @@ export const emailRoutes: readonly V1Route[] = [
     path: '/v1/emails',
     about: ABOUT.sendEmail,
     access: keyOrSession('emails:send'),
-    body: jsonAs(sendSchema, (value) => draftOf(parse(sendSchema, value))),
+    body: emailBody,
     async handle({ id, body, headers, principal }, deps) {
       const drafts = [{ ...body, send: withIdempotencyKey(body.send, headers) }]
       const items = drafts.map(await itemMaker(deps, principal, drafts))
@@ -237,7 +165,7 @@ export const emailRoutes: readonly V1Route[] = [
     about: ABOUT.sendEmails,
     access: keyOnly('emails:send'),
     heavy: true,
-    body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
+    body: emailsBody,
     async handle({ id, body, principal }, deps) {
       const drafts = body.flatMap((each) => (each instanceof RequestError ? [] : [each]))
       const makeItem = await itemMaker(deps, principal, drafts)

@@ -5,7 +5,7 @@ import { errorData, RequestError } from '../../db/errors.ts'
 import { readForm } from '../http/forms.ts'
 import { parseBody } from '../http/input.ts'
 import type { Question, Reply } from '../http/parser.ts'
-import { V1_ROUTES } from './routes.ts'
+import { BODIES } from './bodies.ts'
 
 /** Has a reply's memory change hands, in place of a copy. */
 const moving = (reply: Reply, { buffer }: Uint8Array<ArrayBuffer>): Reply =>
@@ -39,9 +39,9 @@ export default async function answer(question: Question): Promise<Reply> {
   try {
     if ('form' in question) return packed(await readForm(question.form, question.bytes))
     const { method, path, bytes } = question
-    const route = V1_ROUTES.find((each) => each.method === method && each.path === path)
-    if (!route?.body) throw new Error(`${method} ${path} takes no body`)
-    const body = parseBody(route.body, bytes)
+    const shape = BODIES[`${method} ${path}`]
+    if (!shape) throw new Error(`${method} ${path} takes no body`)
+    const body = parseBody(shape, bytes)
     return Array.isArray(body) ? batch(body) : packed(body)
   } catch (error) {
     if (error instanceof RequestError) return { refused: errorData(error) }

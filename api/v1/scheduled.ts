@@ -2,20 +2,14 @@
  * What waits for its time, cancelled or moved: POST …/:id/cancel and PATCH …/:id, alike for every channel that sends by
  * the API. Promises: an answer never says how a message stands.
  */
-
-import { object } from 'yup'
 import type { ChannelName } from '../../db/channels/list.ts'
-import { REQUIRED } from '../../db/errors.ts'
 import { cancelScheduled, moveScheduledAtRate } from '../../db/messages/scheduled.ts'
-import { time } from '../../db/validation/fields.ts'
 import type { About } from '../docs/about.ts'
 import type { PrivateAccess } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
-import { json } from '../http/input.ts'
 import { rateHeaders } from '../http/rate.ts'
+import { moveBody } from './bodies.ts'
 import { teamRoute, type V1Route } from './deps.ts'
-
-const moveSchema = object({ scheduled_at: time(() => new Date()).required(REQUIRED) })
 
 type Of = {
   channel: ChannelName
@@ -43,7 +37,7 @@ export const scheduledRoutes = ({ channel, path, access, about }: Of): readonly 
     path: `${path}/:id`,
     about: about.move,
     access,
-    body: json(moveSchema),
+    body: moveBody,
     async handle({ params, principal, now, body: { scheduled_at } }, { database }) {
       const { actor, team_id, domain } = principal
       const named = { channel, team_id, domain, id: params.id ?? '' }

@@ -161,7 +161,14 @@ const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ...{ cancel: 'cancel and move scheduled', move: 'cancel and move scheduled', integration: 'tests' },
   },
   owner: {
-    ...{ keys: 'keys', domains: 'domains', webhooks: 'webhooks', people: 'people', delete: 'delete emails' },
+    ...{
+      keys: 'keys',
+      domains: 'domains',
+      webhooks: 'webhooks',
+      people: 'people',
+      delete: 'delete emails',
+      settings: 'settings',
+    },
     ...{ contacts: 'export and erase all that is stored of a person' },
   },
 }

@@ -3,12 +3,9 @@
  * was changes nothing. Must not look anything up; what a form has changed is broadcast-form.ts's.
  */
 
-import {
-  type BroadcastFields,
-  type Condition,
-  OPERATORS,
-} from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { MAX_CONDITIONS } from '../../../db/messages/broadcasts/fields.ts'
+import { OPERATORS } from '../../../db/messages/broadcasts/operators.ts'
 import { lineOf, pairLine } from '../components/lines.ts'
 import type { Field } from '../components/section.ts'
 import { typedOf } from '../components/zone.ts'

@@ -1,7 +1,7 @@
 /** What a contact's fields may hold, for one contact and for the items of a bulk call alike. DECISIONS: Sizes. */
-import { mixed } from 'yup'
-import type { FieldError } from '../../errors.ts'
-import { type Described, stringMap } from '../../validation/fields.ts'
+import { mixed, object } from 'yup'
+import { type FieldError, REQUIRED } from '../../errors.ts'
+import { address, type Described, stringMap } from '../../validation/fields.ts'
 import { codePoints, memberPath } from '../../validation/strings.ts'
 import type { ContactStatus } from './contacts.sql.ts'
 
@@ -59,6 +59,13 @@ export const statusClaims = () => ({
   unsubscribed: claim(),
   emailBlacklisted: claim(),
 })
+/** What an item of a bulk call may hold. */
+export const upsertSchema = object({
+  email: address().required(REQUIRED),
+  properties: contactProperties(),
+  ...statusClaims(),
+})
+
 export type StatusClaims = { [name in StatusName]?: unknown }
 
 export const claimsStatus = (claims: StatusClaims): boolean =>

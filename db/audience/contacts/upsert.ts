@@ -7,33 +7,19 @@
  * A call is stored as the text that came (upserts.sql.ts), and the worker judges its items here. So a NUL or a lone
  * surrogate in one item, which no JSON column would take, is refused for that item alone.
  */
-import { type InferType, object } from 'yup'
+import type { InferType } from 'yup'
 import { accountOf, chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
-import { REQUIRED, RequestError, resultOrError } from '../../errors.ts'
+import { RequestError, resultOrError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parsedAddress } from '../../validation/address.ts'
-import { address, isObject, parse } from '../../validation/fields.ts'
+import { isObject, parse } from '../../validation/fields.ts'
 import { insertContacts, propertiesOf, statusesOf, writeContacts } from './contacts.sql.ts'
 import { contactsReached } from './edit.ts'
 import { initialStates, NEW_CONTACT } from './erased.ts'
-import {
-  breach,
-  claimFault,
-  claimsStatus,
-  contactProperties,
-  type StatusClaims,
-  statusClaims,
-} from './fields.ts'
-
-/** What an item of a bulk call may hold. */
-export const upsertSchema = object({
-  email: address().required(REQUIRED),
-  properties: contactProperties(),
-  ...statusClaims(),
-})
+import { breach, claimFault, claimsStatus, type StatusClaims, upsertSchema } from './fields.ts'
 
 type Properties = InferType<typeof upsertSchema>['properties']
 export type ContactItem = {

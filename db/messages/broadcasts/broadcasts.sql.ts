@@ -11,10 +11,8 @@ import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { utcOf } from '../../validation/moments.ts'
+import { OPERATORS } from './operators.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
-
-/** How a condition compares a property. */
-export const OPERATORS = ['eq', 'ne', 'in', 'exists', 'missing', 'contains', 'gt', 'lt'] as const
 
 const conditionRow = object({
   property: string().defined(),

@@ -26,7 +26,8 @@ import { headersFault } from '../../validation/headers.ts'
 import { compileTemplate, TemplateFault } from '../../validation/slots.ts'
 import { codePoints, MAX_VARIABLES, utf8Bytes } from '../../validation/strings.ts'
 import { fromOf, replyToOf } from '../emails/item.ts'
-import { type BroadcastFields, type Condition, OPERATORS } from './broadcasts.sql.ts'
+import type { BroadcastFields, Condition } from './broadcasts.sql.ts'
+import { OPERATORS } from './operators.ts'
 
 const MAX_TOPICS = 20
 export const MAX_CONDITIONS = 10

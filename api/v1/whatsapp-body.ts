@@ -1,0 +1,84 @@
+/** The bodies of POST /v1/whatsapp/messages and /batch. */
+import { array, type InferType, object } from 'yup'
+import { REQUIRED, RequestError, resultOrError } from '../../db/errors.ts'
+import type { WhatsappItem } from '../../db/messages/whatsapp/accept.ts'
+import {
+  idempotencyKey,
+  noCopies,
+  parse,
+  sendTimes,
+  stringMap,
+  text,
+  uuid,
+  whenOf,
+} from '../../db/validation/fields.ts'
+import { normalisePhone, type Phone } from '../../db/validation/phone.ts'
+import { batchOf, json } from '../http/input.ts'
+
+const BATCH_LIMIT = 100
+
+/** The body of a send, and each item of a batch. The 50 are counted as given, before repeats collapse. */
+const sendSchema = object({
+  template_id: uuid().required(REQUIRED),
+  to: array(text().defined('must be a string').nonNullable('must be a string'))
+    .typeError('must be an array of phone numbers')
+    .required(REQUIRED)
+    .min(1, 'must have at least 1 number')
+    .max(50, 'must have at most 50 numbers'),
+  parameters: stringMap(),
+  idempotency_key: idempotencyKey(),
+  ...noCopies(),
+  ...sendTimes(() => new Date()),
+})
+
+type SendBody = InferType<typeof sendSchema>
+
+/** The numbers in E.164 form, each once, in order. @throws RequestError invalid_phone naming the first bad one. */
+function phonesOf(numbers: readonly string[], path: string): Phone[] {
+  const phones = numbers.map((number, index) => {
+    const phone = normalisePhone(number)
+    if (phone) return phone
+    const problem = 'must be a number in E.164 form, such as +15551234567'
+    throw new RequestError('invalid_phone', { field: `${path}to[${index}]`, problem })
+  })
+  return [...new Map(phones.map((phone) => [phone.e164, phone])).values()]
+}
+
+/** More than any template has slots: beyond this, some of the first are unknown as well. */
+const MAX_PARAMETERS = 1_000
+
+/** Parameters that are refused anyway need not travel further in full. */
+function enoughOf(parameters: Record<string, string>): Record<string, string> {
+  const given = Object.entries(parameters)
+  return given.length <= MAX_PARAMETERS ? parameters : Object.fromEntries(given.slice(0, MAX_PARAMETERS + 1))
+}
+
+/** An item whose fields are valid by themselves. @throws RequestError invalid_phone */
+export function itemOf(send: SendBody, path = ''): WhatsappItem {
+  return {
+    path,
+    template_id: send.template_id.toLowerCase(),
+    to: phonesOf(send.to, path),
+    parameters: enoughOf(send.parameters ?? {}),
+    idempotency_key: send.idempotency_key ?? null,
+    ...whenOf(send),
+  }
+}
+
+/** In a batch, an error about one recipient has the form that clients parse: `to[<n>]: <code>: <detail>`. */
+function recipientError(error: RequestError, path: string): RequestError {
+  const [{ field, problem } = { field: '', problem: '' }] = error.fields
+  if (!field.startsWith(`${path}to[`)) return error
+  return new RequestError(error.code, `${field.slice(path.length)}: ${error.code}: ${problem}`)
+}
+
+/** An item of a batch. @throws RequestError bad_request, invalid_phone */
+function toBatchItem(value: unknown, at: string): WhatsappItem {
+  const path = `${at}.`
+  const item = resultOrError(() => itemOf(parse(sendSchema, value, at), path))
+  if (item instanceof RequestError) throw recipientError(item, path)
+  return item
+}
+
+export const messageBody = json(sendSchema)
+export const messagesBody = batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem)
