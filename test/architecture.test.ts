@@ -257,7 +257,7 @@ t.test('providers are named in their adapters, their hooks and the settings only
 /** Registries of channels, hooks, jobs, pages and metrics, and rows that name each channel. */
 const NAMING_WHATSAPP = [
   ...['api/dashboard/pages/integration.ts', 'api/dashboard/routes.ts', 'api/dashboard/server/nav.ts'],
-  ...['api/hooks/list.ts', 'api/sends/accepts.ts', 'api/v1/routes.ts'],
+  ...['api/hooks/list.ts', 'api/sends/accepts.ts', 'api/v1/bodies.ts', 'api/v1/routes.ts'],
   ...['db/accounts/teams/limits.ts', 'db/accounts/teams/teams.sql.ts', 'db/admin/main.ts'],
   ...['db/admin/team.ts', 'db/channels/channels.sql.ts', 'db/channels/events/webhooks.ts'],
   ...['db/channels/list.ts', 'db/channels/queues.ts', 'db/maintenance/background-jobs/kinds.ts'],
