@@ -146,7 +146,7 @@ const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
   skipped: 'Contacts that were picked and get none.',
 }
 
-export const FIGURES_SCHEMA = said(
+export const STATS_SCHEMA = said(
   record(
     Object.fromEntries(
       BROADCAST_FIGURES.map((figure) => [
@@ -185,7 +185,7 @@ const BROADCAST = record({
   send_at: said(orNull(time), 'When it begins, if not right away.', null),
   idempotency_key: said(orNull(text), 'The key it was stored under, if any.', null),
   audience: said({ type: ['integer', 'null'], minimum: 0 }, 'How many contacts fitted when it began.', null),
-  figures: FIGURES_SCHEMA,
+  stats: STATS_SCHEMA,
   created_at: said(time, 'When it was created.'),
   updated_at: said(time, 'When it was changed last.'),
   started_at: said(orNull(time), 'When it began.', null),

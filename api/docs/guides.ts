@@ -181,7 +181,7 @@ gets none.</li>
 <li>Slots are filled by the contact’s properties and <code>email</code>, then by the broadcast’s <code>variables</code>. A contact
 with an empty slot is skipped.</li>
 <li>Broadcasts take from the quota, not from the send rate, and single emails go first.</li>
-<li>Its state and its figures are those of the whole broadcast; lists of people are in the dashboard.</li>
+<li>Its state and its stats are those of the whole broadcast; lists of people are in the dashboard.</li>
 </ul>`,
   },
   {

@@ -8,7 +8,7 @@ import { CAUSES } from '../../db/audience/contacts/effect.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
 import { rankOf, TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/events/webhook-types.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
-import { FIGURES_SCHEMA } from './components.ts'
+import { STATS_SCHEMA } from './components.ts'
 import { exampleOf } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { list, orNull, record, said, text, time, uuid } from './parts.ts'
@@ -116,7 +116,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
       'How many contacts fitted when it began.',
       1_200,
     ),
-    figures: FIGURES_SCHEMA,
+    stats: STATS_SCHEMA,
     detail: said(text, 'Why it is paused, when nobody paused it.', ''),
   }),
   domain: record({

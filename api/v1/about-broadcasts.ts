@@ -64,7 +64,7 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
     refusals: [],
   },
   getBroadcast: {
-    summary: 'Read a broadcast with its figures',
+    summary: 'Read a broadcast with its stats',
     notes: ID,
     answers: { 200: { when: 'The broadcast.', body: 'Broadcast' } },
     refusals: ['not_found'],

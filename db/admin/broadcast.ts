@@ -76,7 +76,7 @@ const looks: Verbs = ({ verb, look, ofTeam, change, admin }) => {
     ),
   )
 
-  verb('show TEAM ID', 'a broadcast with its figures').action(
+  verb('show TEAM ID', 'a broadcast with its stats').action(
     look(async (database, team: string, id: string) =>
       broadcastView(database, await requireBroadcast(database, team, id)),
     ),

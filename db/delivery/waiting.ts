@@ -1,5 +1,5 @@
 /**
- * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, its last refusal, and any
+ * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, the provider's last response, and any
  * pause in its way. How long it waits is decided in workers/delivery/retry-policy.ts. Must not speak of another
  * message's recipient, nor of another channel's senders.
  */
@@ -15,30 +15,23 @@ import { REFUSALS } from './waiting.sql.ts'
 /**
  * - `not_taken_yet`: due, and no worker has taken it so far.
  * - `in_flight`: a worker has it.
- * - `put_off`: it looks again at `next_attempt_at`.
- * - `given_up`: it waits for a person, or for a report.
+ * - `deferred`: the next attempt is at `next_attempt_at`.
+ * - `failed`: there are no more attempts until somebody requeues it or a report arrives.
  * - `scheduled`: it waits for its time, which is `next_attempt_at`, whatever else is wrong.
  * - `suspended`: its team is. It is sent once the team is resumed.
  * - `lost`: the queue has no job for it; the sweep finds it within the hour.
  */
-type WaitingState =
-  | 'scheduled'
-  | 'suspended'
-  | 'not_taken_yet'
-  | 'in_flight'
-  | 'put_off'
-  | 'given_up'
-  | 'lost'
+type WaitingState = 'scheduled' | 'suspended' | 'not_taken_yet' | 'in_flight' | 'deferred' | 'failed' | 'lost'
 
 export type Waiting = {
   state: WaitingState
   /** Why, if the state is `suspended`; otherwise null. */
   reason: string | null
-  /** null unless it is put off or due. */
+  /** null unless it is deferred or due. */
   next_attempt_at: string | null
   /** Its tries since it was accepted or requeued. */
   attempts: number
-  last_refusal: string | null
+  last_response: string | null
   /** Whether its team is suspended: then nothing of it goes out, whatever it waits for besides. */
   team_suspended: boolean
   /** Whether the queue is paused; and why, where no operator has paused it. */
@@ -81,7 +74,8 @@ export async function waitingOf(
   return {
     ...stateOf(job, state, now),
     attempts: new Set(since.filter(({ kind }) => TRIES.has(kind)).map((event) => event.occurred_at)).size,
-    last_refusal: events.findLast(({ kind }) => REFUSALS.some((refusal) => refusal === kind))?.detail ?? null,
+    last_response:
+      events.findLast(({ kind }) => REFUSALS.some((refusal) => refusal === kind))?.detail ?? null,
     team_suspended: state.suspended,
     queue_paused: pause !== undefined,
     queue_pause_reason: pause?.reason ?? null,
@@ -108,8 +102,7 @@ function stateOf(
     return { state: 'scheduled', reason, next_attempt_at: due_at }
   if (suspended) return { state: 'suspended', reason: 'the team is suspended', next_attempt_at: null }
   const next_attempt_at = job?.active === false ? job.at : null
-  if (job === null || job.dead)
-    return { state: job || given_up ? 'given_up' : 'lost', reason, next_attempt_at }
+  if (job === null || job.dead) return { state: job || given_up ? 'failed' : 'lost', reason, next_attempt_at }
   if (job.active) return { state: 'in_flight', reason, next_attempt_at }
-  return { state: hasCome(job.at) ? 'not_taken_yet' : 'put_off', reason, next_attempt_at }
+  return { state: hasCome(job.at) ? 'not_taken_yet' : 'deferred', reason, next_attempt_at }
 }

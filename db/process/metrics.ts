@@ -41,7 +41,7 @@ export const FIGURES = {
     labels: ['channel', 'provider', 'outcome'],
     buckets: DELIVERIES,
   },
-  heliograph_handover_seconds: {
+  heliograph_send_seconds: {
     help: 'From the accept of a message, or its requeueing, until its provider had taken it.',
     labels: ['channel'],
     buckets: WAITS,

@@ -33,7 +33,7 @@ t.test('a draft shows what it was given, is replayed by its key, changed and del
     reply_to: /^$/,
     exclude_topic_ids: EMPTY,
     headers: null,
-    figures: {
+    stats: {
       made: 0,
       skipped: 0,
       queued: 0,

@@ -44,7 +44,7 @@ t.test('everybody who fits gets one email, others none; figures, headers and lin
   await until('it is sent', async () => (await get(id)).body.state === 'sent')
   const reached = sink.messages().flatMap(({ rcpt_to }) => rcpt_to)
   t.strictSame(reached.toSorted(), ['ana@example.org', 'ben@example.org'])
-  t.match((await get(id)).body, { figures: { made: 2, skipped: 1, queued: 0, sent: 2 } })
+  t.match((await get(id)).body, { stats: { made: 2, skipped: 1, queued: 0, sent: 2 } })
   const received = sink.messages().find(({ rcpt_to }) => rcpt_to.includes('ana@example.org'))
   const raw = received?.raw.toString() ?? ''
   t.match(raw, /^Subject: News for ana\r$/m)
@@ -94,11 +94,11 @@ t.test('a quota that is used up on the way pauses, and a resume goes on with the
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })
   await until('it is paused', async () => (await get(id)).body.state === 'paused')
-  t.match((await get(id)).body, { state_reason: 'quota_exceeded', figures: { made: 2, skipped: 0 } })
+  t.match((await get(id)).body, { state_reason: 'quota_exceeded', stats: { made: 2, skipped: 0 } })
   await database.query(sql.unsafe`update subscriptions set email_limit = 9 where team_id = ${team.id}`)
   t.equal((await post(id, 'resume')).status, 200)
   await until('it is sent', async () => (await get(id)).body.state === 'sent')
-  t.match((await get(id)).body, { figures: { made: 3, sent: 3 } })
+  t.match((await get(id)).body, { stats: { made: 3, sent: 3 } })
   t.equal(sink.messages().length, 3)
 })
 
@@ -111,7 +111,7 @@ t.test('a resume that meets an email which is just being put back still brings i
   const sink = await startSmtpSink(t)
   const pauses = (job: string) => Promise.resolve(job === 'deliver-broadcast')
   const walker = await startWorker(t, service, { smtp_url: sink.url, pauses })
-  await until('its email waits', async () => (await get(id)).body.figures.queued === 1)
+  await until('its email waits', async () => (await get(id)).body.stats.queued === 1)
   await walker.stop()
   await post(id, 'pause')
   const commit = await hold(t, database, async (tx) => {
@@ -181,7 +181,7 @@ t.test('a test goes to a few addresses as a contact would get it, and counts in 
     { subject: 'News for ana', to_emails: ['Me <me@example.org>'], broadcast_id: null },
     { subject: 'News for ana', to_emails: ['you@example.org'], broadcast_id: null },
   ])
-  t.match((await get(id)).body, { state: 'draft', figures: { made: 0 } })
+  t.match((await get(id)).body, { state: 'draft', stats: { made: 0 } })
   t.equal((await post(id, 'test', { to: [] })).status, 400)
   t.match(await post(id, 'test', { to: ['a@example.org'], contact: 'no@example.org' }), {
     status: 404,
@@ -254,7 +254,7 @@ t.test('two walks at once make one email for each contact; made and skipped are 
     select count(*)::integer as made, count(distinct contact_id)::integer as people from emails where broadcast_id = ${id}`)
   t.match(counted, { made: 12, people: 12 })
   t.match((await service.call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body, {
-    figures: { made: 12, skipped: 1 },
+    stats: { made: 12, skipped: 1 },
   })
 })
 
@@ -273,7 +273,7 @@ t.test('the broadcast of a suspended team is walked no further until the team go
   t.match(await step(), { kind: 'early' })
   await resumeTeam(at, team.id)
   t.match(await step(), { kind: 'moved' })
-  t.match((await get(id)).body, { state: 'sending', figures: { made: 1 } })
+  t.match((await get(id)).body, { state: 'sending', stats: { made: 1 } })
 })
 
 t.test('what becomes of a broadcast is announced to webhooks, once each', async (t) => {

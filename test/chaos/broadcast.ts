@@ -90,9 +90,9 @@ async function wrongFigures({ apis }: World, { id, team }: Broadcast, { made, sk
   const response = await fetch(`${apis[0]?.base()}/v1/broadcasts/${id}`, {
     headers: { Authorization: `Bearer ${team.key}` },
   })
-  const { figures } = (await response.json()) as { figures: Record<string, number> }
+  const { stats } = (await response.json()) as { stats: Record<string, number> }
   const wanted = { made, skipped, queued: 0, sent: made }
-  return Object.entries(wanted).filter(([figure, count]) => figures[figure] !== count).length
+  return Object.entries(wanted).filter(([figure, count]) => stats[figure] !== count).length
 }
 
 /** Waits for its end, and counts. @param ended when the fault ended. */

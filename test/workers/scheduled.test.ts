@@ -247,7 +247,7 @@ t.test('an expired one never goes, is given up with its reason, and is no dead l
   await until('its job is gone', async () => (await jobStates(service, id)).length === 0)
   const deps = { ...service.deps, tx: service.database, now: new Date() }
   const shown = await showEmail({ ...deps, publicUrl: undefined }, team.id, id)
-  t.match(shown, { status: 'queued', waiting: { state: 'given_up', last_refusal: /^expired: / } })
+  t.match(shown, { status: 'queued', waiting: { state: 'failed', last_response: /^expired: / } })
   t.equal(sink.messages().length, 0)
   const dead = await service.database.exists(sql.type(object())`
     select from pgboss.job where name = 'deliver-email-dead'`)
@@ -303,7 +303,7 @@ t.test('one that expired among the dead letters is not sent when they are redriv
   )
   t.match(await cli.json(['email', 'show', team.id, other]), { waiting: null })
   t.match(await cli.json(['email', 'show', team.id, id]), {
-    waiting: { state: 'given_up', last_refusal: /^expired: / },
+    waiting: { state: 'failed', last_response: /^expired: / },
   })
   t.match(await cli.json(['queue', 'status']), [{ queue: 'deliver-email', dead: 0 }], 'no dead letter again')
 })
@@ -333,8 +333,8 @@ t.test('WhatsApp messages wait, are let go and expire alike', async (t) => {
   const cloud = await startCloud(t)
   await startWorker(t, service, { whatsapp: cloud.delivery })
   const shown = () => showMessage({ tx: service.database, now: new Date() }, team.id, code)
-  await until('it is given up', async () => (await shown()).waiting?.state === 'given_up')
-  t.match(await shown(), { status: 'queued', waiting: { last_refusal: /^expired: / } })
+  await until('it is given up', async () => (await shown()).waiting?.state === 'failed')
+  t.match(await shown(), { status: 'queued', waiting: { last_response: /^expired: / } })
   await until('the other one is sent', async () => cloud.messages().length > 0)
   t.equal(cloud.messages().length, 1)
 })

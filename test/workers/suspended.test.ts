@@ -71,9 +71,9 @@ t.test('due messages of a suspended team wait, and go within seconds of the resu
   await cli.json(['team', 'resume', team.id])
   for (const each of [id, queued])
     await until('it is sent', async () => (await emailStatus(service, each)) === 'sent')
-  await until('it has expired', async () => (await show(short)).waiting.state === 'given_up')
+  await until('it has expired', async () => (await show(short)).waiting.state === 'failed')
   t.ok(Date.now() - started < 15_000)
-  t.match(await show(short), { status: 'queued', waiting: { last_refusal: /^expired: / } })
+  t.match(await show(short), { status: 'queued', waiting: { last_response: /^expired: / } })
   t.match(await show(queued), { requeued_at: null }, 'it was never lost')
 })
 

@@ -65,7 +65,7 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
       }
       if (!outcomes.includes('accepted')) return
       const waited = Math.max(0, (at.getTime() - Date.parse(since)) / 1_000)
-      metrics.observe('heliograph_handover_seconds', { channel }, waited)
+      metrics.observe('heliograph_send_seconds', { channel }, waited)
     },
     ended(queue, end, count = 1) {
       metrics.count('heliograph_jobs_total', { queue, end }, count)

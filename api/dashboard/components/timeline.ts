@@ -154,14 +154,14 @@ export const RESTORED_COPY: Alert = {
 
 /** How the wait of a message is worded, but for the pauses in its way. */
 export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
-  const { state, attempts, last_refusal, next_attempt_at } = waiting
-  const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
+  const { state, attempts, last_response, next_attempt_at } = waiting
+  const text = last_response ? { text: `The last answer: ${last_response}` } : {}
   if (state === 'scheduled')
     return { tone: 'plain', title: 'It waits for its time:', at: time(next_attempt_at, now) }
   if (state === 'suspended') return SUSPENDED_TEAM
-  if (state === 'given_up') return { tone: 'bad', title: 'Given up', text: last_refusal ?? '' }
+  if (state === 'failed') return { tone: 'bad', title: 'Given up', text: last_response ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
-  if (state === 'put_off') {
+  if (state === 'deferred') {
     const tried = attempts === 0 ? 'Not tried yet' : `Tried ${plural(attempts, 'time')}`
     return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }
   }
@@ -180,7 +180,7 @@ type Waits = {
 }
 
 /** What would not change if all went on just now: it waits for its time or for a person, or is being sent. */
-const WHATEVER_STOPS: readonly Waiting['state'][] = ['scheduled', 'given_up', 'in_flight']
+const WHATEVER_STOPS: readonly Waiting['state'][] = ['scheduled', 'failed', 'in_flight']
 
 /**
  * The most specific reason why a message waits: what is stopped comes before the wait for a next try, which cannot come
@@ -189,13 +189,13 @@ const WHATEVER_STOPS: readonly Waiting['state'][] = ['scheduled', 'given_up', 'i
 export function mainReason(
   attempt: Alert,
   stops: readonly Alert[],
-  { state, last_refusal }: Pick<Waiting, 'state' | 'last_refusal'>,
+  { state, last_response }: Pick<Waiting, 'state' | 'last_response'>,
 ): Alert[] {
   if (stops.length === 0 || WHATEVER_STOPS.includes(state)) return [attempt]
-  if (!last_refusal) return [...stops]
-  const answer = `The last answer: ${last_refusal}`
+  if (!last_response) return [...stops]
+  const answer = `The last answer: ${last_response}`
   return stops.map((stop, at) =>
-    at > 0 || stop.text === last_refusal
+    at > 0 || stop.text === last_response
       ? stop
       : { ...stop, text: [stop.text ?? '', answer].join(' ').trim() },
   )
@@ -212,8 +212,8 @@ export function waitingAlerts({ waiting, events, created_at }: Waits, viewer: Vi
   if (!waiting) return []
   const { now, person } = viewer
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
-  const refusal = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_refusal)
-  const said = { ...waiting, last_refusal: refusal ? wordsFor(viewer, refusal) : waiting.last_refusal }
+  const response = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_response)
+  const said = { ...waiting, last_response: response ? wordsFor(viewer, response) : waiting.last_response }
   const attempt = stateAlert(said, seconds, now)
   const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
   const shown = person.operator

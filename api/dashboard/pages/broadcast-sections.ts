@@ -24,7 +24,7 @@ export const broadcastPath = ({ team, params }: TeamRequest<'id'>, ...rest: stri
 const percent = (part: number, of: number): string => `${of === 0 ? 0 : ((part * 100) / of).toFixed(2)} %`
 
 /** What has become of the emails that have left. */
-function outcomeWords({ made, queued, bounced, complained }: BroadcastView['figures']): string {
+function outcomeWords({ made, queued, bounced, complained }: BroadcastView['stats']): string {
   const left = made - queued
   return `${plural(left, 'email')} sent, ${percent(bounced, left)} bounced, ${percent(complained, left)} complained`
 }
@@ -66,16 +66,16 @@ export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
   )
 
 /** How many of a broadcast's emails have left, of how many that are to. */
-export function progressWords({ audience, figures }: Pick<BroadcastView, 'audience' | 'figures'>): string {
+export function progressWords({ audience, stats }: Pick<BroadcastView, 'audience' | 'stats'>): string {
   if (audience === null) return ''
-  const left = figures.made - figures.queued
-  const skipped = figures.skipped === 0 ? '' : `, ${figures.skipped.toLocaleString('en-US')} skipped`
+  const left = stats.made - stats.queued
+  const skipped = stats.skipped === 0 ? '' : `, ${stats.skipped.toLocaleString('en-US')} skipped`
   return `${left.toLocaleString('en-US')} of ${plural(audience, 'contact')}${skipped}`
 }
 
 /** How it stands, in one sentence; one that was stopped says by whom. */
 export function broadcastSentence(
-  { state, audience, figures: counted, send_at }: BroadcastView,
+  { state, audience, stats: counted, send_at }: BroadcastView,
   entries: readonly HistoryEntry[],
   now: Date,
 ): string {
@@ -83,7 +83,7 @@ export function broadcastSentence(
   if (state === 'scheduled') return `Starts ${time(send_at, now).age ?? ''}.`
   const stop = entries.find(({ act }) => STOPS[state] === act)
   const stopped = stop ? ` ${byWords(stop)}, ${ageOf(stop.at, now)}` : ''
-  const progress = audience === null ? '' : `: ${progressWords({ audience, figures: counted })}`
+  const progress = audience === null ? '' : `: ${progressWords({ audience, stats: counted })}`
   return `${STATE_WORDS[state]}${stopped}${progress}.`
 }
 
@@ -126,7 +126,7 @@ export const facts = (view: BroadcastView, names: Names, { team, now }: TeamRequ
   )
 
 export function progress(view: BroadcastView, now: Date): Section[] {
-  const { audience, figures: counted, state } = view
+  const { audience, stats: counted, state } = view
   if (audience === null || audience === 0) return []
   const gone = counted.made - counted.queued
   const done = Math.min(audience, gone + counted.skipped)
@@ -139,7 +139,7 @@ export function progress(view: BroadcastView, now: Date): Section[] {
 }
 
 /** What came of the emails, each figure with those who went on from there, as shares of what was sent. */
-export function outcomes({ figures: counted }: BroadcastView): Section {
+export function outcomes({ stats: counted }: BroadcastView): Section {
   const { made, queued, delivered, opened, clicked, bounced, complained } = counted
   const sent = made - queued
   const arrived = delivered + opened + clicked + complained
@@ -165,7 +165,7 @@ export function outcomes({ figures: counted }: BroadcastView): Section {
 }
 
 /** How far each email got, with the list of its people. */
-export function figures({ figures: counted, audience }: BroadcastView, request: TeamRequest): Section {
+export function figures({ stats: counted, audience }: BroadcastView, request: TeamRequest): Section {
   const listOf = (figure: Figure): string => {
     if (figure === 'skipped') return broadcastPath(request, 'skips')
     return figure === 'made'
@@ -191,7 +191,7 @@ export function figures({ figures: counted, audience }: BroadcastView, request: 
 /** What can be done with one that is no draft any more. */
 export function actions(view: BroadcastView, request: TeamRequest): Actions {
   if (request.team.role === 'viewer') return {}
-  const { name, state, figures: counted, audience } = view
+  const { name, state, stats: counted, audience } = view
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   const rest =
     audience === null

@@ -26,9 +26,9 @@ export const broadcastStateCell = (state: BroadcastState): Cell =>
 
 /** How many of its emails have left, of how many that are to; the tip has the rest. */
 const sentCell = (view: BroadcastView): Cell => {
-  const { audience, figures } = view
+  const { audience, stats } = view
   const words =
-    audience === null ? null : `${number(figures.made - figures.queued).text} of ${number(audience).text}`
+    audience === null ? null : `${number(stats.made - stats.queued).text} of ${number(audience).text}`
   return text(words, { number: true, tip: progressWords(view) })
 }
 
@@ -54,8 +54,8 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           State: broadcastStateCell(view.state),
           Name: text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
           Sent: sentCell(view),
-          Bounced: number(view.figures.bounced),
-          Complained: number(view.figures.complained),
+          Bounced: number(view.stats.bounced),
+          Complained: number(view.stats.complained),
           Start: time(begins(view), now, 'not started'),
         }),
         {

@@ -31,7 +31,7 @@ export type ContactHappening = Omit<What, 'id'> & {
 export type BroadcastHappening = What & {
   subject: 'broadcast'
   kind: 'started' | 'paused' | 'sent' | 'cancelled'
-  /** What is known of it at that moment, its figures too. */
+  /** What is known of it at that moment, its stats too. */
   about: {
     name: string
     from: string
@@ -40,7 +40,7 @@ export type BroadcastHappening = What & {
     template_id: string
     idempotency_key: string | null
     audience: number | null
-    figures: Readonly<Record<string, number>>
+    stats: Readonly<Record<string, number>>
   }
 }
 

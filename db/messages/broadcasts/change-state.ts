@@ -30,12 +30,14 @@ export async function changeState(
   // Going on after a pause is no start.
   if (has_listeners && kind !== undefined && !(kind === 'started' && change.audience === undefined)) {
     const { team_id, id, state_reason } = row
-    const { name, from, subject, tags, template_id, idempotency_key, audience, figures } =
-      await broadcastView(tx, row)
+    const { name, from, subject, tags, template_id, idempotency_key, audience, stats } = await broadcastView(
+      tx,
+      row,
+    )
     const happening = {
       ...{ team_id, id, kind, occurred_at: now, detail: state_reason ?? '' },
       subject: 'broadcast',
-      about: { name, from, subject, tags, template_id, idempotency_key, audience, figures },
+      about: { name, from, subject, tags, template_id, idempotency_key, audience, stats },
     } as const
     await publish(tx, [happening])
   }

@@ -1,13 +1,13 @@
 /**
- * A broadcast as the API and the CLI show it: what it says of itself, where it stands, and its figures. Pure but for
- * the figures, which are sums of deltas.
+ * A broadcast as the API and the CLI show it: what it says of itself, where it stands, and its stats. Pure but for
+ * the stats, which are sums of deltas.
  */
 
 import type { Tx } from '../../postgres/pool.ts'
 import { BROADCAST_FIGURES, type Figure, figuresOf } from '../../stats/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
-const viewOf = (row: BroadcastRow, figures: Record<Figure, number>) => ({
+const viewOf = (row: BroadcastRow, stats: Record<Figure, number>) => ({
   id: row.id,
   team_id: row.team_id,
   name: row.name,
@@ -27,7 +27,7 @@ const viewOf = (row: BroadcastRow, figures: Record<Figure, number>) => ({
   send_at: row.send_at,
   idempotency_key: row.idempotency_key,
   audience: row.audience,
-  figures,
+  stats,
   created_at: row.created_at,
   updated_at: row.updated_at,
   started_at: row.started_at,
@@ -44,9 +44,9 @@ export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Pro
   const ids = rows.map(({ id }) => id)
   const moved = await figuresOf(tx, first.team_id, ids)
   return rows.map((row) => {
-    const figures = { ...NONE }
-    for (const { broadcast_id, figure, count } of moved) if (broadcast_id === row.id) figures[figure] = count
-    return viewOf(row, figures)
+    const stats = { ...NONE }
+    for (const { broadcast_id, figure, count } of moved) if (broadcast_id === row.id) stats[figure] = count
+    return viewOf(row, stats)
   })
 }
 

@@ -35,7 +35,7 @@ t.test('a webhook says how often it was attempted', (t) => {
 
 t.test('an email that failed no longer waits', (t) => {
   type Email = Parameters<typeof emailSentence>[0]
-  const failed = { status: 'queued', events: [event('gave_up')], waiting: { ...waiting, state: 'given_up' } }
+  const failed = { status: 'queued', events: [event('gave_up')], waiting: { ...waiting, state: 'failed' } }
   t.notMatch(emailSentence(failed as unknown as Email), /waiting/i)
   t.end()
 })

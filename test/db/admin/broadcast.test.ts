@@ -12,7 +12,7 @@ t.test('the CLI makes, changes, tests, starts, pauses, resumes and cancels a bro
   const created = await cli.json(['broadcast', 'create', team.id, '--file', '-'], {
     input: JSON.stringify(draft()),
   })
-  t.match(created, { state: 'draft', name: 'Spring news', figures: { made: 0 } })
+  t.match(created, { state: 'draft', name: 'Spring news', stats: { made: 0 } })
   const { id } = created
   const changed = await cli.json(['broadcast', 'update', team.id, id, '--file', '-'], {
     input: '{"name":"Summer"}',

@@ -72,7 +72,7 @@ t.test('email show prints the API’s fields in order, the events, and what it w
     events: EMPTY,
   })
   t.strictSame(Object.keys(fresh.headers), ['X-B', 'X-A'])
-  t.match(fresh.waiting, { state: 'not_taken_yet', next_attempt_at: /Z$/, attempts: 0, last_refusal: null })
+  t.match(fresh.waiting, { state: 'not_taken_yet', next_attempt_at: /Z$/, attempts: 0, last_response: null })
 
   await event(row.id, 'deferred', '451 later', '2026-01-02T00:00:00Z')
   await event(row.id, 'deferred', '451 sooner', '2026-01-01T00:00:00Z')
@@ -84,7 +84,7 @@ t.test('email show prints the API’s fields in order, the events, and what it w
     recipient: 'someone@example.com',
     detail: '451 sooner',
   })
-  t.equal(waiting.last_refusal, '451 later')
+  t.equal(waiting.last_response, '451 later')
 })
 
 t.test('email show of one that is addressed to a contact has its unsubscribe token', async (t) => {

@@ -68,7 +68,7 @@ t.test('queue redrive moves dead letters back, marks their emails, and they are 
   t.match((await cli.json(['queue', 'status']))[0], { dead: 2, ready: 0, active: 0 })
   t.match(await cli.json(['email', 'show', id, ids[0] ?? '']), {
     status: 'queued',
-    waiting: { state: 'given_up' },
+    waiting: { state: 'failed' },
   })
 
   t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 2 })
@@ -101,7 +101,7 @@ t.test('queue redrive takes those of one reason, as queue reasons names it, and 
   t.match(await cli.json([...redrive, 'unheard of']), { redriven: 0 })
   t.match(await cli.json([...redrive, 'refused: 550 "go away"']), { redriven: 2 })
   t.same(await reasons(), [{ reason: 'words', count: 1 }])
-  t.match(await cli.json(['email', 'show', id, third]), { waiting: { state: 'given_up' } })
+  t.match(await cli.json(['email', 'show', id, third]), { waiting: { state: 'failed' } })
   t.same(await workOff(store, { end: 'completed' }, 2), [first, second].sort())
 })
 
@@ -138,7 +138,7 @@ t.test('email requeue tries an email now that waits for a later attempt', async 
   await workOff(store, { end: 'failed', reason: '' }, 1)
   await postpone(store, row.id)
   const { waiting } = await cli.json(['email', 'show', id, row.id])
-  t.equal(waiting.state, 'put_off')
+  t.equal(waiting.state, 'deferred')
   t.ok(Date.parse(waiting.next_attempt_at) > Date.now(), 'a later time')
   t.match((await cli.json(['queue', 'status']))[0], { ready: 0, deferred: 1 })
   await cli.json(['email', 'requeue', id, row.id])

@@ -59,7 +59,7 @@ for (const { channel, path, quota } of CHANNELS) {
       status: 'queued',
       scheduled_at: at,
       expires_at: new Date(Date.parse(at) + 60_000).toISOString(),
-      waiting: { state: 'scheduled', next_attempt_at: at, attempts: 0, last_refusal: null },
+      waiting: { state: 'scheduled', next_attempt_at: at, attempts: 0, last_response: null },
     })
     await cli.json([noun, 'cancel', team.id, id])
   })

@@ -111,7 +111,7 @@ t.test('whatsapp list and show print messages, with their events and what they w
     parameters: { 'body:1': 'Ana' },
     provider_message_id: null,
     events: EMPTY,
-    waiting: { attempts: 0, last_refusal: null },
+    waiting: { attempts: 0, last_response: null },
   })
   const cloud = await startCloud(t, {
     script: { onMessage: () => ({ status: 400, body: cloudError(131026, 'No') }) },

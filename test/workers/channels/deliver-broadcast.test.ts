@@ -176,7 +176,7 @@ t.test('a braked broadcast says why; what it was braked for does not brake it ag
   await startWorker(t, service, { smtp_url: sink.url })
   await broadcast.walk()
   await until('it is braked', async () => (await show()).state === 'paused')
-  t.match(await show(), { state_reason: 'bounces', figures: { bounced: 11, delivered: 189 } })
+  t.match(await show(), { state_reason: 'bounces', stats: { bounced: 11, delivered: 189 } })
   const words = 'Too many of its emails bounced: 5.50 % of 200 emails, limit 5.00 %. Look at the addresses'
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   shows(t, await viewer.get(`/teams/${team.id}`), `The broadcast “News” has paused itself ${words}`)
@@ -187,7 +187,7 @@ t.test('a braked broadcast says why; what it was braked for does not brake it ag
   t.match(metrics, /^heliograph_broadcasts\{state="braked"\} 1$/m)
   t.match(metrics, /^heliograph_broadcasts\{state="paused"\} 0$/m)
   const resumed = await service.call('POST', `${path}/resume`, { key: team.key })
-  t.match(resumed.body, { state: 'sending', state_reason: null, figures: { bounced: 11 } })
+  t.match(resumed.body, { state: 'sending', state_reason: null, stats: { bounced: 11 } })
   t.notMatch(textOf((await viewer.get(`/teams/${team.id}`)).html), 'has paused itself')
   await until('it goes on to its end', async () => (await show()).state === 'sent')
 })

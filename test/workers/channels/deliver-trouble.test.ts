@@ -196,9 +196,9 @@ t.test('a server that takes mail and cuts the connection gets three copies, ten 
   t.strictSame(await kinds(team, id), ['unknown', 'unknown', 'unknown', 'gave_up'])
   const deps = { ...service.deps, tx: database, now: new Date(), publicUrl: undefined }
   t.match((await showEmail(deps, team.id, id)).waiting, {
-    state: 'given_up',
+    state: 'failed',
     attempts: 3,
-    last_refusal: /it may have arrived/,
+    last_response: /it may have arrived/,
     paused_senders: EMPTY,
   })
   t.equal(script.steps.filter((step) => step === 'dot').length, 3)

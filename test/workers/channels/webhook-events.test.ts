@@ -125,7 +125,7 @@ t.test('a broadcast is reported with its figures, to endpoints of its domain and
     tags: ['spring'],
     idempotency_key: 'spring',
     audience: 3,
-    figures: { made: 3, skipped: 0 },
+    stats: { made: 3, skipped: 0 },
     detail: /^$/,
   })
   t.match(receiver.received.find(isOf('broadcast.started'))?.body.data, { audience: 3, broadcast_id: id })

@@ -210,7 +210,7 @@ t.test('an email past its deadline bounces with the last response', async (t) =>
   await startWorker(t, service, { smtp_url: sink.url })
   await until('it was put off', async () => (await jobStates(service, id))[0] === 'retry')
   const { waiting } = await cli.json(['email', 'show', team.id, id])
-  t.match(waiting, { next_attempt_at: /Z$/, last_refusal: '451 4.3.0 Come back later' })
+  t.match(waiting, { next_attempt_at: /Z$/, last_response: '451 4.3.0 Come back later' })
   await ageByADay(service, id)
   await setJobsDue(service, id)
   await until('it bounces', async () => (await emailStatus(service, id)) === 'bounced')

@@ -38,7 +38,7 @@ t.test('a delivered email moves tries, hand-over and jobs; a report about it mov
   const id = await send()
   const labels = 'channel="email",provider="smtp",outcome="accepted"'
   await shows(service, `heliograph_delivery_seconds_count{${labels}} 1`)
-  await shows(service, 'heliograph_handover_seconds_count{channel="email"} 1')
+  await shows(service, 'heliograph_send_seconds_count{channel="email"} 1')
   await shows(service, 'heliograph_jobs_total{queue="deliver-email",end="completed"} 1')
   await shows(service, 'heliograph_queued_messages{channel="email",older_than_seconds="0"} 0')
   t.ok(figures.role.senders?.()['deliver-email']?.startsWith('smtp:'))

@@ -344,7 +344,7 @@ t.test('an erased person is not named among those that a broadcast skipped', asy
     { email: /^$/, reason: 'variables', detail: /^$/ },
     { email: 'ben@example.org', reason: 'variables', detail: 'no value for name' },
   ])
-  t.match((await get(id)).body, { figures: { made: 0, skipped: 2 } })
+  t.match((await get(id)).body, { stats: { made: 0, skipped: 2 } })
 })
 
 t.test('a report that waited for an erasure says nothing of the person any more', async (t) => {
@@ -432,7 +432,7 @@ t.test('a broadcast that has picked somebody makes no email once they are erased
   await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
   await commit()
   await walking
-  t.match((await get(id)).body, { figures: { made: 1, skipped: 0 } })
+  t.match((await get(id)).body, { stats: { made: 1, skipped: 0 } })
   const rows = await database.any(sql.type(object({ row: string().defined() }))`
     select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id}`)
   t.equal(rows.length, 1)

@@ -249,5 +249,5 @@ t.test('a contact who was being made when it began gets it, however late that is
   const emails = await database.any(sql.type(emailRow)`
     select to_emails[1] as email from emails where broadcast_id = ${id} order by 1`)
   t.equal(emails.map(({ email }) => email).join(), 'first@example.org,late@example.org')
-  t.match((await get(id)).body.figures, { made: 2, skipped: 0 })
+  t.match((await get(id)).body.stats, { made: 2, skipped: 0 })
 })

@@ -29,11 +29,11 @@ t.test('a webhook that waits says why, with each try; another is made at once wh
   receiver.answer = (_one, response) => void response.writeHead(503).end('not <now>')
   const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
   const message = () => cli.json(['webhook', 'message', team.id, endpoint.id, event_id])
-  await until('it is put off', async () => (await message()).waiting?.state === 'put_off')
+  await until('it is put off', async () => (await message()).waiting?.state === 'deferred')
   t.match(await message(), {
     ...{ event_id, type: 'webhook.test', status: 'queued', body: /"webhook\.test"/ },
     attempts: [{ status: 503, response: 'not <now>', ms: Number }],
-    waiting: { attempts: 1, last_refusal: 'answered 503', paused_senders: EMPTY, queue_paused: false },
+    waiting: { attempts: 1, last_response: 'answered 503', paused_senders: EMPTY, queue_paused: false },
   })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', endpoint.id, ...rest].join('/')
