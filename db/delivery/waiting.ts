@@ -1,7 +1,7 @@
 /**
- * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, the provider's last response, and any
- * pause in its way. How long it waits is decided in workers/delivery/retry-policy.ts. Must not speak of another
- * message's recipient, nor of another channel's senders.
+ * Says why an unfinished message waits: its state, its next attempt, the provider's last response and any pause in its
+ * way. How long it waits is decided in workers/delivery/retry-policy.ts. It shows nothing about another message's
+ * recipient or another channel's senders.
  */
 
 import { deliveryFrom, sendsFor } from '../channels/channels.sql.ts'
