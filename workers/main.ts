@@ -34,7 +34,7 @@ import {
 import { serveHealth } from './monitoring/health.ts'
 import { createFigures } from './monitoring/stats.ts'
 import { createReaders } from './reports/readers.ts'
-import { startWork } from './run.ts'
+import { startWork } from './start-work.ts'
 
 /** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */
 const CUT_OFF_MS = 21_500
