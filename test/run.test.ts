@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { testServer } from './support/database.ts'
 import { bareEnvironment } from './support/environment.ts'
-import { SLOWEST, testFiles } from './support/order.ts'
+import { HEAVY, keepTimes, quickFiles, SLOWEST, testFiles } from './support/order.ts'
 import { program } from './support/program.ts'
 import { runFiles } from './support/runners.ts'
 import { ROOT } from './support/sources.ts'
@@ -153,11 +153,26 @@ t.test('a process that is stuck is stopped, and one that is done ends: the fault
   t.match(errors.join('\n'), /^a process is done and does not end \(.*Timeout.*\): .*leaves\.test\.mjs/m)
 })
 
-t.test('a run begins with the slowest test files, and every one of them is there', async (t) => {
-  const files = await testFiles(ROOT)
-  t.strictSame(files.slice(0, SLOWEST.length), SLOWEST)
-  t.equal(new Set(files).size, files.length)
-  await Promise.all(files.map((file) => access(join(ROOT, file))))
+t.test('a run starts with the files that took longest in the last one', async (t) => {
+  const file = (text: string) => `export default ${JSON.stringify(text)}`
+  const root = t.testdir({
+    test: { 'a.test.ts': file(''), 'b.test.ts': file('./support/browser.ts'), 'c.test.ts': file('') },
+  })
+  const [a, b, c] = ['test/a.test.ts', 'test/b.test.ts', 'test/c.test.ts'] as const
+  t.strictSame(await testFiles(root), [...SLOWEST, a, b, c], 'without a last run')
+  await keepTimes(
+    root,
+    new Map([
+      [a, 10],
+      [c, 2_000],
+    ]),
+  )
+  t.strictSame(await testFiles(root), [b, c, a], 'a new file comes first')
+  t.strictSame(await quickFiles(root, [c, b, a]), [c, a], 'a quick run opens no browser')
+})
+
+t.test('every file that the order of a run names is there', async () => {
+  await Promise.all([...SLOWEST, ...HEAVY].map((file) => access(join(ROOT, file))))
 })
 
 t.test('an error that nobody waits for fails the test file, and says where it was', async (t) => {

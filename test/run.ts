@@ -1,8 +1,8 @@
 /**
  * What `npm test` runs: Biome, tsc, then tap over test/, on a PostgreSQL of its own or on DATABASE_URL's.
- * Arguments go to tap's own command: `npm test -- test/api/emails.test.ts`. Promises: the last line is
- * `N passed, N failed`, the exit code says the same, and nothing stays behind: no process, file or database, whichever
- * way it ends.
+ * `--quick` leaves out the files that open a browser, kill processes or load much data. Other arguments go to tap's own
+ * command: `npm test -- test/api/emails.test.ts`. The last line is `N passed, N failed`, and the exit code agrees with
+ * it. No process, file or database stays behind, whichever way the run ends.
  */
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
@@ -12,12 +12,14 @@ import { startPostgres } from '../db/dev/postgres.ts'
 import { stopServer } from '../db/dev/process.ts'
 import { createTemplate, dropDatabases, hurryLogins, type TestServer } from './support/database.ts'
 import { givenServerFault } from './support/given-server.ts'
-import { testFiles } from './support/order.ts'
+import { keepTimes, quickFiles, testFiles } from './support/order.ts'
 import { MODULES, type Printer, program, ROOT, testEnvironment } from './support/program.ts'
 import { quickParent, SETTINGS } from './support/quick-server.ts'
 import { runFiles } from './support/runners.ts'
 import { type Counts, tapReport } from './support/tap-report.ts'
+import { startUsage } from './support/usage.ts'
 
+const QUICK = '--quick'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 // Warnings are for the editor.
 const LINT = ['biome', 'check', '--diagnostic-level=error', '--max-diagnostics=100', '.']
@@ -99,12 +101,15 @@ async function runTests(run: Run, server: TestServer): Promise<Counts> {
   const report = tapReport(print)
   const env = { TMPDIR: run.scratch, ...testEnvironment(server, join(run.quick, 'compile-cache')) }
   const wanted = process.argv.slice(2)
-  if (wanted.length > 0) {
+  const isQuick = wanted.length === 1 && wanted[0] === QUICK
+  if (wanted.length > 0 && !isQuick) {
     const stream = report.stream()
     stream.end(await program(run, ['tap', '--reporter=tap', ...wanted], stream.line, print, env))
     return report.finish()
   }
-  await runFiles(await testFiles(ROOT), {
+  const usage = startUsage()
+  const all = await testFiles(ROOT)
+  await runFiles(isQuick ? await quickFiles(ROOT, all) : all, {
     taken: join(run.scratch, 'taken'),
     stream: report.stream,
     start: ({ argv, line, stop, ...own }) =>
@@ -113,7 +118,10 @@ async function runTests(run: Run, server: TestServer): Promise<Counts> {
         ...own.env,
       }),
   })
-  return report.finish()
+  const counts = report.finish()
+  print(usage(report.times))
+  if (!isQuick && !run.stop.aborted) await keepTimes(ROOT, report.times)
+  return counts
 }
 
 /** All steps; what one of them throws counts as one failure. */

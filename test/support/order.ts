@@ -1,11 +1,11 @@
 /**
- * The order in which a run begins its test files: those that take longest go first, so that none of them is left to
- * run alone at the end. Most of these mostly wait: for pauses, heartbeats, dead workers.
+ * Chooses the test files of a run and their order. The files that take longest start first, so that none of them runs
+ * alone at the end. Most of these mostly wait for pauses, heartbeats and dead workers.
  */
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 
-/** What took longest in a whole run, longest first: `# time=` in its output. */
+/** The slowest files of a whole run, for a checkout that has no times of its own yet. */
 export const SLOWEST = [
   'test/chaos/short.test.ts',
   'test/api/dashboard/looks.test.ts',
@@ -57,9 +57,70 @@ export const SLOWEST = [
   'test/api/dashboard/roles.test.ts',
 ] as const
 
-/** Every test file of the repository, the slowest first. @param root the repository's. */
+/** Where the last whole run left how long each file took, in milliseconds by path. */
+const TIMES = 'node_modules/.cache/heliograph-tests/times.json'
+
+type Times = Readonly<Record<string, number>>
+
+/** Returns the times of the last whole run in this checkout, or none. */
+async function lastTimes(root: string): Promise<Times> {
+  const text = await readFile(join(root, TIMES), 'utf8').catch(() => '{}')
+  return JSON.parse(text)
+}
+
+/** Keeps the times of a whole run for the next one. */
+export async function keepTimes(root: string, times: ReadonlyMap<string, number>): Promise<void> {
+  await mkdir(join(root, dirname(TIMES)), { recursive: true })
+  await writeFile(join(root, TIMES), JSON.stringify(Object.fromEntries(times)))
+}
+
+/** Returns every test file, the slowest of the last run first. A file that is new comes before them all. */
 export async function testFiles(root: string): Promise<string[]> {
   const names = await readdir(join(root, 'test'), { recursive: true })
   const files = names.filter((name) => name.endsWith('.test.ts')).map((name) => join('test', name))
-  return [...new Set<string>([...SLOWEST, ...files.sort()])]
+  const times = await lastTimes(root)
+  if (Object.keys(times).length === 0) return [...new Set<string>([...SLOWEST, ...files.sort()])]
+  const timeOf = (file: string): number => times[file] ?? Number.POSITIVE_INFINITY
+  return files
+    .sort()
+    .toSorted((one, other) => (timeOf(one) < timeOf(other) ? 1 : timeOf(one) > timeOf(other) ? -1 : 0))
+}
+
+/** The files that kill processes, start servers of their own or load much data. `test:quick` leaves them out. */
+export const HEAVY = [
+  'test/api/accept.test.ts',
+  'test/api/hostile.test.ts',
+  'test/api/memory.test.ts',
+  'test/api/samples.test.ts',
+  'test/api/test-teams.test.ts',
+  'test/chaos/short.test.ts',
+  'test/container.test.ts',
+  'test/db/backlog.test.ts',
+  'test/db/dev/postgres.test.ts',
+  'test/db/growth.test.ts',
+  'test/db/maintenance/restore-guard/backup.test.ts',
+  'test/db/maintenance/restore-guard/copies.test.ts',
+  'test/db/migrate.test.ts',
+  'test/db/postgres/jit.test.ts',
+  'test/db/postgres/pgbouncer.test.ts',
+  'test/db/postgres/replica.test.ts',
+  'test/db/start-faults.test.ts',
+  'test/db/unvacuumed.test.ts',
+  'test/db/upgrade.test.ts',
+  'test/estimates.test.ts',
+  'test/postfix.test.ts',
+  'test/run.test.ts',
+  'test/start.test.ts',
+  'test/workers/channels/deliver-whatsapp-killed.test.ts',
+  'test/workers/channels/killed-partway.test.ts',
+  'test/workers/channels/large-mail.test.ts',
+  'test/workers/scaling.test.ts',
+  'test/workers/scheduled.test.ts',
+]
+
+/** Returns the files that neither are heavy nor open a browser, in the same order. */
+export async function quickFiles(root: string, files: readonly string[]): Promise<string[]> {
+  const light = files.filter((file) => !HEAVY.includes(file))
+  const texts = await Promise.all(light.map((file) => readFile(join(root, file), 'utf8')))
+  return light.filter((_file, at) => !texts[at]?.includes('support/browser.ts'))
 }

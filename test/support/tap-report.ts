@@ -18,10 +18,13 @@ type TapReport = {
   stream(): TapStream
   /** Prints the tests that were left out. @returns the counts of all streams. */
   finish(): Counts
+  /** How long each file took that has ended, in milliseconds. */
+  times: ReadonlyMap<string, number>
 }
 
 const SUMMARY = /^# \{ total: \d+/
 const RESULT = /^(not )?ok \d+/
+const TIME = /# time=([\d.]+)ms$/
 const PASSED = /^( +)ok \d+/
 const SKIPPED = /^ *ok \d+ - (.+?) # SKIP (.+)$/
 const FILE = /^# Subtest: (\S+\.test\.ts)$/
@@ -45,9 +48,14 @@ function failuresOf(lines: readonly string[]): string[] {
 }
 
 /** What a stream leaves with its report. */
-type Kept = { print(text: string): void; leave(what: string): void; count(counts: Counts): void }
+type Kept = {
+  print(text: string): void
+  leave(what: string): void
+  count(counts: Counts): void
+  time(file: string, ms: number): void
+}
 
-function tapStream({ print, leave, count }: Kept): TapStream {
+function tapStream({ print, leave, count, time }: Kept): TapStream {
   let open: string[] = []
   let file = ''
   let failing = false
@@ -66,6 +74,7 @@ function tapStream({ print, leave, count }: Kept): TapStream {
         counts = { passed: figure('pass', text), failed: figure('fail', text) }
       } else if (result) {
         failing = result[1] !== undefined
+        if (file !== '') time(file, Number(TIME.exec(text)?.[1] ?? 0))
         close(failing ? [...failuresOf(open), text] : [text])
       } else if (text.startsWith('# Subtest: ')) {
         failing = false
@@ -87,13 +96,21 @@ function tapStream({ print, leave, count }: Kept): TapStream {
 /** A report that prints through `print`, line by line. */
 export function tapReport(print: (text: string) => void): TapReport {
   const leftOut: string[] = []
+  const times = new Map<string, number>()
   const all: Counts = { passed: 0, failed: 0 }
   const count = ({ passed, failed }: Counts) => {
     all.passed += passed
     all.failed += failed
   }
   return {
-    stream: () => tapStream({ print, leave: (what) => leftOut.push(`  ${what}`), count }),
+    times,
+    stream: () =>
+      tapStream({
+        print,
+        leave: (what) => leftOut.push(`  ${what}`),
+        count,
+        time: (file, ms) => times.set(file, ms),
+      }),
     finish() {
       if (leftOut.length > 0) print(['left out:', ...leftOut].join('\n'))
       return all

@@ -1,0 +1,30 @@
+/** Reports what a run cost: its CPU time, how much of the machine waited, and its slowest files. */
+import { cpus } from 'node:os'
+
+const SLOWEST_SHOWN = 20
+
+/** Returns the time that all cores of the machine have worked and waited since it started, in milliseconds. */
+function coreTimes(): { busy: number; idle: number } {
+  const times = cpus().map(({ times }) => times)
+  const sum = (of: (each: (typeof times)[number]) => number) => times.reduce((all, each) => all + of(each), 0)
+  return { busy: sum(({ user, nice, sys, irq }) => user + nice + sys + irq), idle: sum(({ idle }) => idle) }
+}
+
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+
+/** Starts counting. @returns what ends it and describes the run, given each file's time in milliseconds */
+export function startUsage(): (times: ReadonlyMap<string, number>) => string {
+  const before = coreTimes()
+  const since = performance.now()
+  return (times) => {
+    const after = coreTimes()
+    const [busy, idle] = [after.busy - before.busy, after.idle - before.idle]
+    const waiting = Math.round((idle * 100) / Math.max(1, busy + idle))
+    const slowest = [...times].toSorted(([, one], [, other]) => other - one).slice(0, SLOWEST_SHOWN)
+    return [
+      `took ${seconds(performance.now() - since)}, ${seconds(busy)} of CPU time on ${cpus().length} cores, ${waiting} % of it waiting`,
+      'slowest files:',
+      ...slowest.map(([file, ms]) => `  ${seconds(ms).padStart(8)}  ${file}`),
+    ].join('\n')
+  }
+}
