@@ -18,7 +18,7 @@ import { REFUSALS } from './waiting.sql.ts'
  * - `not_taken_yet`: due, and no worker has taken it so far.
  * - `in_flight`: a worker has it.
  * - `deferred`: the next attempt is at `next_attempt_at`.
- * - `failed`: there are no more attempts until somebody requeues it or a report arrives.
+ * - `failed`: there are no more attempts until someone requeues it or a report arrives.
  * - `scheduled`: it waits for its time, which is `next_attempt_at`, whatever else is wrong.
  * - `suspended`: its team is. It is sent once the team is resumed.
  * - `paused`: bulk email of its team is. It is sent once that is resumed.

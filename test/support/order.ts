@@ -62,10 +62,13 @@ const TIMES = 'node_modules/.cache/heliograph-tests/times.json'
 
 type Times = Readonly<Record<string, number>>
 
-/** Returns the times of the last whole run in this checkout, or none. */
+/** Returns the times of the last whole run in this checkout. Without a readable file there are none. */
 async function lastTimes(root: string): Promise<Times> {
-  const text = await readFile(join(root, TIMES), 'utf8').catch(() => '{}')
-  return JSON.parse(text)
+  try {
+    return JSON.parse(await readFile(join(root, TIMES), 'utf8'))
+  } catch {
+    return {}
+  }
 }
 
 /** Keeps the times of a whole run for the next one. */
@@ -80,10 +83,8 @@ export async function testFiles(root: string): Promise<string[]> {
   const files = names.filter((name) => name.endsWith('.test.ts')).map((name) => join('test', name))
   const times = await lastTimes(root)
   if (Object.keys(times).length === 0) return [...new Set<string>([...SLOWEST, ...files.sort()])]
-  const timeOf = (file: string): number => times[file] ?? Number.POSITIVE_INFINITY
-  return files
-    .sort()
-    .toSorted((one, other) => (timeOf(one) < timeOf(other) ? 1 : timeOf(one) > timeOf(other) ? -1 : 0))
+  const timeOf = (file: string): number => times[file] ?? Number.MAX_SAFE_INTEGER
+  return files.sort().toSorted((one, other) => timeOf(other) - timeOf(one))
 }
 
 /** The files that kill processes, start servers of their own or load much data. `test:quick` leaves them out. */

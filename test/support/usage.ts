@@ -22,7 +22,7 @@ export function startUsage(): (times: ReadonlyMap<string, number>) => string {
     const waiting = Math.round((idle * 100) / Math.max(1, busy + idle))
     const slowest = [...times].toSorted(([, one], [, other]) => other - one).slice(0, SLOWEST_SHOWN)
     return [
-      `took ${seconds(performance.now() - since)}, ${seconds(busy)} of CPU time on ${cpus().length} cores, ${waiting} % of it waiting`,
+      `took ${seconds(performance.now() - since)}, CPU time ${seconds(busy)} on ${cpus().length} cores, which were idle for ${waiting} % of the time`,
       'slowest files:',
       ...slowest.map(([file, ms]) => `  ${seconds(ms).padStart(8)}  ${file}`),
     ].join('\n')
