@@ -34,7 +34,7 @@ export const WORDING: Record<EmailEventKind, Wording> = {
   machine_opened: { title: 'Opened by a proxy or scanner', tone: 'plain' },
   machine_clicked: { title: 'Link opened by a scanner', tone: 'plain' },
   requeued: { title: 'Queued again', tone: 'busy' },
-  gave_up: { title: 'Given up', tone: 'bad' },
+  gave_up: { title: 'Failed', tone: 'bad' },
   resent: { title: 'Sent again to a corrected address', tone: 'busy' },
   copied: { title: 'Copy sent', tone: 'busy' },
   resent_from: { title: 'Sent again from an earlier email', tone: 'busy' },
@@ -164,7 +164,7 @@ export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert 
     return { tone: 'plain', title: 'It waits for its time:', at: time(next_attempt_at, now) }
   if (state === 'suspended') return SUSPENDED_TEAM
   if (state === 'paused') return { tone: 'warn', title: reason ?? '', text: BULK_NEXT }
-  if (state === 'failed') return { tone: 'bad', title: 'Given up', text: last_response ?? '' }
+  if (state === 'failed') return { tone: 'bad', title: 'Failed', text: last_response ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'deferred') {
     if (reason !== null) return { tone: 'busy', title: reason, at: time(next_attempt_at, now) }

@@ -113,7 +113,7 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
     return { at, moment: { tone: tone ?? 'plain', title, detail: answerWords(each) } }
   })
   const notes = events.map(({ kind, occurred_at, detail }) => {
-    const title = kind === 'gave_up' ? 'Given up' : 'Queued again'
+    const title = kind === 'gave_up' ? 'Failed' : 'Queued again'
     return { at: occurred_at, moment: { tone: kind === 'gave_up' ? 'bad' : 'busy', title, detail } }
   })
   const made = { at: created_at, moment: { tone: 'plain', title: 'It happened', detail: '' } }
