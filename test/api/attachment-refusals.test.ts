@@ -29,7 +29,11 @@ t.test('refusals come in one order: each fault hides all that follow it, alone a
   const faults: [code: string, words: string, cure: Record<string, unknown>, as?: 'team'][] = [
     ['bad_request', 'attachments[0].content_type', { attachments: [file({ filename: 'x.exe' }), file()] }],
     ['bad_request', 'subject', { subject: 'Hello' }],
-    ['bad_request', "attachments[0].filename can't have the extension .exe", { attachments: [file(), file()] }],
+    [
+      'bad_request',
+      "attachments[0].filename can't have the extension .exe",
+      { attachments: [file(), file()] },
+    ],
     ['payload_too_large', 'attachments make', small([{ attachment_id: GONE }])],
     ['invalid_from', '', { from: 'a@example.net' }],
     ['invalid_headers', '', { headers: null }],
