@@ -20,6 +20,8 @@ export type Frame = {
   team: PageTeam | null
   csrf: string
   notice: Notice | null
+  /** What the page is tagged with (fragment.ts). */
+  tag: string
   /** A form that was refused: it is shown again with what was typed. */
   refused: Rejected | null
   /** What was searched for, in the field of every page. */
@@ -87,6 +89,9 @@ function prepared(given: Section, id: string, frame: Frame): object {
     const facts = section.facts.map(({ label, cell }) => ({ label, cell: cellReady(cell, label) }))
     return { ...section, facts }
   }
+  if (section.kind === 'records') {
+    return { ...section, records: section.records.map((one) => ({ ...one, state: cellReady(one.state) })) }
+  }
   if (section.kind === 'timeline') {
     return { ...section, moments: section.moments.map((moment) => ({ ...moment, at: cellReady(moment.at) })) }
   }
@@ -134,6 +139,7 @@ export const createLayout =
       test: team?.test,
       // A page with a rejected form has the address of that form, which can't be asked for again.
       live: refused === null && all.some(isLive),
+      tag: frame.tag,
       actions: view.actions && {
         ...prepared({ kind: 'actions', ...view.actions }, 'buttons', frame),
         top: true,
