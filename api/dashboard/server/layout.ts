@@ -32,6 +32,9 @@ export type Frame = {
 
 const SIGNS = { '+': 'add', '-': 'del', ' ': 'same', '…': 'calm' } as const
 
+/** What a mark of a checklist means, for readers who don't see it. */
+const SAID = { good: 'fine', bad: 'a problem', plain: 'off' } as const
+
 type FormSection = Extract<Section, { kind: 'form' }>
 
 const isForm = (section: Section): section is FormSection => section.kind === 'form'
@@ -88,6 +91,13 @@ function prepared(given: Section, id: string, frame: Frame): object {
   if (section.kind === 'facts') {
     const facts = section.facts.map(({ label, cell }) => ({ label, cell: cellReady(cell, label) }))
     return { ...section, facts }
+  }
+  if (section.kind === 'checks') {
+    const checks = section.checks.map(({ label, cell, ...check }) => ({
+      ...check,
+      ...{ parts: withBreaks(label), said: SAID[check.tone], cell: cell && cellReady(cell) },
+    }))
+    return { ...section, checks }
   }
   if (section.kind === 'records') {
     return { ...section, records: section.records.map((one) => ({ ...one, state: cellReady(one.state) })) }
