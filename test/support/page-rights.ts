@@ -50,6 +50,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /teams/:team/topics',
     'GET /teams/:team/templates',
     'GET /teams/:team/templates/:id/versions/:older_id/:newer_id',
+    'GET /teams/:team/templates/:id/versions/:version_id/preview',
     'GET /teams/:team/templates/:id',
     'GET /teams/:team/templates/:id/preview',
     'GET /teams/:team/templates/:id/changes',

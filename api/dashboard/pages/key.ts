@@ -37,7 +37,7 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
     sections: compact([
       team.role === 'owner' &&
         isActive &&
-        formOf(at('rotate'), 'Create the new key', [lastDayField()], {
+        formOf(at('rotate'), 'Create the new key', [lastDayField(request)], {
           title: 'Rotate',
           note: 'The new key has the same name, scopes and domain. This key works for another 24 hours, or until it expires if that is sooner.',
           folded: true,
@@ -62,8 +62,9 @@ const page = get('viewer', '/teams/:team/keys/:id', async (request, { database }
   })
 })
 
-const rotate = act('owner', '/teams/:team/keys/:id/rotate', async (by, { team, params, form, cookies }) => {
-  const { id, key, name, replaces } = await rotateKey(by, team.id, params.id, expiryOf(form))
+const rotate = act('owner', '/teams/:team/keys/:id/rotate', async (by, request) => {
+  const { team, params, cookies } = request
+  const { id, key, name, replaces } = await rotateKey(by, team.id, params.id, expiryOf(request))
   const end = replaces.expires_at
   const until = end === null ? '' : ` The old key works until ${momentWords(end, zoneOf(cookies('zone')))}.`
   const words = `The new key ${name} was created. Copy it now: it is not shown again.${until}`

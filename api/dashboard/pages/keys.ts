@@ -5,6 +5,7 @@ import { issueKey } from '../../../db/accounts/credentials/issue.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type Cell, status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
+import { zoneOf } from '../components/zone.ts'
 import { act, compact, field, formOf, get, tableOf } from '../server/builders.ts'
 import { dayLabel } from '../server/filter.ts'
 import { dayOf } from '../server/list.ts'
@@ -32,17 +33,18 @@ export const scopeWords = (scopes: readonly string[]): string =>
   SCOPES.every((scope) => scopes.includes(scope)) ? 'everything' : scopes.join(', ')
 
 /** The last day of a key, which counts in full, as its form's fields `expires` has it. */
-export const lastDayField = () =>
-  field('expires', dayLabel('Last day'), {
+export const lastDayField = ({ cookies }: TeamRequest) =>
+  field('expires', dayLabel('Last day', zoneOf(cookies('zone'))), {
     type: 'date',
     hint: 'Leave it empty for a key that does not expire.',
   })
 
-export const expiryOf = (form: URLSearchParams): Date | null => dayOf(form, 'expires', 1) ?? null
+export const expiryOf = ({ form, cookies }: TeamRequest): Date | null =>
+  dayOf(form, 'expires', { zone: zoneOf(cookies('zone')), next: true }) ?? null
 
-function createForm({ team }: TeamRequest, domains: readonly string[]): Section {
+function createForm(request: TeamRequest, domains: readonly string[]): Section {
   return formOf(
-    teamPath(team, 'keys'),
+    teamPath(request.team, 'keys'),
     'Create key',
     [
       field('name', 'Name', { required: true, placeholder: 'web shop' }),
@@ -57,7 +59,7 @@ function createForm({ team }: TeamRequest, domains: readonly string[]): Section 
           ...domains.map((name) => ({ value: name, label: `only ${name}` })),
         ],
       }),
-      lastDayField(),
+      lastDayField(request),
     ],
     { title: 'New key', folded: true },
   )
@@ -96,13 +98,14 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
   })
 })
 
-const create = act('owner', '/teams/:team/keys', async (by, { team, form }) => {
+const create = act('owner', '/teams/:team/keys', async (by, request) => {
+  const { team, form } = request
   const name = (form.get('name') ?? '').trim()
   const wanted = {
     name,
     scopes: form.getAll('scopes'),
     domain: form.get('domain') || null,
-    expires_at: expiryOf(form),
+    expires_at: expiryOf(request),
   }
   const { id, key } = await issueKey(by, team.id, wanted)
   const words = `The key ${name} was created. Copy it now: it is not shown again.`

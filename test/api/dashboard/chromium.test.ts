@@ -170,7 +170,7 @@ async function journeys(browser: Browser): Promise<void> {
     const queue = page.locator('tr', { hasText: 'deliver-email' })
     await queue.getByRole('button', { name: 'Pause queue' }).click()
     await submit(page, 'Pause queue')
-    t.match(await queue.innerText(), 'deliver-email, paused')
+    t.match(await queue.innerText(), 'Emails, paused')
     words = undefined
     await queue.getByRole('button', { name: 'Resume queue' }).click()
     t.notMatch(await queue.innerText(), 'paused')

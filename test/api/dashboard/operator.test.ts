@@ -1,6 +1,7 @@
 /** The operator's pages: health, parked reports, teams, plans, audit. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { insertAuditEntry } from '../../../db/accounts/audit/audit.sql.ts'
 import { loadCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import { endReports, insertReports } from '../../../db/delivery/reports/reports.sql.ts'
@@ -63,7 +64,7 @@ t.test('health names the database, the hooks and which settings are set', async 
 
 t.test('the first page says whether everything goes out, through what, and who is at work', async (t) => {
   t.equal((await operator.get('/')).location, '/operator')
-  shows(t, await operator.get('/operator'), /Checks PostgreSQL \d\S* crash-safe settings Clocks agree .* All checks/)
+  shows(t, await operator.get('/operator'), /Checks PostgreSQL \d\S* .* Clocks agree .* All checks/)
   shows(
     t,
     await operator.get('/operator'),
@@ -82,7 +83,11 @@ t.test('the first page says whether everything goes out, through what, and who i
   const waiting = await makeTeam(service)
   const { status } = await service.call('POST', '/v1/emails', { key: waiting.key, body: anEmail() })
   t.equal(status, 201)
-  shows(t, await operator.get('/operator'), /Waiting to go out 1 the oldest for .*deliver-email 1 for .* 0 0\/s/)
+  shows(
+    t,
+    await operator.get('/operator'),
+    /Waiting to go out 1 the oldest for .*deliver-email 1 for .* 0 0\/s/,
+  )
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() + interval '1 hour' where name = 'deliver-email'`)
   shows(t, await operator.get('/operator'), /Waiting to go out 1 1 deferred .*deliver-email 1 1 deferred 0/)
@@ -289,7 +294,11 @@ t.test('a queue is paused, resumed, and its dead letters are tried again', async
   await operator.post('/operator/queues/deliver-email/pause')
   const by = new RegExp(`Emails, paused deliver-email, by ${operator.email}, just now `)
   shows(t, await operator.get('/operator/queues'), by)
-  shows(t, await operator.get('/operator/queues/deliver-email'), /Emails paused .* Paused since .* Resume queue/)
+  shows(
+    t,
+    await operator.get('/operator/queues/deliver-email'),
+    /Emails paused .* Resume queue .* Paused since/,
+  )
   shows(t, await operator.get('/operator'), /Emails, paused deliver-email, by/)
   await operator.post('/operator/queues/deliver-email/resume')
   t.notMatch((await operator.get('/operator/queues')).html, /Emails, paused/)
@@ -302,11 +311,7 @@ t.test('dead letters are shown by reason, and those of one reason are tried agai
   await giveUp(['<b>one</b>', '<b>one</b>', 'other'])
   shows(t, await operator.get('/operator/queues'), /ingest-report \d+ \d+ \d+ 3 see why/)
   const page = await operator.get(path)
-  shows(
-    t,
-    page,
-    /<b>one<\/b> 2 0 .* just now \S+ \S+ Retry 2 jobs other 1 .* Retry 1 job/,
-  )
+  shows(t, page, /<b>one<\/b> 2 0 .* just now \S+ \S+ Retry 2 jobs other 1 .* Retry 1 job/)
   t.equal(
     (await operator.post(`${path}/redrive`, { reason: 'other' })).status,
     400,
@@ -388,9 +393,28 @@ t.test('the audit is found by person, action and day; an owner sees the team’s
   const found = await owner.get(`/teams/${team.id}/audit?actor=${owner.email}&action=topic&from=2020-01-01`)
   shows(t, found, 'Ours')
   t.notMatch(found.html, /Edited/)
+  const part = owner.email.slice(2, -8).toUpperCase()
+  const byPart = await owner.get(`/teams/${team.id}/audit?actor=${part}&action=topic`)
+  shows(t, byPart, 'Ours')
+  t.notMatch(byPart.html, /Edited|Theirs/)
   shows(t, await owner.get(`/teams/${team.id}/audit?to=2020-01-01`), 'No entry matches.')
   t.equal((await editor.get(`/teams/${team.id}/audit`)).status, 403)
   shows(t, await operator.get('/operator/audit?action=topic'), /Created a topic Theirs A team/)
+})
+
+t.test('the days of a filter are those of the reader’s zone', async (t) => {
+  const team = await makeTeam(service, { domain: 'zones.test' })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const at = new Date('2026-01-31T12:30:00Z')
+  const entry = { team_id: team.id, actor: 'cli', action: 'topic.create', subject: 'Far east', detail: '' }
+  await insertAuditEntry(database, { ...entry, id: uuidv7({ msecs: at.getTime() }) }, at)
+  const february = async () => (await owner.get(`/teams/${team.id}/audit?from=2026-02-01`)).html
+  t.notMatch(await february(), 'Far east')
+  t.match(await february(), '(UTC)')
+  owner.cookies.set('heliograph-zone', 'Pacific/Auckland')
+  t.match(await february(), 'Far east')
+  t.notMatch(await february(), '(UTC)')
+  t.notMatch((await owner.get(`/teams/${team.id}/audit?to=2026-01-31`)).html, 'Far east')
 })
 
 t.test('a team’s page names the storage of its attachments, and its limit', async (t) => {
