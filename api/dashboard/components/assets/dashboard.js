@@ -125,11 +125,10 @@ async function ask(url, more) {
   try {
     const answer = await fetch(url, { headers: { Accept: 'text/html' }, signal, ...more })
     const now = Date.parse(answer.headers.get('Date'))
+    const text = await answer.text()
     if (answer.status === 304) return { now }
     const token = document.querySelector('.who [name=csrf]')?.outerHTML
-    const html = (await answer.text())
-      .replace(/(<\/?)live-form\b/g, '$1form')
-      .replaceAll('<live-token>', token)
+    const html = text.replace(/(<\/?)live-form\b/g, '$1form').replaceAll('<live-token>', token)
     const page = new DOMParser().parseFromString(html, 'text/html')
     const isPage = answer.status < 500 && page.getElementById('main')
     if (!isPage) return { problem: 'The service reports an error.' }
