@@ -1,14 +1,20 @@
 /**
- * GET /openapi.json and GET /docs: the API, described for programs and for people; GET / leads there.
- * Promises: public, no team's data; the same bytes with an ETag for a day.
+ * GET /docs, /docs/GUIDE.md, /llms.txt, /openapi.json and /postman.json describe the API for people and for programs.
+ * GET / leads there. All are public, contain no team's data, and are the same bytes with an ETag for a day.
  */
 import { createHash } from 'node:crypto'
+import { RequestError } from '../../db/errors.ts'
 import type { Answer } from '../http/errors.ts'
 import { type PublicRoute, publicRoutes, type Request } from '../http/route.ts'
+import { TEXTS } from '../http/texts.ts'
 import type { Described } from './about.ts'
 import type { Docs, DocsDeps, Drawn } from './drawn.ts'
+import { GUIDES } from './guides.ts'
+import { guideMarkdown, llmsText } from './markdown.ts'
 import { openApi } from './openapi.ts'
 import { documentation, policy } from './page.ts'
+import { postmanCollection } from './postman.ts'
+import type { Shown } from './shown.ts'
 
 /** In seconds. */
 const CACHE_MAX_AGE_S = 300
@@ -28,6 +34,9 @@ function daily(clock: () => Date, draw: (now: Date) => string, headers: Record<s
   }
 }
 
+/** Pages of any origin may read what programs need. */
+const OPEN = { 'Access-Control-Allow-Origin': '*' }
+
 /** `publicUrl` and `port` are where the service is. `domain` is what examples send from. */
 type Place = { publicUrl: string | null; port: number; domain: string; clock?: () => Date }
 
@@ -36,16 +45,23 @@ export function createDocs(
   { publicUrl, port, domain, clock = () => new Date() }: Place,
 ): Docs {
   const home = publicUrl?.replace(/\/$/, '') ?? `http://localhost:${port}`
+  const drawn = (type: string, draw: (shown: Shown) => string, headers: Record<string, string> = OPEN) =>
+    daily(clock, (now) => draw({ home, domain, now }), {
+      'Content-Type': `${type}; charset=utf-8`,
+      ...headers,
+    })
+  const guides = new Map(
+    GUIDES.map((guide) => [guide.id, drawn('text/markdown', (shown) => guideMarkdown(guide, shown))]),
+  )
   return {
-    openapi: daily(clock, (now) => JSON.stringify(openApi(routes, publicUrl, { domain, now })), {
-      'Content-Type': 'application/json; charset=utf-8',
-      'Access-Control-Allow-Origin': '*',
-    }),
-    page: daily(clock, (now) => documentation(routes, home, { domain, now }), {
-      'Content-Type': 'text/html; charset=utf-8',
+    openapi: drawn('application/json', (shown) => JSON.stringify(openApi(routes, publicUrl, shown))),
+    postman: drawn('application/json', (shown) => JSON.stringify(postmanCollection(routes, shown))),
+    page: drawn('text/html', (shown) => documentation(routes, shown), {
       'Content-Security-Policy': policy(),
       'Referrer-Policy': 'no-referrer',
     }),
+    llms: drawn('text/plain', llmsText),
+    guide: (id) => guides.get(id)?.() ?? null,
   }
 }
 
@@ -86,8 +102,30 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
   }),
   publicRoute({
     method: 'GET',
+    path: '/postman.json',
+    access: 'public',
+    handle: async (request, { docs }) => unlessKnown(request, docs.postman()),
+  }),
+  publicRoute({
+    method: 'GET',
     path: '/docs',
     access: 'public',
     handle: async (request, { docs }) => unlessKnown(request, docs.page()),
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/docs/:guide.md',
+    access: 'public',
+    async handle(request, { docs }) {
+      const guide = docs.guide(request.params.guide ?? '')
+      if (guide === null) throw new RequestError('not_found', TEXTS.noGuide)
+      return unlessKnown(request, guide)
+    },
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/llms.txt',
+    access: 'public',
+    handle: async (request, { docs }) => unlessKnown(request, docs.llms()),
   }),
 ]
