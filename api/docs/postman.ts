@@ -20,8 +20,11 @@ function urlOf(call: Call) {
   const raw = variable('HELIOGRAPH_URL') + withVariables(call.path)
   const [address = '', query] = raw.split('?')
   const [host = '', ...path] = address.split('/')
-  const parameters = [...new URLSearchParams(query)].map(([key, value]) => ({ key, value }))
-  return { raw, host: [host], path, ...(query === undefined ? {} : { query: parameters }) }
+  const parameters = query?.split('&').map((each) => {
+    const [key, value] = each.split('=')
+    return { key, value }
+  })
+  return { raw, host: [host], path, ...(parameters ? { query: parameters } : {}) }
 }
 
 /** A file is chosen in Postman, because a collection can't contain one. */

@@ -1,4 +1,4 @@
-/** Tests what webhooks contain about sent WhatsApp messages and broadcasts, and that the guide's functions verify them. */
+/** Webhooks about sent WhatsApp messages and broadcasts, and the functions of the guide that verify webhooks. */
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { foldFigures } from '../../../db/stats/daily/fold.ts'
