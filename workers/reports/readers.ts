@@ -7,8 +7,12 @@ import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../providers/list.ts'
 import { HOSTED_RELAYS } from '../providers/relays/list.ts'
 import type { ReportCut, ReportReader } from '../providers/report.ts'
 import { SIMULATOR } from '../providers/test/reports.ts'
+import { WHATSAPP_NUMBERS } from '../providers/whatsapp/declared.ts'
 
-const PROVIDERS = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS), SIMULATOR]
+const PROVIDERS = [
+  ...[...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS)],
+  ...[WHATSAPP_NUMBERS, SIMULATOR],
+]
 
 /** How reports of these providers are cut before they are kept. */
 export const REPORT_CUTS: Readonly<Partial<Record<string, ReportCut>>> = Object.fromEntries(
