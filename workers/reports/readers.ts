@@ -3,15 +3,14 @@
 import type { Provider } from '../../db/delivery/reports/reports.sql.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { WorkerSettings } from '../config.ts'
-import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../providers/list.ts'
+import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS, OTHER_REPORTERS } from '../providers/list.ts'
 import { HOSTED_RELAYS } from '../providers/relays/list.ts'
 import type { ReportCut, ReportReader } from '../providers/report.ts'
 import { SIMULATOR } from '../providers/test/reports.ts'
-import { WHATSAPP_NUMBERS } from '../providers/whatsapp/declared.ts'
 
 const PROVIDERS = [
   ...[...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS)],
-  ...[WHATSAPP_NUMBERS, SIMULATOR],
+  ...[...OTHER_REPORTERS, SIMULATOR],
 ]
 
 /** How reports of these providers are cut before they are kept. */

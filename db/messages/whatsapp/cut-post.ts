@@ -12,7 +12,7 @@ type Json = Readonly<Record<string, unknown>>
 /** How many entries need no action, by their kind. `hook`: those that are about another number than the hook's. */
 type Ignored = Record<'message' | 'status' | 'event' | 'hook', number>
 
-/** The number that a hook is for. Whoever signs its posts may say nothing about any other. */
+/** The number of a hook. Its posts may only be about this number, since the owner of the app secret signs them. */
 export type HookScope = { phone_number_id: string; account_id: string; display_phone_number: string | null }
 
 type Cutting = { ignored: Ignored; stopWords: readonly string[] }

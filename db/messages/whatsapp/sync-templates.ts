@@ -34,10 +34,10 @@ const SYNC_TIMEOUT_MS = 30_000
 const JOBS = { default: 'sync-whatsapp-templates', other: 'sync-whatsapp-number-templates' } as const
 
 /** A template that the provider lists and the team doesn't have. */
-export type AvailableTemplate = Pick<TemplateContent, 'name' | 'language' | 'category'> & { status: string }
+type AvailableTemplate = Pick<TemplateContent, 'name' | 'language' | 'category'> & { status: string }
 
 /** What a worker says of a sync. `added`: the id of the new template, null if the account has none like it. */
-export type SyncOutput = { missing: string[]; available?: AvailableTemplate[]; added?: string | null }
+type SyncOutput = { missing: string[]; available?: AvailableTemplate[]; added?: string | null }
 
 type SyncPayload = Payload<typeof JOBS.default>
 
@@ -150,7 +150,7 @@ export async function requestAllSyncs(at: { tx: Tx; queue: Pick<Producer, 'enque
 }
 
 /** What came of a sync; null while no worker has done it. @throws RequestError unavailable when it failed */
-export async function syncFound(tx: Tx, sync_id: string): Promise<SyncOutput | null> {
+async function syncFound(tx: Tx, sync_id: string): Promise<SyncOutput | null> {
   const end = (await jobEnd(tx, JOBS.default, sync_id)) ?? (await jobEnd(tx, JOBS.other, sync_id))
   if (end?.state === 'completed') return { missing: [], ...end.output }
   if (end?.output?.reason)
