@@ -1,9 +1,11 @@
 /** The CLI's numbers: what Meta is asked before one is stored, what is printed, and what a team's change does. */
+
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
 import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aMessage, makeTemplate, numbers } from '../../support/whatsapp.ts'
@@ -77,7 +79,7 @@ t.test('a check says what is missing, and subscribes only an app that isn’t', 
   const { cli, add, given } = await begin(t)
   await add()
   t.match(await cli.json(['number', 'check', 'acme']), { subscribed: false, missing: [/subscribe/] })
-  t.match(await cli.json(['number', 'check', 'acme', '--subscribe']), { subscribed: true, missing: [] })
+  t.match(await cli.json(['number', 'check', 'acme', '--subscribe']), { subscribed: true, missing: EMPTY })
   await cli.json(['number', 'check', 'acme', '--subscribe'])
   t.equal(given.subscriptions, 1)
   given.token = 'replaced'
@@ -86,7 +88,7 @@ t.test('a check says what is missing, and subscribes only an app that isn’t', 
   t.match(JSON.parse(stdout), { ...SHOWN, subscribed: true, missing: [/token/] })
   await cli.fault(['number', 'set', 'acme', '--token'], { input: TOKEN })
   await cli.json(['number', 'set', 'acme', '--token'], { input: 'replaced' })
-  t.match(await cli.json(['number', 'check', 'acme']), { missing: [] })
+  t.match(await cli.json(['number', 'check', 'acme']), { missing: EMPTY })
 })
 
 t.test('a number with an app secret has a hook and a verify token', async (t) => {
