@@ -16,7 +16,7 @@ import { docsRoutes } from './docs/routes.ts'
 import { HOOKS } from './hooks/list.ts'
 import { answer, send } from './http/dispatch.ts'
 import { errorResponse, toRequestError } from './http/errors.ts'
-import { countRefusals } from './http/refusals.ts'
+import { countRejections } from './http/refusals.ts'
 import { allowedMethods, type Params, type Route } from './http/route.ts'
 import { TEXTS } from './http/texts.ts'
 import { opsRoutes } from './operations/routes.ts'
@@ -91,7 +91,7 @@ const renderErrors =
       await next()
     } catch (error) {
       const refusal = toRequestError(error, ctx.state.id, log)
-      countRefusals(metrics, [refusal])
+      countRejections(metrics, [refusal])
       const { caller, id: http_request_id } = ctx.state
       const call = { method: ctx.method, route: String(ctx.state.route ?? ''), http_request_id, now: clock() }
       if (caller) refusals.note(caller, call, refusal)

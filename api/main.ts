@@ -8,7 +8,7 @@ import { createDomainLookups, createZoneLookup } from '../db/accounts/domains/dn
 import { teamOfDomain } from '../db/accounts/domains/domains.sql.ts'
 import { checkDefaultPlan, USUAL_PLAN } from '../db/accounts/teams/create.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
-import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
+import { watchDatabase } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
 import { nameConnections } from '../db/postgres/connect.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
@@ -47,7 +47,7 @@ import { createCredentials } from './http/auth.ts'
 import { createBodies } from './http/bodies.ts'
 import { budgetFor } from './http/body-budget.ts'
 import { createParser } from './http/parser.ts'
-import { createRefusals } from './http/refusals.ts'
+import { createRejections } from './http/refusals.ts'
 import { FLUSH_MS, serve } from './http/server.ts'
 import { createAccepts } from './sends/accepts.ts'
 import { createCatalog } from './v1/plan-cache.ts'
@@ -117,7 +117,7 @@ async function start(settings: ApiSettings, log: Log) {
   const standby = { primary: database, log, options: DASHBOARD_POOL }
   const replica = await startReplica(settings.DATABASE_REPLICA_URL, standby)
   const secrets = await openSecrets(database, settings)
-  const { clock, diskFault, end: endWatch } = await watchHome({ database, log })
+  const { clock, diskFault, end: endWatch } = await watchDatabase({ database, log })
   const queue = createProducer(createWaker(database))
   const memory = memoryLimit(settings.MEMORY_LIMIT_MB)
   const parser = createParser(PARSER_THREAD, { memory })
@@ -155,7 +155,7 @@ async function start(settings: ApiSettings, log: Log) {
     ...operatorPaths(settings),
     isDraining: () => draining,
     diskFault,
-    refusals: createRefusals(database),
+    refusals: createRejections(database),
     dashboard,
     log,
     clock,

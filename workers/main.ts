@@ -6,7 +6,7 @@
 
 import { createDomainLookups } from '../db/accounts/domains/dns-lookups.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
-import { watchHome } from '../db/maintenance/restore-guard/restore-guard.ts'
+import { watchDatabase } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { nameConnections } from '../db/postgres/connect.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
@@ -59,7 +59,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const jobs = queuesOf(settings)
   const { database, listenUrl } = await startDatabase(settings, { size, statementTimeout: 30_000 }, log)
   const secrets = await openSecrets(database, settings)
-  const { clock, diskFault, end: endWatch } = await watchHome({ database, log })
+  const { clock, diskFault, end: endWatch } = await watchDatabase({ database, log })
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),

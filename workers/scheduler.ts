@@ -13,7 +13,7 @@ const RELEASE_INTERVAL_MS = 2_000
 type Deps = Pick<WorkerDeps, 'database' | 'queue' | 'log'>
 
 /** Starts looking. @returns how to end it: what has begun is finished. */
-export function startReleasing(deps: Deps): { drain(): Promise<void> } {
+export function startScheduler(deps: Deps): { drain(): Promise<void> } {
   const closing = new AbortController()
   const looking = (async () => {
     while (!closing.signal.aborted) {

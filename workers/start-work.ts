@@ -10,7 +10,7 @@ import { runBatches } from './batches/batches.ts'
 import type { Delivery } from './delivery/engine.ts'
 import type { WorkerDeps } from './deps.ts'
 import { JOB_HANDLERS, openSlots, type Registration, SCHEDULED_JOBS, type SlotShares } from './registry.ts'
-import { startReleasing } from './scheduler.ts'
+import { startScheduler } from './scheduler.ts'
 
 type Work = {
   /** Begins nothing more, waits for what is in flight. @param patience milliseconds until sends are cut off. */
@@ -29,7 +29,7 @@ export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Pro
       }
     })
   }
-  const releasing = startReleasing(deps)
+  const releasing = startScheduler(deps)
   return {
     async drain(patience) {
       deps.queue.close()

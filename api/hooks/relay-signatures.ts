@@ -140,6 +140,6 @@ export const RELAY_PROOFS: Record<Relay, (secret: string) => RelayProof> = {
   brevo: bySecret,
 }
 
-export const provesNothing: RelayProof = async () => {
+export const unverified: RelayProof = async () => {
   throw notGenuine()
 }

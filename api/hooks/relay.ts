@@ -13,7 +13,7 @@ import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 
 import { storeReport } from './receive.ts'
-import { notGenuine, provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-signatures.ts'
+import { notGenuine, publicKeyOf, RELAY_PROOFS, type RelayProof, unverified } from './relay-signatures.ts'
 
 const publicKey = string().test(
   'public key',
@@ -46,7 +46,7 @@ type OpenRelay = { relay: Relay | null; proof: RelayProof }
 
 function open({ SMTP_RELAY, SMTP_RELAY_SECRET }: SettingsOf<typeof settings>): { relay: OpenRelay } {
   const proof = SMTP_RELAY && SMTP_RELAY_SECRET && RELAY_PROOFS[SMTP_RELAY](SMTP_RELAY_SECRET)
-  return { relay: { relay: SMTP_RELAY ?? null, proof: proof || provesNothing } }
+  return { relay: { relay: SMTP_RELAY ?? null, proof: proof || unverified } }
 }
 
 const publicRoute = publicRoutes<HookDeps<ReturnType<typeof open>>>()

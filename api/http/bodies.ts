@@ -50,7 +50,7 @@ export type Body = {
   /** By the shape that the route declares; undefined when it declares none. @throws RequestError */
   parsed(route: Taking): Promise<unknown>
   /** Its room is for others. Said by who goes on waiting for something else, and has dropped what was read. */
-  letGo(): void
+  release(): void
 }
 
 /**
@@ -125,7 +125,7 @@ function createBudget(budget: Budget) {
           if (!take(owner, read - reserved)) throw tooManyLarge()
           reserved = read
         },
-        letGo(): void {
+        release(): void {
           give(owner, reserved)
           reserved = 0
           read = 0
@@ -228,7 +228,7 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
           return await reading()
         } catch (error) {
           if (!request.complete) {
-            account.letGo()
+            account.release()
             await discarding.run('all', () => discard(request), DISCARD_WAIT_MS)
           }
           throw error
@@ -236,14 +236,14 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
       }
       try {
         return await work({
-          letGo: account.letGo,
+          release: account.release,
           pieces: (bounds, take) => orDiscarded(() => readPieces(request, { ...account, ...bounds }, take)),
           form: (limit) => orDiscarded(() => readFields(limit)),
           bytes: (limit) => orDiscarded(() => readWhole(limit)),
           parsed: async (route) => (route.body ? orDiscarded(() => read(route)) : undefined),
         })
       } finally {
-        account.letGo()
+        account.release()
       }
     },
   }

@@ -181,7 +181,7 @@ async function requestOf<D>(
     form: body.form,
     pieces: body.pieces,
     body: await body.parsed(route),
-    letGo: body.letGo,
+    release: body.release,
     now,
   }
 }

@@ -27,7 +27,7 @@ export type Refusals = {
   flush(): Promise<void>
 }
 
-export function createRefusals(database: Pick<Database, 'transaction'>): Refusals {
+export function createRejections(database: Pick<Database, 'transaction'>): Refusals {
   const gathered = new Map<string, Parameters<typeof insertRefusedCalls>[1][number][]>()
   let timer: NodeJS.Timeout | null = null
 
@@ -58,7 +58,7 @@ export function createRefusals(database: Pick<Database, 'transaction'>): Refusal
 }
 
 /** Counts the refusals among an answer's items, or the one that is the answer. */
-export function countRefusals(metrics: Metrics, outcomes: readonly unknown[]): void {
+export function countRejections(metrics: Metrics, outcomes: readonly unknown[]): void {
   for (const outcome of outcomes) {
     if (outcome instanceof RequestError)
       metrics.count('heliograph_rejected_total', { code: outcome.code, ...reasonOf(outcome) })

@@ -50,7 +50,7 @@ export type Request<B = undefined, Q = undefined> = {
   pieces: Body['pieces']
   body: B
   /** Said by who needs no more of the body and goes on waiting: its room is for others. */
-  letGo: Body['letGo']
+  release: Body['release']
   query: Q
   headers: IncomingHttpHeaders
   now: Date

@@ -6,14 +6,14 @@
 import { errorData, RequestError } from '../../db/errors.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import { type Answer, type Trace, tracing } from '../http/errors.ts'
-import { countRefusals } from '../http/refusals.ts'
+import { countRejections } from '../http/refusals.ts'
 
 /** What became of one item: the id it was accepted under, or why it was not. */
 export type BatchItem = string | RequestError
 
 /** The answer. A per-item rate_limited has no Retry-After: there is no header to put it in. */
 export function batchAnswer(items: readonly BatchItem[], metrics: Metrics): Answer {
-  countRefusals(metrics, items)
+  countRejections(metrics, items)
   const data = items.map((item, index) =>
     item instanceof RequestError ? { index, error: errorData(item) } : { index, id: item },
   )

@@ -15,7 +15,7 @@ import { TEXTS } from './texts.ts'
 
 const RETRY_AFTER_S = 5
 
-type Call = { teamId: string; bytes: Buffer; letGo(): void; now: Date }
+type Call = { teamId: string; bytes: Buffer; release(): void; now: Date }
 
 /** Has a worker carry out the call. @throws RequestError unavailable when none did in time. */
 async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
@@ -32,7 +32,7 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
       })
       // The worker may take its time.
       call.bytes = Buffer.alloc(0)
-      call.letGo()
+      call.release()
     },
     read: () => upsertResult(database, teamId, id),
     timeout,
@@ -49,9 +49,9 @@ export const bulkRoutes: readonly V1Route[] = [
     access: keyOnly('contacts:write'),
     heavy: true,
     body: bulkBody,
-    async handle({ body, principal, letGo, now }, deps) {
+    async handle({ body, principal, release, now }, deps) {
       if (body.length === 0) return batchAnswer([], deps.metrics)
-      const call = { teamId: principal.team_id, bytes: body.bytes, letGo, now }
+      const call = { teamId: principal.team_id, bytes: body.bytes, release, now }
       body.bytes = Buffer.alloc(0)
       const result = await carriedOut(deps, call)
       if ('refusal' in result) throw errorFrom(result.refusal)

@@ -12,7 +12,7 @@ import { isOfNewerQueue, withoutJob } from '../queue/dead-letters.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
 
 /** A part of the walk through what waits: `size` rows, those that follow `after`. */
-type Stretch = { after: string; size: number }
+type IdRange = { after: string; size: number }
 
 const stretchRow = row({
   lost: array(refRow),
@@ -36,7 +36,7 @@ async function hasLostJob(tx: Tx, channel: Deliverable) {
 export async function lostMessages(
   tx: Tx,
   channel: Deliverable,
-  { after, size }: Stretch,
+  { after, size }: IdRange,
   { before, limit }: { before: Date; limit: number },
 ) {
   const hasLost = await hasLostJob(tx, channel)
@@ -88,7 +88,7 @@ const placeRow = row({ place: string() })
 const START = '-infinity'
 
 /** Where the walk through what waits goes on. Only one process looks at a time: the others pass. */
-export async function takeWalk(tx: Tx, channel: Deliverable): Promise<string | null> {
+export async function lockCursor(tx: Tx, channel: Deliverable): Promise<string | null> {
   const kind = `sweep:${channel.job}`
   await tx.query(sql.unsafe`
     insert into upkeep (kind, done_until) values (${kind}, ${START}) on conflict do nothing`)
@@ -98,7 +98,7 @@ export async function takeWalk(tx: Tx, channel: Deliverable): Promise<string | n
 }
 
 /** Notes how far the walk has come; null: it begins again. */
-export const noteWalk = (tx: Tx, channel: Deliverable, place: string | null) =>
+export const saveCursor = (tx: Tx, channel: Deliverable, place: string | null) =>
   tx.query(sql.unsafe`
     update upkeep set done_until = ${place ?? START}::timestamptz
     where kind = ${`sweep:${channel.job}`} and done_until <> ${place ?? START}::timestamptz`)

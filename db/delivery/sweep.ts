@@ -7,7 +7,7 @@ import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import { requeueMessages } from './requeue.ts'
-import { lostMessages, noteWalk, takeWalk } from './sweep.sql.ts'
+import { lockCursor, lostMessages, saveCursor } from './sweep.sql.ts'
 
 /** Waiting rows of one part. */
 const SWEEP_BATCH = 2_000
@@ -18,18 +18,18 @@ type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
 type Limits = { before: Date; most: number; part?: number; patience?: number }
 
 /** Walks through the next part. @returns what was requeued, and whether the walk has come to its end. */
-async function walkPart(
+async function scanBatch(
   at: Requeueing,
   channel: Deliverable,
   { before, most, part = SWEEP_BATCH }: Limits,
 ): Promise<{ requeued: readonly DeliveryRef[]; over: boolean }> {
-  const after = await takeWalk(at.tx, channel)
+  const after = await lockCursor(at.tx, channel)
   if (after === null) return { requeued: [], over: true }
   const { lost, next } = await lostMessages(at.tx, channel, { after, size: part }, { before, limit: most })
   const requeued = await requeueMessages(at, channel, lost, { by: 'sweep' })
   // A part with more than may be requeued is looked at again.
   const isFull = lost.length === most && requeued.length > 0
-  if (!isFull) await noteWalk(at.tx, channel, next)
+  if (!isFull) await saveCursor(at.tx, channel, next)
   return { requeued, over: isFull || next === null }
 }
 
@@ -45,7 +45,7 @@ export async function requeueLost(
   const started = performance.now()
   for (let found = 0; ; ) {
     const { requeued, over } = await database.transaction((tx) =>
-      walkPart({ ...at, tx }, channel, { ...limits, most: most - found }),
+      scanBatch({ ...at, tx }, channel, { ...limits, most: most - found }),
     )
     found += requeued.length
     if (over || found >= most || performance.now() - started > patience) return found

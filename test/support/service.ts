@@ -11,12 +11,12 @@ import { createApp } from '../../api/app.ts'
 import type { DashboardDeps } from '../../api/dashboard/server/deps.ts'
 import type { Deps } from '../../api/deps.ts'
 import { createDocs } from '../../api/docs/routes.ts'
-import { provesNothing } from '../../api/hooks/relay-signatures.ts'
+import { unverified } from '../../api/hooks/relay-signatures.ts'
 import { createSns } from '../../api/hooks/sns.ts'
 import { createCredentials } from '../../api/http/auth.ts'
 import { createBodies } from '../../api/http/bodies.ts'
 import { createParser } from '../../api/http/parser.ts'
-import { createRefusals } from '../../api/http/refusals.ts'
+import { createRejections } from '../../api/http/refusals.ts'
 import { createAccepts } from '../../api/sends/accepts.ts'
 import { createCatalog } from '../../api/v1/plan-cache.ts'
 import { PARSER_THREAD, V1_ROUTES } from '../../api/v1/routes.ts'
@@ -182,7 +182,7 @@ export async function startService(
       whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
       whatsapp_stop_words: [],
       sns: createSns({ topics: [] }),
-      relay: { relay: null, proof: provesNothing },
+      relay: { relay: null, proof: unverified },
     },
     reservedHeaders: { prefixes: RESERVED_PREFIXES, names: [] },
     attachments: { message_bytes: 25 * 1024 * 1024, blocked_extensions: new Set(['exe', 'js']) },
@@ -196,7 +196,7 @@ export async function startService(
     isDraining: () => false,
     least: 500,
     diskFault: () => null,
-    refusals: createRefusals(database),
+    refusals: createRejections(database),
     dashboard: {
       database,
       texts,

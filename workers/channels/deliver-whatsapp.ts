@@ -28,7 +28,7 @@ import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import { impersonal, storableId, storableWords } from '../../db/validation/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
-import { verdictOf } from '../delivery/retry-policy.ts'
+import { nextStep } from '../delivery/retry-policy.ts'
 import {
   defaultSender,
   type OutgoingWhatsapp,
@@ -153,7 +153,7 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
     verdict: (attempt, history, context) =>
       isOfPausedTemplate(attempt.outcome)
         ? { end: 'snoozed', seconds: MAX_RECIPIENT_PAUSE_S }
-        : verdictOf([attempt.outcome], history, context),
+        : nextStep([attempt.outcome], history, context),
     record: (tx, delivered) => record(tx, delivered, log),
   }
 }

@@ -80,7 +80,7 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   /** The answer, after deciding whose fault each rejection by policy is, and what its time for attempts ends. */
   judge(answer: A, context: JudgeContext): A
   outcomesOf(answer: A): readonly AttemptOutcome[]
-  /** How the delivery ends, where the channel has rules of its own; `verdictOf` its outcomes when absent. */
+  /** How the delivery ends, where the channel has rules of its own; `nextStep` its outcomes when absent. */
   verdict?(answer: A, history: AttemptHistory, context: VerdictContext): End
   /**
    * Asked in the transaction that puts messages back: which of these jobs need not wait after all, since what they

@@ -25,7 +25,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
-import { isAtHome } from '../../db/maintenance/restore-guard/restore-guard.sql.ts'
+import { isOriginalDatabase } from '../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import { createServiceClock } from '../../db/postgres/service-clock.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
@@ -43,7 +43,7 @@ import { createBreakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
 import { createInFlightBuffer, type InFlightBuffer, ROOM_WAIT_S } from './in-flight-buffer.ts'
 import { createRecorder, type Recording } from './recorder.ts'
-import { deliver, endUnsent, leaveOutEnded, letGo, type Parts } from './sending.ts'
+import { deliver, endUnsent, leaveOutEnded, type Parts, releaseJobs } from './sending.ts'
 import type { SlotShare } from './slots.ts'
 import { createWriteBuffer } from './write-buffer.ts'
 
@@ -165,7 +165,7 @@ async function claim<J extends DeliveryJob, A>(
   // One payload that cannot be read must not hold up the others of its batch.
   const { readable: jobs, others } = splitReadable(channel.job, claimed, deps.log)
   for (const [each, end] of others) endUnsent(loop.parts, [each], end)
-  const portions = await orLetGo(loop.parts, jobs, () => portionsOf(deps.database, channel.job, jobs))
+  const portions = await orRelease(loop.parts, jobs, () => portionsOf(deps.database, channel.job, jobs))
   const wait = await takePortions(loop, portions)
   // Of each sender all has come that there was room for: when there is more, admission says so.
   if (rooms && claimed.length < limit) await claims.idle()
@@ -179,9 +179,9 @@ async function takePortions<J extends DeliveryJob, A>(
 ): Promise<number> {
   const poison = portions.filter(({ alone }) => alone).flatMap(({ jobs }) => jobs)
   const others = portions.filter(({ alone }) => !alone).flatMap(({ jobs }) => jobs)
-  const wait = await orLetGo(loop.parts, poison, () => take(loop, others))
+  const wait = await orRelease(loop.parts, poison, () => take(loop, others))
   const [chosen, ...left] = poison
-  letGo(loop.parts, left, 1)
+  releaseJobs(loop.parts, left, 1)
   if (chosen) {
     await quiet(loop)
     await take(loop, [chosen])
@@ -195,7 +195,7 @@ const quiet = <J extends DeliveryJob, A>({ parts, inFlight }: Loop<J, A>): Promi
   Promise.race([inFlight.empty().then(() => parts.buffer.flush()), parts.pause(POISON_ALONE_MS)])
 
 /** Does the work; when it fails, lets these jobs go. @throws what the work throws. */
-async function orLetGo<J extends DeliveryJob, A, T>(
+async function orRelease<J extends DeliveryJob, A, T>(
   parts: Parts<J, A>,
   jobs: readonly FetchedJob<J>[],
   work: () => Promise<T>,
@@ -203,7 +203,7 @@ async function orLetGo<J extends DeliveryJob, A, T>(
   try {
     return await work()
   } catch (error) {
-    letGo(parts, jobs, 1)
+    releaseJobs(parts, jobs, 1)
     throw error
   }
 }
@@ -217,7 +217,7 @@ function putBack<J extends DeliveryJob, A>(
   return messages.filter(({ job, outgoing: { own_wait_seconds, is_large } }) => {
     const wait = own_wait_seconds > 0 || !is_large || room-- > 0 ? own_wait_seconds : ROOM_WAIT_S
     if (wait <= 0) return true
-    letGo(parts, [job], wait)
+    releaseJobs(parts, [job], wait)
     if (is_large) inFlight.barLarge()
     return false
   })
@@ -230,11 +230,11 @@ async function take<J extends DeliveryJob, A>(
 ): Promise<number> {
   if (jobs.length === 0) return 0
   // The queue's pause was asked for up to a second ago, when this may have been another database.
-  const [batch, isHome] = await orLetGo(parts, jobs, () =>
-    Promise.all([parts.delivery.read(jobs), isAtHome(parts.deps.database)]),
+  const [batch, isOriginal] = await orRelease(parts, jobs, () =>
+    Promise.all([parts.delivery.read(jobs), isOriginalDatabase(parts.deps.database)]),
   )
-  if (!isHome) {
-    letGo(parts, jobs, 1)
+  if (!isOriginal) {
+    releaseJobs(parts, jobs, 1)
     return BARRED_RECHECK_MS
   }
   endUnsent(
@@ -248,7 +248,7 @@ async function take<J extends DeliveryJob, A>(
   )
   const ready = putBack({ parts, inFlight }, messages)
   if (ready.length === 0) return 0
-  const passed = await orLetGo(
+  const passed = await orRelease(
     parts,
     ready.map(({ job }) => job),
     () => admission.release(ready),
@@ -260,7 +260,7 @@ async function take<J extends DeliveryJob, A>(
   }
   for (const each of passed.released) inFlight.add(send(each), each.outgoing.is_large ?? false)
   for (const { messages: held, seconds } of passed.held)
-    letGo(
+    releaseJobs(
       parts,
       held.map(({ job }) => job),
       seconds,

@@ -6,7 +6,7 @@
  */
 
 /** A queue that others yield to. */
-export type Prior = {
+export type HigherPriority = {
   /** When one of them waited for a slot last, by `performance.now()`: now, while one does. */
   lastStarvedAt(): number
   /** How many have begun since the process started. */
@@ -32,7 +32,7 @@ const DOUBLING_MS = 10_000
 const STARVED_GRACE_MS = 100
 
 /** @param clock `performance.now()`, or a test's. */
-export function createYielding(prior: readonly Prior[], clock = () => performance.now()): Yielding {
+export function createYielding(prior: readonly HigherPriority[], clock = () => performance.now()): Yielding {
   const begun = () => prior.reduce((sum, each) => sum + each.begun(), 0)
   let last = { at: clock(), begun: begun() }
   /** Since when more has waited than was claimed. */

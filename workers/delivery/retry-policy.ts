@@ -42,7 +42,7 @@ const MAX_UNKNOWNS = 3
 /** A message that waits for its sender looks again after this long at least, in seconds. */
 const MIN_SNOOZE_S = 1
 
-export function verdictOf(
+export function nextStep(
   outcomes: readonly AttemptOutcome[],
   history: AttemptHistory,
   { now, unknown_wait, sender_pause, spread }: VerdictContext,

@@ -11,7 +11,7 @@ import type { Message, Released } from './admission.ts'
 import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
 import type { Recorder, Recording } from './recorder.ts'
-import { verdictOf } from './retry-policy.ts'
+import { nextStep } from './retry-policy.ts'
 import type { SlotShare } from './slots.ts'
 import type { WriteBuffer } from './write-buffer.ts'
 
@@ -49,7 +49,7 @@ export function endUnsent<J extends DeliveryJob, A>(
   }
 }
 
-export const letGo = <J extends DeliveryJob, A>(
+export const releaseJobs = <J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   jobs: readonly FetchedJob<J>[],
   seconds: number,
@@ -90,7 +90,7 @@ export async function deliver<J extends DeliveryJob, A>(
       deps.log.warn({ err: error, id: message.job.id }, 'failed to load message')
       return null
     })
-  if (begun === null) letGo(parts, [message.job], closing.aborted ? 0 : 1)
+  if (begun === null) releaseJobs(parts, [message.job], closing.aborted ? 0 : 1)
 }
 
 /** Sends the message, unless it must not begin any more. @returns null when it has not begun. */
@@ -171,7 +171,7 @@ async function send<J extends DeliveryJob, A>(
     sender_pause: breaker.waitAfter(signal),
     spread: Math.random(),
   }
-  const end = delivery.verdict?.(answer, history, context) ?? verdictOf(outcomes, history, context)
+  const end = delivery.verdict?.(answer, history, context) ?? nextStep(outcomes, history, context)
   deps.figures?.ended(delivery.channel.job, end.end)
   deps.figures?.tried({
     job: delivery.channel.job,

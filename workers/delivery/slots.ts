@@ -10,13 +10,13 @@
  */
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { SLOW_SEND_S } from './breaker.ts'
-import { createYielding, type Prior, type Yielding } from './queue-priority.ts'
+import { createYielding, type HigherPriority, type Yielding } from './queue-priority.ts'
 
 /** What is asked for a slot: its sender, whether that answers well, and whether the message is large. */
 export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean; is_large?: boolean }
 
 /** A queue's part of the slots. */
-export type SlotShare = Prior & {
+export type SlotShare = HigherPriority & {
   /** How many slots it may hold at once. */
   size: number
   /** How much of it may be claimed. */
@@ -37,7 +37,7 @@ type Slots = {
    * @param most the part of all slots that it may hold at once, from 0 to 1; all when absent.
    * @param prior the queues that it yields to, whatever slots those share; none when absent.
    */
-  share(part?: { most?: number; prior?: readonly Prior[] }): SlotShare
+  share(part?: { most?: number; prior?: readonly HigherPriority[] }): SlotShare
 }
 
 type Waiting = { applicant: Applicant; answer: (given: boolean) => void; late: boolean }

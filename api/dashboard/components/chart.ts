@@ -39,7 +39,7 @@ const layersOf = (channel: Channel): readonly Layer[] => (channel === EMAIL ? EM
 /** A bar's figures. @param at what it is called. @param mark what stands below it, where something does. */
 type Span = { at: string; mark: string | null; counts: number[]; total: number }
 /** The bars of a stretch of time, and the words for them. */
-type Stretch = {
+type ChartData = {
   spans: readonly Span[]
   layers: readonly Layer[]
   column: string
@@ -62,7 +62,12 @@ const dayShort = (day: string): string =>
   new Date(day).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 /** Each day of the stretch with its layers, the days without messages too. */
-export function daysOf(channel: Channel, figures: readonly FigureRow[], since: Date, days: number): Stretch {
+export function daysOf(
+  channel: Channel,
+  figures: readonly FigureRow[],
+  since: Date,
+  days: number,
+): ChartData {
   const layers = layersOf(channel)
   const spans = Array.from({ length: days }, (_, index) => {
     const day = new Date(since.getTime() + index * DAY).toISOString().slice(0, 10)
@@ -81,7 +86,7 @@ export function hoursOf(
   figures: readonly HourRow[],
   since: Date,
   { hours, zone }: { hours: number; zone: string },
-): Stretch {
+): ChartData {
   const layers = layersOf(channel)
   const spans = Array.from({ length: hours }, (_, index) => {
     const time = since.getTime() + index * HOUR
@@ -128,7 +133,7 @@ function ticksOf(top: number): number[] {
   return values.filter(Number.isInteger)
 }
 
-function chartOf(title: string, { spans, layers }: Stretch): Section {
+function chartOf(title: string, { spans, layers }: ChartData): Section {
   const top = roundUp(Math.max(1, ...spans.map(({ total }) => total)))
   const step = (PLOT.right - PLOT.left) / spans.length
   const ticks = ticksOf(top).map((value) => ({
@@ -153,7 +158,7 @@ function chartOf(title: string, { spans, layers }: Stretch): Section {
 }
 
 /** The same figures as a table, the latest first; days or hours without messages are left out. */
-const chartTable = ({ spans, layers, column, title, note }: Stretch): Section => ({
+const chartTable = ({ spans, layers, column, title, note }: ChartData): Section => ({
   kind: 'table',
   title,
   fold: spans.some(({ total }) => total > 0),
@@ -173,7 +178,7 @@ const chartTable = ({ spans, layers, column, title, note }: Stretch): Section =>
 })
 
 /** A stretch as a chart with its table; the table's words alone while there is nothing to draw. */
-export const figureSections = (title: string, stretch: Stretch): Section[] =>
+export const figureSections = (title: string, stretch: ChartData): Section[] =>
   stretch.spans.some(({ total }) => total > 0)
     ? [chartOf(title, stretch), { ...chartTable(stretch), about: title }]
     : [{ ...chartTable(stretch), title }]

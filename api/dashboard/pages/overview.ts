@@ -28,7 +28,7 @@ import { CHART_DAYS, chartsOf, many } from './overview-charts.ts'
 import { scheduledSection } from './scheduled.ts'
 import {
   bulkPausedAlert,
-  foldAlerts,
+  groupAlerts,
   isPaused,
   pausedSenderAlerts,
   RESUME_BULK,
@@ -108,7 +108,7 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
 /** Broadcasts that paused themselves: until a person looks, nothing more of them goes out. */
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
   const alerts = stoppedBroadcastAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED))
-  return foldAlerts(alerts, `${alerts.length} broadcasts have paused themselves`)
+  return groupAlerts(alerts, `${alerts.length} broadcasts have paused themselves`)
 }
 
 /** Webhooks that were disabled by themselves, and those that nothing but failures come back from. */
@@ -166,7 +166,7 @@ async function alertsOf(
     bulk && bulkPausedAlert(bulk, now),
     ...(await broadcastAlerts(request, deps)),
     ...webhooks.disabled,
-    ...foldAlerts(
+    ...groupAlerts(
       failing.map(
         ({ name, missing_since }): Alert => ({
           tone: 'bad',
@@ -179,14 +179,14 @@ async function alertsOf(
       `The DKIM records of ${failing.length} domains are missing or different`,
     ),
     ...queueAlerts(await pausedQueues(database), request),
-    ...foldAlerts(
+    ...groupAlerts(
       senderAlerts(senders, request),
       `Nothing goes out through ${senders.filter(isPaused).length} senders`,
     ),
     ...(await waitAlerts(request, deps)),
     ...webhooks.failing,
     ...shareAlerts(figures, teamPath(team, 'emails')),
-    ...foldAlerts(
+    ...groupAlerts(
       pending.map(
         ({ name }): Alert => ({
           tone: 'warn',

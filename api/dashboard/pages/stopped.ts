@@ -12,7 +12,7 @@ import { teamPath } from '../server/page.ts'
 const MAX_ALIKE = 3
 
 /** Several alerts of one kind behind one title. */
-export const foldAlerts = (alerts: readonly Alert[], title: string): readonly Alert[] => {
+export const groupAlerts = (alerts: readonly Alert[], title: string): readonly Alert[] => {
   const [first] = alerts
   return first && alerts.length > MAX_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
 }

@@ -64,11 +64,11 @@ async function recheckBatch({ database, lookupTxt, queue }: RecheckDeps) {
   const keyById = new Map(domains.map(({ id }, index) => [id, keys[index]]))
   const failing = await database.transaction(async (tx) => {
     const failing = await noteRechecks(tx, rechecks, { now, certain: before })
-    const happenings = failing.flatMap((domain) => {
+    const domainEvents = failing.flatMap((domain) => {
       const key = keyById.get(domain.id)
       return domain.has_listeners && isMissed(key) ? [happeningOf(domain, key, now)] : []
     })
-    await publish(tx, happenings)
+    await publish(tx, domainEvents)
     const notices = failing.map(({ team_id, id }) => ({ team_id, domain_id: id, notice_id: idNow() }))
     await queue.enqueue(tx, 'mail-owners', notices)
     return failing.length

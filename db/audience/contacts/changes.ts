@@ -2,12 +2,12 @@
  * Hands on what has changed of what contacts get from us, in the transaction that changed it: every change of a
  * contact's subscription or suppression calls it. Must not be called for what is as it was.
  */
-import type { ContactHappening } from '../../channels/events/domain-event.ts'
+import type { ContactEvent } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/webhooks.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 type ConsentChange = Pick<
-  ContactHappening,
+  ContactEvent,
   'team_id' | 'kind' | 'topic_ids' | 'about' | 'occurred_at' | 'detail'
 > & {
   /** Null if it is about an address that is no contact. */

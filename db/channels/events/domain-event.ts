@@ -18,7 +18,7 @@ type What = {
 type MessageHappening = What & { subject: ChannelName | 'webhook'; kind: string; recipient: string | null }
 
 /** A change of what a contact gets from us. */
-export type ContactHappening = Omit<What, 'id'> & {
+export type ContactEvent = Omit<What, 'id'> & {
   subject: 'contact'
   /** Null if the address is no contact. */
   id: string | null
@@ -28,7 +28,7 @@ export type ContactHappening = Omit<What, 'id'> & {
   about?: { email: string; cause?: string; email_id?: string | null } | undefined
 }
 
-export type BroadcastHappening = What & {
+export type BroadcastEvent = What & {
   subject: 'broadcast'
   kind: 'started' | 'paused' | 'sent' | 'cancelled'
   /** What is known of it at that moment, its stats too. */
@@ -45,7 +45,7 @@ export type BroadcastHappening = What & {
 }
 
 /** What became of a sending domain. */
-type DomainHappening = What & {
+type SendingDomainEvent = What & {
   subject: 'domain'
   kind: 'failing'
   /** Its name, and its DKIM record: where, what belongs there, what DNS has instead, since when. */
@@ -74,10 +74,10 @@ type OtherHappening = Omit<What, 'id'> & {
   about: object
 }
 
-export type Happening =
+export type DomainEvent =
   | OtherHappening
   | MessageHappening
-  | ContactHappening
-  | BroadcastHappening
-  | DomainHappening
+  | ContactEvent
+  | BroadcastEvent
+  | SendingDomainEvent
   | TeamHappening

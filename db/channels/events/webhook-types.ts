@@ -1,7 +1,7 @@
 /** The types of webhooks, and which of them something that happened is. Pure. */
 import type { Facts } from '../facts.ts'
 import { CHANNEL_FACTS, type ChannelFacts } from '../list.ts'
-import type { Happening } from './domain-event.ts'
+import type { DomainEvent } from './domain-event.ts'
 
 type TypeOf<F extends ChannelFacts> = F extends ChannelFacts ? `${F['name']}.${F['webhooks'][number]}` : never
 
@@ -31,7 +31,7 @@ export const TEST_TYPE = 'webhook.test'
 const factsOf = (subject: string): Facts | undefined => CHANNEL_FACTS.find(({ name }) => name === subject)
 
 /** The type of something that happened; null for what no webhook reports. */
-export function webhookTypeOf({ subject, kind }: Happening): WebhookType | null {
+export function webhookTypeOf({ subject, kind }: DomainEvent): WebhookType | null {
   const name = subject === 'other' ? kind : `${subject}.${factsOf(subject)?.webhook_names[kind] ?? kind}`
   return WEBHOOK_TYPES.find((type) => type === name) ?? null
 }

@@ -9,7 +9,7 @@ import { idNow } from '../../process/ids.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { parseMailbox } from '../../validation/address.ts'
 import { type Addressed, addressees } from '../../validation/addressees.ts'
-import type { Happening } from './domain-event.ts'
+import type { DomainEvent } from './domain-event.ts'
 import { rankOf, TEST_TYPE, type WebhookType, webhookTypeOf } from './webhook-types.ts'
 import {
   contactFacts,
@@ -35,22 +35,22 @@ type Draft = {
   body: string
 }
 
-type Typed = { happening: Happening; type: WebhookType }
+type Typed = { domainEvent: DomainEvent; type: WebhookType }
 
 const bodyOf = (type: string, at: Date, data: object): string =>
   JSON.stringify({ type, timestamp: at.toISOString(), data })
 
 const domainOf = (from: string): string | null => parseMailbox(from)?.domain ?? null
 
-const detailOf = ({ detail }: Happening): string => [...detail].slice(0, LONGEST_DETAIL).join('')
+const detailOf = ({ detail }: DomainEvent): string => [...detail].slice(0, LONGEST_DETAIL).join('')
 
-const draftOf = ({ happening, type }: Typed, domain: string | null, data: object): Draft => ({
-  team_id: happening.team_id,
+const draftOf = ({ domainEvent, type }: Typed, domain: string | null, data: object): Draft => ({
+  team_id: domainEvent.team_id,
   event_id: idNow(),
   type,
-  subject_id: happening.id,
+  subject_id: domainEvent.id,
   domain,
-  body: bodyOf(type, happening.occurred_at, data),
+  body: bodyOf(type, domainEvent.occurred_at, data),
 })
 
 /** A message of each to the endpoints that want it. */
@@ -85,20 +85,20 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   const rows = new Map((await emailFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
   const delays = Map.groupBy(
     typed.filter(({ type }) => type === 'email.delivery_delayed'),
-    ({ happening }) => happening.id,
+    ({ domainEvent }) => domainEvent.id,
   )
   return typed.flatMap((each) => {
-    const { happening, type } = each
-    const row = rows.get(happening.id ?? '')
+    const { domainEvent, type } = each
+    const row = rows.get(domainEvent.id ?? '')
     if (!row) return []
     const fresh = delays.get(row.id) ?? []
     // Earlier ones are on record already: then the delay was sent before.
     if (type === 'email.delivery_delayed' && (fresh[0] !== each || row.delays > fresh.length)) return []
     const { from_address: from, subject, tags, template_id, idempotency_key, broadcast_id, requeued_at } = row
-    const recipient = 'recipient' in happening ? happening.recipient : null
+    const recipient = 'recipient' in domainEvent ? domainEvent.recipient : null
     const about = { from, ...addressedTo(row), recipient, subject, tags, template_id, idempotency_key }
     const data = { email_id: row.id, broadcast_id, ...about }
-    const standing = { requeued_at, rank: rankOf(happening), detail: detailOf(happening) }
+    const standing = { requeued_at, rank: rankOf(domainEvent), detail: detailOf(domainEvent) }
     return [draftOf(each, domainOf(from), { ...data, ...standing })]
   })
 }
@@ -107,32 +107,32 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
 async function draftsAbout<R extends { id: string }>(
   typed: readonly Typed[],
   facts: Promise<readonly R[]>,
-  say: (row: R, happening: Happening) => object,
+  say: (row: R, domainEvent: DomainEvent) => object,
 ): Promise<Draft[]> {
   const rows = new Map((await facts).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
-    const { happening } = each
-    const row = rows.get(happening.id ?? '')
-    return row ? [draftOf(each, null, { ...say(row, happening), detail: detailOf(happening) })] : []
+    const { domainEvent } = each
+    const row = rows.get(domainEvent.id ?? '')
+    return row ? [draftOf(each, null, { ...say(row, domainEvent), detail: detailOf(domainEvent) })] : []
   })
 }
 
 const whatsappOf = (tx: Tx, typed: readonly Typed[]) =>
-  draftsAbout(typed, whatsappFacts(tx, refsOf(typed)), ({ id, recipient, ...row }, happening) => ({
-    ...{ message_id: id, to: recipient, recipient, ...row, rank: rankOf(happening) },
+  draftsAbout(typed, whatsappFacts(tx, refsOf(typed)), ({ id, recipient, ...row }, domainEvent) => ({
+    ...{ message_id: id, to: recipient, recipient, ...row, rank: rankOf(domainEvent) },
   }))
 
 /** A change of a contact, or of the suppression of an address that is none. */
 async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   const rows = new Map((await contactFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
-    const { happening } = each
-    if (happening.subject !== 'contact') return []
-    const { id, about, topic_ids } = happening
+    const { domainEvent } = each
+    if (domainEvent.subject !== 'contact') return []
+    const { id, about, topic_ids } = domainEvent
     const row = id === null ? { id, email: about?.email, status: null, suppression: null } : rows.get(id)
     if (!row) return []
     const { id: contact_id, ...facts } = row
-    const data = { contact_id, ...facts, topic_ids, ...about, detail: detailOf(happening) }
+    const data = { contact_id, ...facts, topic_ids, ...about, detail: detailOf(domainEvent) }
     return [draftOf(each, null, data)]
   })
 }
@@ -140,37 +140,39 @@ async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
 /** Each subject once, in order. */
 const refsOf = (typed: readonly Typed[]) => [
   ...new Map(
-    typed.flatMap(({ happening: { team_id, id } }) => (id === null ? [] : [[id, { team_id, id }] as const])),
+    typed.flatMap(({ domainEvent: { team_id, id } }) =>
+      id === null ? [] : [[id, { team_id, id }] as const],
+    ),
   ).values(),
 ]
 
 async function broadcastsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  return typed.flatMap(({ happening, type }) => {
-    if (happening.subject !== 'broadcast') return []
-    const { id: broadcast_id, about } = happening
-    const data = { broadcast_id, ...about, detail: detailOf(happening) }
-    return [draftOf({ happening, type }, domainOf(about.from), data)]
+  return typed.flatMap(({ domainEvent, type }) => {
+    if (domainEvent.subject !== 'broadcast') return []
+    const { id: broadcast_id, about } = domainEvent
+    const data = { broadcast_id, ...about, detail: detailOf(domainEvent) }
+    return [draftOf({ domainEvent, type }, domainOf(about.from), data)]
   })
 }
 
 async function domainsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  return typed.flatMap(({ happening, type }) => {
-    if (happening.subject !== 'domain') return []
-    const { id: domain_id, about } = happening
-    const data = { domain_id, ...about, detail: detailOf(happening) }
-    return [draftOf({ happening, type }, about.name, data)]
+  return typed.flatMap(({ domainEvent, type }) => {
+    if (domainEvent.subject !== 'domain') return []
+    const { id: domain_id, about } = domainEvent
+    const data = { domain_id, ...about, detail: detailOf(domainEvent) }
+    return [draftOf({ domainEvent, type }, about.name, data)]
   })
 }
 
 async function teamsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  return typed.flatMap(({ happening, type }) =>
-    happening.subject === 'team' ? [draftOf({ happening, type }, null, happening.about)] : [],
+  return typed.flatMap(({ domainEvent, type }) =>
+    domainEvent.subject === 'team' ? [draftOf({ domainEvent, type }, null, domainEvent.about)] : [],
   )
 }
 
 async function othersOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  return typed.flatMap(({ happening, type }) =>
-    happening.subject === 'other' ? [draftOf({ happening, type }, null, happening.about)] : [],
+  return typed.flatMap(({ domainEvent, type }) =>
+    domainEvent.subject === 'other' ? [draftOf({ domainEvent, type }, null, domainEvent.about)] : [],
   )
 }
 
@@ -185,24 +187,26 @@ const DRAFTERS = {
   domain: domainsOf,
   team: teamsOf,
   other: othersOf,
-} as const satisfies Record<Exclude<Happening['subject'], 'webhook'>, Drafter>
+} as const satisfies Record<Exclude<DomainEvent['subject'], 'webhook'>, Drafter>
 
 /**
  * Makes messages of what has just become true, in the transaction that made it true. It is called once for each thing
  * that is new, of teams with listeners (webhooks.sql.ts, hasListeners): the others cost no statement.
  */
-export async function publish(tx: Tx, happenings: readonly Happening[]): Promise<void> {
-  const typed = happenings.flatMap((happening) => {
-    const type = webhookTypeOf(happening)
-    return type === null ? [] : [{ happening, type }]
+export async function publish(tx: Tx, domainEvents: readonly DomainEvent[]): Promise<void> {
+  const typed = domainEvents.flatMap((domainEvent) => {
+    const type = webhookTypeOf(domainEvent)
+    return type === null ? [] : [{ domainEvent, type }]
   })
   if (typed.length === 0) return
-  const endpoints = await endpointsToNotify(tx, [...new Set(typed.map(({ happening }) => happening.team_id))])
-  const wanted = typed.filter(({ happening, type }) =>
-    endpoints.some((one) => one.team_id === happening.team_id && wants(one.types, type)),
+  const endpoints = await endpointsToNotify(tx, [
+    ...new Set(typed.map(({ domainEvent }) => domainEvent.team_id)),
+  ])
+  const wanted = typed.filter(({ domainEvent, type }) =>
+    endpoints.some((one) => one.team_id === domainEvent.team_id && wants(one.types, type)),
   )
   for (const [subject, draft] of Object.entries(DRAFTERS)) {
-    const own = wanted.filter(({ happening }) => happening.subject === subject)
+    const own = wanted.filter(({ domainEvent }) => domainEvent.subject === subject)
     if (own.length > 0) await store(tx, await draft(tx, own), endpoints)
   }
 }

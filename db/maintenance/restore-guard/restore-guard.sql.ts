@@ -10,7 +10,7 @@ import { row } from '../../postgres/rows.ts'
 const homeRow = row({ is_home: boolean() })
 
 /** Whether this database is the one that mail is sent from: not so in a copy, nor for a moment after a failover. */
-export const isAtHome = (tx: Tx) =>
+export const isOriginalDatabase = (tx: Tx) =>
   tx.oneFirst(sql.prepared('is_at_home', homeRow)`select is_at_home() as is_home`)
 
 const lookRow = row({
@@ -34,7 +34,7 @@ type Mark = { process: string; last: number | null; next: number }
  * Leaves a process's next mark, unless its last one is missing: that must be found missing again if the answer is lost.
  * @param last null for a process that has none yet.
  */
-export async function leaveMark(tx: Tx, { process, last, next }: Mark) {
+export async function writeHeartbeat(tx: Tx, { process, last, next }: Mark) {
   const written =
     last === null
       ? sql.fragment`
@@ -68,12 +68,12 @@ export const beginHome = (tx: Tx, id: string) =>
 const lockedRow = row({ home_id: string(), is_home: boolean() })
 
 /** The id of the home, locked until the transaction ends; null before any process has begun. */
-export const lockHome = (tx: Tx) =>
+export const lockIdentity = (tx: Tx) =>
   tx.maybeOne(sql.type(lockedRow)`
     select id as home_id, is_at_home() as is_home from database_home for update`)
 
 /** Decides that what is here is sent from here from now on, and how that was found. */
-export const makeHome = (tx: Tx, id: string, how: 'continued' | 'restored') =>
+export const claimDatabase = (tx: Tx, id: string, how: 'continued' | 'restored') =>
   tx.query(sql.type(object())`
     update database_home
     set id = ${id}, place = database_place(), timeline = database_timeline(), how = ${how}, decided_at = now()`)

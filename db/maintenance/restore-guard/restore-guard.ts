@@ -15,18 +15,18 @@ import type { Log } from '../../process/log.ts'
 import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
 import {
   beginHome,
+  claimDatabase,
   deleteMark,
   deleteOldMarks,
   type HomeLook,
-  leaveMark,
-  lockHome,
-  makeHome,
+  lockIdentity,
+  writeHeartbeat,
   writeToDisk,
 } from './restore-guard.sql.ts'
 import { stopCopy } from './restored.ts'
 
 /** In milliseconds. */
-type HomeTimes = {
+type GuardTimes = {
   /** How often a process leaves a mark: what is lost of the time since its last one it cannot notice. */
   every: number
   /** For how long a failover is not decided: a process whose mark is missing has its say first. */
@@ -35,7 +35,7 @@ type HomeTimes = {
   patience: number
 }
 
-const TIMES: HomeTimes = { every: 1_000, hold: 3_000, patience: 30_000 }
+const TIMES: GuardTimes = { every: 1_000, hold: 3_000, patience: 30_000 }
 
 /** After how many days asleep a process remembers nothing; marks are kept for longer. */
 const FORGETS_AFTER_DAYS = 1
@@ -66,7 +66,7 @@ const days = (from: string, to: string): number => (Date.parse(to) - Date.parse(
 export function homeVerdict(
   look: HomeLook,
   { last, home, away }: Memory,
-  { hold, patience }: HomeTimes,
+  { hold, patience }: GuardTimes,
 ): Verdict {
   if (look.home_id === null) return { kind: 'begins' }
   if (!look.found) {
@@ -87,9 +87,9 @@ const WHAT_TO_DO =
 /** Decides that processes have lived through a failover, unless it was decided since. */
 const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
   database.transaction(async (tx) => {
-    const home = await lockHome(tx)
+    const home = await lockIdentity(tx)
     if (home === null || home.is_home || home.home_id !== home_id) return false
-    await makeHome(tx, idNow(), 'continued')
+    await claimDatabase(tx, idNow(), 'continued')
     return true
   })
 
@@ -101,7 +101,7 @@ type WatchDeps = { database: Database; log: Log }
  */
 function createWatch(
   { database, log, clock }: WatchDeps & { clock: ServiceClock },
-  times: HomeTimes,
+  times: GuardTimes,
   process: string,
 ) {
   const memory: Omit<Memory, 'away'> = { last: null, home: null }
@@ -119,7 +119,7 @@ function createWatch(
   return async (): Promise<boolean> => {
     next += 1
     const mark = next
-    const leaving = leaveMark(database, { process, last: memory.last?.mark ?? null, next: mark })
+    const leaving = writeHeartbeat(database, { process, last: memory.last?.mark ?? null, next: mark })
     const look = await clock.setBy(leaving, ({ at }) => new Date(at))
     note(look, mark)
     const verdict = homeVerdict(
@@ -171,7 +171,7 @@ function createDiskCheck({ database, log }: Pick<WatchDeps, 'database' | 'log'>)
  * Watches over the database while the process lives. Resolves once it has looked for the first time.
  * @returns the database's time, as of the last look and carried on since, whether its disk is full, and how to end it.
  */
-export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
+export async function watchDatabase(deps: WatchDeps, times: GuardTimes = TIMES) {
   const { database, log } = deps
   const process = idNow()
   const clock = createServiceClock()

@@ -10,26 +10,26 @@ import { idNow } from '../../process/ids.ts'
 import { DELIVERY_QUEUES, deletePausesFor, RESTORED, storePauses } from '../../queue/pauses.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
-import { lockHome, makeHome } from './restore-guard.sql.ts'
+import { claimDatabase, lockIdentity } from './restore-guard.sql.ts'
 
 /**
  * Stops what leaves this database and every broadcast under way, until a person resumes them.
  * @param home_id what was found: nothing is done where another process has decided since.
  */
 export async function stopCopy(tx: At['tx'], home_id: string | null): Promise<boolean> {
-  const home = await lockHome(tx)
+  const home = await lockIdentity(tx)
   if (home === null || home.home_id !== home_id) return false
   const now = await serviceTime(tx)
   await storePauses(tx, DELIVERY_QUEUES, { reason: RESTORED }, now)
   await pauseUnderWay(tx, RESTORED, now)
-  await makeHome(tx, idNow(), 'restored')
+  await claimDatabase(tx, idNow(), 'restored')
   return true
 }
 
 /** Resumes all that stands because the database was restored. @returns what that was. */
 export async function resumeRestored({ queue, ...by }: By & { queue: Pick<Producer, 'reenqueue'> }) {
   const { tx, now } = by
-  const home = await lockHome(tx)
+  const home = await lockIdentity(tx)
   // No process has run on this copy yet: it is stopped first, so that there is no other way to resume than this one.
   if (home?.is_home === false) await stopCopy(tx, home.home_id)
   const queues = await deletePausesFor(tx, RESTORED)

@@ -94,7 +94,7 @@ export async function deleteWebhooksAbout(
 }
 
 /** A stretch of rows in the order of their ids. */
-type Stretch = { after: string; length: number }
+type IdRange = { after: string; length: number }
 
 const stretchRow = row({ last: string().nullable(), checked: number(), gone: array(string()) })
 
@@ -103,7 +103,7 @@ export async function deleteWebhooksNaming(
   tx: Tx,
   teamId: string,
   pattern: string,
-  { after, length }: Stretch,
+  { after, length }: IdRange,
 ): Promise<{ last: string | null; checked: number }> {
   const { gone, ...looked } = await tx.one(sql.type(stretchRow)`
     with stretch as materialized (
@@ -131,7 +131,7 @@ export const emptySkipsOf = (tx: Tx, teamId: string, spellings: readonly string[
 const erasedRow = row({ last: string().nullable(), checked: number(), deleted: number() })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
-export const deleteReportsNaming = (tx: Tx, teamId: string, pattern: string, { after, length }: Stretch) =>
+export const deleteReportsNaming = (tx: Tx, teamId: string, pattern: string, { after, length }: IdRange) =>
   tx.one(sql.type(erasedRow)`
     with stretch as (
       select id, state, team_ids, body from reports where id > ${after} order by id limit ${length}

@@ -2,14 +2,14 @@
  * Changes the state of a broadcast, and hands on what became of it, in the transaction that made it true.
  * Promises: of two changes at once one wins. Must not decide which change is allowed.
  */
-import type { BroadcastHappening } from '../../channels/events/domain-event.ts'
+import type { BroadcastEvent } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/webhooks.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type BroadcastKey, type BroadcastRow, type StateChange, updateState } from './broadcasts.sql.ts'
 import type { BroadcastState } from './state.ts'
 import { broadcastView } from './view.ts'
 
-const KIND_OF: Partial<Record<BroadcastState, BroadcastHappening['kind']>> = {
+const KIND_OF: Partial<Record<BroadcastState, BroadcastEvent['kind']>> = {
   sending: 'started',
   paused: 'paused',
   sent: 'sent',
@@ -34,12 +34,12 @@ export async function changeState(
       tx,
       row,
     )
-    const happening = {
+    const domainEvent = {
       ...{ team_id, id, kind, occurred_at: now, detail: state_reason ?? '' },
       subject: 'broadcast',
       about: { name, from, subject, tags, template_id, idempotency_key, audience, stats },
     } as const
-    await publish(tx, [happening])
+    await publish(tx, [domainEvent])
   }
   return row
 }

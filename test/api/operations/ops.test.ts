@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import { sql } from 'slonik'
 import { createApp } from '../../../api/app.ts'
-import { watchHome } from '../../../db/maintenance/restore-guard/restore-guard.ts'
+import { watchDatabase } from '../../../db/maintenance/restore-guard/restore-guard.ts'
 import { logOptions } from '../../../db/process/log.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
 import { createScale } from '../../../db/stats/fleet/scale.ts'
@@ -149,7 +149,7 @@ t.test('a process notices that the disk of its database is full, and that it no 
     ...database,
     transaction: (work, retries) => (fails ? Promise.reject(full) : database.transaction(work, retries)),
   }
-  const watch = await watchHome({ database: failing, log }, { every: 20, hold: 100, patience: 100 })
+  const watch = await watchDatabase({ database: failing, log }, { every: 20, hold: 100, patience: 100 })
   t.teardown(() => watch.end())
   t.equal(watch.diskFault(), null)
   await until('it has noticed', async () => watch.diskFault()?.includes('No space left') === true)

@@ -4,7 +4,7 @@ import {
   type AttemptHistory,
   type AttemptOutcome,
   judgePolicy,
-  verdictOf,
+  nextStep,
 } from '../../../workers/delivery/retry-policy.ts'
 import { createWriteBuffer } from '../../../workers/delivery/write-buffer.ts'
 import type { Outcome } from '../../../workers/providers/provider.ts'
@@ -22,12 +22,12 @@ const outcome = (kind: AttemptOutcome['kind'], changes: Partial<AttemptOutcome> 
 })
 
 t.test('what is taken or refused for good is over', async (t) => {
-  t.strictSame(verdictOf([outcome('accepted'), outcome('refused')], old, at), { end: 'completed' })
+  t.strictSame(nextStep([outcome('accepted'), outcome('refused')], old, at), { end: 'completed' })
 })
 
 t.test('the first pause is at most 30 s; each next one is twice as long, half an hour at most', async (t) => {
   const pauseBefore = (deferrals: number, wait_seconds: number | undefined, spread: number): unknown => {
-    const { end, ...rest } = verdictOf(
+    const { end, ...rest } = nextStep(
       [outcome('deferred', wait_seconds === undefined ? {} : { wait_seconds })],
       { ...fresh, deferrals },
       { ...at, spread },
@@ -48,22 +48,22 @@ t.test('the first pause is at most 30 s; each next one is twice as long, half an
 
 t.test('refused for now is given up after 24 h of tries, not before', async (t) => {
   const day = { ...old, since: ago(23.9).toISOString() }
-  t.match(verdictOf([outcome('deferred')], day, at), { end: 'again' })
-  t.strictSame(verdictOf([outcome('deferred')], old, at), { end: 'given_up', reason: 'words' })
+  t.match(nextStep([outcome('deferred')], day, at), { end: 'again' })
+  t.strictSame(nextStep([outcome('deferred')], old, at), { end: 'given_up', reason: 'words' })
 })
 
 t.test('time in which its sender was in trouble is no try, however long it lasts', async (t) => {
   for (const kind of ['sender', 'policy'] as const) {
-    t.strictSame(verdictOf([outcome(kind)], old, { ...at, sender_pause: 9 }), { end: 'snoozed', seconds: 9 })
-    t.strictSame(verdictOf([outcome(kind)], old, { ...at, sender_pause: 0 }), { end: 'snoozed', seconds: 1 })
+    t.strictSame(nextStep([outcome(kind)], old, { ...at, sender_pause: 9 }), { end: 'snoozed', seconds: 9 })
+    t.strictSame(nextStep([outcome(kind)], old, { ...at, sender_pause: 0 }), { end: 'snoozed', seconds: 1 })
   }
 })
 
 t.test('a lost answer is asked for again after 10 min at the earliest, three times in all', async (t) => {
   const lost = [outcome('unknown')]
-  t.strictSame(verdictOf(lost, fresh, at), { end: 'again', seconds: 600 })
-  t.strictSame(verdictOf(lost, { ...fresh, unknowns: 1 }, at), { end: 'again', seconds: 600 })
-  t.match(verdictOf(lost, { ...fresh, unknowns: 2 }, at), {
+  t.strictSame(nextStep(lost, fresh, at), { end: 'again', seconds: 600 })
+  t.strictSame(nextStep(lost, { ...fresh, unknowns: 1 }, at), { end: 'again', seconds: 600 })
+  t.match(nextStep(lost, { ...fresh, unknowns: 2 }, at), {
     end: 'given_up',
     reason: 'no response after 3 attempts, so it may have arrived: words',
   })
@@ -71,18 +71,18 @@ t.test('a lost answer is asked for again after 10 min at the earliest, three tim
 
 t.test('an attempt, or a lost answer, waits as long as its slowest recipient asks for', async (t) => {
   const deferred = [5, 90, 30].map((wait_seconds) => outcome('deferred', { wait_seconds }))
-  t.strictSame(verdictOf(deferred, fresh, at), { end: 'again', seconds: 90 })
-  t.strictSame(verdictOf([outcome('deferred')], fresh, at), { end: 'again', seconds: 2 })
+  t.strictSame(nextStep(deferred, fresh, at), { end: 'again', seconds: 90 })
+  t.strictSame(nextStep([outcome('deferred')], fresh, at), { end: 'again', seconds: 2 })
   const lost = outcome('unknown', { wait_seconds: 900 })
-  t.strictSame(verdictOf([lost], fresh, at), { end: 'again', seconds: 900 })
-  t.strictSame(verdictOf([outcome('unknown')], fresh, { ...at, unknown_wait: 0 }), {
+  t.strictSame(nextStep([lost], fresh, at), { end: 'again', seconds: 900 })
+  t.strictSame(nextStep([outcome('unknown')], fresh, { ...at, unknown_wait: 0 }), {
     end: 'again',
     seconds: 0,
   })
 })
 
 t.test('at exactly 24 h a message is tried once more', async (t) => {
-  t.match(verdictOf([outcome('deferred')], { ...fresh, since: ago(24).toISOString() }, at), { end: 'again' })
+  t.match(nextStep([outcome('deferred')], { ...fresh, since: ago(24).toISOString() }, at), { end: 'again' })
 })
 
 const policy = (blames: 'recipient' | 'identity'): Outcome => ({ kind: 'policy', detail: '5.7.1', blames })

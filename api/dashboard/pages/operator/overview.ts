@@ -12,7 +12,7 @@ import type { Alert, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { compact, get, tableOf } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
-import { foldAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
+import { groupAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { counted, rate } from './queues.ts'
 
 const PATH = '/operator'
@@ -144,7 +144,7 @@ const overview = get('operator', PATH, async ({ now }, { database }) => {
     !processes.some(isWorking) && NO_WORKER,
     ...queueAlerts(await pausedQueues(database)),
     ...senderAlerts(senders),
-    ...foldAlerts(stopped, `${stopped.length} broadcasts have paused themselves`),
+    ...groupAlerts(stopped, `${stopped.length} broadcasts have paused themselves`),
   ])
   const used = sendersShown(processes, senders, now)
   return show({

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { sql } from 'slonik'
-import { watchHome } from '../../../../db/maintenance/restore-guard/restore-guard.ts'
+import { watchDatabase } from '../../../../db/maintenance/restore-guard/restore-guard.ts'
 import { createServiceClock } from '../../../../db/postgres/service-clock.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { silentLog } from '../../../support/log.ts'
@@ -13,7 +13,7 @@ import { until } from '../../../support/worker.ts'
 t.test('a look that the database keeps waiting does not put the process behind it', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 3 })
-  const { clock, end } = await watchHome(
+  const { clock, end } = await watchDatabase(
     { database, log: silentLog },
     { every: 1_000, hold: 3_000, patience: 30_000 },
   )

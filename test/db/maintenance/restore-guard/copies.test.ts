@@ -1,7 +1,7 @@
 /** A copy of the database sends nothing, of no kind, until one act resumes all of it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
-import { watchHome } from '../../../../db/maintenance/restore-guard/restore-guard.ts'
+import { watchDatabase } from '../../../../db/maintenance/restore-guard/restore-guard.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { startApi } from '../../../support/api-process.ts'
 import { broadcastingOf, PUBLIC_URL } from '../../../support/broadcasting.ts'
@@ -35,7 +35,7 @@ async function seed(t: Test, webhook: string): Promise<Seeded> {
     const dashboard = { from: 'Heliograph <login@example.com>' }
     const service = await startService(t, { url, publicUrl: PUBLIC_URL, dashboard })
     const { database, call } = service
-    const { end } = await watchHome({ database, log: silentLog })
+    const { end } = await watchDatabase({ database, log: silentLog })
     await end()
     const team = await makeTeam(service)
     const cli = adminCli({ DATABASE_URL: url, ...ALLOWED })
@@ -157,7 +157,7 @@ t.test('after a failover a process that was there goes on; one that began later 
   // It is looked at before it is settled: on a busy machine that takes a moment.
   const times = { every: 50, hold: 2_000, patience: 4_000 }
   const watch = async () => {
-    const { end } = await watchHome({ database, log: silentLog }, times)
+    const { end } = await watchDatabase({ database, log: silentLog }, times)
     t.teardown(end)
     return end
   }
@@ -182,7 +182,7 @@ t.test('after a failover a process that was there goes on; one that began later 
 t.test('what is claimed while it is not settled is put back, whatever was known a second ago', async (t) => {
   const { service, database, call, team } = await world(t)
   const sink = await startSmtpSink(t)
-  const { end } = await watchHome({ database, log: silentLog })
+  const { end } = await watchDatabase({ database, log: silentLog })
   await end()
   const setTimeline = (to: string) => database.query(sql.unsafe`update database_home set timeline = ${to}`)
   const own = String(await database.oneFirst(sql.unsafe`select timeline from database_home`))
