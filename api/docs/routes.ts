@@ -8,23 +8,22 @@ import { type PublicRoute, publicRoutes, type Request } from '../http/route.ts'
 import type { Described } from './about.ts'
 import type { Docs, DocsDeps, Drawn } from './drawn.ts'
 import { openApi } from './openapi.ts'
-import { documentation, policy } from './page.ts'
 
 /** In seconds. */
 const CACHE_MAX_AGE_S = 300
 
-/** Draws again on each day, since examples have times that are to come. */
-function daily(clock: () => Date, draw: (now: Date) => string, headers: Record<string, string>): () => Drawn {
-  let drawn: (Drawn & { day: string }) | null = null
-  return () => {
+/** Renders again on each day, because examples have times that are to come. */
+function daily(clock: () => Date, render: (now: Date) => Promise<Drawn>): () => Promise<Drawn> {
+  let rendered: (Drawn & { day: string }) | null = null
+  return async () => {
     const now = clock()
     const day = now.toISOString().slice(0, 10)
-    if (drawn?.day === day) return drawn
-    const body = draw(now)
+    if (rendered?.day === day) return rendered
+    const { body, headers } = await render(now)
     const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
     const caching = { ETag: etag, 'Cache-Control': `public, max-age=${CACHE_MAX_AGE_S}` }
-    drawn = { day, body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
-    return drawn
+    rendered = { day, body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
+    return rendered
   }
 }
 
@@ -37,14 +36,21 @@ export function createDocs(
 ): Docs {
   const home = publicUrl?.replace(/\/$/, '') ?? `http://localhost:${port}`
   return {
-    openapi: daily(clock, (now) => JSON.stringify(openApi(routes, publicUrl, { domain, now })), {
-      'Content-Type': 'application/json; charset=utf-8',
-      'Access-Control-Allow-Origin': '*',
-    }),
-    page: daily(clock, (now) => documentation(routes, home, { domain, now }), {
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': policy(),
-      'Referrer-Policy': 'no-referrer',
+    openapi: daily(clock, async (now) => ({
+      body: JSON.stringify(openApi(routes, publicUrl, { domain, now })),
+      headers: { 'Content-Type': 'application/json; charset=utf-8', 'Access-Control-Allow-Origin': '*' },
+    })),
+    // Loaded for the first reader: a process that nobody reads it from saves the template compiler's memory.
+    page: daily(clock, async (now) => {
+      const { documentation, policy } = await import('./page.ts')
+      return {
+        body: documentation(routes, home, { domain, now }),
+        headers: {
+          'Content-Type': 'text/html; charset=utf-8',
+          'Content-Security-Policy': policy(),
+          'Referrer-Policy': 'no-referrer',
+        },
+      }
     }),
   }
 }
@@ -82,12 +88,12 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
     method: 'GET',
     path: '/openapi.json',
     access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, docs.openapi()),
+    handle: async (request, { docs }) => unlessKnown(request, await docs.openapi()),
   }),
   publicRoute({
     method: 'GET',
     path: '/docs',
     access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, docs.page()),
+    handle: async (request, { docs }) => unlessKnown(request, await docs.page()),
   }),
 ]
