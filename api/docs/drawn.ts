@@ -2,12 +2,12 @@
 export type Drawn = { body: string; headers: Record<string, string> }
 
 export type Docs = {
-  openapi(): Drawn
-  page(): Drawn
-  postman(): Drawn
-  llms(): Drawn
+  openapi(): Promise<Drawn>
+  page(): Promise<Drawn>
+  postman(): Promise<Drawn>
+  llms(): Promise<Drawn>
   /** A guide as Markdown; null if there is none with this ID. */
-  guide(id: string): Drawn | null
+  guide(id: string): Promise<Drawn | null>
 }
 
 /** What serving them needs. `dashboard` null: there is none to lead to. */

@@ -9,28 +9,24 @@ import { type PublicRoute, publicRoutes, type Request } from '../http/route.ts'
 import { TEXTS } from '../http/texts.ts'
 import type { Described } from './about.ts'
 import type { Docs, DocsDeps, Drawn } from './drawn.ts'
-import { GUIDES } from './guides.ts'
-import { guideMarkdown, llmsText } from './markdown.ts'
 import { openApi } from './openapi.ts'
-import { documentation, policy } from './page.ts'
-import { postmanCollection } from './postman.ts'
 import type { Shown } from './shown.ts'
 
 /** In seconds. */
 const CACHE_MAX_AGE_S = 300
 
-/** Draws again on each day, since examples have times that are to come. */
-function daily(clock: () => Date, draw: (now: Date) => string, headers: Record<string, string>): () => Drawn {
-  let drawn: (Drawn & { day: string }) | null = null
-  return () => {
+/** Renders again on each day, because examples have times that are to come. */
+function daily(clock: () => Date, render: (now: Date) => Promise<Drawn>): () => Promise<Drawn> {
+  let rendered: (Drawn & { day: string }) | null = null
+  return async () => {
     const now = clock()
     const day = now.toISOString().slice(0, 10)
-    if (drawn?.day === day) return drawn
-    const body = draw(now)
+    if (rendered?.day === day) return rendered
+    const { body, headers } = await render(now)
     const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
     const caching = { ETag: etag, 'Cache-Control': `public, max-age=${CACHE_MAX_AGE_S}` }
-    drawn = { day, body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
-    return drawn
+    rendered = { day, body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
+    return rendered
   }
 }
 
@@ -40,28 +36,44 @@ const OPEN = { 'Access-Control-Allow-Origin': '*' }
 /** `publicUrl` and `port` are where the service is. `domain` is what examples send from. */
 type Place = { publicUrl: string | null; port: number; domain: string; clock?: () => Date }
 
+/** Pages, Markdown and the collection load for their first reader, which saves memory in most processes. */
 export function createDocs(
   routes: readonly Described[],
   { publicUrl, port, domain, clock = () => new Date() }: Place,
 ): Docs {
   const home = publicUrl?.replace(/\/$/, '') ?? `http://localhost:${port}`
-  const drawn = (type: string, draw: (shown: Shown) => string, headers: Record<string, string> = OPEN) =>
-    daily(clock, (now) => draw({ home, domain, now }), {
-      'Content-Type': `${type}; charset=utf-8`,
-      ...headers,
-    })
-  const guides = new Map(
-    GUIDES.map((guide) => [guide.id, drawn('text/markdown', (shown) => guideMarkdown(guide, shown))]),
-  )
+  const rendered = (type: string, render: (shown: Shown) => Promise<string>) =>
+    daily(clock, async (now) => ({
+      body: await render({ home, domain, now }),
+      headers: { 'Content-Type': `${type}; charset=utf-8`, 'Access-Control-Allow-Origin': '*' },
+    }))
+  const guides = new Map<string, () => Promise<Drawn>>()
   return {
-    openapi: drawn('application/json', (shown) => JSON.stringify(openApi(routes, publicUrl, shown))),
-    postman: drawn('application/json', (shown) => JSON.stringify(postmanCollection(routes, shown))),
-    page: drawn('text/html', (shown) => documentation(routes, shown), {
-      'Content-Security-Policy': policy(),
-      'Referrer-Policy': 'no-referrer',
+    openapi: rendered('application/json', async (shown) => JSON.stringify(openApi(routes, publicUrl, shown))),
+    postman: rendered('application/json', async (shown) => {
+      const { postmanCollection } = await import('./postman.ts')
+      return JSON.stringify(postmanCollection(routes, shown))
     }),
-    llms: drawn('text/plain', llmsText),
-    guide: (id) => guides.get(id)?.() ?? null,
+    page: daily(clock, async (now) => {
+      const { documentation, policy } = await import('./page.ts')
+      return {
+        body: documentation(routes, { home, domain, now }),
+        headers: {
+          'Content-Type': 'text/html; charset=utf-8',
+          'Content-Security-Policy': policy(),
+          'Referrer-Policy': 'no-referrer',
+        },
+      }
+    }),
+    llms: rendered('text/plain', async (shown) => (await import('./markdown.ts')).llmsText(shown)),
+    async guide(id) {
+      const { findGuide, guideMarkdown } = await import('./markdown.ts')
+      const guide = findGuide(id)
+      if (!guide) return null
+      const own = guides.get(id) ?? rendered('text/markdown', async (shown) => guideMarkdown(guide, shown))
+      guides.set(id, own)
+      return own()
+    },
   }
 }
 
@@ -98,26 +110,26 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
     method: 'GET',
     path: '/openapi.json',
     access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, docs.openapi()),
+    handle: async (request, { docs }) => unlessKnown(request, await docs.openapi()),
   }),
   publicRoute({
     method: 'GET',
     path: '/postman.json',
     access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, docs.postman()),
+    handle: async (request, { docs }) => unlessKnown(request, await docs.postman()),
   }),
   publicRoute({
     method: 'GET',
     path: '/docs',
     access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, docs.page()),
+    handle: async (request, { docs }) => unlessKnown(request, await docs.page()),
   }),
   publicRoute({
     method: 'GET',
     path: '/docs/:guide.md',
     access: 'public',
     async handle(request, { docs }) {
-      const guide = docs.guide(request.params.guide ?? '')
+      const guide = await docs.guide(request.params.guide ?? '')
       if (guide === null) throw new RequestError('not_found', TEXTS.noGuide)
       return unlessKnown(request, guide)
     },
@@ -126,6 +138,6 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
     method: 'GET',
     path: '/llms.txt',
     access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, docs.llms()),
+    handle: async (request, { docs }) => unlessKnown(request, await docs.llms()),
   }),
 ]

@@ -265,10 +265,8 @@ t.test('the page shows answers with their headers, and names this service', asyn
   t.match(html, 'export HELIOGRAPH_URL&#x3D;http://localhost:3000\n')
   const wire = /HTTP\/1.1 201 Created\nX-Request-Id: .+\nRateLimit-Policy: .+\nRateLimit: .+\n\n\{\n/
   t.match(html, wire)
-  const own = createDocs(V1_ROUTES, {
-    ...{ publicUrl: 'https://mail.test/', port: 3000, domain: 'example.com' },
-  }).page().body
-  t.match(own, 'export HELIOGRAPH_URL&#x3D;https://mail.test\n')
+  const own = createDocs(V1_ROUTES, { publicUrl: 'https://mail.test/', port: 3000, domain: 'example.com' })
+  t.match((await own.page()).body, 'export HELIOGRAPH_URL&#x3D;https://mail.test\n')
 })
 
 t.test('a client generated from the description type-checks, sends and reads a refusal', async (t) => {

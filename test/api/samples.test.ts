@@ -55,7 +55,7 @@ async function runSample(language: string, text: string, env: Record<string, str
 const DOMAIN = 'shop.test'
 const drawnAt = (now: Date) =>
   createDocs(V1_ROUTES, { publicUrl: base, port: 0, domain: DOMAIN, clock: () => now })
-const page = drawnAt(new Date()).page().body
+const { body: page } = await drawnAt(new Date()).page()
 
 const MARKS: Record<string, string> = { lt: '<', gt: '>', quot: '"', amp: '&' }
 const asText = (html: string): string =>
@@ -190,7 +190,7 @@ type PostmanItem = {
 }
 
 t.test('each request of the Postman collection gets a documented response', async (t) => {
-  const collection = JSON.parse(drawnAt(new Date()).postman().body) as {
+  const collection = JSON.parse((await drawnAt(new Date()).postman()).body) as {
     variable: { key: string; value: string }[]
     auth: { bearer: { value: string }[] }
     item: { item: PostmanItem[] }[]
@@ -238,14 +238,15 @@ t.test('examples name the domain and times of the day that they are served', asy
   const days = [new Date('2031-12-24T23:59:59Z'), new Date('2031-12-25T00:00:00Z')]
   let now = days[0] as Date
   const docs = createDocs(V1_ROUTES, { publicUrl: null, port: 80, domain: DOMAIN, clock: () => now })
-  t.match(docs.page().body, '2032-01-07T09:00:00Z')
-  t.match(docs.openapi().body, '2032-01-07T09:00:00Z')
-  const before = docs.page()
-  t.equal(docs.page(), before, 'drawn once a day')
+  const before = await docs.page()
+  t.match(before.body, '2032-01-07T09:00:00Z')
+  t.match((await docs.openapi()).body, '2032-01-07T09:00:00Z')
+  t.equal(await docs.page(), before, 'rendered once a day')
   now = days[1] as Date
-  t.match(docs.page().body, '2032-01-08T09:00:00Z')
-  t.not(docs.page().headers.ETag, before.headers.ETag)
-  t.notOk(/\{\{(domain|later)|\$[A-Z_]*ID/.test(docs.openapi().body))
+  const after = await docs.page()
+  t.match(after.body, '2032-01-08T09:00:00Z')
+  t.not(after.headers.ETag, before.headers.ETag)
+  t.notOk(/\{\{(domain|later)|\$[A-Z_]*ID/.test((await docs.openapi()).body))
 })
 
 t.test('the first email of the guide goes to an address that reports a delivery', (t) => {
