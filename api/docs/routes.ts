@@ -30,9 +30,6 @@ function daily(clock: () => Date, render: (now: Date) => Promise<Drawn>): () => 
   }
 }
 
-/** Pages of any origin may read what programs need. */
-const OPEN = { 'Access-Control-Allow-Origin': '*' }
-
 /** `publicUrl` and `port` are where the service is. `domain` is what examples send from. */
 type Place = { publicUrl: string | null; port: number; domain: string; clock?: () => Date }
 
