@@ -6,7 +6,7 @@
 import { compileTemplate, isSlotName, type Template } from './slots.ts'
 
 /** Where an attribute's value is in the HTML, without its quotes. */
-export type AttributeValue = { start: number; end: number; isQuoted: boolean }
+type AttributeValue = { start: number; end: number; isQuoted: boolean }
 
 const isSpace = (character: string | undefined): boolean => character !== undefined && /\s/.test(character)
 
@@ -44,7 +44,7 @@ function readTag(html: string, start: number, values: AttributeValue[]): number 
 }
 
 /** The values of all attributes, in their order. Comments have none. */
-export function attributeValues(html: string): AttributeValue[] {
+function attributeValues(html: string): AttributeValue[] {
   const values: AttributeValue[] = []
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at)) {
     if (html.startsWith('<!--', at)) {
