@@ -4,9 +4,9 @@ import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
+import { LANGUAGES, writePost } from '../../docs/samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { text } from '../components/cell.ts'
-import { LANGUAGE_NAMES, LANGUAGES, type Language, requestCode } from '../components/request-code.ts'
 import type { Link, Section } from '../components/section.ts'
 import { get, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -16,6 +16,8 @@ import { setUpSteps } from './first-steps.ts'
 import { integrationTabs } from './integration-tabs.ts'
 import { testEmailForm, testEmailPages } from './test-email.ts'
 
+type Language = (typeof LANGUAGES)[number]
+
 const DOCUMENTATION: Link = { href: '/docs', label: 'API documentation', outside: true }
 
 /** The domain that examples are from: a verified one, if there is any. */
@@ -24,12 +26,12 @@ async function sendingDomain({ team }: TeamRequest, { database }: PageDeps): Pro
   return (domains.find(({ status }) => status === 'verified') ?? domains[0])?.name ?? 'example.com'
 }
 
-const KEY: Section = {
+const settings = ({ home }: TeamRequest): Section => ({
   kind: 'code',
   title: 'Set the key',
   note: 'Replace hg_… with your key.',
-  code: 'export HELIOGRAPH_KEY=hg_…',
-}
+  code: `export HELIOGRAPH_KEY=hg_…\nexport HELIOGRAPH_URL=${home.origin}`,
+})
 
 /** What stands for the value of a slot: where the link goes into a header, a send without an address is refused. */
 const sampleOf = (slot: string): string =>
@@ -38,7 +40,7 @@ const sampleOf = (slot: string): string =>
 async function examples(request: TeamRequest, deps: PageDeps, language: Language): Promise<Section[]> {
   const { team } = request
   const { database } = deps
-  const code = (path: string, body: unknown) => requestCode(language, request.home.origin + path, body)
+  const code = (path: string, body: Record<string, unknown>) => writePost(language, path, body)
   const [template] = await templatesOfTeam(database, team.id)
   const email = {
     from: `Your name <hello@${await sendingDomain(request, deps)}>`,
@@ -108,7 +110,7 @@ const languageChips = (request: TeamRequest, current: Language): Section => ({
   kind: 'chips',
   chips: LANGUAGES.map((language) => ({
     href: addressWith(request, { language: language === 'curl' ? undefined : language }),
-    label: LANGUAGE_NAMES[language],
+    label: language,
     current: language === current,
   })),
 })
@@ -125,7 +127,7 @@ const page = get('viewer', '/teams/:team/integration', async (request, deps) => 
       integrationTabs(team, ''),
       ...(await lacking(request, deps)),
       languageChips(request, language),
-      KEY,
+      settings(request),
       ...(await examples(request, deps, language)),
     ],
   })

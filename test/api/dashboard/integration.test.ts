@@ -108,12 +108,14 @@ t.test('a request comes in three languages, each with the same body', async (t) 
   const bodies = [
     bodiesIn(await html('')).get('Add a contact'),
     JSON.parse(
-      /JSON\.stringify\((\{[^)]*someone[^)]*Ana[^)]*\})\),/.exec(textOf(await html('?language=node')))?.[1] ??
-        '{}',
+      /JSON\.stringify\((\{[^)]*someone[^)]*Ana[^)]*\})\),/.exec(
+        textOf(await html('?language=Node.js')),
+      )?.[1] ?? '{}',
     ),
     JSON.parse(
-      /json=(\{ "email": "someone[\s\S]*?\} \}), timeout/.exec(textOf(await html('?language=python')))?.[1] ??
-        '{}',
+      /json\.dumps\((\{ "email": "someone[\s\S]*?\} \})\)\.encode/.exec(
+        textOf(await html('?language=Python')),
+      )?.[1] ?? '{}',
     ),
   ]
   const body = { email: 'someone@example.com', properties: { name: 'Ana' } }

@@ -6,7 +6,7 @@ import { databaseFault } from '../../../../db/start.ts'
 import type { Alert } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 
-/** How far this process's clock may be from the database's before operators are told, in seconds. */
+/** How far this process's clock may be from the database's before there is an alert, in seconds. */
 const MAX_CLOCK_DRIFT_S = 2
 
 export const SAFETY_SETTINGS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const

@@ -1,4 +1,4 @@
-/** Whether everything is going out: what is paused, what waits, who works on it, and the checks. The operator's first page. */
+/** The operator's first page: whether everything is going out, what is paused, what waits, and the checks. */
 
 import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
@@ -8,7 +8,7 @@ import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pa
 import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, duration, number, plural, status, text, time } from '../../components/cell.ts'
-import type { Alert, Check, Tile } from '../../components/section.ts'
+import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
 import { compact, get, press, tableOf } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
@@ -145,6 +145,26 @@ const queueShown =
     Done: text(rate(queue.completed_per_second), { number: true }),
   })
 
+const sendersSection = (checks: readonly Check[]): Section => ({
+  kind: 'checks',
+  title: 'Senders',
+  id: 'senders',
+  live: true,
+  checks,
+  empty: 'No worker is sending.',
+  next: { href: '/operator/senders', label: 'History of senders' },
+})
+
+const checksSection = (checks: readonly Check[]): Section => ({
+  kind: 'checks',
+  title: 'Checks',
+  id: 'checks',
+  live: true,
+  checks,
+  empty: '',
+  next: { href: '/operator/health', label: 'All checks' },
+})
+
 const overview = get('operator', PATH, async ({ now }, deps) => {
   const { database } = deps
   const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
@@ -186,24 +206,8 @@ const overview = get('operator', PATH, async ({ now }, deps) => {
       }),
     ],
     aside: [
-      {
-        kind: 'checks',
-        title: 'Senders',
-        id: 'senders',
-        live: true,
-        checks: senderChecks(processes, senders, now),
-        empty: 'No worker is sending.',
-        next: { href: '/operator/senders', label: 'History of senders' },
-      },
-      {
-        kind: 'checks',
-        title: 'Checks',
-        id: 'checks',
-        live: true,
-        checks: await healthChecks(deps, now),
-        empty: '',
-        next: { href: '/operator/health', label: 'All checks' },
-      },
+      sendersSection(senderChecks(processes, senders, now)),
+      checksSection(await healthChecks(deps, now)),
     ],
   })
 })
