@@ -29,6 +29,6 @@ export async function healthChecks(
     returnDomain === null
       ? { label: 'No return path', detail: 'RETURN_PATH_DOMAIN', tone: 'plain' }
       : { label: 'Return path', detail: returnDomain, tone: 'good' },
-    ...unset.map((name): Check => ({ label: 'Not set', detail: name, tone: 'plain' })),
+    unset.length > 0 && { label: 'Optional settings not set', detail: unset.join(', '), tone: 'plain' },
   ])
 }
