@@ -97,6 +97,7 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   shows(t, published, /The draft is published\. Variables: name\..*Offer published/)
   shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
+  shows(t, await viewer.get(at('templates')), /Welcome name 1 just now .*Offer name 2 just now/)
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
   const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
   const changed = await viewer.get(`/teams/${team.id}${compare}`)
