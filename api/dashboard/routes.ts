@@ -19,6 +19,7 @@ import { loginPages } from './pages/login.ts'
 import { peoplePages } from './pages/members.ts'
 import { auditPages } from './pages/operator/audit.ts'
 import { healthPages } from './pages/operator/health.ts'
+import { numberPages } from './pages/operator/numbers.ts'
 import { operatorOverviewPages } from './pages/operator/overview.ts'
 import { planPages } from './pages/operator/plans.ts'
 import { queuePages } from './pages/operator/queues.ts'
@@ -78,6 +79,7 @@ export const PAGES: readonly Page[] = [
   ...healthPages,
   ...queuePages,
   ...senderPages,
+  ...numberPages,
   ...reportPages,
   ...teamPages,
   ...planPages,

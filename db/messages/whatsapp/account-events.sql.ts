@@ -52,6 +52,8 @@ const shownRow = row({
   account_id: string(),
   field: string(),
   number: string(),
+  /** The number's; null where the event is about the account. */
+  name: string().nullable(),
   occurred_at: string(),
   detail: string(),
 })
@@ -59,5 +61,9 @@ const shownRow = row({
 /** The newest first. */
 export const accountEvents = (tx: Tx) =>
   tx.any(sql.type(shownRow)`
-    select account_id, field, number, occurred_at, detail from whatsapp_account_events
-    order by occurred_at desc, account_id, field, number limit 100`)
+    select e.account_id, e.field, e.number, e.occurred_at, e.detail, case when e.number <> '' then coalesce(
+      (select name from whatsapp_numbers n
+        where n.account_id = e.account_id and regexp_replace(n.display_phone_number, '\\D', '', 'g') = e.number),
+      (select name from whatsapp_numbers n where n.name = 'default' and n.account_id = e.account_id)) end as name
+    from whatsapp_account_events e
+    order by e.occurred_at desc, e.account_id, e.field, e.number limit 100`)
