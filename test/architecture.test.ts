@@ -107,7 +107,6 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   // Lists that tests walk over, and programs that they run.
   'api/app.ts': 'ROUTES',
   'api/docs/webhooks.ts': 'webhookReference',
-  'api/docs/guides.ts': 'PYTHON',
   'db/stats/fleet/exposition.ts': 'GAUGES',
   'db/stats/fleet/fleet.sql.ts': 'STORED_GAUGES',
   // What statements take for granted, held against the installed version.

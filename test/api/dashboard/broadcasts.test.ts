@@ -143,7 +143,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   shows(
     t,
     await step(counted, 'audience', { 'op.0': 'in', 'value.0': '' }),
-    /Not counted: Value 1 must be an array of 1 to 100 strings/,
+    /Not counted\. Value 1 must be an array of 1 to 100 strings/,
   )
   shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
   const saidOf = async () => (await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body
@@ -191,7 +191,7 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   const previewed = await editor.get(`${path}?contact=ana@example.org`)
   shows(t, previewed, /Subject Hi Ana/)
   t.match((await editor.get(`${path}/preview?contact=ana%40example.org`)).html, '<p>Hello Ana</p>')
-  shows(t, await editor.get(`${path}?contact=ben@example.org`), /No preview: .*no value for name/)
+  shows(t, await editor.get(`${path}?contact=ben@example.org`), /No preview\. .*no value for name/)
   await startWorker(t, service, { smtp_url: sink.url })
   shows(
     t,
@@ -434,13 +434,13 @@ t.test('each state has one act that stands out; before its time a page says what
   shows(
     t,
     page,
-    /What is going to happen Starts in 1 day [^C]*UTC Contacts 3 fit now; chosen when it starts Missing a variable 1 Takes about 3 minutes at 1 email a minute 1 contact would be skipped: no value for one of name\. In its way Nothing is in its way\./,
+    /What is going to happen Starts in 1 day [^C]*UTC Contacts 3 fit now; chosen when it starts Missing a variable 1 Takes about 3 minutes at 1 email a minute 1 contact would be skipped: no value for one of name\. Before it can start Nothing is missing\./,
   )
   t.notMatch(textOf(page.html), /Results|People by status/)
   await call('DELETE', '/v1/contacts/come0@example.org', { key: team.key })
   await editor.post(at(`topics/${topic}/rename`), { name: 'Came' })
   for (const nth of [1, 2]) await call('DELETE', `/v1/contacts/come${nth}@example.org`, { key: team.key })
-  shows(t, await viewer.get(planned), /In its way The audience is empty: no subscribed contact fits/)
+  shows(t, await viewer.get(planned), /Before it can start The audience is empty\./)
   await after(await editor.post(`${planned}/cancel`))
 })
 

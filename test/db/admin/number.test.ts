@@ -1,4 +1,5 @@
 /** The CLI's numbers: what Meta is asked before one is stored, what is printed, and what a team's change does. */
+
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
@@ -6,6 +7,7 @@ import { refreshWhatsappTemplates } from '../../../workers/jobs/refresh-whatsapp
 import { createWhatsappProvider } from '../../../workers/providers/whatsapp/cloud.ts'
 import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate, numbers, templateOf } from '../../support/whatsapp.ts'
@@ -88,7 +90,7 @@ t.test('a check says what is missing, and subscribes only an app that isn’t', 
   const { cli, add, given } = await begin(t)
   await add()
   t.match(await cli.json(['number', 'check', 'acme']), { subscribed: false, missing: [/subscribe/] })
-  t.match(await cli.json(['number', 'check', 'acme', '--subscribe']), { subscribed: true, missing: [] })
+  t.match(await cli.json(['number', 'check', 'acme', '--subscribe']), { subscribed: true, missing: EMPTY })
   await cli.json(['number', 'check', 'acme', '--subscribe'])
   t.equal(given.subscriptions, 1)
   given.token = 'replaced'
@@ -97,7 +99,7 @@ t.test('a check says what is missing, and subscribes only an app that isn’t', 
   t.match(JSON.parse(stdout), { ...SHOWN, subscribed: true, missing: [/token/] })
   await cli.fault(['number', 'set', 'acme', '--token'], { input: TOKEN })
   await cli.json(['number', 'set', 'acme', '--token'], { input: 'replaced' })
-  t.match(await cli.json(['number', 'check', 'acme']), { missing: [] })
+  t.match(await cli.json(['number', 'check', 'acme']), { missing: EMPTY })
 })
 
 t.test('a number with an app secret has a hook and a verify token', async (t) => {
