@@ -16,7 +16,7 @@ import { endPause, type NamedSender, ownSenders } from './senders.sql.ts'
 
 export type ShownSender = {
   key: string
-  /** Of a WhatsApp number; null for any other. */
+  /** Of a number; null for any other sender. */
   name: string | null
   /** `paused`: nothing goes; `probing`: one message at a time finds out; `slowed`: below its full rate. */
   state: 'sending' | 'slowed' | 'probing' | 'paused'

@@ -43,7 +43,9 @@ t.test('a number is added after Meta was asked, and its token is never shown', a
 t.test('a number is checked, changed, paused and resumed', async (t) => {
   account.subscribed = false
   await operator.post(`${PATH}/acme/check`)
-  shows(t, await operator.get(`${PATH}/acme`), /App subscribed no/)
+  shows(t, await operator.get(`${PATH}/acme`), /Subscribe app .*App subscribed no/)
+  await operator.post(`${PATH}/acme/check`, { subscribe: 'yes' })
+  shows(t, await operator.get(`${PATH}/acme`), /App subscribed yes/)
   await operator.post(`${PATH}/acme/set`, { token: '', app_secret: '', messages_per_second: '20' })
   shows(t, await operator.get(`${PATH}/acme`), /Messages per second 20/)
   t.equal((await operator.post(`${PATH}/acme/set`, { messages_per_second: 'many' })).status, 400)

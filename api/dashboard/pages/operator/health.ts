@@ -18,7 +18,7 @@ import { act, compact, factsOf, get, press, tableOf } from '../../server/builder
 import type { PageDeps } from '../../server/deps.ts'
 import { redirect, show } from '../../server/page.ts'
 import { judgedWords } from '../background-job.ts'
-import { numbersTable } from './numbers.ts'
+import { numbersTable } from './whatsapp-numbers.ts'
 
 const PATH = '/operator/health'
 /** How far this process's clock may be from the database's before it is worth a word, in seconds. */

@@ -25,6 +25,7 @@ import {
   field,
   formOf,
   get,
+  hidden,
   post,
   press,
   tableOf,
@@ -133,9 +134,54 @@ const add = post('operator', PATH, async (request, deps) => {
 const missingWords = ({ missing }: Pick<WhatsappNumber, 'missing'>): string =>
   missing.length === 0 ? 'Nothing is missing.' : `${plural(missing.length, 'step')} to do.`
 
+/** What there is to know of a number, its hook, and the form that changes it. */
+const sectionsOf = (
+  shown: Awaited<ReturnType<typeof showNumber>>,
+  { teams, waiting, now }: { teams: number; waiting: number; now: Date },
+): Section[] => [
+  factsOf(
+    {
+      Quality: qualityCell(shown.quality),
+      'Messaging limit': text(shown.messaging_limit),
+      'Messages per second': number(shown.messages_per_second),
+      'App subscribed': text(shown.subscribed === null ? null : shown.subscribed ? 'yes' : 'no'),
+      'Last check': time(shown.checked_at, now),
+      Teams: number(teams),
+      'Waiting messages': number(waiting),
+    },
+    { title: 'What Meta says' },
+  ),
+  factsOf(
+    {
+      'Callback path': text(shown.hook ?? '/hooks/whatsapp', { code: true, copy: true }),
+      'Verify token': shown.verify_token
+        ? text(shown.verify_token, { code: true, copy: true })
+        : text('the web processes’ WHATSAPP_VERIFY_TOKEN'),
+      Fields: text(WEBHOOK_FIELDS.join(', ')),
+    },
+    {
+      title: 'Webhook of the Meta app',
+      note: 'Subscribe the app to these fields. Meta doesn’t say whether it is.',
+    },
+  ),
+  formOf(
+    `${pageOf(shown.name)}/set`,
+    'Save number',
+    [
+      secretField('token', 'New access token'),
+      secretField('app_secret', 'New app secret'),
+      field('messages_per_second', 'Messages per second', {
+        ...RATE,
+        value: String(shown.messages_per_second),
+      }),
+    ],
+    { title: 'Change the number', note: 'An empty field stays as it is.' },
+  ),
+]
+
 const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, { database, secrets }) => {
   const shown = await showNumber(database, secrets, name)
-  const { teams, waiting } = await useOfNumber(database, shown)
+  const use = await useOfNumber(database, shown)
   const here = pageOf(name)
   return show({
     title: name,
@@ -144,6 +190,9 @@ const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, {
     back: { href: PATH, label: 'WhatsApp numbers' },
     actions: {
       forms: [
+        ...(shown.subscribed === false
+          ? [press(`${here}/check`, 'Subscribe app', { fields: [hidden('subscribe', 'yes')] })]
+          : []),
         press(`${here}/check`, 'Check now', { tone: 'quiet' }),
         press(`${here}/resume`, 'Resume number', { tone: 'quiet' }),
         press(`${here}/pause`, 'Pause number', { tone: 'quiet' }),
@@ -152,44 +201,7 @@ const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, {
     },
     sections: [
       ...alertsOf(shown.missing.map((words) => ({ tone: 'warn', title: words }) as const)),
-      factsOf(
-        {
-          Quality: qualityCell(shown.quality),
-          'Messaging limit': text(shown.messaging_limit),
-          'Messages per second': number(shown.messages_per_second),
-          'App subscribed': text(shown.subscribed === null ? null : shown.subscribed ? 'yes' : 'no'),
-          'Last check': time(shown.checked_at, now),
-          Teams: number(teams),
-          'Waiting messages': number(waiting),
-        },
-        { title: 'What Meta says' },
-      ),
-      factsOf(
-        {
-          'Callback path': text(shown.hook ?? '/hooks/whatsapp', { code: true, copy: true }),
-          'Verify token': shown.verify_token
-            ? text(shown.verify_token, { code: true, copy: true })
-            : text('the web processes’ WHATSAPP_VERIFY_TOKEN'),
-          Fields: text(WEBHOOK_FIELDS.join(', ')),
-        },
-        {
-          title: 'Webhook of the Meta app',
-          note: 'Subscribe the app to these fields. Meta doesn’t say whether it is.',
-        },
-      ),
-      formOf(
-        `${here}/set`,
-        'Save number',
-        [
-          secretField('token', 'New access token'),
-          secretField('app_secret', 'New app secret'),
-          field('messages_per_second', 'Messages per second', {
-            ...RATE,
-            value: String(shown.messages_per_second),
-          }),
-        ],
-        { title: 'Change the number', note: 'An empty field stays as it is.' },
-      ),
+      ...sectionsOf(shown, { ...use, now }),
     ],
     aside: [
       factsOf({
@@ -211,7 +223,8 @@ const set = post('operator', `${PATH}/:name/set`, async (request, deps) => {
 })
 
 const check = post('operator', `${PATH}/:name/check`, async (request, deps) => {
-  const checked = await checkNumber(toolsOf(request, deps), request.params.name, { subscribe: false })
+  const subscribe = request.form.get('subscribe') === 'yes'
+  const checked = await checkNumber(toolsOf(request, deps), request.params.name, { subscribe })
   return redirect(pageOf(checked.name), `Meta was asked. ${missingWords(checked)}`)
 })
 
