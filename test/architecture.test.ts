@@ -370,7 +370,7 @@ t.test('a button says what it acts on: no label is a bare verb', async (t) => {
 
 /** They read messages of Node, PostgreSQL, libraries and providers, which have nothing better. */
 const READERS_OF_FOREIGN_MESSAGES = [
-  ...['api/http/input.ts', 'db/process/thread.ts', 'db/admin/fault.ts', 'db/audience/import/csv.ts'],
+  ...['api/http/input.ts', 'db/process/thread.ts', 'db/admin/fault.ts'],
   ...['db/postgres/driver.ts', 'db/postgres/pool.ts'],
 ]
 

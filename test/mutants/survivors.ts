@@ -264,9 +264,6 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "StringLiteral: '' → \"Stryker was here!\" in let filled = template.texts[0] ?? ''",
       "StringLiteral: '' → \"Stryker was here!\" in filled += template.texts[at + 1] ?? ''",
     ],
-    [`${SAME}it is measured again`]: [
-      'ConditionalExpression: sizes.has(name) → false in if (sizes.has(name)) continue',
-    ],
     'every slot has a value there, which its caller has made sure of': [
       "StringLiteral: '' → \"Stryker was here!\" in const value = variables[name] ?? ''",
     ],
