@@ -25,7 +25,7 @@ export type SenderRow = InferType<typeof senderRow>
 export const isOwnSender = sql.fragment`not starts_with(s.key, ${WEBHOOK_SENDERS})`
 
 const timedRow = senderRow.concat(row({ now: string() }))
-export type TimedSender = InferType<typeof timedRow>
+type TimedSender = InferType<typeof timedRow>
 
 const senderColumns = sql.fragment`
   key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at, deferrals`
@@ -60,7 +60,7 @@ export async function lockSenders(
 }
 
 /** The name of a sender `s` that is a WhatsApp number; null for any other. */
-export const numberName = sql.fragment`(
+const numberName = sql.fragment`(
   select name from whatsapp_numbers where s.key = 'whatsapp:' || phone_number_id)`
 
 const namedRow = timedRow.concat(row({ name: string().nullable() }))

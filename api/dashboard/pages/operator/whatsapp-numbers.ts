@@ -134,11 +134,12 @@ const add = post('operator', PATH, async (request, deps) => {
 const missingWords = ({ missing }: Pick<WhatsappNumber, 'missing'>): string =>
   missing.length === 0 ? 'Nothing is missing.' : `${plural(missing.length, 'step')} to do.`
 
-/** What there is to know of a number, its hook, and the form that changes it. */
-const sectionsOf = (
-  shown: Awaited<ReturnType<typeof showNumber>>,
+type Shown = Awaited<ReturnType<typeof showNumber>>
+
+const metaFacts = (
+  shown: Shown,
   { teams, waiting, now }: { teams: number; waiting: number; now: Date },
-): Section[] => [
+): Section =>
   factsOf(
     {
       Quality: qualityCell(shown.quality),
@@ -150,7 +151,9 @@ const sectionsOf = (
       'Waiting messages': number(waiting),
     },
     { title: 'What Meta says' },
-  ),
+  )
+
+const hookFacts = (shown: Shown): Section =>
   factsOf(
     {
       'Callback path': text(shown.hook ?? '/hooks/whatsapp', { code: true, copy: true }),
@@ -163,7 +166,9 @@ const sectionsOf = (
       title: 'Webhook of the Meta app',
       note: 'Subscribe the app to these fields. Meta doesn’t say whether it is.',
     },
-  ),
+  )
+
+const changeForm = (shown: Shown): Section =>
   formOf(
     `${pageOf(shown.name)}/set`,
     'Save number',
@@ -176,8 +181,7 @@ const sectionsOf = (
       }),
     ],
     { title: 'Change the number', note: 'An empty field stays as it is.' },
-  ),
-]
+  )
 
 const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, { database, secrets }) => {
   const shown = await showNumber(database, secrets, name)
@@ -201,7 +205,9 @@ const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, {
     },
     sections: [
       ...alertsOf(shown.missing.map((words) => ({ tone: 'warn', title: words }) as const)),
-      ...sectionsOf(shown, { ...use, now }),
+      metaFacts(shown, { ...use, now }),
+      hookFacts(shown),
+      changeForm(shown),
     ],
     aside: [
       factsOf({
