@@ -9,8 +9,16 @@ import type { DifferenceLine } from './difference.ts'
  * @param href after /dashboard, or the service's own where it is `outside`.
  * @param tab whether it opens beside the page.
  * @param main whether it is what the page is mostly for, beside its title.
+ * @param menu whether it is in the menu beside the title, however few buttons there are.
  */
-export type Link = Loose<{ href: string; label: string; tab?: boolean; outside?: boolean; main?: boolean }>
+export type Link = Loose<{
+  href: string
+  label: string
+  tab?: boolean
+  outside?: boolean
+  main?: boolean
+  menu?: boolean
+}>
 
 export type Field = Loose<{
   name: string
@@ -58,6 +66,8 @@ export type Form = Loose<{
    */
   others?: readonly { next: string; label: string; counts?: boolean }[]
   tone?: 'danger' | 'quiet'
+  /** Whether it is in the menu beside the title, however few buttons there are. */
+  menu?: boolean
   /** What another form of the page joins it by. */
   name?: string
   /** Another form of the page, whose fields are sent with these; the answer is shown in a frame, and the page stays. */
@@ -89,6 +99,7 @@ export type Alert = Loose<{
 }>
 /** A choice of a list's filter. @param off whether a press takes the choice away. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
+export type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
 /** What a new team does first. */
 export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
 export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
@@ -115,7 +126,7 @@ type Titled = Loose<{
 
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 
-/** What can be done with something: links and buttons in one line. */
+/** What can be done with something: links and buttons in one line. Beside a title two are buttons (server/acts.ts). */
 export type Actions = Loose<{ links?: readonly Link[]; forms?: readonly Form[] }>
 
 export type Section = Titled &
@@ -137,11 +148,14 @@ export type Section = Titled &
         live?: boolean
       }
     | ({ kind: 'form'; reset?: Link } & Form & {
-          /** Whether a button beside the page's title opens it. */
-          folded?: boolean
+          /** Whether a button beside the page's title opens it, or an entry of the menu there. */
+          folded?: boolean | 'menu'
         })
     | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; further?: readonly Field[] } & Form)
-    | { kind: 'chips'; chips: readonly Chip[] }
+    /** @param after a few words beside them. */
+    | { kind: 'chips'; chips: readonly Chip[]; after?: string }
+    /** The steps of something that is done page by page. */
+    | { kind: 'stepper'; steps: readonly Step[] }
     | { kind: 'steps'; steps: readonly ChecklistItem[] }
     | ({ kind: 'actions' } & Actions)
     | { kind: 'tabs'; links: readonly (Link & { current: boolean })[] }

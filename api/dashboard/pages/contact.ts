@@ -55,6 +55,7 @@ import { backTo } from '../server/list.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { backgroundJobAnswer } from './background-job.ts'
 import { topicChoices } from './contacts.ts'
+import { ALL_EMAILS } from './emails-filter.ts'
 
 const MESSAGES_SHOWN = 20
 
@@ -147,7 +148,7 @@ async function sent(
   { database }: PageDeps,
 ): Promise<Section> {
   const { emails, to_numbers } = await sentToContact(database, team.id, contact, MESSAGES_SHOWN)
-  const toAll = new URLSearchParams({ recipient: contact.email })
+  const toAll = new URLSearchParams({ ...ALL_EMAILS, recipient: contact.email })
   const all = [
     ...emails.map(({ id, subject, ...rest }) => ({
       ...rest,

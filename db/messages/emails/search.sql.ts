@@ -29,6 +29,8 @@ export type EmailCriteria = {
   domains?: readonly string[] | undefined
   template_id?: string | undefined
   broadcast_id?: string | undefined
+  /** True for the emails of broadcasts, false for all others. */
+  in_broadcast?: boolean | undefined
   tag?: string | undefined
   /** Accepted at this time or later. */
   from?: Date | undefined
@@ -42,6 +44,10 @@ export type EmailCriteria = {
 
 /** A page: at most `limit` emails; with `before`, those that follow this id. */
 export type EmailPage = { before?: string | undefined; limit: number }
+
+/** @param is true for the emails of broadcasts. Of the view and of either table. */
+const isInBroadcast = (is: boolean, broadcast: FragmentSqlToken): FragmentSqlToken =>
+  is ? sql.fragment`${broadcast} is not null` : sql.fragment`${broadcast} is null`
 
 const texts = (values: readonly string[]) => sql.array(values, 'text')
 
@@ -81,7 +87,7 @@ export const isBefore = (id: string | undefined): FragmentSqlToken =>
 /** Whether an email `e` fits the criteria, its team apart. @param team its team, where that is known beforehand. */
 export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): FragmentSqlToken {
   const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
-  const { broadcast_id: broadcast, scheduled, text } = criteria
+  const { broadcast_id: broadcast, in_broadcast, scheduled, text } = criteria
   return allOf(
     scheduled && sql.fragment`e.due_at is not null`,
     criteria.whose !== 'all' && isCustomers,
@@ -93,6 +99,7 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
     domains && fromDomainIs(domains),
     template !== undefined && sql.fragment`e.template_id = ${template}`,
     broadcast !== undefined && sql.fragment`e.broadcast_id = ${broadcast}`,
+    in_broadcast !== undefined && isInBroadcast(in_broadcast, sql.fragment`e.broadcast_id`),
     tag !== undefined && sql.fragment`e.tags::jsonb ? ${tag}`,
     from !== undefined && idIs(sql.fragment`>=`, firstIdAt(from)),
     to !== undefined && idIs(sql.fragment`<`, firstIdAt(to)),
@@ -111,7 +118,7 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
  * what waits of all teams. That has an index by the time of acceptance, as ids go, too.
  */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
-  const { team_id: team, status, scheduled, whose, from, to, between } = criteria
+  const { team_id: team, status, scheduled, in_broadcast, whose, from, to, between } = criteria
   const bounds = allOf(
     team === undefined
       ? sql.fragment`created_at >= ${from ? sql.timestamp(from) : '-infinity'}
@@ -125,9 +132,13 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     scheduled && sql.fragment`due_at is not null`,
     status === 'queued' && !scheduled && sql.fragment`status = 'queued' and unfinished`,
     isRare(status) && sql.fragment`rare_status = ${status ?? null}`,
+    in_broadcast !== undefined && isInBroadcast(in_broadcast, sql.fragment`broadcast_id`),
   )
+  // A team's single emails have an index of their own, over the table that reports don't change.
+  const isSingle = in_broadcast === false && whose !== 'all' && !isSetApart(criteria)
   return sql.fragment`
-    select team_id as of_team, id as of_id from email_states where ${bounds} order by id desc`
+    select team_id as of_team, id as of_id from ${isSingle ? sql.fragment`accepted_emails` : sql.fragment`email_states`}
+    where ${bounds} order by id desc`
 }
 
 /** Whether anything says of an email that it fits, if not its state or its team. */
