@@ -48,6 +48,8 @@ export type Field = Loose<{
   rows?: number
   code?: boolean
   options?: readonly { value: string; label: string; selected?: boolean }[]
+  /** A box that takes away what the field is about. */
+  removal?: Loose<{ name: string; value: string; label: string; checked?: boolean }>
   /** What a browser offers to complete it with; anything else may be typed. */
   offers?: readonly string[]
 }>
@@ -78,6 +80,10 @@ export type Form = Loose<{
   multipart?: boolean
   /** Whether its fields stand two in a row: a choice and what belongs to it. */
   pairs?: boolean
+  /** Whether each field is one line: its label, its value, and a box that takes it away. */
+  rows?: boolean
+  /** What it does, in the menu beside the title. */
+  about?: string
 }>
 
 export type Tile = Loose<{
@@ -97,6 +103,8 @@ export type Alert = Loose<{
   link?: Link
   folded?: readonly Alert[]
 }>
+/** Links to other views of the same thing, side by side. */
+export type Switch = { label: string; links: readonly (Link & { current: boolean })[] }
 /** A choice of a list's filter. @param off whether a press takes the choice away. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
 export type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
@@ -127,7 +135,12 @@ type Titled = Loose<{
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 
 /** What can be done with something: links and buttons in one line. Beside a title two are buttons (server/acts.ts). */
-export type Actions = Loose<{ links?: readonly Link[]; forms?: readonly Form[] }>
+export type Actions = Loose<{
+  /** The main button: it sends a form of the page, by its name. */
+  saves?: { form: string; label: string }
+  links?: readonly Link[]
+  forms?: readonly Form[]
+}>
 
 export type Section = Titled &
   Loose<
@@ -163,6 +176,8 @@ export type Section = Titled &
     /** How far something has come: `done` of `of`, in words beside the bar. */
     | { kind: 'progress'; done: number; of: number; words: string; label: string; live?: boolean }
     | { kind: 'code'; code: string }
+    /** An email as its recipient sees it, with ways to those of others. */
+    | { kind: 'inbox'; from: string; subject: string; src: string; links: readonly Link[] }
     | { kind: 'text'; paragraphs: readonly string[] }
     | {
         kind: 'frame'
@@ -180,6 +195,9 @@ export type Section = Titled &
         marks: readonly { x: number; label: string }[]
         legend: readonly { tone: BarTone; label: string; total: string }[]
         label: string
+        switches?: readonly Switch[]
+        /** The same as a table, behind its title. */
+        table?: Extract<Section, { kind: 'table' }>
       }
     | { kind: 'difference'; lines: readonly DifferenceLine[] }
   >
@@ -193,6 +211,8 @@ export type View = Loose<{
   actions?: Actions
   /** Where the page hangs. */
   back?: Link
+  /** What is above both columns. */
+  above?: readonly Section[]
   sections: readonly Section[]
   /** What stands beside the sections, or below them where there is no room. */
   aside?: readonly Section[]

@@ -17,7 +17,7 @@ const MAX_BUTTONS = 2
 export type Acts = { links: readonly Link[]; forms: readonly Form[]; folded: readonly FoldedForm[] }
 
 /** `last`: what destroys something. */
-export type SplitActs = Acts & { menu: Acts & { last: readonly Form[] } }
+export type SplitActs = Acts & { saves: Actions['saves']; menu: Acts & { last: readonly Form[] } }
 
 const isMain = (act: Act): boolean =>
   act.kind === 'link' ? act.link.main === true : act.kind === 'form' && act.form.tone === undefined
@@ -36,19 +36,25 @@ const grouped = (acts: readonly Act[]): Acts => ({
 const quiet = (form: Form): Form => ({ ...form, tone: 'quiet' })
 
 /** Decides which of a page's acts are buttons. At most one of them is the main one. */
-export function splitActs({ links = [], forms = [] }: Actions, folded: readonly FoldedForm[]): SplitActs {
+export function splitActs(
+  { saves, links = [], forms = [] }: Actions,
+  folded: readonly FoldedForm[],
+): SplitActs {
   const acts: Act[] = [
     ...links.map((link) => ({ kind: 'link' as const, link })),
     ...forms.flatMap((form) => (form.tone === 'danger' ? [] : [{ kind: 'form' as const, form }])),
     ...folded.map((section) => ({ kind: 'folded' as const, section })),
   ]
   const open = acts.filter((act) => !isInMenu(act))
-  const main = open.find(isMain) ?? open.find(({ kind }) => kind === 'folded')
-  const buttons = [...(main ? [main] : []), ...open.filter((act) => act !== main)].slice(0, MAX_BUTTONS)
+  const main = saves ? undefined : (open.find(isMain) ?? open.find(({ kind }) => kind === 'folded'))
+  const first = main ? [main] : []
+  const most = saves ? MAX_BUTTONS - 1 : MAX_BUTTONS
+  const buttons = [...first, ...open.filter((act) => act !== main)].slice(0, most)
   const shown = grouped(buttons)
   const menu = grouped(acts.filter((act) => !buttons.includes(act)))
   const others = (form: Form): Form => (main?.kind === 'form' && main.form === form ? form : quiet(form))
   return {
+    saves,
     links: shown.links.map((link) => ({ ...link, main: main?.kind === 'link' && main.link === link })),
     forms: shown.forms.map(others),
     folded: shown.folded,

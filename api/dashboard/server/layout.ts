@@ -78,6 +78,7 @@ function prepared(given: Section, id: string, frame: Frame): object {
     return { ...section, tiles }
   }
   if (section.kind === 'table') return tableReady(section)
+  if (section.kind === 'chart') return { ...section, table: section.table && tableReady(section.table) }
   if (section.kind === 'facts') {
     const facts = section.facts.map(({ label, cell }) => ({ label, cell: cellReady(cell, label) }))
     return { ...section, facts }
@@ -94,7 +95,10 @@ function prepared(given: Section, id: string, frame: Frame): object {
 /** The buttons beside the title and the menu, made ready for the layout. */
 function actsReady(view: View, folded: readonly FoldedForm[], ids: Map<Section, string>, frame: Frame) {
   const { menu, ...shown } = splitActs(view.actions ?? {}, folded)
-  const hasMain = shown.links.some(({ main }) => main) || shown.forms.some(({ tone }) => tone === undefined)
+  const hasMain =
+    shown.saves !== undefined ||
+    shown.links.some(({ main }) => main) ||
+    shown.forms.some(({ tone }) => tone === undefined)
   const ready = (sections: Acts['folded'], look: (place: number) => string) =>
     sections.map((section, place) => ({
       ...formReady({ ...section, id: ids.get(section) }, ids.get(section) ?? '', frame),
@@ -106,7 +110,7 @@ function actsReady(view: View, folded: readonly FoldedForm[], ids: Map<Section, 
   const acts = ready(menu.folded, () => 'quiet')
   const count = menu.links.length + menu.forms.length + acts.length + menu.last.length
   return {
-    actions: shown.links.length + shown.forms.length > 0 && {
+    actions: (shown.saves !== undefined || shown.links.length + shown.forms.length > 0) && {
       ...shown,
       forms: formsReady(shown.forms, 'buttons'),
       ...{ top: true, id: 'buttons' },
@@ -132,8 +136,8 @@ export const createLayout =
     const { path, person, team, csrf, notice, refused } = frame
     const view = team && person && isFrozen(team, person) ? withoutForms(whole, refused) : whole
     const inside = person !== null && !view.narrow
-    const { sections, aside = [], below = [] } = view
-    const all = [...sections, ...aside, ...below]
+    const { above = [], sections, aside = [], below = [] } = view
+    const all = [...above, ...sections, ...aside, ...below]
     const ids = idsOf(all)
     const drawn = (some: readonly Section[]) =>
       some.flatMap((section) => (isOpened(section) ? [] : [prepared(section, ids.get(section) ?? '', frame)]))
@@ -160,6 +164,7 @@ export const createLayout =
       // A page with a rejected form has the address of that form, which can't be asked for again.
       live: refused === null && all.some(isLive),
       ...actsReady(view, all.filter(isOpened), ids, frame),
+      above: drawn(above),
       sections: drawn(sections),
       aside: aside.length === 0 ? null : drawn(aside),
       below: drawn(below),

@@ -45,10 +45,6 @@ export type EmailCriteria = {
 /** A page: at most `limit` emails; with `before`, those that follow this id. */
 export type EmailPage = { before?: string | undefined; limit: number }
 
-/** @param is true for the emails of broadcasts. Of the view and of either table. */
-const isInBroadcast = (is: boolean, broadcast: FragmentSqlToken): FragmentSqlToken =>
-  is ? sql.fragment`${broadcast} is not null` : sql.fragment`${broadcast} is null`
-
 const texts = (values: readonly string[]) => sql.array(values, 'text')
 
 // Each part is a look-up by an index of its own, where the team is known beforehand.
@@ -99,7 +95,9 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
     domains && fromDomainIs(domains),
     template !== undefined && sql.fragment`e.template_id = ${template}`,
     broadcast !== undefined && sql.fragment`e.broadcast_id = ${broadcast}`,
-    in_broadcast !== undefined && isInBroadcast(in_broadcast, sql.fragment`e.broadcast_id`),
+    // Not `is null`: for a stretch of all emails the planner must not take the index of single ones, whose rows it
+    // would join one by one (measured: 5,000 emails, over 10 s instead of 20 ms).
+    in_broadcast !== undefined && sql.fragment`num_nonnulls(e.broadcast_id) = ${in_broadcast ? 1 : 0}`,
     tag !== undefined && sql.fragment`e.tags::jsonb ? ${tag}`,
     from !== undefined && idIs(sql.fragment`>=`, firstIdAt(from)),
     to !== undefined && idIs(sql.fragment`<`, firstIdAt(to)),
@@ -132,7 +130,8 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     scheduled && sql.fragment`due_at is not null`,
     status === 'queued' && !scheduled && sql.fragment`status = 'queued' and unfinished`,
     isRare(status) && sql.fragment`rare_status = ${status ?? null}`,
-    in_broadcast !== undefined && isInBroadcast(in_broadcast, sql.fragment`broadcast_id`),
+    in_broadcast === true && sql.fragment`broadcast_id is not null`,
+    in_broadcast === false && sql.fragment`broadcast_id is null`,
   )
   // A team's single emails have an index of their own, over the table that reports don't change.
   const isSingle = in_broadcast === false && whose !== 'all' && !isSetApart(criteria)

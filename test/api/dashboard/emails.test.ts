@@ -158,7 +158,7 @@ t.test('what waits for its time says so, and is moved, sent now or cancelled', a
   t.notMatch(textOf((await viewer.get(page)).html), /Send now|Cancel this email/)
   const chosen = await editor.get(`${list}?status=scheduled`)
   for (const words of ['Later', 'Never']) shows(t, chosen, words)
-  shows(t, await editor.get(`/teams/${team.id}`), /Scheduled emails 2/)
+  shows(t, await editor.get(`/teams/${team.id}`), /2 scheduled emails/)
   const at = { scheduled_at: '2026-01-31T09:00', zone: 'UTC' }
   t.equal((await editor.post(`${page}/move`, at)).status, 400, 'not into the past')
   const later = new Date(Date.now() + 7_200_000).toISOString().slice(0, 16)
@@ -281,7 +281,7 @@ t.test('attachments are listed, and saved as what they are: nothing that a brows
   t.equal(saved.headers.get('x-content-type-options'), 'nosniff')
   for (const place of ['2', '-1', 'x', '1e0'])
     t.equal((await viewer.get(`${list}/${id}/files/${place}`)).status, 404, place)
-  shows(t, await viewer.get(`/teams/${team.id}`), 'Storage of attachments 32 bytes')
+  shows(t, await viewer.get(`/teams/${team.id}`), 'Attachments 32 bytes')
   const stranger = await signedIn(service, { team: other.id, role: 'owner' })
   t.equal((await stranger.get(`/teams/${other.id}/emails/${id}/files/0`)).status, 404)
   const operator = await signedIn(service, { operator: true })

@@ -29,8 +29,8 @@ t.test('each page of messages, contacts and templates has one act that stands ou
   }
   await acts(at('emails'), 'Send a test email')
   await acts(at('contacts'), 'Add a contact')
-  await acts(at('contacts/ana%40example.org'), 'Edit contact')
-  await acts(at('contacts/gone%40example.org'), 'Lift the suppression')
+  await acts(at('contacts/ana%40example.org'), 'Save changes')
+  await acts(at('contacts/gone%40example.org'), 'Save changes')
   await acts(at('contacts/nobody%40example.org'), 'Add to contacts')
   await acts(at('templates'), 'New template')
   await acts(at('whatsapp-templates'), 'Add a template')
