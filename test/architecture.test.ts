@@ -107,7 +107,6 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   // Lists that tests walk over, and programs that they run.
   'api/app.ts': 'ROUTES',
   'api/docs/webhooks.ts': 'webhookReference',
-  'api/docs/guides.ts': 'PYTHON',
   'db/stats/fleet/exposition.ts': 'GAUGES',
   'db/stats/fleet/fleet.sql.ts': 'STORED_GAUGES',
   // What statements take for granted, held against the installed version.
@@ -369,7 +368,7 @@ t.test('a button says what it acts on: no label is a bare verb', async (t) => {
 
 /** They read messages of Node, PostgreSQL, libraries and providers, which have nothing better. */
 const READERS_OF_FOREIGN_MESSAGES = [
-  ...['api/http/input.ts', 'db/process/thread.ts', 'db/admin/fault.ts', 'db/audience/import/csv.ts'],
+  ...['api/http/input.ts', 'db/process/thread.ts', 'db/admin/fault.ts'],
   ...['db/postgres/driver.ts', 'db/postgres/pool.ts'],
 ]
 

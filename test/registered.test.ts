@@ -29,7 +29,7 @@ t.test('every route declares who may call it', async (t) => {
   t.strictSame(
     open.filter(
       (route) =>
-        !/^(GET|POST) \/($|health|ready|docs$|openapi\.json$|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(
+        !/^(GET|POST) \/($|health|ready|docs$|docs\/:guide\.md$|llms\.txt$|(openapi|postman)\.json$|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(
           route,
         ),
     ),

@@ -26,6 +26,7 @@ import { ingestReports } from './jobs/ingest-report.ts'
 import { mailOwners } from './jobs/mail-owners.ts'
 import { purgeWhatsappTexts } from './jobs/purge-whatsapp-texts.ts'
 import { recheckDomainsJob } from './jobs/recheck-domains.ts'
+import { refreshWhatsappTemplates } from './jobs/refresh-whatsapp-templates.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { runBackgroundJobs } from './jobs/run-background-job.ts'
@@ -96,5 +97,6 @@ export const SCHEDULED_JOBS: Record<ScheduleName, (deps: WorkerDeps) => Promise<
   'forget-messages': forgetMessages,
   'review-suppressions': reviewSuppressions,
   'copy-suppressions': copySuppressions,
+  'refresh-whatsapp-templates': refreshWhatsappTemplates,
   'recheck-domains': recheckDomainsJob,
 }

@@ -1,6 +1,6 @@
 /**
- * The guides of the documentation page. Each is a Markdown file in guides/. Names such as `{{body_mib}}` are replaced
- * by the limits in the code. HTML in a file is shown as text.
+ * The guides. Each is a Markdown file in guides/, shown on the documentation page and served on its own. Names such as
+ * `{{body_mib}}` are replaced by the limits in the code. HTML in a file is shown as text.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,25 +11,20 @@ import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
 import { MAX_BODY_BYTES, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 import { BATCH_SAMPLES, type Sample, SIZED_BATCH_SAMPLES } from './samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
+import { webhookExamples } from './webhooks.ts'
 
-/** `markdown` is the text below the title. Samples are shown at the end. */
-export type Guide = { id: string; title: string; markdown: string; samples: readonly Sample[] }
+type Example = { type: string; body: unknown }
+
+/** `markdown` is the text below the title. Samples and examples are shown at the end. */
+export type Guide = {
+  id: string
+  title: string
+  markdown: string
+  samples: readonly Sample[]
+  examples: readonly Example[]
+}
 
 const MIB = 1024 ** 2
-
-/** Verifies a webhook with Python's standard library. */
-export const PYTHON = `import base64, hashlib, hmac, time
-
-def verify(secret, headers, body):
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    id, at = headers["webhook-id"], headers["webhook-timestamp"]
-    if abs(time.time() - int(at)) > 300:
-        raise ValueError("too old")
-    mac = hmac.new(key, f"{id}.{at}.".encode() + body, hashlib.sha256)
-    ours = "v1," + base64.b64encode(mac.digest()).decode()
-    if not any(hmac.compare_digest(ours, each) for each in headers["webhook-signature"].split()):
-        raise ValueError("invalid signature")
-`
 
 const testRecipients = [
   '| To | Result |',
@@ -54,21 +49,23 @@ const VALUES: Readonly<Record<string, string | number>> = {
   total_mib: BODY_BUDGET.inAll / MIB,
   wait_s: BODY_BUDGET.patience / 1_000,
   test_recipients: testRecipients,
-  python: PYTHON.trimEnd(),
 }
 
-function readGuide(id: string, samples: readonly Sample[] = []): Guide {
+type Parts = { samples?: readonly Sample[]; examples?: readonly Example[] }
+
+function readGuide(id: string, { samples = [], examples = [] }: Parts = {}): Guide {
   const file = readFileSync(join(import.meta.dirname, 'guides', `${id}.md`), 'utf8')
   const text = file.replace(/\{\{(\w+)\}\}/g, (name, key: string) => String(VALUES[key] ?? name))
   const [title = '', ...rest] = text.split('\n')
-  return { id, title: title.replace('# ', ''), markdown: rest.join('\n'), samples }
+  return { id, title: title.replace('# ', ''), markdown: rest.join('\n'), samples, examples }
 }
 
 export const GUIDES: readonly Guide[] = [
   readGuide('first-email'),
+  readGuide('not-supported'),
   readGuide('retries'),
-  readGuide('batches', BATCH_SAMPLES),
-  readGuide('batch-sizes', SIZED_BATCH_SAMPLES),
+  readGuide('batches', { samples: BATCH_SAMPLES }),
+  readGuide('batch-sizes', { samples: SIZED_BATCH_SAMPLES }),
   readGuide('when'),
   readGuide('copies'),
   readGuide('attachments'),
@@ -80,9 +77,12 @@ export const GUIDES: readonly Guide[] = [
   readGuide('limits'),
   readGuide('test-teams'),
   readGuide('what-became-of-it'),
-  readGuide('webhooks'),
+  readGuide('webhooks', { examples: webhookExamples() }),
+  readGuide('verify-webhooks'),
   readGuide('errors'),
   readGuide('from-resend'),
+  readGuide('from-sendgrid'),
+  readGuide('from-postmark'),
 ]
 
 const markdown = new Marked({
@@ -101,5 +101,5 @@ const markdown = new Marked({
   },
 })
 
-/** Writes a guide as HTML. */
-export const guideHtml = ({ markdown: text }: Guide): string => markdown.parse(text, { async: false })
+/** Writes the text of a guide as HTML. */
+export const guideHtml = (text: string): string => markdown.parse(text, { async: false })

@@ -203,7 +203,7 @@ const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 export function openApi(
   routes: readonly Described[],
   home: string | null = null,
-  shown: Shown = { domain: 'example.com', now: new Date() },
+  shown: Shown = { home: '', domain: 'example.com', now: new Date() },
 ) {
   const paths: Record<string, Record<string, ReturnType<typeof operation>>> = {}
   for (const route of routes) {

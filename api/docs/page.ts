@@ -8,7 +8,6 @@ import { STATUS_CODES } from 'node:http'
 import { join } from 'node:path'
 import Handlebars from 'handlebars'
 import { VERSION } from '../../db/process/version.ts'
-import { escapeHtml } from '../../db/validation/slots.ts'
 import { STATUS } from '../http/errors.ts'
 import type { About, Described } from './about.ts'
 import { EXPLAINED } from './codes.ts'
@@ -17,11 +16,10 @@ import { exampleOf } from './example.ts'
 import { GUIDES, type Guide, guideHtml } from './guides.ts'
 import { type JsonSchema, schemaFields } from './json-schema.ts'
 import { GROUPS, headersOf, refusalsOf, whoMayCall } from './openapi.ts'
-import { LANGUAGES, pathAsked, type Sample, samplesOf } from './samples.ts'
+import { filledSamples, LANGUAGES, pathAsked, type Sample, samplesOf } from './samples.ts'
 import { SCRIPT } from './script.ts'
-import { fill, HOME, type Shown, variablesIn } from './shown.ts'
+import { fill, type Shown, variablesIn } from './shown.ts'
 import { STYLE } from './style.ts'
-import { webhookExamples } from './webhooks.ts'
 
 type Response = About['answers'][number]
 
@@ -142,25 +140,20 @@ function contentsOf(routes: readonly Described[]) {
       links: [
         { href: '#codes', text: 'Codes' },
         { href: '/openapi.json', text: 'openapi.json' },
+        { href: '/postman.json', text: 'Postman collection' },
+        { href: '/llms.txt', text: 'llms.txt' },
       ],
     },
   ]
 }
 
-/** A guide with its placeholders filled. @param home the address of the service */
-function toGuide(guide: Guide, home: string, shown: Shown) {
-  const samples = guide.samples.map(({ title, text, given }) => ({
-    title,
-    text: fill(given ? `${given}\n\n${text}` : text, shown),
-  }))
-  const examples = guide.id === 'webhooks' ? webhookExamples() : []
-  return {
-    ...{ id: guide.id, title: guide.title },
-    html: new Handlebars.SafeString(fill(guideHtml(guide), shown).replaceAll(HOME, escapeHtml(home))),
-    samples: toCalls(samples),
-    examples: examples.map(({ type, body }) => ({ type, body: JSON.stringify(body, null, 2) })),
-  }
-}
+/** A guide with its placeholders filled. */
+const toGuide = (guide: Guide, shown: Shown) => ({
+  ...{ id: guide.id, title: guide.title },
+  html: new Handlebars.SafeString(guideHtml(fill(guide.markdown, shown))),
+  samples: toCalls(filledSamples(guide, shown)),
+  examples: guide.examples.map(({ type, body }) => ({ type, body: JSON.stringify(body, null, 2) })),
+})
 
 const digest = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
@@ -168,15 +161,15 @@ const digest = (text: string): string => `'sha256-${createHash('sha256').update(
 export const policy = (): string =>
   `default-src 'none'; style-src ${digest(STYLE)}; script-src ${digest(SCRIPT)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-/** The whole page. @param home where the service is, for the calls to paste. */
-export const documentation = (routes: readonly Described[], home: string, shown: Shown): string =>
+/** The whole page. */
+export const documentation = (routes: readonly Described[], shown: Shown): string =>
   render({
     style: new Handlebars.SafeString(STYLE),
     script: new Handlebars.SafeString(SCRIPT),
     version: VERSION,
     languages: LANGUAGES.map((name) => ({ name, class: className(name) })),
     contents: contentsOf(routes),
-    guides: GUIDES.map((guide) => toGuide(guide, home, shown)),
+    guides: GUIDES.map((guide) => toGuide(guide, shown)),
     groups: Object.entries(GROUPS).map(([name, description]) => ({
       ...{ name, description },
       operations: routes

@@ -1,51 +1,76 @@
 /**
- * GET /openapi.json and GET /docs: the API, described for programs and for people; GET / leads there.
- * Promises: public, no team's data; the same bytes with an ETag for a day.
+ * GET /docs, /docs/GUIDE.md, /llms.txt, /openapi.json and /postman.json describe the API for people and for programs.
+ * GET / leads there. All are public, contain no team's data, and are the same bytes with an ETag for a day.
  */
 import { createHash } from 'node:crypto'
+import { RequestError } from '../../db/errors.ts'
 import type { Answer } from '../http/errors.ts'
 import { type PublicRoute, publicRoutes, type Request } from '../http/route.ts'
+import { TEXTS } from '../http/texts.ts'
 import type { Described } from './about.ts'
 import type { Docs, DocsDeps, Drawn } from './drawn.ts'
 import { openApi } from './openapi.ts'
-import { documentation, policy } from './page.ts'
+import type { Shown } from './shown.ts'
 
 /** In seconds. */
 const CACHE_MAX_AGE_S = 300
 
-/** Draws again on each day, since examples have times that are to come. */
-function daily(clock: () => Date, draw: (now: Date) => string, headers: Record<string, string>): () => Drawn {
-  let drawn: (Drawn & { day: string }) | null = null
-  return () => {
+/** Renders again on each day, because examples have times that are to come. */
+function daily(clock: () => Date, render: (now: Date) => Promise<Drawn>): () => Promise<Drawn> {
+  let rendered: (Drawn & { day: string }) | null = null
+  return async () => {
     const now = clock()
     const day = now.toISOString().slice(0, 10)
-    if (drawn?.day === day) return drawn
-    const body = draw(now)
+    if (rendered?.day === day) return rendered
+    const { body, headers } = await render(now)
     const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
     const caching = { ETag: etag, 'Cache-Control': `public, max-age=${CACHE_MAX_AGE_S}` }
-    drawn = { day, body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
-    return drawn
+    rendered = { day, body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
+    return rendered
   }
 }
 
 /** `publicUrl` and `port` are where the service is. `domain` is what examples send from. */
 type Place = { publicUrl: string | null; port: number; domain: string; clock?: () => Date }
 
+/** Pages, Markdown and the collection load for their first reader, which saves memory in most processes. */
 export function createDocs(
   routes: readonly Described[],
   { publicUrl, port, domain, clock = () => new Date() }: Place,
 ): Docs {
   const home = publicUrl?.replace(/\/$/, '') ?? `http://localhost:${port}`
+  const rendered = (type: string, render: (shown: Shown) => Promise<string>) =>
+    daily(clock, async (now) => ({
+      body: await render({ home, domain, now }),
+      headers: { 'Content-Type': `${type}; charset=utf-8`, 'Access-Control-Allow-Origin': '*' },
+    }))
+  const guides = new Map<string, () => Promise<Drawn>>()
   return {
-    openapi: daily(clock, (now) => JSON.stringify(openApi(routes, publicUrl, { domain, now })), {
-      'Content-Type': 'application/json; charset=utf-8',
-      'Access-Control-Allow-Origin': '*',
+    openapi: rendered('application/json', async (shown) => JSON.stringify(openApi(routes, publicUrl, shown))),
+    postman: rendered('application/json', async (shown) => {
+      const { postmanCollection } = await import('./postman.ts')
+      return JSON.stringify(postmanCollection(routes, shown))
     }),
-    page: daily(clock, (now) => documentation(routes, home, { domain, now }), {
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': policy(),
-      'Referrer-Policy': 'no-referrer',
+    page: daily(clock, async (now) => {
+      const { documentation, policy } = await import('./page.ts')
+      return {
+        body: documentation(routes, { home, domain, now }),
+        headers: {
+          'Content-Type': 'text/html; charset=utf-8',
+          'Content-Security-Policy': policy(),
+          'Referrer-Policy': 'no-referrer',
+        },
+      }
     }),
+    llms: rendered('text/plain', async (shown) => (await import('./markdown.ts')).llmsText(shown)),
+    async guide(id) {
+      const { findGuide, guideMarkdown } = await import('./markdown.ts')
+      const guide = findGuide(id)
+      if (!guide) return null
+      const own = guides.get(id) ?? rendered('text/markdown', async (shown) => guideMarkdown(guide, shown))
+      guides.set(id, own)
+      return own()
+    },
   }
 }
 
@@ -82,12 +107,34 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
     method: 'GET',
     path: '/openapi.json',
     access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, docs.openapi()),
+    handle: async (request, { docs }) => unlessKnown(request, await docs.openapi()),
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/postman.json',
+    access: 'public',
+    handle: async (request, { docs }) => unlessKnown(request, await docs.postman()),
   }),
   publicRoute({
     method: 'GET',
     path: '/docs',
     access: 'public',
-    handle: async (request, { docs }) => unlessKnown(request, docs.page()),
+    handle: async (request, { docs }) => unlessKnown(request, await docs.page()),
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/docs/:guide.md',
+    access: 'public',
+    async handle(request, { docs }) {
+      const guide = await docs.guide(request.params.guide ?? '')
+      if (guide === null) throw new RequestError('not_found', TEXTS.noGuide)
+      return unlessKnown(request, guide)
+    },
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/llms.txt',
+    access: 'public',
+    handle: async (request, { docs }) => unlessKnown(request, await docs.llms()),
   }),
 ]

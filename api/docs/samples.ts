@@ -3,7 +3,7 @@
  * of them need HELIOGRAPH_URL and HELIOGRAPH_KEY, and no package. IDs are variables of the shell. Pure.
  */
 import type { About, Described } from './about.ts'
-import { DOMAIN, fillExample, type Shown } from './shown.ts'
+import { DOMAIN, fill, fillExample, type Shown } from './shown.ts'
 
 /** `given`: statements to run first, with values that the reader replaces. */
 export type Sample = { title: string; text: string; given?: string }
@@ -13,7 +13,7 @@ export const pathAsked = (path: string): string =>
   path.replace(':email', 'ana@example.org').replace(':id', '$ID')
 
 /** A call to be written: its path with the query, its body or file. */
-type Call = {
+export type Call = {
   method: string
   path: string
   isPublic: boolean
@@ -21,7 +21,7 @@ type Call = {
   file: About['file']
 }
 
-function callOf({ method, path, access, about }: Described, shown: Shown): Call {
+export function callOf({ method, path, access, about }: Described, shown: Shown): Call {
   const query = about.file ? `?filename=${about.file.name}` : ''
   return {
     ...{ method, path: pathAsked(path) + query, isPublic: access === 'public' },
@@ -110,6 +110,13 @@ export const LANGUAGES = Object.keys(WRITTEN)
 
 export const samplesOf = (route: Described, shown: Shown): Sample[] =>
   Object.entries(WRITTEN).map(([title, write]) => ({ title, text: write(callOf(route, shown)) }))
+
+/** The samples of a guide as they are pasted, below the values that the reader replaces. */
+export const filledSamples = ({ samples }: { samples: readonly Sample[] }, shown: Shown): Sample[] =>
+  samples.map(({ title, text, given }) => ({
+    title,
+    text: fill(given ? `${given}\n\n${text}` : text, shown),
+  }))
 
 const NODE_EMAILS = `const emails = ['ana', 'ben'].map((name) => ({
   from: 'Acme <hello@${DOMAIN}>',

@@ -1,14 +1,13 @@
 /**
- * Fills what the documentation only knows when it is served: the domain to send from, and times that are to come.
- * Examples and guides have placeholders for them, and shell variables for IDs. Pure.
+ * Fills what the documentation only knows when it is served: where the service is, the domain to send from, and times
+ * in the future. Examples and guides have placeholders for them, and shell variables for IDs. Pure.
  */
 import { exampleMoment } from '../../db/validation/moments.ts'
 
-/** `domain` is what examples send from. */
-export type Shown = { domain: string; now: Date }
+/** `home` is the address of the service, `domain` what examples send from. */
+export type Shown = { home: string; domain: string; now: Date }
 
-/** Where the service is. The page fills it. */
-export const HOME = '{{home}}'
+const HOME = '{{home}}'
 export const DOMAIN = '{{domain}}'
 export const LATER = '{{later}}'
 const DAY_LATER = '{{day_later}}'
@@ -19,8 +18,9 @@ const VARIABLE = /\$([A-Z_]+)\b/g
 /** Far enough for a page that stays open for days. A message may wait for 90. */
 const DAYS_AHEAD = 14
 
-export const fill = (text: string, { domain, now }: Shown): string =>
+export const fill = (text: string, { home, domain, now }: Shown): string =>
   text
+    .replaceAll(HOME, home)
     .replaceAll(DOMAIN, domain)
     .replaceAll(LATER, exampleMoment(now, DAYS_AHEAD))
     .replaceAll(DAY_LATER, exampleMoment(now, DAYS_AHEAD + 1))

@@ -1,4 +1,5 @@
 /** What the providers' hooks work with. */
+import type { Database } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
@@ -7,6 +8,7 @@ import type { Accepts } from '../sends/accepts.ts'
 /** @template Own what a hook needs of the settings. */
 export type HookDeps<Own = unknown> = {
   accepts: Accepts
+  database: Database
   secrets: Secrets
   hooks: Own
   metrics: Metrics

@@ -1,18 +1,22 @@
 /**
- * GET and POST /hooks/whatsapp: the provider's handshake, and its reports.
- * Promises: a report is proved genuine by the HMAC-SHA256 of its raw bytes under WHATSAPP_APP_SECRET, compared in
- * constant time, or 401; without that setting nothing can be proved, so everything is 401. A post is cut to what the
- * service acts on (cutPost) before anything of it is stored. The rest is committed before the response.
+ * GET and POST /hooks/whatsapp: the provider's handshake, and its reports. /hooks/whatsapp/NUMBER is the same for the
+ * app of a customer, which may only speak of that number.
+ * Promises: a report is proved genuine by the HMAC-SHA256 of its raw bytes under WHATSAPP_APP_SECRET, or under the
+ * number's app secret, compared in constant time, or 401; without that setting nothing can be proved, so everything is
+ * 401. A post is cut to what the service acts on (cutPost) before anything of it is stored. The rest is committed
+ * before the response.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { RequestError } from '../../db/errors.ts'
-import { cutPost } from '../../db/messages/whatsapp/cut-post.ts'
+import { cutPost, type HookScope } from '../../db/messages/whatsapp/cut-post.ts'
+import { hookOfNumber, NUMBER_NAME } from '../../db/messages/whatsapp/number-hook.ts'
 import { stopWordsOf, stopWordsSetting } from '../../db/messages/whatsapp/stop-words.ts'
 import { givenSecret, type SettingsOf } from '../../db/process/config.ts'
 import { sameSecret } from '../http/auth.ts'
-import { publicRoutes } from '../http/route.ts'
+import type { Answer } from '../http/errors.ts'
+import { publicRoutes, type Request } from '../http/route.ts'
 import { TEXTS } from '../http/texts.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
@@ -33,13 +37,13 @@ function signatureOf(header: string | string[] | undefined): Buffer {
   return Buffer.from(hex, 'hex')
 }
 
-/** The challenge to answer with. @throws RequestError insufficient_scope (403) unless mode and token match. */
-function challengeOf(query: URLSearchParams, verifyToken: string | null): string {
+/** The challenge to answer with. @throws RequestError insufficient_scope (403) unless mode and a token match. */
+function challengeOf(query: URLSearchParams, verifyTokens: readonly string[]): string {
   const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
     const [value, ...others] = query.getAll(name)
     return others.length === 0 ? value : undefined
   })
-  const fits = verifyToken !== null && token !== undefined && sameSecret(token, verifyToken)
+  const fits = token !== undefined && verifyTokens.some((own) => sameSecret(token, own))
   if (mode === 'subscribe' && fits && challenge !== undefined && CHALLENGE.test(challenge)) return challenge
   throw new RequestError('insufficient_scope', TEXTS.verifyToken)
 }
@@ -74,36 +78,77 @@ const open = (given: Settings) => ({
   whatsapp_stop_words: stopWordsOf(given.WHATSAPP_STOP_WORDS),
 })
 
-const publicRoute = publicRoutes<HookDeps<ReturnType<typeof open>>>()
+type Deps = HookDeps<ReturnType<typeof open>>
+
+const publicRoute = publicRoutes<Deps>()
+
+type Posted = Pick<Request, 'bytes' | 'headers' | 'now'>
+
+const challenge = (query: URLSearchParams, verifyTokens: readonly string[]): Answer => ({
+  status: 200,
+  body: challengeOf(query, verifyTokens),
+  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' },
+})
+
+/** Stores what is left of a signed post. @param scope the number of the hook; null: any. */
+async function takePost(
+  deps: Deps,
+  { bytes, headers, now }: Posted,
+  { secret, scope }: { secret: string | Buffer | null; scope: HookScope | null },
+): Promise<Answer> {
+  const signature = signatureOf(headers['x-hub-signature-256'])
+  if (secret === null) throw notGenuine()
+  const body = await bytes(MAX_POST_BYTES)
+  const expected = createHmac('sha256', secret).update(body).digest()
+  if (!timingSafeEqual(signature, expected)) throw notGenuine()
+  const cut = cutPost(body, deps.hooks.whatsapp_stop_words, scope)
+  if (cut === null) throw new RequestError('bad_request', TEXTS.metaBody)
+  for (const [kind, count] of Object.entries(cut.ignored))
+    deps.metrics.count('heliograph_whatsapp_ignored_total', { kind }, count)
+  if (cut.body === null) return { status: 200, body: { status: 'ignored' } }
+  const provider = scope === null ? 'whatsapp' : 'whatsapp-number'
+  return takeReport(deps, { provider, event_key: contentKey(cut.body), body: cut.body, received_at: now })
+}
+
+/** The hook of the number that a path names. @throws RequestError not_found */
+async function requireHook({ database, secrets }: Deps, name = '') {
+  const hook = NUMBER_NAME.test(name) ? await hookOfNumber(database, secrets, name) : null
+  if (hook) return hook
+  throw new RequestError('not_found', TEXTS.nothingHere)
+}
 
 const routes = [
   publicRoute({
     method: 'GET',
     path: '/hooks/whatsapp',
     access: 'public',
-    async handle({ search }, { hooks }) {
-      const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
-      return { status: 200, body: challengeOf(search(), hooks.whatsapp_verify_token), headers }
+    async handle({ search }, { hooks: { whatsapp_verify_token: token } }) {
+      return challenge(search(), token === null ? [] : [token])
     },
   }),
   publicRoute({
     method: 'POST',
     path: '/hooks/whatsapp',
     access: 'public',
-    async handle({ bytes, headers, now }, deps) {
-      const signature = signatureOf(headers['x-hub-signature-256'])
-      const secret = deps.hooks.whatsapp_app_secret
-      if (secret === null) throw notGenuine()
-      const body = await bytes(MAX_POST_BYTES)
-      const expected = createHmac('sha256', secret).update(body).digest()
-      if (!timingSafeEqual(signature, expected)) throw notGenuine()
-      const cut = cutPost(body, deps.hooks.whatsapp_stop_words)
-      if (cut === null) throw new RequestError('bad_request', TEXTS.metaBody)
-      for (const [kind, count] of Object.entries(cut.ignored))
-        deps.metrics.count('heliograph_whatsapp_ignored_total', { kind }, count)
-      if (cut.body === null) return { status: 200, body: { status: 'ignored' } }
-      const report = { event_key: contentKey(cut.body), body: cut.body, received_at: now }
-      return takeReport(deps, { provider: 'whatsapp', ...report })
+    handle: (request, deps) =>
+      takePost(deps, request, { secret: deps.hooks.whatsapp_app_secret, scope: null }),
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/hooks/whatsapp/:number',
+    access: 'public',
+    async handle({ search, params }, deps) {
+      const { verify_tokens } = await requireHook(deps, params.number)
+      return challenge(search(), verify_tokens)
+    },
+  }),
+  publicRoute({
+    method: 'POST',
+    path: '/hooks/whatsapp/:number',
+    access: 'public',
+    async handle(request, deps) {
+      const { app_secret: secret, scope } = await requireHook(deps, request.params.number)
+      return takePost(deps, request, { secret, scope })
     },
   }),
 ]

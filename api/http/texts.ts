@@ -3,6 +3,7 @@
 export const TEXTS = {
   twoHosts: 'The request has more than one Host header. Send it with one.',
   allowedMethods: 'This endpoint only accepts {methods}.',
+  noGuide: 'No such guide. See /llms.txt for the list of guides.',
   noEndpoint: 'No such endpoint. See /docs for the list of endpoints.',
   noCredential: 'Missing or invalid credentials. Send "Authorization: Bearer <API_KEY>".',
   keysOnly: "This endpoint only accepts API keys. Session tokens aren't accepted.",

@@ -6,7 +6,14 @@ import {
   templateView,
 } from '../messages/whatsapp/save-template.ts'
 import { TEMPLATE_STATES } from '../messages/whatsapp/status.ts'
-import { awaitSync, requestSync } from '../messages/whatsapp/sync-templates.ts'
+import {
+  awaitAdded,
+  awaitAvailable,
+  awaitSync,
+  requestAdd,
+  requestAvailable,
+  requestSync,
+} from '../messages/whatsapp/sync-templates.ts'
 import { whatsappTemplatesOfTeam } from '../messages/whatsapp/templates.sql.ts'
 import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -20,6 +27,10 @@ FILE contains the provider's template object: name, language, status, category, 
   url:1, url:2        the variable of the first and second dynamic URL button
   code:1              the code of a button that copies one
 A template that can't be sent (flow, catalog, carousel, limited-time offer and the like) is stored and marked.`
+
+const LISTING = `
+A worker asks the provider. A team with the default number needs one that has WHATSAPP_ACCESS_TOKEN and
+WHATSAPP_BUSINESS_ACCOUNT_ID set.`
 
 export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
   verb('create TEAM', 'Store a template that the provider has. Prints its variables')
@@ -45,15 +56,36 @@ export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
   )
 
   verb('sync TEAM', 'Update the templates of a team from the provider’s list. A worker runs the sync')
-    .addHelpText(
-      'after',
-      '\nRequires a running worker with WHATSAPP_ACCESS_TOKEN and WHATSAPP_BUSINESS_ACCOUNT_ID set.',
-    )
+    .addHelpText('after', LISTING)
     .action(
       answer(async (team: string) => {
         const queue = await admin.queue()
         const sync_id = await admin.transaction((by) => requestSync({ ...by, queue }, team))
         return awaitSync(await admin.database(), team, sync_id)
+      }),
+    )
+
+  verb('available TEAM', 'List the templates of the team’s WhatsApp account that the team doesn’t have')
+    .addHelpText('after', LISTING)
+    .action(
+      answer(async (team: string) => {
+        const queue = await admin.queue()
+        const sync_id = await admin.transaction((by) => requestAvailable({ ...by, queue }, team))
+        return awaitAvailable(await admin.database(), sync_id)
+      }),
+    )
+
+  verb('add TEAM NAME', 'Add a template of the team’s WhatsApp account. Prints what `create` prints', {
+    NAME: ['its name'],
+  })
+    .requiredOption('--language <language>', 'its language, such as en_US')
+    .addHelpText('after', LISTING)
+    .action(
+      answer(async (team: string, name: string, { language }: { language: string }) => {
+        const queue = await admin.queue()
+        const wanted = { name, language }
+        const sync_id = await admin.transaction((by) => requestAdd({ ...by, queue }, team, wanted))
+        return awaitAdded(await admin.database(), team, { sync_id, ...wanted })
       }),
     )
 }

@@ -13,7 +13,8 @@ export const TEXTS = {
   noTopic: 'No topic {id} in this team.',
   noTeam: 'This team no longer exists.',
   tooManyCells: '{record} has more than {most} cells.',
-  notCsv: "The file isn't valid CSV: {reason}.",
+  strayQuote: 'The row has a quote inside a value. Put the value in quotes, and write each quote in it twice',
+  quoteNotClosed: "The row has a quote that isn't closed. Close it, or write it twice inside quotes",
   tooManyColumnsOfFile:
     'The first row names {count} columns. The most that can be imported is {most}. Columns are separated by commas, semicolons or tabs.',
   recordTooLong: "{record} is longer than 1 MB. Check for a quote that isn't closed.",

@@ -22,6 +22,7 @@ export const WHATSAPP_FACTS = {
   webhooks: ['sent', 'delivered', 'read', 'failed'],
   webhooks_apart: ['whatsapp.opted_out', 'whatsapp.opted_in', 'whatsapp_template.category_changed'],
   webhook_names: { gave_up: 'failed' },
-  providers: ['whatsapp'],
+  /** What a number's own hook takes has a name of its own: versions before it leave such reports to newer ones. */
+  providers: ['whatsapp', 'whatsapp-number'],
   lines: ['whatsapp', 'whatsapp_batch'],
 } as const satisfies Facts

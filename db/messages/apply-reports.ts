@@ -7,7 +7,7 @@ import { type EventResult, ignored } from '../delivery/reports/event-result.ts'
 import { applyReportedPauses } from '../delivery/senders/reported-pauses.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
-import { applyReportedEmails } from './emails/apply-events.ts'
+import { type ApplyOptions, applyReportedEmails } from './emails/apply-events.ts'
 import { followWhatsappReports, WHATSAPP_APPLIERS } from './whatsapp/apply-reports.ts'
 
 /** Applies events of one kind. @returns a result for each. */
@@ -15,7 +15,7 @@ type Applier<E> = (
   tx: Tx,
   events: readonly E[],
   now: Date,
-  sentCountsMs?: number,
+  options: ApplyOptions,
 ) => Promise<readonly EventResult[]>
 
 /** In the order of their locks: rows, templates, senders. */
@@ -40,29 +40,25 @@ async function applyKind<K extends Kind>(
   tx: Tx,
   events: readonly ReportedEvent[],
   now: Date,
-  sentCountsMs?: number,
+  options: ApplyOptions,
 ): Promise<Map<ReportedEvent, EventResult>> {
   const own = events.filter((event) => event.channel === kind)
   if (own.length === 0) return new Map()
   // Each applier takes what it was filtered for.
-  const results = await (APPLIERS[kind] as Applier<ReportedEvent>)(tx, own, now, sentCountsMs)
+  const results = await (APPLIERS[kind] as Applier<ReportedEvent>)(tx, own, now, options)
   return new Map(own.map((event, index) => [event, results[index] ?? ignored('no result')]))
 }
 
-/**
- * Applies events of any channels. @param sentCountsMs after how long a sent email counts as delivered.
- * @returns the result of each event.
- */
+/** Applies events of any channels. @returns the result of each event. */
 export async function applyEvents(
   tx: Tx,
   events: readonly ReportedEvent[],
   now: Date,
-  sentCountsMs?: number,
+  options: ApplyOptions = {},
 ): Promise<ReadonlyMap<ReportedEvent, EventResult>> {
   const results = new Map<ReportedEvent, EventResult>()
   for (const kind of Object.keys(APPLIERS) as Kind[]) {
-    for (const [event, result] of await applyKind(kind, tx, events, now, sentCountsMs))
-      results.set(event, result)
+    for (const [event, result] of await applyKind(kind, tx, events, now, options)) results.set(event, result)
   }
   return results
 }

@@ -36,7 +36,14 @@ export const openJobsBefore = (tx: Tx, job: JobName, { team_id, id }: { team_id:
 
 const endRow = row({
   state: string(),
-  output: mixed<{ reason?: string; missing?: string[]; sender?: string; fault?: string | null }>().nullable(),
+  output: mixed<{
+    reason?: string
+    missing?: string[]
+    available?: { name: string; language: string; category: string | null; status: string }[]
+    added?: string | null
+    sender?: string
+    fault?: string | null
+  }>().nullable(),
 })
 
 /** How a job stands, and what its last attempt said; null when there is none. For someone who waits for it. */

@@ -82,7 +82,14 @@ const webhookRef = object({
 })
 /** Of a number that isn't the default one: it is the job's group, so that each number is claimed by itself. */
 const numberRef = whatsappRef.shape({ phone_number_id: string().required() })
-const syncRef = object({ team_id: string().required(), sync_id: string().required() })
+/** `wish`: what to do with the list besides; `add` names a template of it. */
+const syncRef = object({
+  team_id: string().required(),
+  sync_id: string().required(),
+  wish: string().oneOf(['available', 'add']),
+  name: string(),
+  language: string(),
+})
 const reportRef = object({ report_id: string().required() })
 const checkRef = object({ check_id: string().required() })
 
@@ -258,6 +265,7 @@ export const SCHEDULES = {
   'forget-messages': { cron: '23 3 * * *' },
   'review-suppressions': { cron: '* * * * *' },
   'copy-suppressions': { cron: '* * * * *' },
+  'refresh-whatsapp-templates': { cron: '11 3 * * *' },
   // Each night, in as many rounds as there are domains for.
   'recheck-domains': { cron: '*/5 2-4 * * *' },
 } as const

@@ -76,5 +76,7 @@ const convert = compile({
 /** The plain text of an HTML document or of a part of one; '' if it shows no text. */
 export const plainText = (html: string): string =>
   convert(bounded(html.slice(0, LARGEST_PART)))
-    .replace(/[ \t]+$/gm, '')
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')
     .trim()

@@ -17,11 +17,15 @@ export class TemplateFault extends Error {
   override name = 'TemplateFault'
 }
 
-/** Compiled form. `slots` unique, by first appearance; `names[i]` stands between `texts[i]` and the next. */
+/**
+ * Compiled form. `slots` unique, by first appearance; `names[i]` stands between `texts[i]` and the next. `quoted` has
+ * the places of those names that are in quoted attributes, where `=` and a backtick need no escape.
+ */
 export type Template = {
   readonly slots: readonly string[]
   readonly texts: readonly string[]
   readonly names: readonly string[]
+  readonly quoted?: ReadonlySet<number>
 }
 
 /** The slot that the service fills itself, where it can (DECISIONS: Unsubscribe link). */
@@ -62,7 +66,7 @@ export function fillSlots(
   for (const [at, name] of template.names.entries()) {
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined
     if (value === undefined) throw new RangeError(fill(TEXTS.noValue, { name }))
-    filled += escaping === 'html' ? escapeHtml(value) : value
+    filled += escaping === 'html' ? escapeAt(template, at, value) : value
     filled += template.texts[at + 1] ?? ''
   }
   return filled
@@ -70,24 +74,33 @@ export function fillSlots(
 
 /** How many bytes of UTF-8 `fillSlots` would make, without making them. Every slot must have a value. */
 export function filledBytes(
-  { texts, names }: Template,
+  template: Template,
   variables: Readonly<Record<string, string>>,
   escaping: 'html' | 'none',
 ): number {
   const sizes = new Map<string, number>()
-  for (const name of names) {
-    if (sizes.has(name)) continue
+  let size = template.texts.reduce((sum, text) => sum + utf8Bytes(text), 0)
+  for (const [at, name] of template.names.entries()) {
+    const key = template.quoted?.has(at) ? `"${name}"` : name
     const value = variables[name] ?? ''
-    sizes.set(name, utf8Bytes(escaping === 'html' ? escapeHtml(value) : value))
+    const known = sizes.get(key) ?? utf8Bytes(escaping === 'html' ? escapeAt(template, at, value) : value)
+    sizes.set(key, known)
+    size += known
   }
-  const ofTexts = texts.reduce((sum, text) => sum + utf8Bytes(text), 0)
-  return names.reduce((sum, name) => sum + (sizes.get(name) ?? 0), ofTexts)
+  return size
 }
 
 /** Without its compiler, which takes 3 MB; the types are the whole's. */
 const { escapeExpression } = runtime as unknown as typeof Handlebars
 
 export const escapeHtml = (text: string): string => escapeExpression(text)
+
+/** Yahoo Mail breaks links with `&#x3D;`. */
+const escapeQuoted = (text: string): string =>
+  escapeHtml(text).replaceAll('&#x3D;', '=').replaceAll('&#x60;', '`')
+
+const escapeAt = ({ quoted }: Template, at: number, value: string): string =>
+  quoted?.has(at) ? escapeQuoted(value) : escapeHtml(value)
 
 /** The slots that the variables leave without a value, in the order given. */
 export const missingSlots = (

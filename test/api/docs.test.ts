@@ -206,15 +206,67 @@ t.test('GET / leads a browser to the documentation, and shows a program where th
   })
 })
 
+/** What a document of this service links to. */
+const linksIn = (text: string): string[] =>
+  [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+
+t.test('GET /llms.txt lists each guide, and GET /docs/GUIDE.md returns it as Markdown', async (t) => {
+  const home = 'http://localhost:3000'
+  const { status, headers, body: list } = await call('GET', '/llms.txt')
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /^text\/plain/)
+  t.match(list, /^# Heliograph API\n\n> .+\n/)
+  for (const { id, title } of GUIDES) t.match(list, `- [${title}](${home}/docs/${id}.md): `)
+  const { body: page } = await call('GET', '/docs')
+  const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+  const texts = [list]
+  for (const { id, title } of GUIDES) {
+    const guide = await call('GET', `/docs/${id}.md`)
+    t.equal(guide.status, 200, id)
+    t.match(guide.headers.get('content-type'), /^text\/markdown/)
+    t.ok(guide.body.startsWith(`# ${title}\n`), id)
+    t.notMatch(guide.body, /\{\{(home|domain|later|day_later|\w+_mib)\}\}/, id)
+    texts.push(guide.body)
+  }
+  const own = [...new Set(texts.flatMap(linksIn))].filter(
+    (link) => !/^https:|^http:\/\/(?!localhost)/.test(link),
+  )
+  t.ok(own.length > GUIDES.length)
+  for (const link of own) {
+    const { pathname, hash } = new URL(link)
+    t.ok((await call('GET', pathname)).status < 400, link)
+    if (hash) t.ok(ids.has(hash.slice(1)), link)
+  }
+  const etag = headers.get('etag') ?? ''
+  t.equal((await call('GET', '/llms.txt', { headers: { 'If-None-Match': etag } })).status, 304)
+  const unknown = await call('GET', '/docs/nothing.md')
+  t.strictSame([unknown.status, unknown.body.error.code], [404, 'not_found'])
+})
+
+t.test('a guide as Markdown has its samples and examples', async (t) => {
+  const { body: batches } = await call('GET', '/docs/batches.md')
+  t.match(batches, /\n## Python\n\n```\nemails = \[/)
+  const { body: webhooks } = await call('GET', '/docs/webhooks.md')
+  for (const type of WEBHOOK_TYPES) t.match(webhooks, `\n## ${type}\n\n\`\`\`\n{\n  "type": "${type}"`)
+})
+
+t.test('GET /postman.json is a collection of every call, and /docs links to it', async (t) => {
+  const { status, headers, body } = await call('GET', '/postman.json')
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /^application\/json/)
+  const items = (body.item as { item: { name: string }[] }[]).flatMap(({ item }) => item)
+  t.strictSame(items.map(({ name }) => name).sort(), V1_ROUTES.map(({ about }) => about?.summary).sort())
+  const { body: page } = await call('GET', '/docs')
+  for (const path of ['/postman.json', '/openapi.json', '/llms.txt']) t.match(page, `href="${path}"`)
+})
+
 t.test('the page shows answers with their headers, and names this service', async (t) => {
   const { body: html } = await call('GET', '/docs')
   t.match(html, 'export HELIOGRAPH_URL&#x3D;http://localhost:3000\n')
   const wire = /HTTP\/1.1 201 Created\nX-Request-Id: .+\nRateLimit-Policy: .+\nRateLimit: .+\n\n\{\n/
   t.match(html, wire)
-  const own = createDocs(V1_ROUTES, {
-    ...{ publicUrl: 'https://mail.test/', port: 3000, domain: 'example.com' },
-  }).page().body
-  t.match(own, 'export HELIOGRAPH_URL&#x3D;https://mail.test\n')
+  const own = createDocs(V1_ROUTES, { publicUrl: 'https://mail.test/', port: 3000, domain: 'example.com' })
+  t.match((await own.page()).body, 'export HELIOGRAPH_URL&#x3D;https://mail.test\n')
 })
 
 t.test('a client generated from the description type-checks, sends and reads a refusal', async (t) => {

@@ -217,7 +217,7 @@ t.test('a reserved, malformed or oversized custom header is invalid_headers', as
   const reserved = [
     ...'From To Cc Bcc Subject Date Message-ID MIME-Version Content-Type'.split(' '),
     ...'Content-Transfer-Encoding Return-Path Received DKIM-Signature X-SES-Anything X-Session'.split(' '),
-    ...'X-PROVIDER-Tag'.split(' '),
+    ...'X-PROVIDER-Tag X-Heliograph-Ref X-Heliograph-Anything'.split(' '),
   ]
   const wrong = [
     ...reserved.flatMap((name) => [{ [name]: 'x' }, { [name.toLowerCase()]: 'x' }]),

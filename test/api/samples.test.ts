@@ -55,7 +55,7 @@ async function runSample(language: string, text: string, env: Record<string, str
 const DOMAIN = 'shop.test'
 const drawnAt = (now: Date) =>
   createDocs(V1_ROUTES, { publicUrl: base, port: 0, domain: DOMAIN, clock: () => now })
-const page = drawnAt(new Date()).page().body
+const { body: page } = await drawnAt(new Date()).page()
 
 const MARKS: Record<string, string> = { lt: '<', gt: '>', quot: '"', amp: '&' }
 const asText = (html: string): string =>
@@ -93,14 +93,16 @@ async function readerOf(language: string) {
     TEMPLATE_ID: news.template_id,
     TOPIC_ID: news.topic_id,
   }
+  const environment = async (section: string): Promise<Record<string, string>> => ({
+    ...env,
+    WHATSAPP_TEMPLATE_ID: section === 'one-time-passwords' ? code.id : whatsapp.id,
+    ID: await idFor(section, { team, news, template: whatsapp.id }),
+  })
   return {
+    environment,
     /** Runs a listing. @returns what it printed. */
     run: async ({ section, text }: Pick<Listing, 'section' | 'text'>, name = language) =>
-      runSample(name, text, {
-        ...env,
-        WHATSAPP_TEMPLATE_ID: section === 'one-time-passwords' ? code.id : whatsapp.id,
-        ID: await idFor(section, { team, news, template: whatsapp.id }),
-      }),
+      runSample(name, text, await environment(section)),
   }
 }
 
@@ -176,6 +178,53 @@ t.test(
   },
 )
 
+type PostmanItem = {
+  name: string
+  request: {
+    method: string
+    header: { key: string; value: string }[]
+    url: { raw: string; host: string[]; path: string[]; query?: { key: string; value: string }[] }
+    body?: { raw?: string }
+    auth?: { type: string }
+  }
+}
+
+t.test('each request of the Postman collection gets a documented response', async (t) => {
+  const collection = JSON.parse((await drawnAt(new Date()).postman()).body) as {
+    variable: { key: string; value: string }[]
+    auth: { bearer: { value: string }[] }
+    item: { item: PostmanItem[] }[]
+  }
+  const { environment } = await readerOf('Node.js')
+  const items = collection.item.flatMap(({ item }) => item)
+  for (const { about } of V1_ROUTES) {
+    const item = items.find(({ name }) => name === about?.summary)
+    const values = await environment(about?.id ?? '')
+    const fill = (text: string) =>
+      text.replaceAll(/\{\{([A-Z_]+)\}\}/g, (whole, name: string) => {
+        t.ok(
+          collection.variable.some(({ key }) => key === name),
+          name,
+        )
+        return values[name] ?? whole
+      })
+    const { method, header, url, body, auth } = JSON.parse(fill(JSON.stringify(item?.request)))
+    const query = new URLSearchParams(
+      url.query?.map(({ key, value }: { key: string; value: string }) => [key, value]),
+    )
+    t.equal([...url.host, ...url.path].join('/') + (query.size > 0 ? `?${query}` : ''), url.raw)
+    const token = auth?.type === 'noauth' ? '' : fill(`Bearer ${collection.auth.bearer[0]?.value}`)
+    const response = await fetch(url.raw, {
+      ...{ method, body: body && (body.raw ?? 'Invoice 1001') },
+      headers: [
+        ['Authorization', token],
+        ...header.map((one: { key: string; value: string }) => [one.key, one.value]),
+      ],
+    })
+    t.ok(response.status in (about?.answers ?? {}), `${item?.name}: ${await response.text()}`)
+  }
+})
+
 t.test('the attachments of the resend package are sent as pasted', async (t) => {
   const [listing] = listings.filter(({ text }) => text.includes('await new Resend()'))
   for (const name of ['invoice.pdf', 'logo.png']) await writeFile(join(directory, name), name)
@@ -189,14 +238,15 @@ t.test('examples name the domain and times of the day that they are served', asy
   const days = [new Date('2031-12-24T23:59:59Z'), new Date('2031-12-25T00:00:00Z')]
   let now = days[0] as Date
   const docs = createDocs(V1_ROUTES, { publicUrl: null, port: 80, domain: DOMAIN, clock: () => now })
-  t.match(docs.page().body, '2032-01-07T09:00:00Z')
-  t.match(docs.openapi().body, '2032-01-07T09:00:00Z')
-  const before = docs.page()
-  t.equal(docs.page(), before, 'drawn once a day')
+  const before = await docs.page()
+  t.match(before.body, '2032-01-07T09:00:00Z')
+  t.match((await docs.openapi()).body, '2032-01-07T09:00:00Z')
+  t.equal(await docs.page(), before, 'rendered once a day')
   now = days[1] as Date
-  t.match(docs.page().body, '2032-01-08T09:00:00Z')
-  t.not(docs.page().headers.ETag, before.headers.ETag)
-  t.notOk(/\{\{(domain|later)|\$[A-Z_]*ID/.test(docs.openapi().body))
+  const after = await docs.page()
+  t.match(after.body, '2032-01-08T09:00:00Z')
+  t.not(after.headers.ETag, before.headers.ETag)
+  t.notOk(/\{\{(domain|later)|\$[A-Z_]*ID/.test((await docs.openapi()).body))
 })
 
 t.test('the first email of the guide goes to an address that reports a delivery', (t) => {

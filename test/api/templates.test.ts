@@ -1,4 +1,5 @@
 /** Template sends. DECISIONS: Variables, HTML of template emails, Text. */
+import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../db/content/templates/save.ts'
 import { tableSize } from '../support/rows.ts'
@@ -20,6 +21,19 @@ t.test('fills the slots, escaping values in the html and not in the text', async
   t.match(body.html, /^<p>Hi &lt;b&gt;&quot;A&quot; &amp; /)
   t.equal(body.body_text, 'Hi <b>"A" & \'B\'</b> {{name}}')
   t.equal(body.size_kb, Math.round((body.html.length / 1024) * 100) / 100)
+})
+
+t.test('values in links keep =, but not in versions of 0.1.0', async (t) => {
+  const html = '<a href="https://x.test/?t={{t}}">{{t}}</a>'
+  const variables = { t: 'a=b&c' }
+  const { id } = await save(html)
+  const sent = await send({ template_id: id, variables })
+  t.equal(sent.body.html, '<a href="https://x.test/?t=a=b&amp;c">a&#x3D;b&amp;c</a>')
+  const old = await save(html)
+  await service.database.query(sql.unsafe`
+    update template_versions set keeps_equals = default where team_id = ${team.id} and id = ${old.version_id}`)
+  const kept = await send({ template_id: old.id, variables })
+  t.equal(kept.body.html, '<a href="https://x.test/?t=a&#x3D;b&amp;c">a&#x3D;b&amp;c</a>')
 })
 
 t.test('the template wins over html, the request’s text over the template’s', async (t) => {

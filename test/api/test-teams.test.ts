@@ -339,7 +339,10 @@ t.test('the CLI makes one, and says so; its domains and templates are there at o
     templates: [{ id: template.id }],
     missing: EMPTY,
   })
-  const about = { name: template.name, language: template.language, occurred_at: new Date() }
+  const about = {
+    ...{ name: template.name, language: template.language, account_id: null, number: null },
+    occurred_at: new Date(),
+  }
   const news = await applyTemplateNews(service.database, [{ ...about, status: 'disabled' }], new Date())
   t.same(news, [], 'the provider’s news of that name are not about it')
   const status = ['whatsapp-template', 'status', made.id, template.id, 'paused']

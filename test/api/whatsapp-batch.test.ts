@@ -54,7 +54,7 @@ t.test('a batch answers 200 with an item per message, in order, each with its fi
 
 t.test('an item has either id or error, and a failing item never aborts the others', async (t) => {
   const { team, key, id } = await sender()
-  const unsupported = await makeTemplate(service, team.id, aTemplate({ header: { format: 'VIDEO' } }))
+  const unsupported = await makeTemplate(service, team.id, aTemplate({ header: { format: 'GIF' } }))
   const paused = await makeTemplate(service, team.id, aTemplate({}, { status: 'PAUSED' }))
   const reply = await sendBatch(key, [
     aMessage(id),

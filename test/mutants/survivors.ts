@@ -81,14 +81,6 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "StringLiteral: 'queued' → \"\" in const status = higherStatus(rises.get(keyOf(event))?.status ?? 'queued', statusOfEvent(event.kind))",
     ],
   },
-  'db/messages/whatsapp/apply-template-events.ts': {
-    [`${SAME}news of one time are none of these`]: [
-      'EqualityOperator: apart > 0 → apart >= 0 in if (apart !== 0) return apart > 0',
-    ],
-    [`${SAME}of two equal states either is the news`]: [
-      'EqualityOperator: TEMPLATE_STATES.indexOf(one.status) > TEMPLATE_STATES.indexOf(other.status) → TEMPLATE_STATES.indexOf(one.status) >= TEMPLATE_STATES.indexOf(other.status) in return TEMPLATE_STATES.indexOf(one.status) > TEMPLATE_STATES.indexOf(other.status)',
-    ],
-  },
   'db/messages/whatsapp/template.ts': {
     [`${SAME}what matches has a name always, if an empty one`]: [
       "StringLiteral: '' → \"Stryker was here!\" in const found = [...text.matchAll(SLOT)].map(([, name = '']) => name.trim())",
@@ -271,9 +263,6 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     [`${SAME}there is a text before, between and after slots always, if an empty one`]: [
       "StringLiteral: '' → \"Stryker was here!\" in let filled = template.texts[0] ?? ''",
       "StringLiteral: '' → \"Stryker was here!\" in filled += template.texts[at + 1] ?? ''",
-    ],
-    [`${SAME}it is measured again`]: [
-      'ConditionalExpression: sizes.has(name) → false in if (sizes.has(name)) continue',
     ],
     'every slot has a value there, which its caller has made sure of': [
       "StringLiteral: '' → \"Stryker was here!\" in const value = variables[name] ?? ''",

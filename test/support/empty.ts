@@ -1,6 +1,7 @@
 /**
  * What a pattern of `t.match` says where nothing may stand. tap takes `[]` and `{}` for a part of any other array or
- * object, so that a pattern with one of them cannot fail (house.test holds that none has; of a text it is `/^$/`).
+ * object, so that a pattern with one of them cannot fail (patterns.test.ts checks that none has; of a text
+ * it is `/^$/`).
  */
 
 /** Fits an array without elements and an object without properties; nothing else. */

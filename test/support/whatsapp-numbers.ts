@@ -11,15 +11,19 @@ export type GivenNumber = {
   account_id: string
   token: string
   messages_per_second?: number
+  app_secret?: string
 }
 
 /** Stores a number, as `number add` does. */
 export async function makeNumber({ database, deps }: Place, given: GivenNumber): Promise<GivenNumber> {
-  const { name, phone_number_id, account_id, token, messages_per_second = 1_000 } = given
+  const { name, phone_number_id, account_id, token, app_secret, messages_per_second = 1_000 } = given
   const sealed = sealCredential(deps.secrets, name, 'access_token', Buffer.from(token))
+  const secret = app_secret ? sealCredential(deps.secrets, name, 'app_secret', Buffer.from(app_secret)) : null
   await database.query(sql.unsafe`
-    insert into whatsapp_numbers (name, phone_number_id, account_id, access_token, messages_per_second, created_at)
-    values (${name}, ${phone_number_id}, ${account_id}, ${sql.binary(sealed)}, ${messages_per_second}, now())`)
+    insert into whatsapp_numbers (
+      name, phone_number_id, account_id, access_token, app_secret, messages_per_second, created_at)
+    values (${name}, ${phone_number_id}, ${account_id}, ${sql.binary(sealed)}, ${secret && sql.binary(secret)},
+      ${messages_per_second}, now())`)
   return given
 }
 

@@ -41,7 +41,7 @@ export async function recordAttempts(
   const eventful = delivered.filter((each) => eventsOf(each).length > 0)
   const newest = new Date(Math.max(...eventful.map(({ at }) => at.getTime())))
   const attempts = eventful.map(({ answer }) => recordOf(answer))
-  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts, sentCountsMs)
+  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts, { sentCountsMs })
   const late = eventful.flatMap(({ answer: { row, delivery } }) =>
     row.dated_at !== null && ![...delivery.outcomes.values()].every(isDecided)
       ? [{ team_id: row.team_id, id: row.id, dated_at: row.dated_at }]

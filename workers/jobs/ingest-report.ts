@@ -100,7 +100,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
       tx,
       parsed.flatMap(({ events }) => events),
       now,
-      deps.sent_counts_ms,
+      { sentCountsMs: deps.sent_counts_ms, secrets: deps.secrets },
     )
     const verdicts = parsed.map((one) => reportVerdict(one, results, now))
     const ended = verdicts.flatMap((verdict) =>

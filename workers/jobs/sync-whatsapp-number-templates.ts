@@ -45,7 +45,7 @@ async function syncFrom(
   const contents = access_token ? await whatsapp.provider.listTemplates({ account_id, access_token }) : []
   for (const job of jobs)
     await database.transaction(async (tx) => {
-      const missing = await applyListing(tx, job.data.team_id, contents, { asked_at, account_id })
-      await settle(tx, new Map([[job, { end: 'completed', output: { missing } }]]))
+      const output = await applyListing(tx, job.data, contents, { asked_at, account_id })
+      await settle(tx, new Map([[job, { end: 'completed', output }]]))
     })
 }

@@ -20,8 +20,8 @@ export async function syncWhatsappTemplates(
   const contents = await whatsapp.provider.listTemplates({ access_token, account_id })
   for (const job of jobs) {
     await database.transaction(async (tx) => {
-      const missing = await applyListing(tx, job.data.team_id, contents, { asked_at, account_id: null })
-      await settle(tx, new Map([[job, { end: 'completed', output: { missing } }]]))
+      const output = await applyListing(tx, job.data, contents, { asked_at, account_id: null })
+      await settle(tx, new Map([[job, { end: 'completed', output }]]))
     })
   }
 }

@@ -3,12 +3,15 @@
 import type { Provider } from '../../db/delivery/reports/reports.sql.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { WorkerSettings } from '../config.ts'
-import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../providers/list.ts'
+import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS, OTHER_REPORTERS } from '../providers/list.ts'
 import { HOSTED_RELAYS } from '../providers/relays/list.ts'
 import type { ReportCut, ReportReader } from '../providers/report.ts'
 import { SIMULATOR } from '../providers/test/reports.ts'
 
-const PROVIDERS = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS), SIMULATOR]
+const PROVIDERS = [
+  ...[...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS)],
+  ...[...OTHER_REPORTERS, SIMULATOR],
+]
 
 /** How reports of these providers are cut before they are kept. */
 export const REPORT_CUTS: Readonly<Partial<Record<string, ReportCut>>> = Object.fromEntries(

@@ -75,10 +75,13 @@ function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: Cell
   return looks.filter(Boolean).join(' ')
 }
 
-/** A table with what its view needs. On a narrow screen a row reads as a card, unless figures alone follow its name. */
+/** From this many columns on, a table of numbers is wider than a tablet. */
+const NUMBERS_WIDER_THAN_TABLETS = 5
+
+/** A table with what its view needs. On a narrow screen a row reads as a card, unless few numbers follow its name. */
 export function tableReady(section: Table) {
   const { columns, rows } = section
-  const cards = columns.slice(1).some(({ number }) => !number)
+  const cards = columns.length >= NUMBERS_WIDER_THAN_TABLETS || columns.slice(1).some(({ number }) => !number)
   const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
   const places = columns.map((column, index) => ({
     wide: isLong(rows, column, index, long),

@@ -99,8 +99,8 @@ function aheadSections(
     unfilledSection(unfilled),
     {
       kind: 'alerts',
-      title: isScheduled ? 'In its way' : 'Before it can start',
-      calm: isScheduled ? 'Nothing is in its way.' : 'Nothing is missing.',
+      title: 'Before it can start',
+      calm: 'Nothing is missing.',
       alerts: missing.map((words): Alert => ({ tone: 'bad', title: headed(words) })),
     },
     warnings.length > 0 && {

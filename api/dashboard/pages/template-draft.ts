@@ -12,7 +12,15 @@ import type { PageDeps } from '../server/deps.ts'
 import { idParam } from '../server/list.ts'
 import { redirect, show, type TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
-import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
+import {
+  decodedWords,
+  EDITOR,
+  partFields,
+  partOf,
+  slotWords,
+  templateOf,
+  templatePath,
+} from './template-parts.ts'
 
 /** The variables of the draft that sends do not give yet. */
 const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] => [
@@ -108,11 +116,11 @@ const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by,
     text: partOf(form, 'text', shown.text),
     seen: idParam(form, 'seen') ?? '',
   }
-  const draft = await saveDraft(by, team.id, template.id, written)
-  return redirect(
-    templatePath(request),
-    draft ? 'The draft is saved.' : 'Nothing differs from the published version: there is no draft.',
-  )
+  const { draft, decoded } = await saveDraft(by, team.id, template.id, written)
+  const done = draft
+    ? 'The draft is saved.'
+    : 'Nothing differs from the published version: there is no draft.'
+  return redirect(templatePath(request), `${done}${decodedWords(decoded)}`)
 })
 
 const publish = act(

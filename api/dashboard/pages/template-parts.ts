@@ -30,6 +30,10 @@ export const slotWords = (slots: readonly string[]): string =>
   slots.slice(0, MAX_SLOTS_NAMED).join(', ') +
   (slots.length > MAX_SLOTS_NAMED ? ` and ${slots.length - MAX_SLOTS_NAMED} more` : '')
 
+/** A sentence about variables that were percent-encoded in links. '' if there were none. */
+export const decodedWords = (decoded: readonly string[]): string =>
+  decoded.length > 0 ? ` Variables in links were decoded: ${slotWords(decoded)}.` : ''
+
 export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
   field('html', 'HTML', {
     type: 'textarea',

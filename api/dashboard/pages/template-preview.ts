@@ -11,6 +11,7 @@ import { compileVersion } from '../../../db/content/templates/versions.ts'
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
+import { decodeVariables } from '../../../db/validation/attributes.ts'
 import { escapeHtml, UNSUBSCRIBE_SLOT } from '../../../db/validation/slots.ts'
 import type { Field, Section } from '../components/section.ts'
 import { alertsOf, compact, field, formOf, get, hidden, large, post } from '../server/builders.ts'
@@ -24,9 +25,10 @@ import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 const MAX_FIELDS = 50
 
 /** What is previewed and sent as a test: the draft, else the version in use. */
-export type Previewed = Pick<ShownTemplate, 'name' | 'html' | 'text' | 'slots' | 'list_unsubscribe'> & {
-  isDraft: boolean
-}
+export type Previewed = Pick<
+  ShownTemplate,
+  'name' | 'html' | 'text' | 'slots' | 'list_unsubscribe' | 'keeps_equals'
+> & { isDraft: boolean }
 
 /** The published version where it is asked for by `of`. @throws RequestError not_found. */
 export async function previewedOf(
@@ -38,7 +40,8 @@ export async function previewedOf(
   const draft = await draftOf(database, request.team.id, template.id)
   const isDraft = draft !== null && given.get('of') !== 'published'
   const { html, text, slots } = isDraft ? draft : template
-  return { template, draft, previewed: { ...template, html, text, slots, isDraft } }
+  const keeps_equals = isDraft || template.keeps_equals
+  return { template, draft, previewed: { ...template, html, text, slots, keeps_equals, isDraft } }
 }
 
 /** A slot's name, so that its place can be seen; of a link that goes into a header, an address that it takes. */
@@ -139,9 +142,10 @@ async function writtenIn(
   { name, list_unsubscribe }: ShownTemplate,
   deps: PageDeps,
 ): Promise<string> {
-  const written = { html: partOf(form, 'html'), text: partOf(form, 'text'), list_unsubscribe }
+  const { html: source } = decodeVariables(partOf(form, 'html'))
+  const written = { html: source, text: partOf(form, 'text'), list_unsubscribe }
   try {
-    const previewed = { ...written, name, slots: slotsOfParts(written), isDraft: true }
+    const previewed = { ...written, name, slots: slotsOfParts(written), keeps_equals: true, isDraft: true }
     const { html, text } = await filledOf(previewed, valuesOf(previewed, form), deps)
     return text === '' ? html : `${html}\n<hr><pre>${escapeHtml(text)}</pre>`
   } catch (error) {

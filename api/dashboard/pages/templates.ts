@@ -6,7 +6,7 @@ import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { text, time } from '../components/cell.ts'
 import { act, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
-import { partFields, partOf, slotWords } from './template-parts.ts'
+import { decodedWords, partFields, partOf, slotWords } from './template-parts.ts'
 
 const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { database }) => {
   const templates = await templatesOfTeam(database, team.id)
@@ -49,8 +49,9 @@ const create = act(large('editor'), '/teams/:team/templates', async (by, { team,
     html: partOf(form, 'html'),
     text: partOf(form, 'text'),
   }
-  const { id } = await saveTemplate(by, team.id, wanted)
-  return redirect(teamPath(team, 'templates', id), `The template ${wanted.name} was created.`)
+  const { id, decoded } = await saveTemplate(by, team.id, wanted)
+  const done = `The template ${wanted.name} was created.`
+  return redirect(teamPath(team, 'templates', id), `${done}${decodedWords(decoded)}`)
 })
 
 export const templatesPages = [list, create]

@@ -18,7 +18,14 @@ import { holdTopics } from '../contacts/topics.sql.ts'
 import { tryUpsert } from '../contacts/upsert.ts'
 import { TEXTS } from '../texts.ts'
 import { type CsvTable, countRecords, type ReadBytes, readSlice } from './csv.ts'
-import { checkTotal, readRecords, refusedAmong, SLICE_RECORDS, suppressionOutcomes } from './import.ts'
+import {
+  checkTotal,
+  MAX_RECORDS,
+  readRecords,
+  refusedAmong,
+  SLICE_RECORDS,
+  suppressionOutcomes,
+} from './import.ts'
 import {
   countDrafts,
   deleteImportDraft,
@@ -92,8 +99,7 @@ export async function storeDraft(
   const bytes = Buffer.from(source)
   const read: ReadBytes = async (at, length) => bytes.subarray(at, at + length)
   const { table } = await firstPartOf(read)
-  // One that breaks further on may seem to have none: reading it to its end says so.
-  const records = Math.max(countRecords(bytes) - 1, table.records.length)
+  const records = countRecords(bytes, table.header, MAX_RECORDS + 1)
   checkTotal(records, true)
   if ((await countDrafts(tx, teamId)) >= MAX_DRAFTS)
     throw new RequestError('bad_request', fill(TEXTS.tooManyUploads, { most: MAX_DRAFTS }))

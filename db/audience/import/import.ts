@@ -34,7 +34,7 @@ import { checkMapping, type Extra, faultOf, type GivenItem, type Mapping, record
 
 /** How many records are upserted at once, and tried of a draft. */
 export const SLICE_RECORDS = 1_000
-const MAX_RECORDS = 100_000
+export const MAX_RECORDS = 100_000
 
 /** @throws RequestError bad_request for a file that cannot be imported at all. @param total its records so far. */
 export function checkTotal(total: number, isLast: boolean): void {

@@ -152,6 +152,10 @@ function suppressionOf(cells: Cells, { as, detail }: ByHand): Extra {
   return { fault: { words: 'must be bounced or complained', column, value: shown(status) } }
 }
 
+/** Why a record is lost that the file has no whole cells of. */
+const lostBy = ({ cells, fault }: CsvRecord): Fault | null =>
+  fault === undefined ? null : { words: fault, value: shown(cells.join(' ')) }
+
 /** Cells beyond the named columns, mostly of a value with separators in it: which belongs where is not known. */
 function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
   const surplus = cells.slice(columns.length)
@@ -244,6 +248,6 @@ export function recordOf(mapping: Mapping, record: CsvRecord): { item: GivenItem
     ...(properties === undefined ? {} : { properties }),
     ...(status === '' ? {} : { status }),
   }
-  const surplus = surplusOf(record, mapping)
-  return { item, extra: surplus ? { fault: surplus } : extraOf(cells, mapping) }
+  const fault = lostBy(record) ?? surplusOf(record, mapping)
+  return { item, extra: fault ? { fault } : extraOf(cells, mapping) }
 }

@@ -1,20 +1,29 @@
 /**
- * Unsubscribes contacts whose relay reports that they have left: by its link, its list, or its page.
- * Reports come in any order: a suppressed contact stays so, and is unsubscribed once that ends. Contacts are locked by
- * the caller.
+ * Unsubscribes addresses whose relay reports that they have left: by its link, its list, or its page.
+ * Reports come in any order: a suppressed contact stays so, and is unsubscribed once that ends. An address that is no
+ * contact is remembered by a keyed hash, as leaveByLink does. The caller locks accounts and contacts.
  */
 import type { At } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { rememberWish } from '../contacts/erased.sql.ts'
+import { erasureHash } from '../contacts/erased.ts'
 import { leaveWhileSuppressed } from './subscription.sql.ts'
 import { unsubscribe } from './subscription.ts'
 
-/** @param identities of contacts that exist, by their team. */
+/** `contact`: null if the address is none. */
+type Leaver = { team_id: string; identity: string; contact: unknown }
+
+/** @param secrets without them, only contacts are unsubscribed. */
 export async function unsubscribeReported(
-  at: At,
-  contacts: readonly { team_id: string; identity: string }[],
+  { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign'> | undefined },
+  leavers: readonly Leaver[],
 ): Promise<void> {
-  const distinct = new Map(contacts.map((contact) => [`${contact.team_id}/${contact.identity}`, contact]))
-  for (const { team_id, identity } of distinct.values()) {
-    if (await leaveWhileSuppressed(at.tx, team_id, identity)) continue
-    await unsubscribe({ ...at, actor: null }, team_id, identity)
+  const distinct = new Map(leavers.map((leaver) => [`${leaver.team_id}/${leaver.identity}`, leaver]))
+  for (const { team_id, identity, contact } of distinct.values()) {
+    if (contact === null) {
+      const hash = secrets && erasureHash(secrets, team_id, identity)
+      if (hash) await rememberWish(at.tx, team_id, { hash, left_topic_ids: null }, at.now)
+    } else if (!(await leaveWhileSuppressed(at.tx, team_id, identity)))
+      await unsubscribe({ ...at, actor: null }, team_id, identity)
   }
 }

@@ -8,6 +8,7 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { idNow } from '../../process/ids.ts'
+import { decodeVariables } from '../../validation/attributes.ts'
 import { TEXTS } from '../texts.ts'
 import { type DraftRow, deleteTemplateDraft, draftOf, putDraft } from './drafts.sql.ts'
 import { requireCurrentVersion, slotsOfParts, storeVersion } from './save.ts'
@@ -20,31 +21,32 @@ type SeenDraft = { draft: string; version: string }
 
 /**
  * Saves what was written; a text that is the published one leaves no draft.
- * @returns the current draft; null without one.
+ * @returns the current draft, null without one, and the variables that were decoded in links.
  * @throws RequestError not_found; bad_request for parts that cannot be, or when another one than `seen` is there.
  */
 export async function saveDraft(
   by: By,
   teamId: string,
   templateId: string,
-  { html, text, seen }: DraftChange,
-): Promise<{ id: string } | null> {
+  { text, seen, ...change }: DraftChange,
+): Promise<{ draft: { id: string } | null; decoded: string[] }> {
+  const { html, decoded } = decodeVariables(change.html)
   const current = await requireCurrentVersion(by, teamId, templateId)
   const before = await draftOf(by.tx, teamId, templateId)
   const { list_unsubscribe } = current
   const slots = slotsOfParts({ html, text, list_unsubscribe })
   const there = before ?? { html: current.html, text: current.body_text }
-  if (html === there.html && text === there.text) return before
+  if (html === there.html && text === there.text) return { draft: before, decoded }
   if (seen !== (before?.id ?? current.id)) throw new RequestError('bad_request', TEXTS.savedByOther)
   if (html === current.html && text === current.body_text) {
     await discard(by, teamId, templateId)
-    return null
+    return { draft: null, decoded }
   }
   const version_id = before?.version_id ?? current.id
   const draft = { id: idNow(), html, text, slots, version_id, saved_by: by.actor }
   await putDraft(by.tx, teamId, templateId, draft, by.now)
   await record(by, { team_id: teamId, action: 'template.draft', subject: templateId })
-  return draft
+  return { draft, decoded }
 }
 
 async function discard(by: By, teamId: string, templateId: string): Promise<void> {

@@ -21,7 +21,8 @@ export async function showTemplate(tx: Tx, teamId: string, id: string) {
   await requireTeam(tx, teamId)
   const template = await templateById(tx, teamId, id)
   if (!template) throw unknown(id)
-  return { ...template, versions: await versionsOfTemplate(tx, teamId, id, MAX_VERSIONS) }
+  const { keeps_equals: _, ...shown } = template
+  return { ...shown, versions: await versionsOfTemplate(tx, teamId, id, MAX_VERSIONS) }
 }
 
 /** Deletes a template. @throws RequestError not_found. */

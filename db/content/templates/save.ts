@@ -10,6 +10,7 @@ import { invalidField, RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
+import { decodeVariables } from '../../validation/attributes.ts'
 import { checkName } from '../../validation/name.ts'
 import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../../validation/slots.ts'
 import { LARGEST_PART, MAX_VARIABLES, textFault, utf8Bytes } from '../../validation/strings.ts'
@@ -29,6 +30,8 @@ type SavedTemplate = {
   version_id: string
   slots: string[]
   list_unsubscribe: boolean
+  /** The variables that were percent-encoded in links. */
+  decoded: string[]
 }
 
 /** What a version is made of. `text` is '' when it has no plain-text part. */
@@ -74,7 +77,8 @@ export async function saveTemplate(
 ): Promise<SavedTemplate> {
   const { tx, now } = by
   checkName(name)
-  const { html, text: body_text } = parts
+  const { html, decoded } = decodeVariables(parts.html)
+  const body_text = parts.text
   const slots = slotsOfParts({ html, text: body_text, list_unsubscribe })
   await requireTeam(tx, teamId)
   const id = idNow()
@@ -94,7 +98,7 @@ export async function saveTemplate(
   }
   await insertVersion(tx, version, now)
   await record(by, { team_id: teamId, action: 'template.create', subject: name, detail: id })
-  return { id, name, version_id: versionId, slots, list_unsubscribe }
+  return { id, name, version_id: versionId, slots, list_unsubscribe, decoded }
 }
 
 /** @throws RequestError bad_request for an invalid name or one that is in use, not_found. */
@@ -123,7 +127,7 @@ export async function storeVersion(
   { tx, now, actor }: By,
   teamId: string,
   { name, template_id, html, body_text, list_unsubscribe }: Omit<CurrentVersion, 'id' | 'slots' | 'team_id'>,
-): Promise<SavedTemplate> {
+): Promise<Omit<SavedTemplate, 'decoded'>> {
   const slots = slotsOfParts({ html, text: body_text, list_unsubscribe })
   const id = idNow()
   const version = { team_id: teamId, id, template_id, html, body_text, slots, list_unsubscribe }
@@ -139,19 +143,26 @@ type TemplateChange = { html?: string; text?: string | undefined; list_unsubscri
  * A new version, in use at once; none when nothing differs. A draft stays.
  * @throws RequestError not_found; bad_request for parts that cannot be.
  */
-export async function updateTemplate(by: By, teamId: string, id: string, change: TemplateChange) {
+export async function updateTemplate(
+  by: By,
+  teamId: string,
+  id: string,
+  change: TemplateChange,
+): Promise<SavedTemplate> {
   const before = await requireCurrentVersion(by, teamId, id)
   const { name, slots } = before
-  const { html = before.html, text: body_text = before.body_text } = change
+  const { html, decoded } =
+    change.html === undefined ? { html: before.html, decoded: [] } : decodeVariables(change.html)
+  const { text: body_text = before.body_text } = change
   const { list_unsubscribe = before.list_unsubscribe } = change
   if (
     html === before.html &&
     body_text === before.body_text &&
     list_unsubscribe === before.list_unsubscribe
   ) {
-    return { id, name, version_id: before.id, slots, list_unsubscribe }
+    return { id, name, version_id: before.id, slots, list_unsubscribe, decoded }
   }
   const saved = await storeVersion(by, teamId, { ...before, html, body_text, list_unsubscribe })
   await record(by, { team_id: teamId, action: 'template.update', subject: id })
-  return saved
+  return { ...saved, decoded }
 }

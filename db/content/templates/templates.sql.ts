@@ -13,6 +13,8 @@ const versionRow = row({
   slots: array(string()),
   /** Whether its emails carry List-Unsubscribe headers (DECISIONS: Unsubscribe link). */
   list_unsubscribe: boolean(),
+  /** Whether values in quoted attributes keep = and a backtick. Only versions of 0.1.0 escape them. */
+  keeps_equals: boolean(),
 })
 export type VersionRow = InferType<typeof versionRow>
 
@@ -32,13 +34,17 @@ export async function insertTemplate(
 }
 
 /** Stores a version, which nothing changes afterwards. */
-export const insertVersion = (tx: Tx, version: VersionRow & { created_by: string }, now: Date) =>
+export const insertVersion = (
+  tx: Tx,
+  version: Omit<VersionRow, 'keeps_equals'> & { created_by: string },
+  now: Date,
+) =>
   tx.query(sql.unsafe`
     insert into template_versions (
-      team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_by, created_at)
+      team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_by, created_at, keeps_equals)
     values (${version.team_id}, ${version.id}, ${version.template_id}, ${version.html}, ${version.body_text},
       ${sql.array(version.slots, 'text')}, ${version.list_unsubscribe}, ${version.created_by},
-      ${sql.timestamp(now)})`)
+      ${sql.timestamp(now)}, true)`)
 
 const templateRow = row({ id: string(), name: string() })
 
@@ -58,7 +64,7 @@ export const setCurrentVersion = (
 
 export const versionsByIds = (tx: Tx, refs: readonly { team_id: string; id: string }[]) =>
   tx.any(sql.prepared('versions_by_ids', versionRow)`
-    select team_id, id, template_id, html, body_text, slots, list_unsubscribe from template_versions
+    select team_id, id, template_id, html, body_text, slots, list_unsubscribe, keeps_equals from template_versions
     where (team_id, id) in (
       select * from ${rowsOf('ref', { team_id: 'uuid', id: 'uuid' }, refs)})`)
 
@@ -68,7 +74,8 @@ export type CurrentVersion = InferType<typeof currentRow>
 /** The version that the template's next email gets, its template locked for a change; null when the team has none. */
 export const lockCurrentVersion = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(currentRow)`
-    select t.name, v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe
+    select t.name, v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe,
+      v.keeps_equals
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} and t.id = ${id} for update of t`)
 
@@ -89,15 +96,15 @@ export const templatesOfTeam = (tx: Tx, teamId: string) =>
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} order by t.id`)
 
-const shownRow = listedRow.concat(row({ html: string(), text: string() }))
+const shownRow = listedRow.concat(row({ html: string(), text: string(), keeps_equals: boolean() }))
 
 export type ShownTemplate = InferType<typeof shownRow>
 
 /** A template with the parts of its current version; null when the team has none of this id. */
 export const templateById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(shownRow)`
-    select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, v.html, v.body_text as text, t.created_at,
-      t.updated_at
+    select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, v.html, v.body_text as text, v.keeps_equals,
+      t.created_at, t.updated_at
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} and t.id = ${id}`)
 

@@ -3,6 +3,7 @@
  * Promises: one query for all that are missing, none when all are known.
  */
 import type { Tx } from '../../postgres/pool.ts'
+import { compileHtml } from '../../validation/attributes.ts'
 import { compileTemplate, type Template } from '../../validation/slots.ts'
 import { type VersionRow, versionsByIds } from './templates.sql.ts'
 
@@ -10,9 +11,9 @@ import { type VersionRow, versionsByIds } from './templates.sql.ts'
 export type CompiledVersion = { html: Template; text: Template | null; list_unsubscribe: boolean }
 
 export const compileVersion = (
-  row: Pick<VersionRow, 'html' | 'body_text' | 'list_unsubscribe'>,
+  row: Pick<VersionRow, 'html' | 'body_text' | 'list_unsubscribe' | 'keeps_equals'>,
 ): CompiledVersion => ({
-  html: compileTemplate(row.html),
+  html: row.keeps_equals ? compileHtml(row.html) : compileTemplate(row.html),
   text: row.body_text === '' ? null : compileTemplate(row.body_text),
   list_unsubscribe: row.list_unsubscribe,
 })

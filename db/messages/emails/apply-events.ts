@@ -6,6 +6,7 @@
  * words.
  */
 
+import { lockAccounts } from '../../accounts/teams/limits.ts'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { unsubscribeReported } from '../../audience/subscription/by-report.ts'
 import {
@@ -17,6 +18,7 @@ import type { MessageEvent } from '../../channels/events/events.sql.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
 import { ERASED } from '../../validation/addressees.ts'
 import {
   type AttemptBegan,
@@ -48,6 +50,9 @@ export type ReportedEmail = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'de
   provider_message_id: string | null
 }
 
+/** `sentCountsMs`: after how long a sent email counts as delivered. `secrets`: to remember who isn't a contact. */
+export type ApplyOptions = { sentCountsMs?: number | undefined; secrets?: Pick<Secrets, 'sign'> | undefined }
+
 const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
 
 /** What is kept of an event whose email went to a person who has been erased: that it happened. */
@@ -77,7 +82,7 @@ export async function applyEmailEvents(
   events: readonly AppliedEvent[],
   now: Date,
   attempts: readonly AttemptRecord[] = [],
-  sentCountsMs?: number,
+  { sentCountsMs, secrets }: ApplyOptions = {},
 ): Promise<EventResult[]> {
   // A batch of deliveries may have none, and pays for no statement then.
   if (events.length === 0) return []
@@ -111,16 +116,13 @@ export async function applyEmailEvents(
   const changes = changesOf(news, left, recipients)
   if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, addressFor, news, now, sentCountsMs)
-  await unsubscribeReported({ tx, now }, leavers(news, addressFor))
+  await unsubscribeReported({ tx, now, secrets }, leavers(news, addressFor))
   return results
 }
 
-/** The contacts of those whom the relay reports as unsubscribed. */
+/** The addresses that the relay reports as unsubscribed. */
 const leavers = (news: readonly AppliedEvent[], addressFor: AddressFor) =>
-  news.flatMap((event) => {
-    const address = event.effect === 'unsubscribe' ? addressFor(event) : undefined
-    return address?.contact ? [address] : []
-  })
+  news.flatMap((event) => (event.effect === 'unsubscribe' ? (addressFor(event) ?? []) : []))
 
 /**
  * Mail about an email with several recipients changes no contact (DECISIONS: Delivery reports). A bounce of another
@@ -219,7 +221,7 @@ export async function applyReportedEmails(
   tx: Tx,
   events: readonly ReportedEmail[],
   now: Date,
-  sentCountsMs?: number,
+  options: ApplyOptions = {},
 ) {
   const found = await rowsOfReported(
     events,
@@ -231,7 +233,15 @@ export async function applyReportedEmails(
     return ref ? [{ event: { ...event, ...ref }, index }] : []
   })
   const knownEvents = known.map(({ event }) => event)
-  const applied = await applyEmailEvents(tx, knownEvents, now, [], sentCountsMs)
+  // An account is locked before emails. Without its lock, the address could become a contact at the same time.
+  const leaving = knownEvents.filter(({ effect }) => effect === 'unsubscribe')
+  if (leaving.length > 0 && options.secrets)
+    await lockAccounts(
+      tx,
+      leaving.map(({ team_id }) => team_id),
+      'wait',
+    )
+  const applied = await applyEmailEvents(tx, knownEvents, now, [], options)
   const results = events.map(() => UNKNOWN)
   for (const [at, { index }] of known.entries()) results[index] = applied[at] ?? UNKNOWN
   return results

@@ -41,6 +41,14 @@ function bareAddress(value: string): string {
 const localPart = (address: string): string =>
   address.slice(0, Math.max(0, address.lastIndexOf('@'))).toLowerCase()
 
+/** A From of mail servers may be the local part alone. */
+const BARE_DAEMON = /^"?(mailer-daemon|postmaster)"?$/i
+
+const fromAddress = (value: string): string => {
+  const daemon = BARE_DAEMON.exec(value.trim())?.[1]
+  return daemon === undefined ? bareAddress(value) : `${daemon}@localhost`
+}
+
 export function readEnvelope(mail: Buffer): ReportEnvelope {
   const head = headOf(mail)
   const first = (...names: readonly string[]) =>
@@ -51,7 +59,7 @@ export function readEnvelope(mail: Buffer): ReportEnvelope {
     to: localPart(recipient),
     recipient,
     sender: returnPath === null ? null : bareAddress(returnPath),
-    from: bareAddress(headerIn(head, 'from') ?? ''),
+    from: fromAddress(headerIn(head, 'from') ?? ''),
   }
 }
 

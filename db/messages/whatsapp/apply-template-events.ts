@@ -1,5 +1,6 @@
 /**
- * Applies the provider's news of templates. They name no team, so they concern every team's template of that name.
+ * Applies the provider's news of templates. They name an account and no team, so they concern the template of that
+ * name of each team of that account.
  * Promises: any order and any number of repeats end in the same state. The latest news count; of those with the same
  * second, the most restrictive. Given a transaction; must not know a provider's words.
  */
@@ -7,7 +8,6 @@
 import { publish } from '../../channels/events/webhooks.ts'
 import { APPLIED, type EventResult, ignored } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { TEMPLATE_STATES } from './status.ts'
 import {
   applyTemplateNews,
   storeTemplateFacts,
@@ -18,23 +18,12 @@ import {
   withUnderscores,
 } from './templates.sql.ts'
 
-const keyOf = ({ name, language }: { name: string; language: string }): string =>
-  `${name}/${withUnderscores(language)}`
-
-const isNewer = (one: TemplateNews, other: TemplateNews): boolean => {
-  const apart = one.occurred_at.getTime() - other.occurred_at.getTime()
-  if (apart !== 0) return apart > 0
-  return TEMPLATE_STATES.indexOf(one.status) > TEMPLATE_STATES.indexOf(other.status)
-}
+const keyOf = ({ name, language, account_id, number }: Omit<TemplateChange, 'occurred_at'>): string =>
+  JSON.stringify([name, withUnderscores(language), account_id, number])
 
 /** Applies news in one statement. @returns a result for each. */
 export async function applyReportedTemplates(tx: Tx, news: readonly TemplateNews[], now: Date) {
-  const latest = new Map<string, TemplateNews>()
-  for (const one of news) {
-    const known = latest.get(keyOf(one))
-    if (!known || isNewer(one, known)) latest.set(keyOf(one), one)
-  }
-  const there = new Set((await applyTemplateNews(tx, [...latest.values()], now)).map(keyOf))
+  const there = new Set((await applyTemplateNews(tx, news, now)).map(keyOf))
   return news.map((one) => (there.has(keyOf(one)) ? APPLIED : ignored('no team has this template')))
 }
 

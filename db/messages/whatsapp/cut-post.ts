@@ -9,8 +9,11 @@ import { keywordOf } from './stop-words.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** How many entries need no action, by their kind. */
-type Ignored = Record<'message' | 'status' | 'event', number>
+/** How many entries need no action, by their kind. `hook`: those that are about another number than the hook's. */
+type Ignored = Record<'message' | 'status' | 'event' | 'hook', number>
+
+/** The number of a hook. Its posts may only be about this number, since the owner of the app secret signs them. */
+export type HookScope = { phone_number_id: string; account_id: string; display_phone_number: string | null }
 
 type Cutting = { ignored: Ignored; stopWords: readonly string[] }
 
@@ -127,6 +130,29 @@ function cutEach(given: unknown, cut: (entry: Json) => Json | null, ignore: (cou
   return left
 }
 
+const digitsOf = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value).replace(/\D/g, '') : ''
+
+/** Whether a change is about the number of the hook, or about its account as a whole. */
+function isWithin(
+  { field, value }: Json,
+  { account_id, phone_number_id, display_phone_number }: HookScope,
+  account: unknown,
+): boolean {
+  if (!isObject(value)) return true
+  if (field === 'messages' || field === 'user_preferences')
+    return isObject(value.metadata) && value.metadata.phone_number_id === phone_number_id
+  const own = digitsOf(display_phone_number)
+  const named = [value.display_phone_number, value.phone_number].map(digitsOf)
+  return account === account_id && named.every((digits) => digits === '' || digits === own)
+}
+
+/** How many entries a change has. */
+const sizeOf = ({ value }: Json): number => {
+  const lists = isObject(value) ? [value.statuses, value.messages, value.user_preferences] : []
+  return Math.max(1, lists.flat().filter(isObject).length)
+}
+
 function cutChange({ field, value }: Json, { ignored, stopWords }: Cutting): Json | null {
   if (TEMPLATE_FIELDS.includes(field) && isObject(value)) {
     const other_info = pick(value.other_info, ['title', 'description'])
@@ -159,19 +185,30 @@ function cutChange({ field, value }: Json, { ignored, stopWords }: Cutting): Jso
 /**
  * Cuts a post; null if it isn't a JSON object. What was cut before stays byte for byte the same.
  * @param stopWords those that a setting adds (stop-words.ts).
+ * @param scope the number of the hook, if that is a number's own. What is left of the post names it as `hook`.
  */
-export function cutPost(body: Buffer, stopWords: readonly string[] = []): CutPost | null {
+export function cutPost(
+  body: Buffer,
+  stopWords: readonly string[] = [],
+  scope: HookScope | null = null,
+): CutPost | null {
   const post = parsed(body)
   if (!isObject(post)) return null
-  const ignored: Ignored = { message: 0, status: 0, event: 0 }
+  const ignored: Ignored = { message: 0, status: 0, event: 0, hook: 0 }
   const entry = objects(post.entry).flatMap((each) => {
     const changes = objects(each.changes)
+      .filter((change) => {
+        const within = scope === null || isWithin(change, scope, each.id)
+        if (!within) ignored.hook += sizeOf(change)
+        return within
+      })
       .map((change) => cutChange(change, { ignored, stopWords }))
       .filter((change) => change !== null)
     return changes.length === 0 ? [] : [{ ...pick(each, ['id', 'time']), changes }]
   })
   if (entry.length === 0) return { body: null, ignored }
-  return { body: Buffer.from(JSON.stringify({ ...pick(post, ['object']), entry })), ignored }
+  const hook = scope === null ? {} : { hook: scope.phone_number_id }
+  return { body: Buffer.from(JSON.stringify({ ...pick(post, ['object']), ...hook, entry })), ignored }
 }
 
 /** The parser's own message would quote the body. */

@@ -11,6 +11,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { askNumber, type NumberState, TokenRejected } from './graph.ts'
 import { NUMBER_ERRORS } from './number-errors.ts'
+import { hookPath, NUMBER_NAME, verifyTokenOf } from './number-hook.ts'
 import {
   allNumbers,
   deleteNumber,
@@ -48,7 +49,6 @@ type GivenNumber = {
 }
 
 const MESSAGES_PER_SECOND = 80
-const NAME = /^[a-z0-9-]{1,64}$/
 const ID = /^[\w-]{1,64}$/
 const PRINTABLE = /^[\x21-\x7e]+$/
 
@@ -59,13 +59,6 @@ const WEBHOOK_FIELDS: readonly string[] = [
   ...['phone_number_name_update', 'account_update', 'account_alerts', 'business_capability_update'],
   'user_preferences',
 ]
-
-/** Where events of the number arrive, as a path. */
-const hookOf = (name: string): string => `/hooks/whatsapp/${name}`
-
-/** What Meta repeats in the handshake of a number's own hook. */
-const verifyTokenOf = (secrets: Secrets, name: string): string =>
-  secrets.sign('whatsapp', Buffer.from(`verify/${name}`), 16).toString('hex')
 
 const noNumber = (name: string): RequestError => NUMBER_ERRORS.missing(name)
 
@@ -88,7 +81,7 @@ function checkGiven({
   token,
   messages_per_second: rate,
 }: GivenNumber): void {
-  if (!NAME.test(name)) throw invalidField('name', 'must be 1 to 64 characters of a-z, 0-9 and -')
+  if (!NUMBER_NAME.test(name)) throw invalidField('name', 'must be 1 to 64 characters of a-z, 0-9 and -')
   if (name === 'default')
     throw invalidField('name', 'must not be default, which is the number of the settings')
   if (!ID.test(phone_number_id)) throw invalidField('phone_number_id', 'must be the id of the number')
@@ -133,7 +126,7 @@ function isOurHook(webhook: NumberState['webhook'], name: string, site: string |
   if (!URL.canParse(address)) return false
   const { pathname, host } = new URL(address)
   const isHere = site === null || new URL(site).host === host
-  return isHere && (pathname.endsWith('/hooks/whatsapp') || pathname.endsWith(hookOf(name)))
+  return isHere && (pathname.endsWith('/hooks/whatsapp') || pathname.endsWith(hookPath(name)))
 }
 
 /** What an operator still has to set up, in sentences. */
@@ -274,7 +267,7 @@ export const listNumbers = (tx: Tx) => allNumbers(tx)
 export async function showNumber(tx: Tx, secrets: Secrets, name: string) {
   const number = await requireNumber(tx, name)
   const { app_secret } = await requireCredentials(tx, name)
-  const hook = app_secret === null ? null : hookOf(name)
+  const hook = app_secret === null ? null : hookPath(name)
   return { ...number, hook, verify_token: hook && verifyTokenOf(secrets, name) }
 }
 

@@ -192,6 +192,7 @@ const credentialsRow = row({
   name: string(),
   phone_number_id: string(),
   account_id: string(),
+  display_phone_number: string().nullable(),
   access_token: mixed<Buffer>(),
   app_secret: mixed<Buffer>().nullable(),
 })
@@ -200,7 +201,7 @@ export type NumberRow = InferType<typeof credentialsRow>
 /** A number with its sealed credentials; null without one of this name. */
 export const numberCredentials = (tx: Tx, name: string) =>
   tx.maybeOne(sql.type(credentialsRow)`
-    select name, phone_number_id, account_id, access_token, app_secret from whatsapp_numbers
+    select name, phone_number_id, account_id, display_phone_number, access_token, app_secret from whatsapp_numbers
     where name = ${name} and name <> ${DEFAULT_NUMBER}`)
 
 const ownRow = row({

@@ -1,5 +1,6 @@
 /**
- * Brings a team's templates up to what the provider lists, through a worker: only workers know the provider.
+ * Brings a team's templates up to what the provider lists, through a worker: only workers know the provider. By the
+ * same list it says which templates the team could have, and adds one.
  * Promises: the request is made in one transaction and awaited outside of it. A template that the provider does not
  * list is left as it is, and named in the answer.
  */
@@ -12,10 +13,18 @@ import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
+import type { Payload } from '../../queue/jobs.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { numberOfTeam } from './numbers.sql.ts'
 import { templateView, type WhatsappTemplateView } from './save-template.ts'
-import { refreshTemplates, type TemplateContent, whatsappTemplatesOfTeam } from './templates.sql.ts'
+import {
+  insertWhatsappTemplate,
+  refreshTemplates,
+  type TemplateContent,
+  teamsToSync,
+  whatsappTemplatesOfTeam,
+  withUnderscores,
+} from './templates.sql.ts'
 import { TEXTS } from './texts.ts'
 
 /** How long to wait for a worker, in milliseconds. */
@@ -24,27 +33,46 @@ const SYNC_TIMEOUT_MS = 30_000
 /** Who lists the templates of an account: a worker that has the default number, or any one for the others. */
 const JOBS = { default: 'sync-whatsapp-templates', other: 'sync-whatsapp-number-templates' } as const
 
-type SyncResult = { templates: WhatsappTemplateView[]; missing: string[] }
+/** A template that the provider lists and the team doesn't have. */
+type AvailableTemplate = Pick<TemplateContent, 'name' | 'language' | 'category'> & { status: string }
+
+/** What a worker says of a sync. `added`: the id of the new template, null if the account has none like it. */
+type SyncOutput = { missing: string[]; available?: AvailableTemplate[]; added?: string | null }
+
+type SyncPayload = Payload<typeof JOBS.default>
+
+const keyOf = ({ name, language }: { name?: string | undefined; language?: string | undefined }): string =>
+  `${name}/${withUnderscores(language ?? '')}`
 
 /**
- * Applies what the provider listed of an account when it was asked. @param account_id null: the default number's.
- * @returns the names of the team's templates that it does not
- * list.
+ * Applies what the provider listed of an account when it was asked, and what the sync wishes besides.
+ * @param account_id null: the default number's.
  */
 export async function applyListing(
   tx: Tx,
-  teamId: string,
+  { team_id, wish, name, language }: SyncPayload,
   contents: readonly TemplateContent[],
   { asked_at, account_id }: { asked_at: Date; account_id: string | null },
-): Promise<string[]> {
+): Promise<SyncOutput> {
   // What the team has been moved to has a sync of its own.
-  if (!(await hasAccount(tx, teamId, account_id))) return []
-  const listed = new Map(contents.map((content) => [`${content.name}/${content.language}`, content]))
-  const known = await refreshTemplates(tx, teamId, [...listed.values()], { askedAt: asked_at, account_id })
+  if (!(await hasAccount(tx, team_id, account_id))) return { missing: [] }
+  const listed = [...new Map(contents.map((each) => [`${each.name}/${each.language}`, each])).values()]
+  const wanted = wish === 'add' && listed.find((each) => keyOf(each) === keyOf({ name, language }))
+  if (wanted) await insertWhatsappTemplate(tx, team_id, idNow(), wanted, asked_at)
+  const known = await refreshTemplates(tx, team_id, listed, { askedAt: asked_at, account_id })
   const ids = new Set(known.map(({ id }) => id))
-  const own = await whatsappTemplatesOfTeam(tx, teamId)
-  return own.filter(({ id }) => !ids.has(id)).map(({ name, language }) => `${name} (${language})`)
+  const own = await whatsappTemplatesOfTeam(tx, team_id)
+  const missing = own.filter(({ id }) => !ids.has(id)).map((each) => `${each.name} (${each.language})`)
+  if (wish === 'add')
+    return { missing, added: (wanted && own.find((each) => keyOf(each) === keyOf(wanted))?.id) || null }
+  if (wish !== 'available') return { missing }
+  const has = new Set(own.map(keyOf))
+  return { missing, available: listed.filter((each) => !has.has(keyOf(each))).map(toAvailable) }
 }
+
+const toAvailable = ({ name, language, category, status }: TemplateContent): AvailableTemplate => ({
+  ...{ name, language, category, status },
+})
 
 /** Whether a team's number belongs to the account; null: whether it has the default number. */
 async function hasAccount(tx: Tx, teamId: string, account_id: string | null): Promise<boolean> {
@@ -56,19 +84,52 @@ async function hasAccount(tx: Tx, teamId: string, account_id: string | null): Pr
 const jobFor = async (tx: Tx, teamId: string) =>
   (await numberOfTeam(tx, teamId))?.is_default === false ? JOBS.other : JOBS.default
 
+type Asking = Caller & { queue: Pick<Producer, 'enqueue'> }
+
+/** Asks a worker for the list. @returns the id of the job; null for a test team. @throws RequestError not_found */
+async function ask(
+  { queue, ...by }: Asking,
+  teamId: string,
+  wish: Pick<SyncPayload, 'wish' | 'name' | 'language'> = {},
+): Promise<{ name: string; sync_id: string | null }> {
+  const { name, test } = await requireTeam(by.tx, teamId)
+  if (test) return { name, sync_id: null }
+  const sync_id = idNow()
+  await queue.enqueue(by.tx, await jobFor(by.tx, teamId), [{ team_id: teamId, sync_id, ...wish }])
+  return { name, sync_id }
+}
+
 /**
  * Asks a worker to sync, as somebody wishes; the provider knows nothing of a test team's templates, and is not asked.
  * @returns the id of the job; null for a test team. @throws RequestError not_found
  */
-export async function requestSync(
-  { queue, ...by }: Caller & { queue: Pick<Producer, 'enqueue'> },
+export async function requestSync(by: Asking, teamId: string): Promise<string | null> {
+  const { name, sync_id } = await ask(by, teamId)
+  if (sync_id !== null)
+    await record(by, { team_id: teamId, action: 'whatsapp-template.sync', subject: name, detail: sync_id })
+  return sync_id
+}
+
+/** Asks which templates a team could add. @returns as `requestSync` does. */
+export const requestAvailable = async (by: Asking, teamId: string): Promise<string | null> =>
+  (await ask(by, teamId, { wish: 'available' })).sync_id
+
+/** Asks to add a template of the team's account. @returns as `requestSync` does. @throws RequestError bad_request */
+export async function requestAdd(
+  by: Asking,
   teamId: string,
+  wanted: { name: string; language: string },
 ): Promise<string | null> {
-  const { name, test } = await requireTeam(by.tx, teamId)
-  if (test) return null
-  const sync_id = idNow()
-  await queue.enqueue(by.tx, await jobFor(by.tx, teamId), [{ team_id: teamId, sync_id }])
-  await record(by, { team_id: teamId, action: 'whatsapp-template.sync', subject: name, detail: sync_id })
+  const own = await whatsappTemplatesOfTeam(by.tx, teamId)
+  if (own.some((each) => keyOf(each) === keyOf(wanted)))
+    throw new RequestError('bad_request', fill(TEXTS.whatsappTemplateExists, wanted))
+  const { sync_id } = await ask(by, teamId, { wish: 'add', ...wanted })
+  await record(by, {
+    team_id: teamId,
+    action: 'whatsapp-template.add',
+    subject: wanted.name,
+    detail: wanted.language,
+  })
   return sync_id
 }
 
@@ -81,23 +142,47 @@ export async function requestSyncs(
     await queue.enqueue(tx, await jobFor(tx, team_id), [{ team_id, sync_id: idNow() }])
 }
 
+/** Asks for a sync of each live team that has templates, as far as its account is known. @returns how many. */
+export async function requestAllSyncs(at: { tx: Tx; queue: Pick<Producer, 'enqueue'> }): Promise<number> {
+  const teams = await teamsToSync(at.tx)
+  await requestSyncs(at, teams)
+  return teams.length
+}
+
 /** What came of a sync; null while no worker has done it. @throws RequestError unavailable when it failed */
-async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncResult | null> {
+async function syncFound(tx: Tx, sync_id: string): Promise<SyncOutput | null> {
   const end = (await jobEnd(tx, JOBS.default, sync_id)) ?? (await jobEnd(tx, JOBS.other, sync_id))
-  if (end?.state === 'completed') {
-    const templates = (await whatsappTemplatesOfTeam(tx, teamId)).map(templateView)
-    return { templates, missing: end.output?.missing ?? [] }
-  }
+  if (end?.state === 'completed') return { missing: [], ...end.output }
   if (end?.output?.reason)
     throw new RequestError('unavailable', fill(TEXTS.syncFailed, { reason: end.output.reason }))
   return null
 }
 
-/** Waits for a sync that was asked for; without one the templates are as they were. @throws RequestError unavailable */
-export async function awaitSync(database: Database, teamId: string, sync_id: string | null) {
-  if (sync_id === null)
-    return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing: [] }
-  const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
+/** Waits for a sync that was asked for. @throws RequestError unavailable */
+async function outcomeOf(database: Database, sync_id: string): Promise<SyncOutput> {
+  const found = await awaitOutcome(() => syncFound(database, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
   throw new RequestError('unavailable', fill(TEXTS.noWorkerSynced, { seconds: SYNC_TIMEOUT_MS / 1_000 }))
+}
+
+/** Waits for a sync that was asked for; without one the templates are as they were. @throws RequestError unavailable */
+export async function awaitSync(database: Database, teamId: string, sync_id: string | null) {
+  const missing = sync_id === null ? [] : (await outcomeOf(database, sync_id)).missing
+  return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing }
+}
+
+/** Waits for what a team could add. @throws RequestError unavailable */
+export const awaitAvailable = async (database: Database, sync_id: string | null) =>
+  sync_id === null ? [] : ((await outcomeOf(database, sync_id)).available ?? [])
+
+/** Waits for a template that is added. @throws RequestError unavailable, not_found if the account has none like it */
+export async function awaitAdded(
+  database: Database,
+  teamId: string,
+  { sync_id, ...wanted }: { sync_id: string | null; name: string; language: string },
+): Promise<WhatsappTemplateView> {
+  const added = sync_id === null ? null : (await outcomeOf(database, sync_id)).added
+  const row = (await whatsappTemplatesOfTeam(database, teamId)).find(({ id }) => id === added)
+  if (row) return templateView(row)
+  throw new RequestError('not_found', fill(TEXTS.notAvailable, wanted))
 }

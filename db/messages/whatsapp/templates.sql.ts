@@ -139,55 +139,93 @@ export async function recordReportedFindings(tx: Tx, findings: readonly Reported
         and coalesce(array_position(${states}, m.status) > array_position(${states}, t.status), true))`)
 }
 
-/** The provider's news of a template, which names no team: every live team's template of this name is meant. */
-export type TemplateNews = { name: string; language: string; status: TemplateState; occurred_at: Date }
+/** What Meta says of a template. It names no team: each live team of the account that has one of this name is meant. */
+export type TemplateChange = {
+  name: string
+  language: string
+  /** The account that the template belongs to; null if Meta doesn't say. */
+  account_id: string | null
+  /** The id of the number whose own hook it came by: then only teams with this number are meant. */
+  number: string | null
+  occurred_at: Date
+}
 
-/** The provider's word that a template is made of something else now. It names no team either. */
-export type TemplateChange = { name: string; language: string; occurred_at: Date }
+/** A new state of a template. */
+export type TemplateNews = TemplateChange & { status: TemplateState }
 
 /** A language as templates are compared by it: the provider writes it with - or _. */
 export const withUnderscores = (language: string): string => language.replaceAll('-', '_')
 
-const holderRow = templateRow.pick(['team_id', 'name', 'language'])
-
-/** Which live teams have templates of these names and languages. */
-export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChange[]) {
-  const items = changes.map(({ name, language }) => ({ name, language: withUnderscores(language) }))
-  return tx.any(sql.prepared('teams_with_whatsapp_templates', holderRow)`
-    select distinct t.team_id, t.name, t.language
-    from ${rowsOf('c', { name: 'text', language: 'text' }, items)}
-      join whatsapp_templates t on t.name = c.name and replace(t.language, '-', '_') = c.language and not ${ofTestTeam}`)
-}
-
-const namedRow = templateRow.pick(['name', 'language'])
+const CHANGE = { name: 'text', language: 'text', account_id: 'text', number: 'text' }
 
 /**
- * Sets the states that the provider reported, in one statement; each name and language at most once. The provider's
- * times are whole seconds. Older news than the state we know change nothing.
- * @returns the name and language of every template that is meant, changed or not.
+ * Whether a template `t` is meant by `c`. Teams of the default number belong to its account. While that isn't known,
+ * they are meant by accounts that no number has.
+ */
+const isMeant = sql.fragment`
+  t.name = c.name and replace(t.language, '-', '_') = c.language and not ${ofTestTeam} and exists (
+    select from teams o left join whatsapp_numbers n on n.name = coalesce(o.whatsapp_number, 'default')
+    where o.id = t.team_id and (c.number is null or n.phone_number_id = c.number) and case
+      when n.account_id is not null then n.account_id = c.account_id
+      else not exists (select from whatsapp_numbers where account_id = c.account_id) end)`
+
+const meantRow = row({
+  team_id: string(),
+  name: string(),
+  language: string(),
+  account_id: string().nullable(),
+  number: string().nullable(),
+})
+
+const compared = <C extends TemplateChange>(changes: readonly C[]): C[] =>
+  changes.map((change) => ({ ...change, language: withUnderscores(change.language) }))
+
+/** Which live teams have templates that changes are about, each with the change. */
+export const teamsWithTemplates = (tx: Tx, changes: readonly TemplateChange[]) =>
+  tx.any(sql.prepared('teams_with_whatsapp_templates', meantRow)`
+    select distinct t.team_id, c.name, c.language, c.account_id, c.number
+    from ${rowsOf('c', CHANGE, compared(changes))} join whatsapp_templates t on ${isMeant}`)
+
+const namedRow = meantRow.omit(['team_id'])
+
+/**
+ * Sets the states that the provider reported, in one statement. The provider's times are whole seconds. Older news
+ * than the state we know change nothing. Of several the latest counts, and of one second the most restrictive.
+ * @returns the news by which any template is meant, changed or not.
  */
 export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], now: Date) {
-  const items = news.map(({ language, ...one }) => ({ ...one, language: withUnderscores(language) }))
-  const types = { name: 'text', language: 'text', status: 'text', occurred_at: 'timestamptz' }
+  const types = { ...CHANGE, status: 'text', occurred_at: 'timestamptz' }
   const states = sql.array(TEMPLATE_STATES, 'text')
   return tx.any(sql.prepared('apply_whatsapp_template_news', namedRow)`
-    with news as (
-      select * from ${rowsOf('n', types, items)}
-    ), meant as (
-      select t.team_id, t.id, t.name, t.language, n.status, n.occurred_at as at from news n
-        join whatsapp_templates t on t.name = n.name and replace(t.language, '-', '_') = n.language and not ${ofTestTeam}
+    with meant as (
+      select t.team_id, t.id, c.name, c.language, c.account_id, c.number, c.status, c.occurred_at as at
+      from ${rowsOf('c', types, compared(news))} join whatsapp_templates t on ${isMeant}
       order by t.team_id, t.id for no key update of t
+    ), latest as (
+      select distinct on (team_id, id) team_id, id, status, at from meant
+      order by team_id, id, at desc, array_position(${states}, status) desc
     ), changed as (
       update whatsapp_templates t set
-        status = m.status, status_at = m.at, updated_at = ${sql.timestamp(now)}
-      from meant m
-      where t.team_id = m.team_id and t.id = m.id and (
-        date_trunc('second', t.status_at) < m.at
-        or date_trunc('second', t.status_at) = m.at
-          and array_position(${states}, m.status) > array_position(${states}, t.status))
+        status = l.status, status_at = l.at, updated_at = ${sql.timestamp(now)}
+      from latest l
+      where t.team_id = l.team_id and t.id = l.id and (
+        date_trunc('second', t.status_at) < l.at
+        or date_trunc('second', t.status_at) = l.at
+          and array_position(${states}, l.status) > array_position(${states}, t.status))
     )
-    select name, language from meant`)
+    select distinct name, language, account_id, number from meant`)
 }
+
+const teamRow = row({ team_id: string() })
+
+/** The live teams that have templates, of accounts that can be listed. */
+export const teamsToSync = (tx: Tx) =>
+  tx.anyFirst(sql.type(teamRow)`
+    select o.id as team_id
+    from teams o join whatsapp_numbers n on n.name = coalesce(o.whatsapp_number, 'default')
+    where n.account_id is not null and not o.test
+      and exists (select from whatsapp_templates where team_id = o.id)
+    order by o.id`)
 
 const CONTENT = {
   ...{ name: 'text', language: 'text', category: 'text', status: 'text' },
@@ -232,15 +270,14 @@ const categorizedRow = templateRow
 
 /** Stores what Meta says of templates of this name. @returns each that is meant, with its category before. */
 export const storeTemplateFacts = (tx: Tx, facts: TemplateFacts, now: Date) => {
-  const { name, language, occurred_at, category = null, announced_category = null, quality = null } = facts
-  const at = sql.timestamp(occurred_at)
+  const { category = null, announced_category = null, quality = null } = facts
+  const at = sql.timestamp(facts.occurred_at)
   return tx.any(sql.type(categorizedRow)`
     with meant as (
       select t.team_id, t.id, t.category as was,
         ${category}::text is not null and coalesce(t.category_at < ${at}, true) as changes
-      from whatsapp_templates t
-      where t.name = ${name} and replace(t.language, '-', '_') = ${withUnderscores(language)} and not ${ofTestTeam}
-      order by t.team_id, t.id for no key update
+      from ${rowsOf('c', CHANGE, compared([facts]))} join whatsapp_templates t on ${isMeant}
+      order by t.team_id, t.id for no key update of t
     )
     update whatsapp_templates t set
       category = case when m.changes then ${category} else t.category end,

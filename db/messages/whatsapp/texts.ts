@@ -7,6 +7,8 @@ export const TEXTS = {
   noWorkerSynced:
     'No worker has synced within {seconds} s. Make sure that a worker is running with WHATSAPP_ACCESS_TOKEN set.',
   syncFailed: 'Could not sync the templates: {reason}.',
+  notAvailable:
+    'The WhatsApp account has no template {name} ({language}). `whatsapp-template available TEAM` lists those it has.',
   templateNotApproved: 'The template is {status}. Only approved templates can be sent.',
   templateNotObject: 'The template must be an object.',
   templateTooLarge: 'The template must be at most 256 KiB.',

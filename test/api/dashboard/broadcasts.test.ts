@@ -146,7 +146,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   shows(
     t,
     await step(counted, 'audience', { 'op.0': 'in', 'value.0': '' }),
-    /Not counted: Value 1 must be an array of 1 to 100 strings/,
+    /Not counted\. Value 1 must be an array of 1 to 100 strings/,
   )
   shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
   const saidOf = async () => (await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body
@@ -441,13 +441,13 @@ t.test('each state has one act that stands out; before its time a page says what
   shows(
     t,
     page,
-    /What is going to happen Starts in 1 day [^C]*UTC Contacts 3 fit now; chosen when it starts Missing a variable 1 Takes about 3 minutes at 1 email a minute 1 contact would be skipped: no value for one of name\. In its way Nothing is in its way\./,
+    /What is going to happen Starts in 1 day [^C]*UTC Contacts 3 fit now; chosen when it starts Missing a variable 1 Takes about 3 minutes at 1 email a minute 1 contact would be skipped: no value for one of name\. Before it can start Nothing is missing\./,
   )
   t.notMatch(textOf(page.html), /What became of it/)
   await call('DELETE', '/v1/contacts/come0@example.org', { key: team.key })
   await editor.post(at(`topics/${topic}/rename`), { name: 'Came' })
   for (const nth of [1, 2]) await call('DELETE', `/v1/contacts/come${nth}@example.org`, { key: team.key })
-  shows(t, await viewer.get(planned), /In its way The audience is empty: no subscribed contact fits/)
+  shows(t, await viewer.get(planned), /Before it can start The audience is empty\./)
   await after(await editor.post(`${planned}/cancel`))
 })
 

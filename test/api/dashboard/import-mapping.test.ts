@@ -293,18 +293,13 @@ t.test('files that nobody means are refused at their upload, and nothing of them
     /The record after line 3 has more than 16,384 cells./,
   )
   await refusedUpload(t, 'x'.repeat(3_000_000), /The first row is longer than 1 MB/)
-  await refusedUpload(
-    t,
-    `email\n"${'a@example.com\n'.repeat(200_000)}`,
-    /The record after line 1 is longer than 1 MB\. Check for a quote/,
-  )
-  await refusedUpload(t, 'email\n"a@example.com\n', /isn't valid CSV: Quote Not Closed: .* at line 2/)
+  await refusedUpload(t, `email\n${'x'.repeat(3_000_000)}`, /The record after line 1 is longer than 1 MB/)
   t.notMatch((await editor.get(IMPORT)).html, /hostile\.csv/)
 })
 
 t.test('a record of megabytes further on ends the import, which says where it lies', async (t) => {
   const fine = Array.from({ length: 9_000 }, (_, index) => `far${index}@example.com`).join('\n')
-  const draft = await uploaded(`email\n\n${fine}\n"${'x\n'.repeat(700_000)}`)
+  const draft = await uploaded(`email\n\n${fine}\n${'x'.repeat(1_400_000)}`)
   shows(t, await editor.get(draft), /Records 9,001 records/)
   shows(t, await imported(draft), /Nothing was imported: The record after line 9,?002 is longer than 1 MB/)
   t.equal(await known('far0@example.com'), null)

@@ -113,6 +113,19 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   ])
 })
 
+t.test('variables in links are decoded on saving, and the page says so', async (t) => {
+  const created = await editor.post(at('templates'), {
+    name: 'Decoded',
+    html: '<a href="%7B%7Blink%7D%7D">x</a>',
+    text: '',
+  })
+  const page = await after(editor, created)
+  shows(t, page, /created\. Variables in links were decoded: link\./)
+  const saved = await draft(editor, created.location ?? '', '<a href="%7b%7bother%7d%7d">x</a>')
+  shows(t, saved, /saved\. Variables in links were decoded: other\./)
+  t.match(saved.html, '{{other}}')
+})
+
 t.test('before it is published, a new variable is named: sends without it are refused then', async (t) => {
   const path = await makeTemplate('Wider', '<p>Hi {{name}}</p>')
   const saved = await draft(editor, path, '<p>Hi {{name}} of {{city}}</p>')

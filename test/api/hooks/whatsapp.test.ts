@@ -1,9 +1,11 @@
 // GET and POST /hooks/whatsapp: the handshake, who may post, and that nothing is stored until it is proved genuine.
 
+import { verifyTokenOf } from '../../../db/messages/whatsapp/number-hook.ts'
 import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { startService, WHATSAPP_APP_SECRET, WHATSAPP_VERIFY_TOKEN } from '../../support/service.ts'
 import t from '../../support/tap.ts'
+import { makeNumber } from '../../support/whatsapp-numbers.ts'
 
 const PATH = '/hooks/whatsapp'
 // Spacing, escapes and order that a re-serialised body would not keep.
@@ -129,4 +131,56 @@ t.test('a body may have 3 MiB, as the provider says, and not a byte more', async
   const large = Buffer.concat([largest, Buffer.from(' ')])
   t.equal((await post(large, signed(large))).status, 413)
   t.equal((await call('PUT', PATH)).status, 405)
+})
+
+t.test('a number with an app secret has a hook of its own', async (t) => {
+  const number = { account_id: '900', token: 'x', app_secret: 'secret-of-acme' }
+  await makeNumber(service, { ...number, name: 'acme', phone_number_id: '901' })
+  await makeNumber(service, { ...number, name: 'bare', phone_number_id: '902', app_secret: '' })
+  const query = (token: string) => new URLSearchParams({ ...HANDSHAKE, 'hub.verify_token': token }).toString()
+  const token = verifyTokenOf(service.deps.secrets, 'acme')
+  t.match(await call('GET', `${PATH}/acme?${query(token)}`), { status: 200, body: '1158201444' })
+  t.equal((await call('GET', `${PATH}/acme?${query(WHATSAPP_VERIFY_TOKEN)}`)).status, 403)
+  const stored = async () =>
+    (await storedReports(service)).filter((each) => each.provider === 'whatsapp-number')
+  const change = (phone_number_id: string, id: string) => ({
+    field: 'messages',
+    value: { metadata: { phone_number_id }, statuses: [{ id, status: 'read' }] },
+  })
+  const template = { message_template_name: 'x', message_template_language: 'en', event: 'PAUSED' }
+  const update = { field: 'message_template_status_update', value: template }
+  const quality = (display_phone_number: string) => ({
+    field: 'phone_number_quality_update',
+    value: { display_phone_number, event: 'FLAGGED' },
+  })
+  const entry = [
+    { id: '900', changes: [change('901', 'wamid.own'), change('902', 'wamid.other'), update] },
+    { id: '800', changes: [update, { field: 'account_update', value: { event: 'DISABLED_UPDATE' } }] },
+    { id: '900', changes: [quality('+1 555-555-0902')] },
+  ]
+  const raw = Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }))
+  const send = (name: string, secret: string) =>
+    call('POST', `${PATH}/${name}`, {
+      raw,
+      headers: { 'Content-Type': 'application/json', ...signed(raw, secret) },
+    })
+  for (const name of ['bare', 'nobodys', 'default', 'A%20b']) {
+    t.match(await send(name, 'secret-of-acme'), { status: 404, body: { error: { code: 'not_found' } } }, name)
+    t.equal((await call('GET', `${PATH}/${name}?${query(token)}`)).status, 404, name)
+  }
+  t.equal((await send('acme', WHATSAPP_APP_SECRET)).status, 401)
+  t.equal((await call('POST', `${PATH}/acme`, { raw })).status, 401)
+  t.strictSame(await stored(), [])
+  service.deps.metrics.take()
+  t.equal((await send('acme', 'secret-of-acme')).status, 200)
+  const [report] = await stored()
+  t.strictSame(JSON.parse(report?.body.toString() ?? ''), {
+    object: 'whatsapp_business_account',
+    hook: '901',
+    entry: [{ id: '900', changes: [change('901', 'wamid.own'), update] }],
+  })
+  const counted = service.deps.metrics
+    .take()
+    .find(({ figure, labels }) => figure === 'heliograph_whatsapp_ignored_total' && labels.includes('hook'))
+  t.strictSame(counted?.values, [4])
 })

@@ -1,13 +1,18 @@
 /** The CLI's numbers: what Meta is asked before one is stored, what is printed, and what a team's change does. */
+
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
+import { refreshWhatsappTemplates } from '../../../workers/jobs/refresh-whatsapp-templates.ts'
+import { createWhatsappProvider } from '../../../workers/providers/whatsapp/cloud.ts'
 import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
-import { aMessage, makeTemplate, numbers } from '../../support/whatsapp.ts'
+import { aMessage, aTemplate, makeTemplate, numbers, templateOf } from '../../support/whatsapp.ts'
 import { makeDefaultNumber } from '../../support/whatsapp-numbers.ts'
+import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)
 const TOKEN = 'EAA-token-of-acme'
@@ -23,6 +28,14 @@ const account = (changes: Partial<CloudAccount> = {}): CloudAccount => ({
   ...changes,
 })
 
+/** What a worker sends with: its own number belongs to another account. */
+const deliveryBy = (url: string) => ({
+  provider: createWhatsappProvider({ url }),
+  number: { phone_number_id: '1', account_id: '100', access_token: 'another', messages_per_second: 80 },
+  unknown_wait: 1,
+  begin: async () => {},
+})
+
 async function begin(t: Test, given: CloudAccount = account()) {
   await service.database.query(sql.unsafe`update teams set whatsapp_number = null`)
   await service.database.query(sql.unsafe`delete from whatsapp_messages`)
@@ -33,7 +46,7 @@ async function begin(t: Test, given: CloudAccount = account()) {
   const adding = ['number', 'add', 'acme', '--phone-number-id', '901', '--account-id', '900']
   const add = (...more: string[]) => cli.json([...adding, ...more], { input: `${TOKEN}\n` })
   const refused = (args: string[], input = TOKEN) => cli.fault(args, { input })
-  return { cli, add, adding, refused, given }
+  return { cli, add, adding, refused, given, sandbox }
 }
 
 const SHOWN = {
@@ -77,7 +90,7 @@ t.test('a check says what is missing, and subscribes only an app that isn’t', 
   const { cli, add, given } = await begin(t)
   await add()
   t.match(await cli.json(['number', 'check', 'acme']), { subscribed: false, missing: [/subscribe/] })
-  t.match(await cli.json(['number', 'check', 'acme', '--subscribe']), { subscribed: true, missing: [] })
+  t.match(await cli.json(['number', 'check', 'acme', '--subscribe']), { subscribed: true, missing: EMPTY })
   await cli.json(['number', 'check', 'acme', '--subscribe'])
   t.equal(given.subscriptions, 1)
   given.token = 'replaced'
@@ -86,7 +99,7 @@ t.test('a check says what is missing, and subscribes only an app that isn’t', 
   t.match(JSON.parse(stdout), { ...SHOWN, subscribed: true, missing: [/token/] })
   await cli.fault(['number', 'set', 'acme', '--token'], { input: TOKEN })
   await cli.json(['number', 'set', 'acme', '--token'], { input: 'replaced' })
-  t.match(await cli.json(['number', 'check', 'acme']), { missing: [] })
+  t.match(await cli.json(['number', 'check', 'acme']), { missing: EMPTY })
 })
 
 t.test('a number with an app secret has a hook and a verify token', async (t) => {
@@ -147,4 +160,45 @@ t.test('pausing is manual, and resuming ends every pause', async (t) => {
     values ('whatsapp:901', 1, 1, now(), now() + interval '1 hour')
     on conflict (key) do update set paused_until = excluded.paused_until`)
   t.match(await cli.json(['number', 'resume', 'acme']), { paused: false })
+})
+
+t.test('a team’s templates are found, listed, added and refreshed in its own account', async (t) => {
+  const listed = (name: string, status = 'APPROVED') => aTemplate({}, { name, language: 'en_US', status })
+  const fillers = Array.from({ length: 30 }, (_, at) =>
+    listed(`filler_${at}`, at === 0 ? 'PAUSED' : 'APPROVED'),
+  )
+  const given = account({ templates: [...fillers, listed('shared')] })
+  const { cli, add, sandbox } = await begin(t, given)
+  await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
+  await add()
+  const team = await makeTeam(service)
+  const template = await makeTemplate(service, team.id, listed('shared'))
+  await cli.json(['team', 'number', team.id, 'acme'])
+  const send = async () =>
+    (
+      await service.call('POST', '/v1/whatsapp/messages', {
+        key: team.key,
+        body: aMessage(template.id, { to: numbers(1) }),
+      })
+    ).status
+  t.equal(await send(), 400)
+  await startWorker(t, service, { whatsapp: deliveryBy(sandbox.url) })
+  await until('it is found in the new account', async () => (await send()) === 201)
+  const verb = (name: string, ...args: string[]) => ['whatsapp-template', name, team.id, ...args]
+  const available = await cli.json(verb('available'))
+  t.equal(available.length, 30)
+  t.strictSame(available[0], {
+    ...{ name: 'filler_0', language: 'en_US', category: 'UTILITY', status: 'paused' },
+  })
+  const adding = verb('add', 'filler_1', '--language', 'en_US')
+  t.match(await cli.json(adding), { name: 'filler_1', status: 'approved', synced_at: /Z$/ })
+  await cli.fault(adding)
+  await cli.fault(verb('add', 'filler_1', '--language', 'de'))
+  t.equal((await cli.json(verb('available'))).length, 29)
+  given.templates = [listed('shared', 'DISABLED')]
+  await refreshWhatsappTemplates(service.deps)
+  await until(
+    'the night’s refresh is done',
+    async () => (await templateOf(service, template.id)).status === 'disabled',
+  )
 })

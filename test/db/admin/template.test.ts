@@ -30,11 +30,20 @@ t.test('template create answers with the slots of both parts, in order of first 
   t.match(again, /^name .*already has .*"Welcome"/)
   const other = [...create.slice(0, -1), 'Other', '--html', '-']
   const piped = await cli.json(other, { input: '<p>Grüße, {{x}}</p>' })
-  t.match(piped, { slots: ['x'] })
+  t.match(piped, { slots: ['x'], decoded: [] })
   t.match(await cli.json(['template', 'list', id]), [
     { id: made.id, name: 'Welcome', version_id: made.version_id, slots: made.slots, created_at: /Z$/ },
     { id: piped.id },
   ])
+})
+
+t.test('template create and update decode variables in links', async (t) => {
+  const { cli, id, file, create } = await start(t)
+  const made = await cli.json([...create, '--html', await file('1', '<a href="%7B%7Blink%7D%7D">x</a>')])
+  t.match(made, { slots: ['link'], decoded: ['link'] })
+  const html = await file('2', '<a href="%7b%7blink%7d%7d">{{name}}</a>')
+  t.match(await cli.json(['template', 'update', id, made.id, '--html', html]), { decoded: ['link'] })
+  t.match(await cli.json(['template', 'show', id, made.id]), { html: '<a href="{{link}}">{{name}}</a>' })
 })
 
 t.test('template update makes a new version, and emails accepted before keep theirs', async (t) => {

@@ -238,7 +238,7 @@ t.test('contact export and erase find what was sent to a number, and its opt-out
     ...{ whatsapp_messages: 1, waiting_messages_deleted: 1, whatsapp_opt_outs: 1 },
   })
   t.same(await cli.json(['whatsapp', 'opt-outs', owner]), [], 'its hash is in no list')
-  t.match(await cli.json(['whatsapp', 'list', owner]), [{ id, to: 'erased', parameters: {}, wa_id: null }])
+  t.match(await cli.json(['whatsapp', 'list', owner]), [{ id, to: 'erased', parameters: EMPTY, wa_id: null }])
   t.match(await cli.fault(['contact', 'export', owner, number]), /contact_not_found|no message/i)
   const secrets = createSecrets(SECRET_KEY)
   const message = { team_id: owner, recipient: number }

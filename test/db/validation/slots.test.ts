@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import Handlebars from 'handlebars'
+import { compileHtml, decodeVariables } from '../../../db/validation/attributes.ts'
 import {
   compileTemplate,
   filledBytes,
@@ -253,4 +254,53 @@ t.test('the size of what a template makes is known without making it', async (t)
     },
   )
   t.doesNotThrow(() => fc.assert(same))
+})
+
+t.test('only quoted attributes keep = and ` of values', (t) => {
+  const v = `a=1&b=\`"'<>`
+  const escaped = fillSlots(compileTemplate('{{v}}'), { v }, 'html')
+  const kept = 'a=1&amp;b=`&quot;&#x27;&lt;&gt;'
+  t.match(escaped, /^a&#x3D;1&amp;b&#x3D;&#x60;/)
+  for (const source of [
+    '<a href="{{v}}">',
+    "<a href='x{{v}}'>",
+    '<A class=x HREF = "{{v}}/">',
+    '<!-- <a href="--><b id=\'"\' title="{{v}}">',
+    'a < b "<br/><a x=1/"2" href="{{v}}"',
+    '<p>"</p><a data-x title="{{v}}">',
+  ]) {
+    const made = fillSlots(compileHtml(source), { v }, 'html')
+    t.equal(made, source.replace('{{v}}', kept), source)
+    t.equal(filledBytes(compileHtml(source), { v }, 'html'), Buffer.byteLength(made))
+  }
+  for (const source of [
+    '<a href={{v}}>',
+    '{{v}}',
+    '<p>"{{v}}"</p>',
+    '<!-- <a href="{{v}}"> -->',
+    '<a href="x">{{v}}</a>',
+    '<a "{{v}}">',
+    '<a href=x"{{v}}">',
+  ])
+    t.equal(fillSlots(compileHtml(source), { v }, 'html'), source.replace('{{v}}', escaped), source)
+  const both = '{{v}}<a href="{{v}}">{{v}}<a href={{v}} title=\'{{v}}\'>'
+  t.strictSame([...(compileHtml(both).quoted ?? [])], [1, 4])
+  t.end()
+})
+
+t.test('encoded variables in attributes are decoded', (t) => {
+  const decoded = (html: string) => decodeVariables(html)
+  t.strictSame(decoded('<a href="https://x.test/%7B%7Bname%7D%7D?a=%7b%7ba.b%7d%7d">%7B%7Bno%7D%7D</a>'), {
+    html: '<a href="https://x.test/{{name}}?a={{a.b}}">%7B%7Bno%7D%7D</a>',
+    decoded: ['name', 'a.b'],
+  })
+  t.equal(decoded('<a href=%7B%7B%20n%C3%A9e%20%7D%7D>').html, '<a href={{née}}>')
+  t.strictSame(decoded("<img src='%7B%7Ba%7D%7D%7B%7Ba%7D%7D'>").decoded, ['a'])
+  for (const html of ['%7B%7Ba b%7D%7D', '%7B%7B%7D%7D', '%7B%7B%FF%7D%7D', '%7Ba%7D', '%7B%7B#if%7D%7D'])
+    t.strictSame(decoded(`<a href="${html}">`), { html: `<a href="${html}">`, decoded: [] })
+  const hostile = ['%7B%7B', '<a "', '<a x="', '<!--', '<a x=%7B%7Ba', '<a x="%7B%7B'].map((text) =>
+    text.repeat(150_000),
+  )
+  for (const html of hostile) t.equal(decoded(html).html, html)
+  t.end()
 })

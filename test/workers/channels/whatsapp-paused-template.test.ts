@@ -37,7 +37,11 @@ t.test('a message waits while its template is paused, and no attempt counts', as
   const { name, language } = definition as { name: string; language: string }
   const occurred_at = new Date(Date.now() + 5_000)
   await database.transaction((tx) =>
-    applyReportedTemplates(tx, [{ name, language, status: 'approved', occurred_at }], new Date()),
+    applyReportedTemplates(
+      tx,
+      [{ name, language, account_id: null, number: null, status: 'approved', occurred_at }],
+      new Date(),
+    ),
   )
   await setDue(service, [id])
   await until('it is sent', async () => (await row(id)).provider_message_id !== null)
@@ -62,7 +66,13 @@ t.test('a category counts that an update changes, an announcement and a quality 
     database.transaction((tx) =>
       applyTemplateFacts(
         tx,
-        [{ name, language, occurred_at: new Date(1_790_000_000_000 + seconds * 1_000), ...facts }],
+        [
+          {
+            ...{ name, language, account_id: null, number: null },
+            occurred_at: new Date(1_790_000_000_000 + seconds * 1_000),
+            ...facts,
+          },
+        ],
         new Date(),
       ),
     )

@@ -36,7 +36,7 @@ const sampleOf = (relay: Relay, is: string) => {
 }
 
 async function begin(t: Test, relay: Relay) {
-  const { service, team_id: team } = await world(t)
+  const { service, team_id: team, key } = await world(t)
   listenTo(service, relay)
   await startWorker(t, service, { figures: createFigures(service.deps.metrics, 1) })
   let moment = Date.now() - 3_600_000
@@ -51,7 +51,7 @@ async function begin(t: Test, relay: Relay) {
     const status = await deliver(service, postOf(relay, [eventAbout(relay, sampleOf(relay, is), given)]))
     if (status !== 200) throw new Error(`the hook answers ${status}`)
   }
-  return { service, team, post }
+  return { service, team, key, post }
 }
 
 const read = (service: Service) => until('all is read', () => settled(service))
@@ -89,6 +89,17 @@ for (const relay of RELAYS)
       return body.includes(`heliograph_reports_total{provider="${relay}",outcome="applied"} 4\n`)
     })
   })
+
+t.test('an unsubscribe by someone who is no contact is remembered', async (t) => {
+  const { service, team, key, post } = await begin(t, 'mailgun')
+  const [id = ''] = await storeEmails(service, team, [['ana@example.org', 'bea@example.org']])
+  await post(id, 'unsubscribed unsubscribe', 'Ana@example.org')
+  await read(service)
+  const created = async (email: string) =>
+    (await service.call('POST', '/v1/contacts', { key, body: { email } })).body.status
+  t.equal(await created('ana@example.org'), 'unsubscribed')
+  t.equal(await created('bea@example.org'), 'subscribed')
+})
 
 t.test('the email’s page names the relay before its words', async (t) => {
   const { service, team } = await world(t)

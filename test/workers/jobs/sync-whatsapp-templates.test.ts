@@ -45,7 +45,11 @@ t.test('what is reported while the list is on its way is newer than the list', a
   const { name, language } = reported as { name: string; language: string }
   const report = async (status: 'paused', occurred_at: Date) =>
     await database.transaction((tx) =>
-      applyReportedTemplates(tx, [{ name, language, status, occurred_at }], occurred_at),
+      applyReportedTemplates(
+        tx,
+        [{ name, language, account_id: null, number: null, status, occurred_at }],
+        occurred_at,
+      ),
     )
   const provider = await startList(t, async (response) => {
     await report('paused', new Date(Date.now() + 1_000))

@@ -24,7 +24,12 @@ t.test('the latest of each kind is shown on the Health page', async (t) => {
   await post('account_update', { event: 'ACCOUNT_RESTRICTION', restriction_info: [restriction] }, time + 1)
   await until('both are stored', async () => (await accountEvents(database)).length === 2)
   t.match(await accountEvents(database), [
-    { account_id: '200', field: 'account_update', number: '', detail: /ACCOUNT_RESTRICTION.*RESTRICTED_BIZ/ },
+    {
+      account_id: '200',
+      field: 'account_update',
+      number: /^$/,
+      detail: /ACCOUNT_RESTRICTION.*RESTRICTED_BIZ/,
+    },
     { field: 'phone_number_quality_update', number: '15555550100', detail: /event: FLAGGED/ },
   ])
   const operator = await signedIn(service, { operator: true })

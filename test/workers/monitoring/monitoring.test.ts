@@ -7,6 +7,7 @@ import { programMissing, runProgram } from '../../support/programs.ts'
 import t from '../../support/tap.ts'
 
 const FOLDER = join(import.meta.dirname, '../../../workers/monitoring')
+const RULE_TESTS = ['alerts.test.yml', 'alerts-week.test.yml']
 const figures = [...Object.keys(FIGURES), ...Object.keys(GAUGES)]
 
 for (const file of ['alerts.yml', 'grafana-dashboard.json']) {
@@ -43,10 +44,10 @@ t.test('the runbook has an entry for each alert, which links to it', async (t) =
 })
 
 t.test('each alert fires in a test of the rules', async (t) => {
-  const [rules, tests] = await Promise.all(
-    ['alerts.yml', 'alerts.test.yml'].map((file) => readFile(join(FOLDER, file), 'utf8')),
+  const [rules, ...tests] = await Promise.all(
+    ['alerts.yml', ...RULE_TESTS].map((file) => readFile(join(FOLDER, file), 'utf8')),
   )
-  const firing = [...(tests ?? '').matchAll(/alertname: (\w+)\n +exp_alerts:\n +- exp_labels/g)]
+  const firing = [...tests.join('').matchAll(/alertname: (\w+)\n +exp_alerts:\n +- exp_labels/g)]
   t.strictSame(
     [...(rules ?? '').matchAll(/- alert: (\w+)/g)]
       .map(([, name]) => name)
@@ -60,7 +61,7 @@ t.test('promtool takes the alert rules, and they fire when they should', async (
   if (missing) return void t.plan(0, missing)
   const checked = await runProgram('promtool', ['check', 'rules', 'alerts.yml'], { cwd: FOLDER })
   t.match(checked.stdout, /SUCCESS: 15 rules found/)
-  const tested = await runProgram('promtool', ['test', 'rules', 'alerts.test.yml'], { cwd: FOLDER }).catch(
+  const tested = await runProgram('promtool', ['test', 'rules', ...RULE_TESTS], { cwd: FOLDER }).catch(
     (error) => error,
   )
   t.match(tested.stdout, /SUCCESS/)

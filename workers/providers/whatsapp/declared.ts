@@ -12,10 +12,10 @@ import {
   wholeNumber,
 } from '../../../db/process/config.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
-import type { DeclaredForChannel, ReaderContext } from '../declared.ts'
+import type { DeclaredForChannel } from '../declared.ts'
 import { createWhatsappProvider } from './cloud.ts'
 import type { WhatsappDelivery } from './provider.ts'
-import { createWhatsappReportReader } from './reports.ts'
+import { readWhatsappReport } from './reports.ts'
 
 /**
  * When versions end that do so soon: two years after the release of the next one.
@@ -96,8 +96,10 @@ export const WHATSAPP = {
     Boolean(WHATSAPP_ACCESS_TOKEN),
   unset: 'WHATSAPP_ACCESS_TOKEN is not set: this worker sends no WhatsApp messages from the default number',
   open,
-  reader: ({ settings: { WHATSAPP_BUSINESS_ACCOUNT_ID: account } }: ReaderContext<Settings>) =>
-    createWhatsappReportReader(account ?? null),
+  reader: () => readWhatsappReport,
   cut: (body) => cutPost(body),
   warning: versionWarning,
 } as const satisfies DeclaredForChannel
+
+/** What the numbers' own hooks take. */
+export const WHATSAPP_NUMBERS = { name: 'whatsapp-number', reader: () => readWhatsappReport } as const

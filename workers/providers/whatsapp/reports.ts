@@ -10,6 +10,7 @@ import type { Pricing } from '../../../db/messages/whatsapp/apply-events.sql.ts'
 import type { ReportedStatus } from '../../../db/messages/whatsapp/apply-events.ts'
 import { ACCOUNT_FIELDS } from '../../../db/messages/whatsapp/cut-post.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
+import type { TemplateChange } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { isObject } from '../../../db/validation/fields.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { RawReport, ReportReader } from '../report.ts'
@@ -205,19 +206,20 @@ function templateFacts(given: Json) {
   return announced_category ? { announced_category } : null
 }
 
+type Template = Pick<TemplateChange, 'account_id' | 'number' | 'occurred_at'>
+
 /** @param isChange whether it is what the template is made of that has changed, not its state. */
-function templateEvents(given: Json, occurred_at: Date, isChange: boolean): ReportedEvent[] {
+function templateEvents(given: Json, from: Template, isChange: boolean): ReportedEvent[] {
   const name = plain(given.message_template_name)
   const language = plain(given.message_template_language)
   if (!name || !language) return []
   const facts = templateFacts(given)
-  const news: ReportedEvent[] = facts
-    ? [{ channel: 'whatsapp-template-facts', name, language, occurred_at, ...facts }]
-    : []
-  if (isChange) return [...news, { channel: 'whatsapp-template-change', name, language, occurred_at }]
+  const about = { name, language, ...from }
+  const news: ReportedEvent[] = facts ? [{ channel: 'whatsapp-template-facts', ...about, ...facts }] : []
+  if (isChange) return [...news, { channel: 'whatsapp-template-change', ...about }]
   if (facts) return news
   const status = isUnlocked(given) ? 'approved' : templateStateOf(given.event)
-  return status ? [{ channel: 'whatsapp-template', name, language, status, occurred_at }] : []
+  return status ? [{ channel: 'whatsapp-template', ...about, status }] : []
 }
 
 /** @throws Error without the parser's message, which quotes the body. */
@@ -229,41 +231,35 @@ function parsed(body: Buffer): Json {
   throw new Error('the report is not a JSON object')
 }
 
-/**
- * Makes the reader of webhooks. @param account the business account whose templates are ours; null: any, since an app
- * may have several.
- */
-export const createWhatsappReportReader =
-  (account: string | null): ReportReader =>
-  async ({ body, received_at }: RawReport) => {
-    const report = parsed(body)
-    return objects(report.entry).flatMap((entry) =>
-      objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
-        if (!isObject(value)) return []
-        const isChange = TEMPLATE_CHANGES.includes(field)
-        if (
-          isChange ||
-          field === 'message_template_status_update' ||
-          field === 'message_template_quality_update'
-        ) {
-          const foreign = account !== null && entry.id !== account
-          return foreign ? [] : templateEvents(value, timeOf(entry.time, received_at), isChange)
-        }
-        if (ACCOUNT_FIELDS.includes(field))
-          return accountEvents(value, {
-            ...{ account_id: plain(entry.id), field: String(field) },
-            occurred_at: timeOf(entry.time, received_at),
-          })
-        const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
-        if (field === 'user_preferences')
-          return objects(value.user_preferences).flatMap((wish) =>
-            preferenceEvents(wish, number, received_at),
-          )
-        if (field !== 'messages') return []
-        return [
-          ...objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at)),
-          ...objects(value.messages).flatMap((message) => messageEvents(message, number, received_at)),
-        ]
-      }),
-    )
-  }
+const TEMPLATE_FIELDS: readonly unknown[] = [
+  ...TEMPLATE_CHANGES,
+  'message_template_status_update',
+  'message_template_quality_update',
+]
+
+/** Reads webhooks. Those of a number's own hook concern the teams with that number alone. */
+export const readWhatsappReport: ReportReader = async ({ body, received_at }: RawReport) => {
+  const report = parsed(body)
+  const hook = plain(report.hook) ?? null
+  return objects(report.entry).flatMap((entry) =>
+    objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
+      if (!isObject(value)) return []
+      const account_id = plain(entry.id)
+      const occurred_at = timeOf(entry.time, received_at)
+      if (TEMPLATE_FIELDS.includes(field)) {
+        const from = { account_id: account_id ?? null, number: hook, occurred_at }
+        return templateEvents(value, from, TEMPLATE_CHANGES.includes(field))
+      }
+      if (ACCOUNT_FIELDS.includes(field))
+        return accountEvents(value, { account_id, field: String(field), occurred_at })
+      const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
+      if (field === 'user_preferences')
+        return objects(value.user_preferences).flatMap((wish) => preferenceEvents(wish, number, received_at))
+      if (field !== 'messages') return []
+      return [
+        ...objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at)),
+        ...objects(value.messages).flatMap((message) => messageEvents(message, number, received_at)),
+      ]
+    }),
+  )
+}

@@ -42,8 +42,8 @@ t.test('bounces are judged again, and what was added manually is not', async (t)
     ['silent@example.org', 'permanent bounce', '', 'soft_bounces'],
     ['unknown@example.org', null, '', 'soft_bounces'],
     ['loud@example.org', 'complaint', '', 'complaint'],
-    ['asked@example.org', 'added manually', 'asked', 'complaint'],
-    ['closed@example.org', 'added manually', '550 5.1.1 no such user', 'manual'],
+    ['asked@example.org', 'added by hand', 'asked', 'complaint'],
+    ['closed@example.org', 'added by hand', '550 5.1.1 no such user', 'manual'],
   ]
   for (const [email, what, detail] of stored) await suppressAsBefore(team, email, what, detail)
   await suppressAsBefore(team, 'soft@example.org', 'soft bounces', '452 4.2.2 full', true)

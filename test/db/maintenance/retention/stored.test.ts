@@ -6,11 +6,11 @@ import t from '../../../support/tap.ts'
 
 /** Tables that name nobody: counts, settings, credentials, what a team has made for everybody. */
 const OF_NOBODY = `
-  allowances api_keys broadcast_figures broadcasts counters daily_figures dashboard_seats database_home domains
-  hourly_figures figure_deltas pause_history plans process_marks processes refused_calls relay_tokens resumed_teams
+  allowances api_keys broadcast_figures broadcasts counters daily_figures dashboard_seats database_home domain_ramp_reports
+  domain_ramps domains hourly_figures figure_deltas pause_history plans process_marks processes refused_calls relay_tokens resumed_teams
   secret_canary
-  subscriptions teams template_versions templates topic_counts upkeep webhook_endpoints whatsapp_numbers
-  whatsapp_templates`
+  subscriptions teams template_versions templates topic_counts upkeep webhook_endpoints whatsapp_account_events
+  whatsapp_numbers whatsapp_templates`
 
 t.test('each table is in the list of personal data, or has none', async (t) => {
   const folder = join(ROOT, 'db/migrations')

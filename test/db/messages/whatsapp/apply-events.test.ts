@@ -375,7 +375,11 @@ t.test('a failure that the template is to blame for is noted there, unless news 
   const occurred_at = new Date(begun + 60_000)
   await database.transaction(
     async (tx) =>
-      await applyReportedTemplates(tx, [{ name, language, status: 'approved', occurred_at }], new Date()),
+      await applyReportedTemplates(
+        tx,
+        [{ name, language, account_id: null, number: null, status: 'approved', occurred_at }],
+        new Date(),
+      ),
   )
   await apply([fail(1, 'paused', 30), fail(2, 'disabled', 59)])
   t.match(await template(), { status: 'approved' }, 'repeats and late comers change nothing')

@@ -1,12 +1,15 @@
-/** What the provider's news of templates, which name no team, make of every live team's template of that name. */
+/** What the provider's news of templates, which name no team, make of the templates of that name and account. */
+import { sql } from 'slonik'
 import {
   applyReportedTemplates,
   applyTemplateChanges,
+  applyTemplateFacts,
 } from '../../../../db/messages/whatsapp/apply-template-events.ts'
-import type { TemplateNews } from '../../../../db/messages/whatsapp/templates.sql.ts'
+import { type TemplateNews, whatsappTemplatesOfTeam } from '../../../../db/messages/whatsapp/templates.sql.ts'
 import { makeTeam, world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { aTemplate, makeTemplate, templateOf } from '../../../support/whatsapp.ts'
+import { giveNumber, makeDefaultNumber, makeNumber } from '../../../support/whatsapp-numbers.ts'
 
 const { service, database, team } = await world(t)
 const other = await makeTeam(service)
@@ -27,7 +30,7 @@ t.test('news of a template move each live team’s of that name; the latest coun
     seconds: number,
     changes: Partial<TemplateNews> = {},
   ): TemplateNews => ({
-    ...{ name: 'shared', language: 'en-US', status },
+    ...{ name: 'shared', language: 'en-US', account_id: null, number: null, status },
     occurred_at: new Date((begun + seconds) * 1_000),
     ...changes,
   })
@@ -49,7 +52,10 @@ t.test('news of a template move each live team’s of that name; the latest coun
 })
 
 t.test('a template that changed is to be listed again by each live team that has it', async (t) => {
-  const change = (name: string, language: string) => ({ name, language, occurred_at: new Date() })
+  const change = (name: string, language: string) => ({
+    ...{ name, language, account_id: null, number: null },
+    occurred_at: new Date(),
+  })
   await makeTemplate(service, team.id, aTemplate({}, { name: 'own', language: 'pt-BR' }))
   const [shared, single, ...others] = await database.transaction((tx) =>
     applyTemplateChanges(tx, [
@@ -60,4 +66,43 @@ t.test('a template that changed is to be listed again by each live team that has
   t.strictSame(shared?.kind === 'applied' && [...(shared.sync ?? [])].sort(), [team.id, other.id].sort())
   t.strictSame(single, { kind: 'applied', sync: [team.id] })
   t.strictSame(others, [NOBODYS, NOBODYS])
+})
+
+t.test('news of one account change no team of another', async (t) => {
+  const teams = [team, other, await makeTeam(service), await makeTeam(service)]
+  const definition = aTemplate({}, { name: 'everywhere', language: 'en_US' })
+  const own: string[] = []
+  for (const { id } of teams) own.push((await makeTemplate(service, id, definition)).id)
+  const number = { token: 'x', account_id: '900' }
+  await makeNumber(service, { ...number, name: 'acme', phone_number_id: '901' })
+  await makeNumber(service, { ...number, name: 'acme-2', phone_number_id: '902' })
+  await makeNumber(service, { ...number, name: 'globex', phone_number_id: '801', account_id: '800' })
+  for (const [at, name] of ['acme', 'acme-2', 'globex'].entries())
+    await giveNumber(service, teams[at + 1]?.id ?? '', name)
+  /** Which of the four templates news of this account reach, by each of the three kinds of news. */
+  const reached = async (account_id: string, hook: string | null = null) => {
+    await database.query(sql.unsafe`
+      update whatsapp_templates set status = 'approved', status_at = now() - interval '1 hour', quality = null`)
+    const about = { name: 'everywhere', language: 'en_US', account_id, number: hook, occurred_at: new Date() }
+    const changes = await database.transaction(async (tx) => {
+      await applyReportedTemplates(tx, [{ ...about, status: 'paused' }], new Date())
+      await applyTemplateFacts(tx, [{ ...about, quality: 'RED' }], new Date())
+      return applyTemplateChanges(tx, [about])
+    })
+    const synced = changes.flatMap((result) => (result.kind === 'applied' ? (result.sync ?? []) : []))
+    const rows = (await Promise.all(teams.map(({ id }) => whatsappTemplatesOfTeam(database, id)))).flat()
+    return own.map((id, at) => {
+      const row = rows.find((each) => each.id === id)
+      const found = [row?.status === 'paused', row?.quality === 'RED', synced.includes(teams[at]?.id ?? '')]
+      return found.every(Boolean) ? 'x' : found.some(Boolean) ? '?' : '-'
+    })
+  }
+  t.equal((await reached('900')).join(''), '-xx-')
+  t.equal((await reached('800')).join(''), '---x')
+  t.equal((await reached('900', '902')).join(''), '--x-', 'by the hook of a number only its teams')
+  t.equal((await reached('800', '902')).join(''), '----')
+  t.equal((await reached('700')).join(''), 'x---', 'the default account isn’t known')
+  await makeDefaultNumber(service, { phone_number_id: '701', account_id: '700' })
+  t.equal((await reached('700')).join(''), 'x---')
+  t.equal((await reached('600')).join(''), '----')
 })

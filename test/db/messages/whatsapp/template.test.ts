@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import { parametersProblem as problemOf } from '../../../../db/messages/whatsapp/parameters.ts'
 import { shapeOf } from '../../../../db/messages/whatsapp/template.ts'
+import { EMPTY } from '../../../support/empty.ts'
 import t from '../../../support/tap.ts'
 
 const body = (text: string) => ({ type: 'BODY', text })
@@ -62,7 +63,7 @@ t.test('a one-time password takes its code twice, as created and as the provider
   t.match(shape(...created).unsupported, /button of the kind otp/, 'of another category')
   t.match(
     shapeOf({ category: 'AUTHENTICATION', components: [body('x'), buttons(url('https://a.b'))] }),
-    { slots: [], url_buttons: [], unsupported: null },
+    { slots: EMPTY, url_buttons: EMPTY, unsupported: null },
     'what the provider has written out without a slot has none',
   )
 })
@@ -209,7 +210,7 @@ t.test('headers of media take a URL, and those of locations their place', async 
 })
 
 t.test('a list that is none counts as empty', async (t) => {
-  const none = { slots: [], url_buttons: [], unsupported: null }
+  const none = { slots: EMPTY, url_buttons: EMPTY, unsupported: null }
   t.match(shapeOf({ components: 'BODY' }), none)
   t.strictSame(shape({ type: 'HEADER' }, { type: 'BODY' }).slots, [], 'nor has a text that is none a slot')
   t.match(shape(body('x'), { type: 'BUTTONS', buttons: { type: 'URL' } }), none)

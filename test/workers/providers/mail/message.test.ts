@@ -262,9 +262,10 @@ t.test('an email whose DKIM key cannot sign waits instead of going out unsigned'
   const sink = await startSmtpSink(t)
   const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
   t.teardown(() => provider.close())
-  const ed25519 = generateKeyPairSync('ed25519').privateKey
-  for (const private_key of [keys.publicKey, ed25519]) {
-    const { outcomes } = await provider.send(outgoingEmail({ dkim: { ...dkim, private_key } }))
+  const publicKey = { ...dkim, private_key: keys.publicKey }
+  const second = { ...dkim, private_key: generateKeyPairSync('ed25519').publicKey }
+  for (const signing of [{ dkim: publicKey }, { dkim, ed25519: second }]) {
+    const { outcomes } = await provider.send(outgoingEmail(signing))
     t.match(outcomes.get('ana@example.com'), {
       kind: 'deferred',
       detail: /DKIM key of demo\.test cannot sign/,

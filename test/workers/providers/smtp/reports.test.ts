@@ -321,6 +321,10 @@ t.test('a bounce of another form is read from a mail server alone', async (t) =>
   const qmail =
     'Hi. This is the qmail-send program at mx.example.\n\n<ana@example.org>:\nRemote host said: 550 Unknown user\n'
   t.match(await mail('', qmail), [{ kind: 'bounced', effect: 'hard', recipient: 'ana@example.org' }])
+  const bare = `Return-Path: <>\r\nDelivered-To: ${mail_from}\r\nFrom: mailer-daemon\r\nAuto-Submitted: auto-replied\r\n\r\n`
+  t.match(await readBytes(`${bare}It responded:\r\n550 5.1.1 User unknown\r\n`), [
+    { kind: 'bounced', effect: 'hard' },
+  ])
   const exim = 'Auto-Submitted: auto-replied\r\nX-Failed-Recipients: ana@example.org\r\n'
   const said =
     'The following address(es) failed:\n\n ana@example.org\n host mx.example [192.0.2.1]: 552 5.2.2 Full\n'

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import type { WhatsappOutcome } from '../../../../workers/providers/whatsapp/provider.ts'
-import { createWhatsappReportReader } from '../../../../workers/providers/whatsapp/reports.ts'
+import { readWhatsappReport } from '../../../../workers/providers/whatsapp/reports.ts'
 import { cloudError, statusWebhook } from '../../../sandbox/whatsapp.ts'
 import { outgoingWhatsapp, startCloud } from '../../../support/cloud.ts'
 import t from '../../../support/tap.ts'
@@ -11,8 +11,8 @@ const TEAM = '0190a000-0000-7000-8000-00000000000a'
 const MESSAGE = '0190a000-0000-7000-8000-00000000000b'
 const RECEIVED = new Date('2026-03-01T12:00:00Z')
 
-const read = async (body: unknown, account: string | null = null) =>
-  await createWhatsappReportReader(account)({
+const read = async (body: unknown) =>
+  await readWhatsappReport({
     body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     received_at: RECEIVED,
   })
@@ -204,6 +204,8 @@ t.test('a template’s new state is read, in our words', async (t) => {
       channel: 'whatsapp-template',
       name: 'order_ready',
       language: 'en-US',
+      account_id: '1',
+      number: null,
       status: 'paused',
       occurred_at: new Date(1_750_000_000_000),
     },
@@ -241,6 +243,8 @@ t.test('a template whose parts or category have changed is to be listed again', 
         channel: 'whatsapp-template-change',
         name: 'order_ready',
         language: 'en-US',
+        account_id: '1',
+        number: null,
         occurred_at: new Date(1_750_000_000_000),
       },
     ])
@@ -248,11 +252,9 @@ t.test('a template whose parts or category have changed is to be listed again', 
   t.strictSame(await read(news('account_review_update', { statuses: [status()] })), [])
 })
 
-t.test('only templates of our business account count where it is named, and no nameless ones', async (t) => {
-  for (const one of [update('DISABLED'), news('template_category_update', {})]) {
-    t.strictSame(await read(one, '2'), [])
-    t.equal((await read(one, '1')).length, 1)
-  }
+t.test('news of a template name its account and the hook’s number, and a template', async (t) => {
+  for (const one of [update('DISABLED'), news('template_category_update', {})])
+    t.match(await read({ ...one, hook: '901' }), [{ account_id: '1', number: '901' }])
   for (const gone of ['message_template_name', 'message_template_language'])
     for (const field of ['message_template_status_update', 'template_category_update'])
       t.strictSame(await read(news(field, { event: 'PAUSED', [gone]: undefined })), [])

@@ -1,0 +1,31 @@
+/** The hook of a number whose events a customer's own Meta app signs. A number without an app secret has none. */
+import type { Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import type { HookScope } from './cut-post.ts'
+import { numberCredentials } from './numbers.sql.ts'
+import { openCredential } from './numbers.ts'
+
+export const NUMBER_NAME = /^[a-z0-9-]{1,64}$/
+
+/** Where events of the number arrive, as a path. */
+export const hookPath = (name: string): string => `/hooks/whatsapp/${name}`
+
+const verifyData = (name: string): Buffer => Buffer.from(`verify/${name}`)
+
+/** What Meta repeats in the handshake of a number's own hook. */
+export const verifyTokenOf = (secrets: Secrets, name: string): string =>
+  secrets.sign('whatsapp', verifyData(name), 16).toString('hex')
+
+/** `verify_tokens`: also the one of the key that SECRET_KEY has replaced. */
+type NumberHook = { app_secret: Buffer; verify_tokens: readonly string[]; scope: HookScope }
+
+/** The hook of a number; null without such a number or its app secret. */
+export async function hookOfNumber(tx: Tx, secrets: Secrets, name: string): Promise<NumberHook | null> {
+  const number = await numberCredentials(tx, name)
+  if (!number?.app_secret) return null
+  return {
+    app_secret: openCredential(secrets, name, 'app_secret', number.app_secret),
+    verify_tokens: secrets.signatures('whatsapp', verifyData(name), 16).map((each) => each.toString('hex')),
+    scope: number,
+  }
+}
