@@ -71,13 +71,7 @@ export const propertyFields = (properties: Properties): Field[] => [
     ]
   }),
   ...Array.from({ length: FREE_ROWS }, (_, at): Field[] => [
-    {
-      name: `new_name.${at}`,
-      label: 'New property',
-      placeholder: 'New property',
-      type: 'text',
-      beside: true,
-    },
+    { name: `new_name.${at}`, label: 'New property', placeholder: 'Name', type: 'text', beside: true },
     {
       name: `new_value.${at}`,
       label: 'Its value',
