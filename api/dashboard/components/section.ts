@@ -107,7 +107,7 @@ export type Alert = Loose<{
 export type Switch = { label: string; links: readonly (Link & { current: boolean })[] }
 /** A choice of a list's filter. @param off whether a press takes the choice away. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
-export type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
+type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
 /** What a new team does first. */
 export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
 export type Row = Loose<{ key?: string; cells: readonly Cell[] }>

@@ -21,7 +21,7 @@ import { broadcastPath } from './broadcast-sections.ts'
 const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
 /** The statuses of emails that have come as far as this one, which is how a broadcast counts. */
-export function statusesOf(reached: EmailStatus | undefined): readonly EmailStatus[] | undefined {
+function statusesOf(reached: EmailStatus | undefined): readonly EmailStatus[] | undefined {
   if (reached === 'sent') return EMAIL_LADDER.filter((status) => status !== 'queued')
   if (reached === 'delivered') return ['delivered', 'opened', 'clicked', 'complained']
   if (reached === 'opened') return ['opened', 'clicked']

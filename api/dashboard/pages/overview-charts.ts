@@ -32,7 +32,7 @@ export const many = ({ noun }: Channel): string => headed(`${noun}s`)
 type Figures = ReadonlyMap<Channel, readonly FigureRow[]>
 
 /** What the address asks for; else the emails of the last 30 days. @throws RequestError bad_request. */
-export function chartAsked({ query }: Pick<TeamRequest, 'query'>): { channel: Channel; range: Range } {
+function chartAsked({ query }: Pick<TeamRequest, 'query'>): { channel: Channel; range: Range } {
   const names = CHANNELS.map(({ name }) => name)
   const name = wordParam(query, 'channel', names) ?? EMAIL.name
   return {

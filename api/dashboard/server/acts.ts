@@ -17,7 +17,7 @@ const MAX_BUTTONS = 2
 export type Acts = { links: readonly Link[]; forms: readonly Form[]; folded: readonly FoldedForm[] }
 
 /** `last`: what destroys something. */
-export type SplitActs = Acts & { saves: Actions['saves']; menu: Acts & { last: readonly Form[] } }
+type SplitActs = Acts & { saves: Actions['saves']; menu: Acts & { last: readonly Form[] } }
 
 const isMain = (act: Act): boolean =>
   act.kind === 'link' ? act.link.main === true : act.kind === 'form' && act.form.tone === undefined

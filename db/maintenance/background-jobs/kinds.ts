@@ -80,7 +80,7 @@ const batchwise = <G, C extends object>(
   },
 })
 
-/** The same work by another name. Version 0.1.0, which would ignore a part of its filter, leaves it to newer workers. */
+/** The same work by another name. Version 0.1.0 would ignore a part of its filter, and leaves it to newer workers. */
 const newer = <G, C>(kind: Kind<G, C>, action: string): Kind<G, C> => ({ ...kind, action })
 
 /** What a person has picked: emails as a page counted them, or a channel's messages as the CLI found them. */
