@@ -68,7 +68,8 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
 }
 
 /** The address of a team's emails, those of broadcasts too, with a search to add to. */
-const allEmails = (team: PageTeam): string => `${teamPath(team, 'emails')}?${new URLSearchParams({ ...ALL_EMAILS })}`
+const allEmails = (team: PageTeam): string =>
+  `${teamPath(team, 'emails')}?${new URLSearchParams({ ...ALL_EMAILS })}`
 
 const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
