@@ -10,6 +10,7 @@ import { connect, isPooled, liftTimeLimit, poolConfig } from '../postgres/connec
 import type { Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
+import { createDueQuestions } from './due.ts'
 import { createLines } from './fair-queue.ts'
 import { faultReporter } from './fault-reporter.ts'
 import { claimByGroup } from './group-claims.sql.ts'
@@ -22,7 +23,7 @@ import {
   SCHEDULES,
   type ScheduleName,
 } from './jobs.ts'
-import { indexJobs, isAnyDue, isAnyLost, spreadCounts } from './maintenance.sql.ts'
+import { indexJobs, isAnyLost, queuesDue, spreadCounts } from './maintenance.sql.ts'
 import { isMigrated, type Run, SCHEMA } from './pgboss.sql.ts'
 import { createProducer, type Producer } from './producer.ts'
 
@@ -163,20 +164,21 @@ export async function openConsumer(
     report(fault)
   }
   const lines = createLines()
+  const isDue = createDueQuestions((jobs) => queuesDue(runOn(boss), jobs))
   const opened = new Map<string, Claims<JobName>>()
   return {
     ...createProducer(undefined, lines),
     claims(job) {
       const claims = openClaims(job, {
         ...{ boss, on, onFault, lines },
-        isAnyDue: () => isAnyDue(runOn(boss), job),
+        isAnyDue: () => isDue(job),
         claimByGroup: (limit, rooms) => claimByGroup(runOn(boss), job, limit, rooms),
       })
       opened.set(job, claims as unknown as Claims<JobName>)
       return claims
     },
     async schedule(name, handler) {
-      await boss.work(name, { pollingIntervalSeconds: 5 }, handler)
+      await boss.work(name, { pollingIntervalSeconds: 10 }, handler)
       await boss.schedule(name, SCHEDULES[name].cron)
     },
     wake: (job) => opened.get(job)?.wake(),

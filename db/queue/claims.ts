@@ -33,8 +33,8 @@ export type Claims<J extends JobName> = {
   /** Call it after that transaction: these jobs need no heartbeats any more. */
   release(jobs: Iterable<FetchedJob<J>>): void
   /**
-   * Resolves when there may be work: after a wake-up, at once if that came while nobody was idle, when the next poll is
-   * due, or at once when closed.
+   * Resolves when there may be work: after a wake-up, at once if that came while nobody was idle, when a poll finds a job
+   * that is due, or at once when closed.
    */
   idle(): Promise<void>
   /** Ends the wait of everyone who is idle. */
@@ -59,7 +59,7 @@ type ClaimDeps = {
   on: (tx: Tx) => object
   onFault: (fault: unknown) => void
   lines: Lines
-  /** Whether a job of this queue is due: cheaper than a fetch that finds none of many that are put off. */
+  /** Whether a job of this queue is due. A poll asks this first: a fetch reads every job that is deferred. */
   isAnyDue: () => Promise<boolean>
   claimByGroup: (limit: number, rooms: Rooms) => Promise<ClaimedRow[]>
 }
@@ -79,7 +79,15 @@ export function openClaims<J extends JobName>(
   const heartbeat = startHeartbeat(job, { boss, onFault })
   const idlers = createIdlers()
   let closed = false
-  let foundNone = false
+
+  const isDue = async (): Promise<boolean> => {
+    try {
+      return await isAnyDue()
+    } catch (error) {
+      onFault(error)
+      return false
+    }
+  }
 
   const claim = async (limit: number, { except = [], rooms }: Among): Promise<Job[]> => {
     if (rooms) {
@@ -100,9 +108,7 @@ export function openClaims<J extends JobName>(
       if (closed) return []
       const started = performance.now()
       try {
-        if (foundNone && !(await isAnyDue())) return []
         const jobs = await claim(limit, among)
-        foundNone = jobs.length === 0
         heartbeat.confirm(jobs, started)
         return jobs
       } catch (error) {
@@ -113,7 +119,9 @@ export function openClaims<J extends JobName>(
     isHeld: heartbeat.isHeld,
     settle: (tx, ends) => settle({ job, boss, on, lines }, tx, ends),
     release: heartbeat.release,
-    idle: async () => (closed ? undefined : idlers.idle()),
+    async idle() {
+      while (!closed) if ((await idlers.idle()) === 'woken' || (await isDue())) return
+    },
     wake: idlers.wake,
     close() {
       closed = true
@@ -162,7 +170,13 @@ function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<Claim
 }
 
 /** Those who wait until there may be work. */
-function createIdlers(): Pick<Claims<JobName>, 'idle' | 'wake'> {
+type Idlers = {
+  /** Waits for a wake-up, or for the next poll: each full second of this process, the same for all its queues. */
+  idle(): Promise<'woken' | 'poll'>
+  wake(): void
+}
+
+function createIdlers(): Idlers {
   const idlers = new Set<() => void>()
   /** Whether a wake-up has met nobody idle: somebody may be looking for work just then, and miss what it was for. */
   let woken = false
@@ -174,15 +188,16 @@ function createIdlers(): Pick<Claims<JobName>, 'idle' | 'wake'> {
     async idle() {
       const isOver = woken
       woken = false
-      if (isOver) return
-      await new Promise<void>((resolve) => {
-        const end = (): void => {
+      if (isOver) return 'woken'
+      return new Promise((resolve) => {
+        const end = (how: 'woken' | 'poll'): void => {
           clearTimeout(poll)
-          idlers.delete(end)
-          resolve()
+          idlers.delete(wake)
+          resolve(how)
         }
-        const poll = setTimeout(end, POLL_MS)
-        idlers.add(end)
+        const wake = (): void => end('woken')
+        const poll = setTimeout(end, POLL_MS - (performance.now() % POLL_MS), 'poll')
+        idlers.add(wake)
       })
     },
   }

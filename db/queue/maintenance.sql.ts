@@ -66,13 +66,16 @@ export const spreadCounts = async (run: Run): Promise<void> =>
     where counted.jobs > ${MANY_JOBS} and coalesce(monitor_backoff_on, '-infinity') < now()`,
   ))
 
-export async function isAnyDue(run: Run, job: string): Promise<boolean> {
+/** Returns which of these queues have a job that is due. It reads one job of each. */
+export async function queuesDue(run: Run, jobs: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await run(
-    `select start_after <= now() as due from pgboss.job
-    where name = $1 and state < 'active' and not blocked order by start_after limit 1`,
-    [job],
+    `select name from unnest($1::text[]) asked (name)
+    where (
+      select start_after <= now() from pgboss.job j
+      where j.name = asked.name and state < 'active' and not blocked order by start_after limit 1)`,
+    [jobs],
   )
-  return rows[0]?.due === true
+  return new Set(rows.map(({ name }) => String(name)))
 }
 
 /** Whether an active job has expired or its worker is silent: what pg-boss's supervision would end. */

@@ -33,7 +33,7 @@ import {
   postponeJobs,
   queueStatus,
 } from '../../db/queue/jobs.sql.ts'
-import { isAnyDue, isAnyLost } from '../../db/queue/maintenance.sql.ts'
+import { isAnyLost, queuesDue } from '../../db/queue/maintenance.sql.ts'
 import type { Run } from '../../db/queue/pgboss.sql.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { ownServer } from '../support/own-server.ts'
@@ -159,7 +159,7 @@ const STATEMENTS: Record<string, [number, (tx: Tx) => Promise<unknown>, ((tx: Tx
   openJob: [ONCE, (tx) => openJob(tx, 'deliver-email', uuid(1))],
   jobEnd: [ONCE, (tx) => jobEnd(tx, 'deliver-email', uuid(1))],
   lookAtLine: [EACH, (tx) => lookAtLine(tx, 'deliver-email', 1)],
-  isAnyDue: [ONCE, (tx) => isAnyDue(runOn(tx), 'deliver-email')],
+  queuesDue: [ONCE, (tx) => queuesDue(runOn(tx), ['deliver-email', 'ingest-report'])],
   isAnyLost: [ONCE, (tx) => isAnyLost(runOn(tx))],
   openJobsBefore: [ONCE, (tx) => openJobsBefore(tx, 'upsert-contacts', { team_id: TEAM, id: uuid(1) })],
   lostBackgroundJobs: [ONCE, (tx) => lostBackgroundJobs(tx, new Date(), AFFECTED)],

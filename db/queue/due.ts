@@ -1,0 +1,30 @@
+/**
+ * Asks whether queues have jobs that are due: one statement for all queues that ask at the same time. The polls of a
+ * process come at the same time (claims.ts), so that an idle worker asks once a second.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Timers of the same moment end some milliseconds apart. A poll has that time. */
+const SAME_MOMENT_MS = 20
+
+type Question = { jobs: Set<string>; answer: Promise<ReadonlySet<string>> }
+
+/** Returns a function that tells whether a job of a queue is due. @param queuesDue which of these queues have one. */
+export function createDueQuestions(queuesDue: (jobs: readonly string[]) => Promise<ReadonlySet<string>>) {
+  let next: Question | null = null
+
+  const collect = (): Question => {
+    const jobs = new Set<string>()
+    const answer = sleep(SAME_MOMENT_MS).then(() => {
+      next = null
+      return queuesDue([...jobs])
+    })
+    return { jobs, answer }
+  }
+
+  return async (job: string): Promise<boolean> => {
+    next ??= collect()
+    next.jobs.add(job)
+    return (await next.answer).has(job)
+  }
+}

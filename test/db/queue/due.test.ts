@@ -1,0 +1,30 @@
+/** One statement for all the queues that poll at the same time. */
+import { createDueQuestions } from '../../../db/queue/due.ts'
+import t from '../../support/tap.ts'
+
+t.test('queues that ask at the same time share a statement', async (t) => {
+  const asked: string[][] = []
+  const isDue = createDueQuestions(async (jobs) => {
+    asked.push([...jobs])
+    return new Set(['deliver-email'])
+  })
+  const jobs = ['deliver-email', 'deliver-webhook', 'deliver-email']
+  t.strictSame(await Promise.all(jobs.map(isDue)), [true, false, true])
+  t.equal(await isDue('deliver-webhook'), false)
+  t.strictSame(asked, [['deliver-email', 'deliver-webhook'], ['deliver-webhook']])
+})
+
+t.test('a failure reaches all that asked, and the next question is asked anew', async (t) => {
+  let fails = true
+  const isDue = createDueQuestions(async () => {
+    if (fails) throw new Error('the database is away')
+    return new Set(['deliver-email'])
+  })
+  const answers = await Promise.allSettled([isDue('deliver-email'), isDue('deliver-webhook')])
+  t.strictSame(
+    answers.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  )
+  fails = false
+  t.equal(await isDue('deliver-email'), true)
+})
