@@ -12,7 +12,7 @@ import { type ReportedSender, senderReportRows } from './apply-events.sql.ts'
 import { bareRecipients, recipientIdentity } from './recipients.ts'
 
 /** `bulk`: the sender of broadcasts, if they have their own. */
-export type SenderBlame = {
+type SenderBlame = {
   sender: { single: string; bulk: string }
   ref: { team_id: string; id: string }
   /** As the report names it. It only chooses among the email's recipients. */
