@@ -33,8 +33,8 @@ export type Claims<J extends JobName> = {
   /** Call it after that transaction: these jobs need no heartbeats any more. */
   release(jobs: Iterable<FetchedJob<J>>): void
   /**
-   * Resolves when there may be work: after a wake-up, at once if that came while nobody was idle, when a poll finds a job
-   * that is due, or at once when closed.
+   * Resolves when there may be work: after a wake-up, at once if that came while nobody was idle, when a poll finds a
+   * job that is due, or at once when closed.
    */
   idle(): Promise<void>
   /** Ends the wait of everyone who is idle. */
