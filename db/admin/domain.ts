@@ -6,7 +6,7 @@ import { setEd25519, setReturnPath } from '../accounts/domains/options.ts'
 import { rekeyDomain } from '../accounts/domains/rekey.ts'
 import { verifyDomain } from '../accounts/domains/verify.ts'
 import { RequestError } from '../errors.ts'
-import { changeRamp, shownRamp } from '../messages/broadcasts/ramp.ts'
+import { changeRamp, shownRamp, shownRamps } from '../messages/broadcasts/ramp.ts'
 import { ACTOR, type Admin } from './context.ts'
 import { onOrOff } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -96,9 +96,17 @@ const records: Verbs = ({ verb, list, change, admin }) => {
     }),
   )
 
-  list('List the domains of a team and their DNS records', async (database, team) =>
-    (await domainsOfTeam(database, team)).map((row) => domainView(row, admin.returnDomain)),
-  )
+  list('List the domains of a team, their DNS records and ramps', async (database, team) => {
+    const domains = await domainsOfTeam(database, team)
+    const ramps = await shownRamps(
+      database,
+      domains.map(({ name }) => name),
+    )
+    return domains.map((row) => ({
+      ...domainView(row, admin.returnDomain),
+      ramp: ramps.get(row.name) ?? null,
+    }))
+  })
 }
 
 const switches: Verbs = ({ verb, change, admin }) => {
