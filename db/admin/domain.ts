@@ -43,11 +43,12 @@ const rampVerb: Verbs = ({ verb, change, admin }) => {
 
 export const verbs: Verbs = (noun) => {
   records(noun)
+  lists(noun)
   switches(noun)
   rampVerb(noun)
 }
 
-const records: Verbs = ({ verb, list, change, admin }) => {
+const records: Verbs = ({ verb, change, admin }) => {
   verb('add TEAM NAME', 'Add a sending domain with a new DKIM key. Prints the DNS records to publish')
     .option('--verified', 'mark it as verified without a DNS lookup', false)
     .action(
@@ -95,7 +96,9 @@ const records: Verbs = ({ verb, list, change, admin }) => {
       return { id, name, removed: true }
     }),
   )
+}
 
+const lists: Verbs = ({ list, admin }) => {
   list('List the domains of a team, their DNS records and ramps', async (database, team) => {
     const domains = await domainsOfTeam(database, team)
     const ramps = await shownRamps(
