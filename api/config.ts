@@ -6,6 +6,7 @@ import {
   defaultPlan,
   dnsServer,
   givenSecret,
+  graphApiSettings,
   httpUrl,
   misspeltSettings,
   networkList,
@@ -45,6 +46,7 @@ const apiSettings = object({
   /** The token in GET /hirefire/TOKEN/info; without it there is no such path. */
   HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be 16 letters, digits, - and _, or more'),
   ...settingsOf(HOOKS),
+  ...graphApiSettings,
   /** Beginnings of custom headers to refuse besides those always reserved: what the relay in use would obey. */
   RESERVED_HEADER_PREFIXES: string().test(
     'prefixes',

@@ -15,7 +15,7 @@ import { nameConnections } from '../db/postgres/connect.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
-import { returnDomainOf } from '../db/process/config.ts'
+import { graphApiUrl, returnDomainOf } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { memoryLimit, memoryWarnings, saveMemory } from '../db/process/memory.ts'
@@ -84,6 +84,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
+    graphApi: graphApiUrl(settings),
     defaultPlan: settings.DEFAULT_PLAN ?? USUAL_PLAN,
     openid: openid && (await import('./dashboard/server/openid.ts')).createOpenId(openid),
     switches: switchesOf(settings),

@@ -257,6 +257,7 @@ t.test('providers are named in their adapters, their hooks and the settings only
 const NAMING_WHATSAPP = [
   'api/dashboard/components/action-labels.ts',
   ...['api/dashboard/pages/integration.ts', 'api/dashboard/pages/operator/health.ts'],
+  'api/dashboard/pages/operator/teams.ts',
   ...['api/dashboard/routes.ts', 'api/dashboard/server/nav.ts'],
   ...['api/hooks/list.ts', 'api/sends/accepts.ts', 'api/v1/bodies.ts', 'api/v1/routes.ts'],
   ...['db/accounts/teams/limits.ts', 'db/accounts/teams/teams.sql.ts', 'db/admin/contact.ts'],
@@ -266,6 +267,7 @@ const NAMING_WHATSAPP = [
   ...['db/maintenance/background-jobs/kinds.ts', 'db/maintenance/reseal.ts'],
   ...['db/messages/apply-reports.ts', 'db/messages/notice.ts', 'db/messages/scheduled.ts'],
   ...['db/process/metrics.ts', 'db/process/secrets.ts', 'db/queue/jobs.ts'],
+  ...['db/stats/fleet/exposition.ts', 'db/stats/fleet/fleet.sql.ts'],
   ...['workers/monitoring/stats.ts', 'workers/providers/list.ts', 'workers/providers/test/reports.ts'],
   'workers/registry.ts',
 ]

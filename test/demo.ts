@@ -15,14 +15,21 @@ import { createTopic } from '../db/audience/contacts/topics.ts'
 import { saveTemplate } from '../db/content/templates/save.ts'
 import { createBroadcast } from '../db/messages/broadcasts/draft.ts'
 import { readNew } from '../db/messages/broadcasts/fields.ts'
+import { insertNumber, setTeamNumber } from '../db/messages/whatsapp/numbers.sql.ts'
+import { sealCredential } from '../db/messages/whatsapp/numbers.ts'
 import { createWhatsappTemplate } from '../db/messages/whatsapp/save-template.ts'
 import { type At, type Database, openDatabase } from '../db/postgres/pool.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import type { Secrets } from '../db/process/secrets.ts'
-import { DEMO_TEMPLATE } from './sandbox/whatsapp-magic.ts'
+import { DEMO_NUMBER, DEMO_TEMPLATE } from './sandbox/whatsapp-magic.ts'
 
-/** What `npm start` prints: the key, and bodies for POST /v1/emails and POST /v1/whatsapp/messages. */
-export type Demo = { key: string; email: Record<string, unknown>; whatsapp: Record<string, unknown> }
+type Sendable = { key: string; whatsapp: Record<string, unknown> }
+
+/**
+ * What `npm start` prints: the key, and bodies for POST /v1/emails and POST /v1/whatsapp/messages. `own_number`: the
+ * same for a team with a WhatsApp number of its own; null if WhatsApp isn't the sandbox's.
+ */
+export type Demo = Sendable & { email: Record<string, unknown>; own_number?: Sendable | null }
 
 /** The verified domain of the demo team. */
 export const DEMO_DOMAIN = 'demo.test'
@@ -63,26 +70,52 @@ async function makeNews({ tx, now, secrets }: At & { secrets: Secrets }, teamId:
   await createBroadcast({ tx, now, actor: 'cli' }, { team_id: teamId, domain: null }, readNew(draft))
 }
 
+const KEY = { name: 'demo', scopes: SCOPES, domain: null, expires_at: null }
+
+/** Stores the template that can be sent. @returns the body of a send with it. */
+async function makeSend(by: At & { actor: 'cli' }, teamId: string): Promise<Record<string, unknown>> {
+  const { id: template_id } = await createWhatsappTemplate(by, teamId, DEMO_TEMPLATE)
+  return { template_id, ...WHATSAPP }
+}
+
+/** A second team, which sends from a number of its own. @returns null if the number exists already. */
+async function makeOwnNumber(database: Database, secretKey: string): Promise<Sendable | null> {
+  const now = new Date()
+  return database.transaction(async (tx) => {
+    const by = { tx, now, actor: 'cli' } as const
+    const secrets = await openSecrets(tx, { SECRET_KEY: secretKey })
+    const { name, phone_number_id, account_id, token } = DEMO_NUMBER
+    const access_token = sealCredential(secrets, name, 'access_token', Buffer.from(token))
+    const number = {
+      name,
+      phone_number_id,
+      account_id,
+      access_token,
+      app_secret: null,
+      messages_per_second: 1_000,
+    }
+    if (!(await insertNumber(tx, number, now))) return null
+    const team = await createTeam(by, { name: 'Demo with a number of its own', plan: 'pro' })
+    await setTeamNumber(tx, team.id, name)
+    const { key } = await issueKey(by, team.id, KEY)
+    return { key, whatsapp: await makeSend(by, team.id) }
+  })
+}
+
 async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   const now = new Date()
   return database.transaction(async (tx) => {
     const team = await createTeam({ tx, now, actor: 'cli' }, { name: 'Demo', plan: 'pro' })
     const secrets = await openSecrets(tx, { SECRET_KEY: secretKey })
     await addDomain({ tx, secrets, now, actor: 'cli' }, team.id, { name: DEMO_DOMAIN, verified: true })
-    const request = { name: 'demo', scopes: SCOPES, domain: null, expires_at: null }
-    const { key } = await issueKey({ tx, now, actor: 'cli' }, team.id, request)
+    const { key } = await issueKey({ tx, now, actor: 'cli' }, team.id, KEY)
     await saveTemplate({ tx, now, actor: 'cli' }, team.id, {
       name: 'Welcome',
       html: '<h1>Welcome, {{name}}</h1><p>Good to have you here.</p>',
       text: 'Welcome, {{name}}. Good to have you here.',
     })
     await makeNews({ tx, now, secrets }, team.id)
-    const { id: template_id } = await createWhatsappTemplate(
-      { tx, now, actor: 'cli' },
-      team.id,
-      DEMO_TEMPLATE,
-    )
-    return { key, email: EMAIL, whatsapp: { template_id, ...WHATSAPP } }
+    return { key, email: EMAIL, whatsapp: await makeSend({ tx, now, actor: 'cli' }, team.id) }
   })
 }
 
@@ -92,15 +125,23 @@ async function principalOf(database: Database, key: string) {
   return principal
 }
 
-/** The demo team of this database: the one that `file` names, if it is still there, or a new one. */
-export async function demoTeam(url: string, secretKey: string, file: string): Promise<Demo> {
+/**
+ * The demo team of this database: the one that `file` names, if it is still there, or a new one.
+ * @param hasSandbox whether WhatsApp is the sandbox's: then a second team has a number of its own there.
+ */
+export async function demoTeam(
+  { url, secretKey, hasSandbox }: { url: string; secretKey: string; hasSandbox: boolean },
+  file: string,
+): Promise<Demo> {
   const database = await openDatabase(url, { size: 1 })
   try {
     const kept = await readFile(file, 'utf8')
       .then((text) => JSON.parse(text) as Demo)
       .catch(() => null)
-    if (kept?.whatsapp && (await principalOf(database, kept.key))) return kept
-    const made = await makeDemo(database, secretKey)
+    const isThere = kept?.whatsapp && (await principalOf(database, kept.key))
+    if (isThere && (kept.own_number || !hasSandbox)) return kept
+    const made = isThere ? kept : await makeDemo(database, secretKey)
+    if (hasSandbox) made.own_number = await makeOwnNumber(database, secretKey)
     await writeFile(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
     return made
   } finally {

@@ -1,6 +1,7 @@
 /**
  * Counts constructions that readers stumble over (support/odd-constructions.tsv), in each kind of place where people
- * read. No count may rise. After a rewrite, `UPDATE_PROSE=1` stores the lower counts.
+ * read.
+ * No count may rise. After a rewrite, `UPDATE_PROSE=1` stores the lower counts.
  */
 import { glob, readFile, writeFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'

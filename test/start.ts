@@ -20,6 +20,7 @@ import { LOOPBACK } from '../db/process/public-address.ts'
 import { startFault } from '../db/process/shutdown.ts'
 import { readWorkerSettings } from '../workers/config.ts'
 import { DEMO_DOMAIN, type Demo, demoLink, demoTeam } from './demo.ts'
+import { DEMO_NUMBER } from './sandbox/whatsapp-magic.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DATA = join(ROOT, '.data')
@@ -168,7 +169,11 @@ const curl = (url: string, key: string, path: string, body: unknown): string =>
     `  -d '${JSON.stringify(body)}'`,
   ].join('\n')
 
-function greet({ key, email, whatsapp }: Demo, url: string, places: { inbox: string; login: string }): void {
+function greet(
+  { key, email, whatsapp, own_number }: Demo,
+  url: string,
+  places: { inbox: string; login: string; cloud: string },
+): void {
   say('')
   say(`API      ${url}/v1`)
   say(`docs     ${url}/docs`)
@@ -188,6 +193,17 @@ function greet({ key, email, whatsapp }: Demo, url: string, places: { inbox: str
   say('')
   say(curl(url, key, '/v1/whatsapp/messages', whatsapp))
   say('')
+  if (own_number) {
+    say('Send one as a second team, which has a WhatsApp number of its own:')
+    say('')
+    say(curl(url, own_number.key, '/v1/whatsapp/messages', own_number.whatsapp))
+    say('')
+    say('Write to its number. STOP opts out of marketing:')
+    say('')
+    const incoming = { number: DEMO_NUMBER.phone_number_id, from: '+15555550102', text: 'STOP' }
+    say(`curl -s ${places.cloud}/incoming -d '${JSON.stringify(incoming)}'`)
+    say('')
+  }
   say('ready')
 }
 
@@ -259,12 +275,19 @@ async function start(running: Running): Promise<void> {
   if (!given) void keepPostgres(running, databaseUrl)
   env.DATABASE_URL = databaseUrl
   await migrate(databaseUrl, say)
-  const demo = await demoTeam(databaseUrl, env.SECRET_KEY ?? '', demoFile(DATA, given))
+  const hasSandbox = !process.env.WHATSAPP_API_URL
+  const demo = await demoTeam(
+    { url: databaseUrl, secretKey: env.SECRET_KEY ?? '', hasSandbox },
+    demoFile(DATA, given),
+  )
   for (const file of ['test/sandbox/main.ts', 'api/main.ts', 'workers/main.ts'])
     await startProcess(running, file, env)
   keepPort(DATA, ports.api)
   const login = await demoLink(databaseUrl, demo, url)
-  greet(demo, url, { inbox: `http://localhost:${ports.inbox}`, login })
+  greet(demo, url, {
+    ...{ inbox: `http://localhost:${ports.inbox}`, login },
+    cloud: `http://localhost:${ports.whatsapp}`,
+  })
 }
 
 async function main(): Promise<void> {

@@ -28,6 +28,8 @@ type JobDeps = {
   /** How DNS is asked about domains. */
   lookupTxt: TxtLookup
   readers: Readers
+  /** Meta's Graph API with its version. */
+  graphApi: string
   retention: Retention
   clock: () => Date
 }

@@ -9,6 +9,7 @@ import { createVersions } from '../db/content/templates/versions.ts'
 import { watchDatabase } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { nameConnections } from '../db/postgres/connect.ts'
 import { openSecrets } from '../db/process/canary.ts'
+import { graphApiUrl } from '../db/process/config.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { assertMemory, memoryLimit } from '../db/process/memory.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -83,6 +84,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...others,
     webhooks: webhooksOf(settings),
     notices: noticesOf(settings),
+    graphApi: graphApiUrl(settings),
     lookupTxt: createDomainLookups(settings.DNS_SERVER).lookupTxt,
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
     concurrency,

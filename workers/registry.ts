@@ -15,6 +15,7 @@ import { type Delivery, startDelivery } from './delivery/engine.ts'
 import { createSlots, type SlotShare } from './delivery/slots.ts'
 import type { WorkerDeps } from './deps.ts'
 import { checkEmail } from './jobs/check-email.ts'
+import { checkWhatsappNumbers } from './jobs/check-whatsapp-numbers.ts'
 import { copySuppressions } from './jobs/copy-suppressions.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
 import { expandBroadcasts } from './jobs/expand-broadcast.ts'
@@ -97,6 +98,7 @@ export const SCHEDULED_JOBS: Record<ScheduleName, (deps: WorkerDeps) => Promise<
   'forget-messages': forgetMessages,
   'review-suppressions': reviewSuppressions,
   'copy-suppressions': copySuppressions,
+  'check-whatsapp-numbers': checkWhatsappNumbers,
   'refresh-whatsapp-templates': refreshWhatsappTemplates,
   'recheck-domains': recheckDomainsJob,
 }

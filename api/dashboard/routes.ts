@@ -25,6 +25,7 @@ import { queuePages } from './pages/operator/queues.ts'
 import { reportPages } from './pages/operator/reports.ts'
 import { senderPages } from './pages/operator/senders.ts'
 import { teamPages } from './pages/operator/teams.ts'
+import { numberPages } from './pages/operator/whatsapp-numbers.ts'
 import { overviewPages } from './pages/overview.ts'
 import { settingsPages } from './pages/settings.ts'
 import { suppressionPages } from './pages/suppressions.ts'
@@ -78,6 +79,7 @@ export const PAGES: readonly Page[] = [
   ...healthPages,
   ...queuePages,
   ...senderPages,
+  ...numberPages,
   ...reportPages,
   ...teamPages,
   ...planPages,

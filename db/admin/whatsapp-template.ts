@@ -71,7 +71,7 @@ export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
       answer(async (team: string) => {
         const queue = await admin.queue()
         const sync_id = await admin.transaction((by) => requestAvailable({ ...by, queue }, team))
-        return awaitAvailable(await admin.database(), sync_id)
+        return awaitAvailable(await admin.database(), team, sync_id)
       }),
     )
 

@@ -36,6 +36,7 @@ export const openJobsBefore = (tx: Tx, job: JobName, { team_id, id }: { team_id:
 
 const endRow = row({
   state: string(),
+  team_id: string().nullable(),
   output: mixed<{
     reason?: string
     missing?: string[]
@@ -49,7 +50,7 @@ const endRow = row({
 /** How a job stands, and what its last attempt said; null when there is none. For someone who waits for it. */
 export const jobEnd = (tx: Tx, job: JobName, id: string) =>
   tx.maybeOne(sql.type(endRow)`
-    select state::text, output from pgboss.job where name = ${job} and id = ${id}`)
+    select state::text, data ->> 'team_id' as team_id, output from pgboss.job where name = ${job} and id = ${id}`)
 
 const lengthsRow = row({
   ready: number(),

@@ -265,6 +265,7 @@ export const SCHEDULES = {
   'forget-messages': { cron: '23 3 * * *' },
   'review-suppressions': { cron: '* * * * *' },
   'copy-suppressions': { cron: '* * * * *' },
+  'check-whatsapp-numbers': { cron: '17 * * * *' },
   'refresh-whatsapp-templates': { cron: '11 3 * * *' },
   // Each night, in as many rounds as there are domains for.
   'recheck-domains': { cron: '*/5 2-4 * * *' },

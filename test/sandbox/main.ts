@@ -14,7 +14,7 @@ import { createMailgunReporter } from './relay.ts'
 import { createReporter } from './reports.ts'
 import { type SandboxOptions, startSmtpSandbox } from './smtp.ts'
 import { startWhatsappSandbox, type WhatsappSandbox } from './whatsapp.ts'
-import { DEMO_TEMPLATE, magicNumbers } from './whatsapp-magic.ts'
+import { DEMO_TEMPLATE, demoAccounts, magicNumbers } from './whatsapp-magic.ts'
 
 type Stoppable = { close(): Promise<void> }
 
@@ -36,11 +36,12 @@ const keep = async (what: string): Promise<Keep> => {
 
 async function startCloudApi(): Promise<WhatsappSandbox> {
   const { SANDBOX_WHATSAPP_WEBHOOK: url, WHATSAPP_APP_SECRET: app_secret } = process.env
+  const { WHATSAPP_ACCESS_TOKEN: token = 'sandbox' } = process.env
   return startWhatsappSandbox({
     port: portFrom('SANDBOX_WHATSAPP_PORT', DEFAULT_WHATSAPP_PORT),
     script: magicNumbers(),
     webhook: url && app_secret ? { url, app_secret } : undefined,
-    templates: [DEMO_TEMPLATE],
+    accounts: demoAccounts(token),
     keep: await keep('whatsapp'),
   })
 }

@@ -139,6 +139,37 @@ export const statusWebhook = (phone_number_id: string, statuses: readonly Json[]
   ],
 })
 
+/** The body of a webhook with a message that somebody writes to a number. */
+const incomingWebhook = (phone_number_id: string, { from, text }: { from: string; text: string }): Json => ({
+  object: 'whatsapp_business_account',
+  entry: [
+    {
+      id: BUSINESS_ACCOUNT,
+      changes: [
+        {
+          field: 'messages',
+          value: {
+            ...{ messaging_product: 'whatsapp', metadata: { phone_number_id } },
+            contacts: [{ wa_id: from.replace(/\D/g, ''), profile: { name: 'Ana' } }],
+            messages: [
+              {
+                ...{ id: `wamid.${randomBytes(24).toString('base64url')}`, from: from.replace(/\D/g, '') },
+                ...{ timestamp: String(Math.floor(Date.now() / 1_000)), type: 'text', text: { body: text } },
+              },
+            ],
+          },
+        },
+      ],
+    },
+  ],
+})
+
+/** The body of a webhook about an account, such as a number's new quality. */
+const eventWebhook = (account: string, field: string, value: Json): Json => ({
+  object: 'whatsapp_business_account',
+  entry: [{ id: account, time: Math.floor(Date.now() / 1_000), changes: [{ field, value }] }],
+})
+
 /** What a webhook says of one message. */
 export const statusOf = ({ id, body }: CloudMessage, { status, errors }: CloudStatus): Json => ({
   id,
@@ -155,8 +186,8 @@ type State = {
   kept: CloudMessage[]
   tries: Map<string, number>
   closing: AbortController
-  /** Statuses for the next webhook, and the sending of webhooks that is under way. */
-  waiting: Json[]
+  /** Statuses for the next webhook with the number of each, and the sending of webhooks that is under way. */
+  waiting: { phone_number_id: string; status: Json }[]
   posting: Promise<void> | null
 }
 
@@ -216,7 +247,15 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://sandbox')
   const [, , id = '', edge] = pathname.split('/')
   const authorization = request.headers.authorization ?? ''
-  if (!/^Bearer \S+$/.test(authorization)) {
+  if (request.method === 'POST' && pathname === '/incoming') {
+    const { number, from, text } = (await json(request)) as { number: string; from: string; text: string }
+    void post(state, incomingWebhook(number, { from, text }))
+    response.writeHead(202).end()
+  } else if (request.method === 'POST' && pathname === '/event') {
+    const { account, field, value } = (await json(request)) as { account: string; field: string; value: Json }
+    void post(state, eventWebhook(account, field, value))
+    response.writeHead(202).end()
+  } else if (!/^Bearer \S+$/.test(authorization)) {
     reply(response, { status: 401, body: cloudError(190, 'Invalid OAuth access token') })
   } else if (answerOfAccount(state, { request, id, edge, searchParams }, response)) {
     // It is answered.
@@ -362,17 +401,26 @@ async function report(
     await sleep(state.options.report_pause ?? REPORT_PAUSE, undefined, { signal, ref: false })
     message.status = one.status
     remember(state, message)
-    state.waiting.push(statusOf(message, one))
-    state.posting ??= postWaiting(state, phone_number_id).finally(() => {
+    state.waiting.push({ phone_number_id, status: statusOf(message, one) })
+    state.posting ??= postWaiting(state).finally(() => {
       state.posting = null
     })
   }
 }
 
-/** One webhook at a time, with whatever has come together meanwhile. */
-async function postWaiting(state: State, phone_number_id: string): Promise<void> {
-  while (state.waiting.length > 0)
-    await post(state, statusWebhook(phone_number_id, state.waiting.splice(0, MAX_STATUSES)))
+/** One webhook of a number at a time, with whatever has come together meanwhile. */
+async function postWaiting(state: State): Promise<void> {
+  while (state.waiting.length > 0) {
+    const batch = state.waiting.splice(0, MAX_STATUSES)
+    for (const [id, those] of Map.groupBy(batch, ({ phone_number_id }) => phone_number_id))
+      await post(
+        state,
+        statusWebhook(
+          id,
+          those.map(({ status }) => status),
+        ),
+      )
+  }
 }
 
 /** Posts a webhook until it is taken, as the provider does, only faster. */

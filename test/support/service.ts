@@ -213,6 +213,7 @@ export async function startService(
       webhookNetworks: networksOf(['127.0.0.0/8']),
       publicUrl,
       from: null,
+      graphApi: 'http://127.0.0.1:9/v26.0',
       defaultPlan: 'free',
       openid: null,
       switches: [{ name: 'METRICS_TOKEN', isSet: true }],

@@ -107,6 +107,7 @@ export async function startWorker(
     whatsapp,
     webhooks,
     notices: { from: null, operator: null, site: null },
+    graphApi: 'http://127.0.0.1:9/v26.0',
     lookupTxt: async () => [],
     files: createEncodedFiles(database, 128 * 1024 * 1024),
     concurrency,

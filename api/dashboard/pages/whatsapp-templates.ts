@@ -3,18 +3,70 @@
 import { RequestError } from '../../../db/errors.ts'
 import { createWhatsappTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
-import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
+import {
+  requestAdd,
+  requestSync,
+  type SyncOutput,
+  syncFound,
+} from '../../../db/messages/whatsapp/sync-templates.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
+import { isUuid } from '../../../db/validation/strings.ts'
 import { status, text, time } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
 import { jsonTyped } from '../components/typed.ts'
-import { act, alertsOf, compact, factsOf, field, formOf, get, press, tableOf } from '../server/builders.ts'
-import { redirect, show, teamPath } from '../server/page.ts'
+import {
+  act,
+  alertsOf,
+  buttonCell,
+  compact,
+  factsOf,
+  field,
+  formOf,
+  get,
+  press,
+  tableOf,
+} from '../server/builders.ts'
+import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
 
-const list = get('viewer', PATH, async ({ team, now }, { database }) => {
+type Sync = SyncOutput | 'waiting' | { fault: string }
+
+/** How the sync of this id ended; null without one. */
+async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<Sync | null> {
+  if (id === null || !isUuid(id)) return null
+  try {
+    return (await syncFound(tx, teamId, id)) ?? 'waiting'
+  } catch (error) {
+    if (error instanceof RequestError) return { fault: error.message }
+    throw error
+  }
+}
+
+/** What the account has and the team doesn't, as the last sync found it. */
+function availableSection(sync: Sync, here: string, canAdd: boolean): Section {
+  if (sync !== 'waiting' && 'fault' in sync)
+    return { kind: 'alerts', alerts: [{ tone: 'warn', title: 'The sync failed', text: sync.fault }] }
+  return tableOf(
+    sync === 'waiting' ? [] : (sync.available ?? []),
+    ({ name, language, category, status: state }) => ({
+      Template: text(name, { detail: language }),
+      Category: text(category),
+      State: status(state),
+      Add: canAdd && buttonCell(`${here}/available?${new URLSearchParams({ name, language })}`, 'Add'),
+    }),
+    {
+      ...{ id: 'available', title: 'Available', live: sync === 'waiting' },
+      note: 'Templates of the WhatsApp account that this team doesn’t have.',
+      empty: sync === 'waiting' ? 'A worker is asking Meta.' : 'The team has all templates of its account.',
+    },
+  )
+}
+
+const list = get('viewer', PATH, async ({ team, now, query }, { database }) => {
+  const found = await syncOf(database, team.id, query.get('sync'))
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const here = teamPath(team, 'whatsapp-templates')
   return show({
@@ -40,6 +92,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
               : 'No templates yet. Sync those that the provider has approved, or add one.',
         },
       ),
+      found && availableSection(found, here, team.role !== 'viewer'),
       team.role !== 'viewer' &&
         formOf(
           here,
@@ -132,8 +185,17 @@ const sync = act('editor', `${PATH}/sync`, async (by, { team }) => {
   const said =
     asked === null
       ? 'The provider knows nothing of a test team’s templates: they stay as they are.'
-      : 'A worker is asking the provider. Reload this page in a moment.'
-  return redirect(teamPath(team, 'whatsapp-templates'), said)
+      : 'A worker is asking the provider.'
+  return redirect(syncPath(team, asked), said)
 })
 
-export const whatsappTemplatePages = [list, template, add, sync]
+const addAvailable = act('editor', `${PATH}/available`, async (by, { team, query }) => {
+  const wanted = { name: query.get('name') ?? '', language: query.get('language') ?? '' }
+  const asked = await requestAdd(by, team.id, wanted)
+  return redirect(syncPath(team, asked), `A worker is adding ${wanted.name}.`)
+})
+
+const syncPath = (team: PageTeam, id: string | null): string =>
+  `${teamPath(team, 'whatsapp-templates')}${id === null ? '' : `?${new URLSearchParams({ sync: id })}`}`
+
+export const whatsappTemplatePages = [list, template, add, sync, addAvailable]

@@ -42,6 +42,8 @@ export type DashboardDeps = DomainLookups & {
   publicUrl: string | null
   /** Who sign-in links by mail come from; null: there are none. */
   from: string | null
+  /** Meta's Graph API with its version: what numbers are checked by. */
+  graphApi: string
   /** The plan of new teams. */
   defaultPlan: string
   openid: OpenId | null

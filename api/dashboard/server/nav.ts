@@ -57,6 +57,7 @@ const OPERATOR_PAGES: readonly Place[] = [
   ['health', 'Health', 'pulse'],
   ['queues', 'Queues', 'layers'],
   ['senders', 'Senders', 'send'],
+  ['numbers', 'WhatsApp numbers', 'chat'],
   ['reports', 'Reports', 'inbox'],
   ['teams', 'Teams', 'people'],
   ['background-jobs', 'Background jobs', 'clock'],

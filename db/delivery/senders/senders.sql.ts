@@ -25,7 +25,7 @@ export type SenderRow = InferType<typeof senderRow>
 export const isOwnSender = sql.fragment`not starts_with(s.key, ${WEBHOOK_SENDERS})`
 
 const timedRow = senderRow.concat(row({ now: string() }))
-export type TimedSender = InferType<typeof timedRow>
+type TimedSender = InferType<typeof timedRow>
 
 const senderColumns = sql.fragment`
   key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at, deferrals`
@@ -59,11 +59,18 @@ export async function lockSenders(
   return new Map(rows.map((row) => [row.key, row]))
 }
 
+/** The name of a sender `s` that is a WhatsApp number; null for any other. */
+const numberName = sql.fragment`(
+  select name from whatsapp_numbers where s.key = 'whatsapp:' || phone_number_id)`
+
+const namedRow = timedRow.concat(row({ name: string().nullable() }))
+export type NamedSender = InferType<typeof namedRow>
+
 /** Ends a sender's pause and trouble, whatever they were; its pace stays. @returns the row, or null without one. */
 export const endPause = (tx: Tx, key: string) =>
-  tx.maybeOne(sql.type(timedRow)`
-    update senders set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
-    where key = ${key} returning ${senderColumns}, service_time() as now`)
+  tx.maybeOne(sql.type(namedRow)`
+    update senders s set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
+    where key = ${key} returning ${senderColumns}, ${numberName} as name, service_time() as now`)
 
 /** A sender's row, as its pace is kept in memory. */
 export type KeptSender = {
@@ -234,5 +241,6 @@ export const extendPauses = (
 
 /** Every sender of ours that was ever paced, slowed or paused: relays, accounts and numbers. */
 export const ownSenders = (tx: Tx) =>
-  tx.any(sql.type(timedRow)`
-    select ${senderColumns}, service_time() as now from senders s where ${isOwnSender} order by key`)
+  tx.any(sql.type(namedRow)`
+    select ${senderColumns}, ${numberName} as name, service_time() as now
+    from senders s where ${isOwnSender} order by key`)

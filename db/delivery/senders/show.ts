@@ -12,10 +12,12 @@ import type { Tx } from '../../postgres/pool.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { TEXTS } from '../texts.ts'
 import { insertSenderEvents, senderEvents } from './events.sql.ts'
-import { endPause, ownSenders, type TimedSender } from './senders.sql.ts'
+import { endPause, type NamedSender, ownSenders } from './senders.sql.ts'
 
 export type ShownSender = {
   key: string
+  /** Of a number; null for any other sender. */
+  name: string | null
   /** `paused`: nothing goes; `probing`: one message at a time finds out; `slowed`: below its full rate. */
   state: 'sending' | 'slowed' | 'probing' | 'paused'
   rate: number
@@ -30,12 +32,13 @@ export type ShownSender = {
 
 const MAX_EVENTS = 20
 
-function shown(row: TimedSender): Omit<ShownSender, 'events'> {
-  const { key, rate, paused_until, pause_reason, troubles, troubled_at, slowed_at } = row
+function shown(row: NamedSender): Omit<ShownSender, 'events'> {
+  const { key, name, rate, paused_until, pause_reason, troubles, troubled_at, slowed_at } = row
   const paused = paused_until !== null && Date.parse(paused_until) > Date.parse(row.now)
   const trouble = troubles > 0 ? 'probing' : slowed_at === null ? 'sending' : 'slowed'
   return {
     key,
+    name,
     state: paused ? 'paused' : trouble,
     rate,
     paused_until: paused ? paused_until : null,

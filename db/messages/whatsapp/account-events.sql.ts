@@ -28,6 +28,9 @@ export async function ownAccounts(tx: Tx): Promise<ReadonlySet<string> | null> {
   return isKnown ? new Set(rows.flatMap(({ account_id }) => account_id ?? [])) : null
 }
 
+/** The digits of a number `n`, as events name it. */
+const digits = sql.fragment`regexp_replace(n.display_phone_number, '[^0-9]', '', 'g')`
+
 /** Stores events, of each kind the latest, and new limits at their numbers. Older ones change nothing. */
 export async function storeAccountEvents(tx: Tx, events: readonly AccountEvent[]): Promise<void> {
   await tx.query(sql.type(object())`
@@ -45,13 +48,15 @@ export async function storeAccountEvents(tx: Tx, events: readonly AccountEvent[]
     update whatsapp_numbers n set messaging_limit = g.limit
     from given g join stored s using (account_id, field, number)
     where g.limit is not null and n.account_id = g.account_id
-      and regexp_replace(n.display_phone_number, '\D', '', 'g') = g.number`)
+      and ${digits} = g.number`)
 }
 
 const shownRow = row({
   account_id: string(),
   field: string(),
   number: string(),
+  /** The number's; null where the event is about the account. */
+  name: string().nullable(),
   occurred_at: string(),
   detail: string(),
 })
@@ -59,5 +64,9 @@ const shownRow = row({
 /** The newest first. */
 export const accountEvents = (tx: Tx) =>
   tx.any(sql.type(shownRow)`
-    select account_id, field, number, occurred_at, detail from whatsapp_account_events
-    order by occurred_at desc, account_id, field, number limit 100`)
+    select e.account_id, e.field, e.number, e.occurred_at, e.detail, case when e.number <> '' then coalesce(
+      (select name from whatsapp_numbers n
+        where n.account_id = e.account_id and ${digits} = e.number),
+      (select name from whatsapp_numbers n where n.name = 'default' and n.account_id = e.account_id)) end as name
+    from whatsapp_account_events e
+    order by e.occurred_at desc, e.account_id, e.field, e.number limit 100`)

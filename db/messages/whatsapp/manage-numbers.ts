@@ -11,7 +11,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { askNumber, type NumberState, TokenRejected } from './graph.ts'
 import { NUMBER_ERRORS } from './number-errors.ts'
-import { hookPath, NUMBER_NAME, verifyTokenOf } from './number-hook.ts'
+import { hookPath, NUMBER_NAME, verifyTokenOf, WEBHOOK_FIELDS } from './number-hook.ts'
 import {
   allNumbers,
   deleteNumber,
@@ -51,14 +51,6 @@ type GivenNumber = {
 const MESSAGES_PER_SECOND = 80
 const ID = /^[\w-]{1,64}$/
 const PRINTABLE = /^[\x21-\x7e]+$/
-
-/** The fields that an app has to subscribe to, for an operator who checks that by hand. */
-const WEBHOOK_FIELDS: readonly string[] = [
-  ...['messages', 'message_template_status_update', 'message_template_components_update'],
-  ...['message_template_quality_update', 'template_category_update', 'phone_number_quality_update'],
-  ...['phone_number_name_update', 'account_update', 'account_alerts', 'business_capability_update'],
-  'user_preferences',
-]
 
 const noNumber = (name: string): RequestError => NUMBER_ERRORS.missing(name)
 
@@ -185,7 +177,7 @@ export async function setNumber(
     token,
     app_secret,
     messages_per_second,
-  }: Partial<Pick<GivenNumber, 'token' | 'app_secret' | 'messages_per_second'>>,
+  }: Pick<GivenNumber, 'app_secret' | 'messages_per_second'> & { token?: string | undefined },
 ): Promise<WhatsappNumber> {
   if (token === undefined && app_secret === undefined && messages_per_second === undefined)
     throw NUMBER_ERRORS.no_change()

@@ -7,6 +7,14 @@ import { openCredential } from './numbers.ts'
 
 export const NUMBER_NAME = /^[a-z0-9-]{1,64}$/
 
+/** The fields that an app has to subscribe to, for an operator who checks that by hand. */
+export const WEBHOOK_FIELDS: readonly string[] = [
+  ...['messages', 'message_template_status_update', 'message_template_components_update'],
+  ...['message_template_quality_update', 'template_category_update', 'phone_number_quality_update'],
+  ...['phone_number_name_update', 'account_update', 'account_alerts', 'business_capability_update'],
+  'user_preferences',
+]
+
 /** Where events of the number arrive, as a path. */
 export const hookPath = (name: string): string => `/hooks/whatsapp/${name}`
 

@@ -37,7 +37,7 @@ const JOBS = { default: 'sync-whatsapp-templates', other: 'sync-whatsapp-number-
 type AvailableTemplate = Pick<TemplateContent, 'name' | 'language' | 'category'> & { status: string }
 
 /** What a worker says of a sync. `added`: the id of the new template, null if the account has none like it. */
-type SyncOutput = { missing: string[]; available?: AvailableTemplate[]; added?: string | null }
+export type SyncOutput = { missing: string[]; available?: AvailableTemplate[]; added?: string | null }
 
 type SyncPayload = Payload<typeof JOBS.default>
 
@@ -63,11 +63,10 @@ export async function applyListing(
   const ids = new Set(known.map(({ id }) => id))
   const own = await whatsappTemplatesOfTeam(tx, team_id)
   const missing = own.filter(({ id }) => !ids.has(id)).map((each) => `${each.name} (${each.language})`)
-  if (wish === 'add')
-    return { missing, added: (wanted && own.find((each) => keyOf(each) === keyOf(wanted))?.id) || null }
-  if (wish !== 'available') return { missing }
-  const has = new Set(own.map(keyOf))
-  return { missing, available: listed.filter((each) => !has.has(keyOf(each))).map(toAvailable) }
+  if (wish === undefined) return { missing }
+  const has = new Map(own.map((each) => [keyOf(each), each.id]))
+  const available = listed.filter((each) => !has.has(keyOf(each))).map(toAvailable)
+  return { missing, available, added: (wanted && has.get(keyOf(wanted))) || null }
 }
 
 const toAvailable = ({ name, language, category, status }: TemplateContent): AvailableTemplate => ({
@@ -104,7 +103,7 @@ async function ask(
  * @returns the id of the job; null for a test team. @throws RequestError not_found
  */
 export async function requestSync(by: Asking, teamId: string): Promise<string | null> {
-  const { name, sync_id } = await ask(by, teamId)
+  const { name, sync_id } = await ask(by, teamId, { wish: 'available' })
   if (sync_id !== null)
     await record(by, { team_id: teamId, action: 'whatsapp-template.sync', subject: name, detail: sync_id })
   return sync_id
@@ -149,31 +148,32 @@ export async function requestAllSyncs(at: { tx: Tx; queue: Pick<Producer, 'enque
   return teams.length
 }
 
-/** What came of a sync; null while no worker has done it. @throws RequestError unavailable when it failed */
-async function syncFound(tx: Tx, sync_id: string): Promise<SyncOutput | null> {
+/** What came of a team's sync; null while no worker has done it. @throws RequestError unavailable when it failed */
+export async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncOutput | null> {
   const end = (await jobEnd(tx, JOBS.default, sync_id)) ?? (await jobEnd(tx, JOBS.other, sync_id))
-  if (end?.state === 'completed') return { missing: [], ...end.output }
-  if (end?.output?.reason)
+  if (end?.team_id !== teamId) return null
+  if (end.state === 'completed') return { missing: [], ...end.output }
+  if (end.output?.reason)
     throw new RequestError('unavailable', fill(TEXTS.syncFailed, { reason: end.output.reason }))
   return null
 }
 
 /** Waits for a sync that was asked for. @throws RequestError unavailable */
-async function outcomeOf(database: Database, sync_id: string): Promise<SyncOutput> {
-  const found = await awaitOutcome(() => syncFound(database, sync_id), SYNC_TIMEOUT_MS)
+async function outcomeOf(database: Database, teamId: string, sync_id: string): Promise<SyncOutput> {
+  const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
   throw new RequestError('unavailable', fill(TEXTS.noWorkerSynced, { seconds: SYNC_TIMEOUT_MS / 1_000 }))
 }
 
 /** Waits for a sync that was asked for; without one the templates are as they were. @throws RequestError unavailable */
 export async function awaitSync(database: Database, teamId: string, sync_id: string | null) {
-  const missing = sync_id === null ? [] : (await outcomeOf(database, sync_id)).missing
+  const missing = sync_id === null ? [] : (await outcomeOf(database, teamId, sync_id)).missing
   return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing }
 }
 
 /** Waits for what a team could add. @throws RequestError unavailable */
-export const awaitAvailable = async (database: Database, sync_id: string | null) =>
-  sync_id === null ? [] : ((await outcomeOf(database, sync_id)).available ?? [])
+export const awaitAvailable = async (database: Database, teamId: string, sync_id: string | null) =>
+  sync_id === null ? [] : ((await outcomeOf(database, teamId, sync_id)).available ?? [])
 
 /** Waits for a template that is added. @throws RequestError unavailable, not_found if the account has none like it */
 export async function awaitAdded(
@@ -181,7 +181,7 @@ export async function awaitAdded(
   teamId: string,
   { sync_id, ...wanted }: { sync_id: string | null; name: string; language: string },
 ): Promise<WhatsappTemplateView> {
-  const added = sync_id === null ? null : (await outcomeOf(database, sync_id)).added
+  const added = sync_id === null ? null : (await outcomeOf(database, teamId, sync_id)).added
   const row = (await whatsappTemplatesOfTeam(database, teamId)).find(({ id }) => id === added)
   if (row) return templateView(row)
   throw new RequestError('not_found', fill(TEXTS.notAvailable, wanted))

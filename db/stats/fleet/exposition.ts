@@ -17,6 +17,7 @@ import {
   type CounterRow,
   fleetCounters,
   liveProcesses,
+  numberQualities,
   openReports,
   type ProcessRow,
   queuedByAge,
@@ -42,6 +43,7 @@ export const GAUGES = {
   heliograph_database_connections: 'Database connections: in use, maximum, and callers waiting for one.',
   heliograph_worker_busy_ratio: 'Average utilization of the workers, from 0 to 1.',
   heliograph_senders: 'Relays, accounts and numbers used for sending, by status.',
+  heliograph_whatsapp_numbers: 'WhatsApp numbers other than the default one, by quality rating.',
   heliograph_queued_messages: `Messages not yet accepted by a provider that are older than the age in the label, in seconds. Counted up to ${MAX_COUNTED}.`,
   heliograph_scheduled_messages: "Scheduled messages. They aren't due yet.",
   heliograph_queue_jobs: `Jobs by queue and state, counted up to ${MAX_COUNTED} each. \`dead\` are dead letters.`,
@@ -107,18 +109,24 @@ function processSamples(processes: readonly ProcessRow[]) {
 
 const kindOfSender = (key: string): string => key.split(':')[0] ?? ''
 
-/** By the kind of sender, which its key begins with: the rest of the key may name a host. */
+/** By the kind of sender, which its key begins with, and by name. The rest of a key may name a host. */
 function senderSamples(senders: readonly SenderFigures[], processes: readonly ProcessRow[]): Sample[] {
   // A sender that never had trouble has no row.
   const used = processes.flatMap((process) => Object.values(process.senders))
   // One that no process uses any more, an old relay's, would be paused for ever.
-  const current = senders.filter(({ key }) => used.length === 0 || used.includes(key))
+  const current = senders.filter(({ key, name }) => name !== null || used.length === 0 || used.includes(key))
   const kinds = [...new Set([...used, ...senders.map(({ key }) => key)].map(kindOfSender))].sort()
   return kinds.flatMap((kind) => {
     const own = current.filter(({ key }) => kindOfSender(key) === kind)
-    return (['paused', 'slowed'] as const).map(
-      (state): Sample => [`provider="${kind}",state="${state}"`, sumOf(own.map((sender) => sender[state]))],
-    )
+    const named = own.flatMap(({ name }) => name ?? [])
+    return [null, ...named].flatMap((name) => {
+      const those = own.filter((sender) => sender.name === name)
+      if (name === null && those.length === 0 && named.length > 0) return []
+      const labels = `provider="${kind}"${name === null ? '' : `,name="${name}"`}`
+      return (['paused', 'slowed'] as const).map(
+        (state): Sample => [`${labels},state="${state}"`, sumOf(those.map((sender) => sender[state]))],
+      )
+    })
   })
 }
 
@@ -163,6 +171,7 @@ async function gaugeSamples(
   const teams = await sendingOfLastDay(database, least)
   const processes = await liveProcesses(database, SILENT_AFTER_S)
   const senders = await senderStates(database)
+  const numbers = await numberQualities(database)
   const queues = await status()
   const paused = [...(await pausedQueues(database)).values()]
   // What grows with a backlog. A counter that fell, or a process that seemed to be silent, would raise alarms.
@@ -175,6 +184,10 @@ async function gaugeSamples(
   return {
     ...processSamples(processes),
     heliograph_senders: senderSamples(senders, processes),
+    heliograph_whatsapp_numbers: numbers.map(({ name, quality }) => [
+      `name="${name}",quality="${quality}"`,
+      1,
+    ]),
     heliograph_queued_messages: queued.map(({ channel, age, messages }) => [
       `channel="${channel}",older_than_seconds="${age}"`,
       messages,

@@ -86,7 +86,14 @@ export type CounterRow = InferType<typeof counterRow>
 export const fleetCounters = (tx: Tx) =>
   tx.any(sql.type(counterRow)`select figure, labels, values from counters order by figure, labels`)
 
-const senderRow = row({ key: string(), paused: number(), slowed: number(), full: number() })
+const senderRow = row({
+  key: string(),
+  /** Of a WhatsApp number; null for any other. */
+  name: string().nullable(),
+  paused: number(),
+  slowed: number(),
+  full: number(),
+})
 export type SenderFigures = InferType<typeof senderRow>
 
 /**
@@ -95,11 +102,18 @@ export type SenderFigures = InferType<typeof senderRow>
  */
 export const senderStates = (tx: Tx) =>
   tx.any(sql.type(senderRow)`
-    select key,
+    select key, (select name from whatsapp_numbers where key = 'whatsapp:' || phone_number_id) as name,
       (troubles > 0 or coalesce(paused_until > now(), false))::int as paused,
       (slowed_at is not null and slowed_at > now() - interval '10 minutes')::int as slowed,
       (tokens + rate * greatest(0, extract(epoch from now() - refilled_at)) < 1)::int as full
     from senders where not starts_with(key, ${WEBHOOK_SENDERS}) order by key`)
+
+const qualityRow = row({ name: string(), quality: string() })
+
+/** What Meta said of the quality of each number at the last check; `UNKNOWN` before. */
+export const numberQualities = (tx: Tx) =>
+  tx.any(sql.type(qualityRow)`
+    select name, coalesce(quality, 'UNKNOWN') as quality from whatsapp_numbers where name <> 'default' order by name`)
 
 const queuedRow = row({ channel: string(), age: number(), messages: number() })
 

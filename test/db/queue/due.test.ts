@@ -14,7 +14,7 @@ t.test('queues that ask at the same time share a statement', async (t) => {
   t.strictSame(asked, [['deliver-email', 'deliver-webhook'], ['deliver-webhook']])
 })
 
-t.test('a failure reaches all that asked, and the next one asks again', async (t) => {
+t.test('a failure reaches all that asked, and the next question is asked again', async (t) => {
   let fails = true
   const isDue = createDueQuestions(async () => {
     if (fails) throw new Error('the database is away')

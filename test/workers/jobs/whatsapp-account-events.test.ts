@@ -1,10 +1,13 @@
 /** What Meta says of accounts and numbers, as operators see it. Real hook, real queue, real worker. */
+import { sql } from 'slonik'
 import { accountEvents } from '../../../db/messages/whatsapp/account-events.sql.ts'
+import { numberByName } from '../../../db/messages/whatsapp/numbers.sql.ts'
 import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { WHATSAPP_APP_SECRET, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import type { Json } from '../../support/whatsapp.ts'
+import { makeNumber } from '../../support/whatsapp-numbers.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test('the latest of each kind is shown on the Health page', async (t) => {
@@ -16,6 +19,8 @@ t.test('the latest of each kind is shown on the Health page', async (t) => {
     const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
     t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
   }
+  await makeNumber(service, { name: 'acme', phone_number_id: '201', account_id: '200', token: 'x' })
+  await database.query(sql.unsafe`update whatsapp_numbers set display_phone_number = '+1 555-555-0100'`)
   const time = Math.floor(Date.now() / 1_000) - 60
   const quality = { display_phone_number: '15555550100', event: 'FLAGGED', current_limit: 'TIER_10K' }
   await post('phone_number_quality_update', quality, time)
@@ -30,8 +35,9 @@ t.test('the latest of each kind is shown on the Health page', async (t) => {
       number: /^$/,
       detail: /ACCOUNT_RESTRICTION.*RESTRICTED_BIZ/,
     },
-    { field: 'phone_number_quality_update', number: '15555550100', detail: /event: FLAGGED/ },
+    { field: 'phone_number_quality_update', number: '15555550100', name: 'acme', detail: /event: FLAGGED/ },
   ])
+  t.match(await numberByName(database, 'acme'), { messaging_limit: 'TIER_10K' })
   const operator = await signedIn(service, { operator: true })
-  shows(t, await operator.get('/operator/health'), /\+15555550100 .*FLAGGED/)
+  shows(t, await operator.get('/operator/health'), /\+15555550100 acme .*FLAGGED/)
 })

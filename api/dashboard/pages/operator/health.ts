@@ -7,6 +7,7 @@ import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.
 import { returnPathCheck } from '../../../../db/delivery/senders/return-path.ts'
 import { latestOfKind } from '../../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { accountEvents } from '../../../../db/messages/whatsapp/account-events.sql.ts'
+import { allNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
 import { databaseFault } from '../../../../db/start.ts'
@@ -18,6 +19,7 @@ import { act, compact, factsOf, get, press, tableOf } from '../../server/builder
 import type { PageDeps } from '../../server/deps.ts'
 import { redirect, show } from '../../server/page.ts'
 import { judgedWords } from '../background-job.ts'
+import { numbersTable } from './whatsapp-numbers.ts'
 
 const PATH = '/operator/health'
 /** How far this process's clock may be from the database's before it is worth a word, in seconds. */
@@ -114,21 +116,23 @@ async function judgedFacts(tx: Tx, now: Date): Promise<Section | false> {
 
 /** What Meta last said of WhatsApp accounts and numbers. */
 async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
+  const numbers = await allNumbers(tx)
   const events = await accountEvents(tx)
-  if (events.length === 0) return []
-  return [
-    tableOf(
-      events,
-      ({ account_id, number, field, detail, occurred_at }) => ({
-        Account: text(account_id),
-        Number: text(number === '' ? '' : `+${number}`),
-        Event: text(field),
-        Detail: text(detail),
-        When: time(occurred_at, now),
-      }),
-      { title: 'WhatsApp accounts and numbers', empty: '' },
-    ),
-  ]
+  return compact<Section>([
+    numbers.length > 0 && numbersTable(numbers, now),
+    events.length > 0 &&
+      tableOf(
+        events,
+        ({ account_id, number, name, field, detail, occurred_at }) => ({
+          Account: text(account_id),
+          Number: text(number === '' ? '' : `+${number}`, { detail: name ?? undefined }),
+          Event: text(field),
+          Detail: text(detail),
+          When: time(occurred_at, now),
+        }),
+        { title: 'WhatsApp accounts and numbers', empty: '' },
+      ),
+  ])
 }
 
 /** Whether bounces can come back, and whose own return paths the relay rejects. */

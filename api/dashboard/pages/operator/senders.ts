@@ -86,7 +86,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
       tableOf(
         rows,
         (sender) => ({
-          Sender: text(sender.key),
+          Sender: text(sender.key, { detail: sender.name ?? undefined }),
           State: stateCell(sender),
           'Next try': text(sender.paused_until && countdown(sender.paused_until, now)),
           Waiting: text(waits.get(sender.key) ?? null),

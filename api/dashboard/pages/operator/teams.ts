@@ -12,6 +12,8 @@ import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.t
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
 import { invalidField } from '../../../../db/errors.ts'
 import { resumeBulk } from '../../../../db/messages/bulk-pause.ts'
+import { allNumbers, numberOfTeam } from '../../../../db/messages/whatsapp/numbers.sql.ts'
+import { changeTeamNumber } from '../../../../db/messages/whatsapp/team-number.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { sendingOfWeek, TEAM_SORTS, teamsByShare } from '../../../../db/stats/daily/sending.sql.ts'
 import { isObject } from '../../../../db/validation/fields.ts'
@@ -23,6 +25,7 @@ import {
   dayWords,
   headed,
   number,
+  plural,
   status,
   text,
   time,
@@ -178,6 +181,32 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
   )
 }
 
+/** Which number its WhatsApp messages leave by; nothing where there is but the default one. */
+async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
+  const numbers = await allNumbers(tx)
+  if (numbers.length === 0) return false
+  const own = (await numberOfTeam(tx, teamId))?.number
+  const options = ['default', ...numbers.map(({ name }) => name)].map((name) => ({
+    ...{ value: name, label: name === 'default' ? 'the default number' : name },
+    selected: name === own,
+  }))
+  return formOf(
+    `${PATH}/${teamId}/number`,
+    'Save number',
+    [field('number', 'Number', { type: 'select', options, required: true })],
+    {
+      title: 'WhatsApp number',
+      note: 'Messages that wait stay with their number. Templates of another account are disabled until they are found in it.',
+    },
+  )
+}
+
+const changeNumber = act('operator', `${PATH}/:id/number`, async (by, { params: { id }, form }) => {
+  const { number: name, waiting } = await changeTeamNumber(by, id, form.get('number') ?? '')
+  const words = waiting === 0 ? '' : ` ${plural(waiting, 'message')} wait for another number.`
+  return redirect(pageOfTeam(id), `The team sends from the number ${name}.${words}`)
+})
+
 const membersTable = async (id: string, { database }: PageDeps, now: Date): Promise<Section> =>
   tableOf(
     await membersOfTeam(database, id),
@@ -226,8 +255,11 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
         },
         { title: 'Usage' },
       ),
-      await planForm(team, database),
-      await membersTable(team.id, deps, now),
+      ...compact([
+        await planForm(team, database),
+        await numberForm(team.id, database),
+        await membersTable(team.id, deps, now),
+      ]),
     ],
   })
 })
@@ -292,4 +324,4 @@ const resume = act('operator', `${PATH}/:id/resume`, async (by, { params: { id }
   return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
 })
 
-export const teamPages = [teams, create, page, changePlan, suspend, resume, resumeBulkEmail]
+export const teamPages = [teams, create, page, changePlan, changeNumber, suspend, resume, resumeBulkEmail]

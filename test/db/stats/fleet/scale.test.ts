@@ -31,6 +31,7 @@ const process = (kind: 'web' | 'worker', busy = 0, senders: Record<string, strin
 
 const sender = (key: string, changes: Partial<SenderFigures> = {}): SenderFigures => ({
   key,
+  name: null,
   paused: 0,
   slowed: 0,
   full: 0,

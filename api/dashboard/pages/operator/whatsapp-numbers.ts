@@ -1,0 +1,262 @@
+/** The WhatsApp numbers of teams, the default one apart: what Meta says of each, and what an operator does to it. */
+
+import type { By } from '../../../../db/accounts/audit/record.ts'
+import { invalidField } from '../../../../db/errors.ts'
+import {
+  addNumber,
+  checkNumber,
+  type NumberTools,
+  pauseNumber,
+  removeNumber,
+  resumeNumber,
+  setNumber,
+  showNumber,
+} from '../../../../db/messages/whatsapp/manage-numbers.ts'
+import { WEBHOOK_FIELDS } from '../../../../db/messages/whatsapp/number-hook.ts'
+import { allNumbers, useOfNumber, type WhatsappNumber } from '../../../../db/messages/whatsapp/numbers.sql.ts'
+import { type Cell, number, plural, status, text, time } from '../../components/cell.ts'
+import type { Field, Section } from '../../components/section.ts'
+import { asActor } from '../../server/action.ts'
+import {
+  act,
+  alertsOf,
+  compact,
+  factsOf,
+  field,
+  formOf,
+  get,
+  hidden,
+  post,
+  press,
+  tableOf,
+} from '../../server/builders.ts'
+import type { PageDeps } from '../../server/deps.ts'
+import { type PersonRequest, redirect, show } from '../../server/page.ts'
+
+const PATH = '/operator/numbers'
+const pageOf = (name: string): string => `${PATH}/${name}`
+
+const QUALITY_TONES = { GREEN: 'good', YELLOW: 'warn', RED: 'bad' } as const
+
+const qualityCell = (quality: string | null): Cell =>
+  quality === null
+    ? text(null)
+    : status(quality, { tone: QUALITY_TONES[quality as keyof typeof QUALITY_TONES] ?? 'plain' })
+
+const stateOf = ({ paused }: WhatsappNumber): Cell =>
+  paused ? status('paused', { tone: 'warn' }) : status('active')
+
+/** Where Meta is asked, as the person of the request. */
+const toolsOf = (request: PersonRequest, deps: PageDeps): NumberTools => ({
+  run: (work) => asActor(request, deps, work),
+  secrets: deps.secrets,
+  url: deps.graphApi,
+  site: deps.publicUrl,
+})
+
+/** A secret that is typed: a form that is shown again doesn't show it. */
+const secretField = (name: string, label: string, more: Partial<Field> = {}): Field =>
+  field(name, label, { own: true, ...more })
+
+const SUBSCRIBE: Field = field('subscribe', 'Events', {
+  type: 'checks',
+  options: [{ value: 'yes', label: 'Subscribe the token’s app to the account, if it isn’t' }],
+})
+
+const RATE = { type: 'number', hint: '80 unless Meta has raised it' } as const
+
+/** @throws RequestError bad_request */
+function rateOf(form: URLSearchParams): number | undefined {
+  const typed = form.get('messages_per_second')?.trim() ?? ''
+  if (typed === '') return undefined
+  if (/^\d+$/.test(typed)) return Number(typed)
+  throw invalidField('messages_per_second', 'must be a whole number from 1 to 10000')
+}
+
+const typed = (form: URLSearchParams, name: string): string | undefined => form.get(name)?.trim() || undefined
+
+/** What Meta last said of numbers. */
+export const numbersTable = (numbers: readonly WhatsappNumber[], now: Date): Section =>
+  tableOf(
+    numbers,
+    (each) => ({
+      Number: text(each.name, { href: pageOf(each.name), detail: each.display_phone_number ?? undefined }),
+      Status: stateOf(each),
+      Quality: qualityCell(each.quality),
+      Limit: text(each.messaging_limit),
+      Missing: number(each.missing.length),
+      'Last check': time(each.checked_at, now),
+    }),
+    { title: 'WhatsApp numbers', empty: 'All teams send from the default number.' },
+  )
+
+const list = get('operator', PATH, async ({ now }, { database }) =>
+  show({
+    title: 'WhatsApp numbers',
+    lead: 'Teams without a number of their own send from the default number, which the settings of the workers name.',
+    sections: [
+      numbersTable(await allNumbers(database), now),
+      formOf(
+        PATH,
+        'Add number',
+        [
+          field('name', 'Name', { required: true, hint: 'a-z, 0-9 and -. It can’t be changed later.' }),
+          field('phone_number_id', 'Phone number ID', { required: true }),
+          field('account_id', 'WhatsApp Business Account ID', { required: true }),
+          secretField('token', 'Access token', { required: true }),
+          secretField('app_secret', 'App secret', {
+            hint: 'Only if another Meta app than yours gets the events of this number.',
+          }),
+          field('messages_per_second', 'Messages per second', RATE),
+          SUBSCRIBE,
+        ],
+        {
+          title: 'Add a number',
+          note: 'Meta is asked first. Nothing is stored if it rejects the token.',
+          folded: true,
+        },
+      ),
+    ],
+  }),
+)
+
+const add = post('operator', PATH, async (request, deps) => {
+  const { form } = request
+  const given = {
+    ...{ name: form.get('name')?.trim() ?? '', phone_number_id: form.get('phone_number_id')?.trim() ?? '' },
+    ...{ account_id: form.get('account_id')?.trim() ?? '', token: form.get('token')?.trim() ?? '' },
+    ...{ app_secret: typed(form, 'app_secret'), messages_per_second: rateOf(form) },
+  }
+  const added = await addNumber(toolsOf(request, deps), given, { subscribe: form.get('subscribe') === 'yes' })
+  return redirect(pageOf(added.name), `The number ${added.name} was added. ${missingWords(added)}`)
+})
+
+const missingWords = ({ missing }: Pick<WhatsappNumber, 'missing'>): string =>
+  missing.length === 0 ? 'Nothing is missing.' : `${plural(missing.length, 'step')} to do.`
+
+type Shown = Awaited<ReturnType<typeof showNumber>>
+
+const metaFacts = (
+  shown: Shown,
+  { teams, waiting, now }: { teams: number; waiting: number; now: Date },
+): Section =>
+  factsOf(
+    {
+      Quality: qualityCell(shown.quality),
+      'Messaging limit': text(shown.messaging_limit),
+      'Messages per second': number(shown.messages_per_second),
+      'App subscribed': text(shown.subscribed === null ? null : shown.subscribed ? 'yes' : 'no'),
+      'Last check': time(shown.checked_at, now),
+      Teams: number(teams),
+      'Waiting messages': number(waiting),
+    },
+    { title: 'What Meta says' },
+  )
+
+const hookFacts = (shown: Shown): Section =>
+  factsOf(
+    {
+      'Callback path': text(shown.hook ?? '/hooks/whatsapp', { code: true, copy: true }),
+      'Verify token': shown.verify_token
+        ? text(shown.verify_token, { code: true, copy: true })
+        : text('the web processes’ WHATSAPP_VERIFY_TOKEN'),
+      Fields: text(WEBHOOK_FIELDS.join(', ')),
+    },
+    {
+      title: 'Webhook of the Meta app',
+      note: 'Subscribe the app to these fields. Meta doesn’t say whether it is.',
+    },
+  )
+
+const changeForm = (shown: Shown): Section =>
+  formOf(
+    `${pageOf(shown.name)}/set`,
+    'Save number',
+    [
+      secretField('token', 'New access token'),
+      secretField('app_secret', 'New app secret'),
+      field('messages_per_second', 'Messages per second', {
+        ...RATE,
+        value: String(shown.messages_per_second),
+      }),
+    ],
+    { title: 'Change the number', note: 'An empty field stays as it is.' },
+  )
+
+const one = get('operator', `${PATH}/:name`, async ({ params: { name }, now }, { database, secrets }) => {
+  const shown = await showNumber(database, secrets, name)
+  const use = await useOfNumber(database, shown)
+  const here = pageOf(name)
+  return show({
+    title: name,
+    state: stateOf(shown),
+    lead: compact([shown.display_phone_number, shown.verified_name]).join(', ') || undefined,
+    back: { href: PATH, label: 'WhatsApp numbers' },
+    actions: {
+      forms: [
+        ...(shown.subscribed === false
+          ? [press(`${here}/check`, 'Subscribe app', { fields: [hidden('subscribe', 'yes')] })]
+          : []),
+        press(`${here}/check`, 'Check now', { tone: 'quiet' }),
+        press(`${here}/resume`, 'Resume number', { tone: 'quiet' }),
+        press(`${here}/pause`, 'Pause number', { tone: 'quiet' }),
+        press(`${here}/remove`, 'Remove number', { tone: 'danger' }),
+      ].filter(({ submit }) => submit !== (shown.paused ? 'Pause number' : 'Resume number')),
+    },
+    sections: [
+      ...alertsOf(shown.missing.map((words) => ({ tone: 'warn', title: words }) as const)),
+      metaFacts(shown, { ...use, now }),
+      hookFacts(shown),
+      changeForm(shown),
+    ],
+    aside: [
+      factsOf({
+        'Phone number ID': text(shown.phone_number_id, { code: true, copy: true }),
+        Account: text(shown.account_id, { code: true, copy: true }),
+      }),
+    ],
+  })
+})
+
+const set = post('operator', `${PATH}/:name/set`, async (request, deps) => {
+  const { form, params } = request
+  const change = {
+    ...{ token: typed(form, 'token'), app_secret: typed(form, 'app_secret') },
+    messages_per_second: rateOf(form),
+  }
+  await setNumber(toolsOf(request, deps), params.name, change)
+  return redirect(pageOf(params.name), 'The number was saved.')
+})
+
+const check = post('operator', `${PATH}/:name/check`, async (request, deps) => {
+  const subscribe = request.form.get('subscribe') === 'yes'
+  const checked = await checkNumber(toolsOf(request, deps), request.params.name, { subscribe })
+  return redirect(pageOf(checked.name), `Meta was asked. ${missingWords(checked)}`)
+})
+
+/** A button that does one thing to a number. */
+const doing = (verb: string, work: (by: By, name: string) => Promise<unknown>, words: string) =>
+  act('operator', `${PATH}/:name/${verb}`, async (by, { params: { name } }) => {
+    await work(by, name)
+    return redirect(pageOf(name), words)
+  })
+
+const pause = doing('pause', pauseNumber, 'The number is paused. Its messages wait.')
+const resume = doing('resume', resumeNumber, 'The number is resumed.')
+
+const remove = act(
+  'operator',
+  `${PATH}/:name/remove`,
+  async (by, { params: { name } }) => {
+    await removeNumber(by, name)
+    return redirect(PATH, `The number ${name} was removed.`)
+  },
+  async ({ params: { name } }) => ({
+    question: `Remove the number ${name}?`,
+    answer: 'Remove number',
+    warning: 'Its access token is deleted.',
+    tone: 'danger',
+  }),
+)
+
+export const numberPages = [list, add, one, set, check, pause, resume, remove]

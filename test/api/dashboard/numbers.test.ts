@@ -1,0 +1,98 @@
+/** The operator's pages of WhatsApp numbers, the hourly check, and where else a number is named. */
+import { listSenders } from '../../../db/delivery/senders/show.ts'
+import { checkWhatsappNumbers } from '../../../workers/jobs/check-whatsapp-numbers.ts'
+import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { pauseSender } from '../../support/senders.ts'
+import { METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+import { makeTemplate, templateOf } from '../../support/whatsapp.ts'
+import { makeDefaultNumber } from '../../support/whatsapp-numbers.ts'
+
+const TOKEN = 'EAA-token-of-acme'
+const number = {
+  ...{ id: '901', display_phone_number: '+1 555-555-0901', verified_name: 'Acme' },
+  ...{ quality_rating: 'GREEN', whatsapp_business_manager_messaging_limit: 'TIER_1K' },
+}
+const account: CloudAccount = {
+  ...{ id: '900', token: TOKEN, app_id: '77', subscribed: false, templates: [] },
+  numbers: [number],
+}
+const sandbox = await startWhatsappSandbox({ port: 0, accounts: [account] })
+t.teardown(() => sandbox.close())
+const service = await startService(t, { dashboard: { graphApi: sandbox.url } })
+const operator = await signedIn(service, { operator: true })
+const PATH = '/operator/numbers'
+const form = { name: 'acme', phone_number_id: '901', account_id: '900', token: TOKEN }
+
+t.test('a number is added after Meta was asked, and its token is never shown', async (t) => {
+  const rejected = await operator.post(PATH, { ...form, token: 'another-token' })
+  t.equal(rejected.status, 400)
+  t.notMatch(rejected.html, /another-token/)
+  shows(t, await operator.get(PATH), 'All teams send from the default number.')
+  t.match(await operator.post(PATH, { ...form, app_secret: 'secret-of-acme', subscribe: 'yes' }), {
+    status: 303,
+  })
+  t.equal(account.subscribed, true)
+  shows(t, await operator.get(PATH), /acme \+1 555-555-0901 active GREEN TIER_1K 0/)
+  const page = await operator.get(`${PATH}/acme`)
+  shows(t, page, /\/hooks\/whatsapp\/acme .*Verify token [0-9a-f]{32}/)
+  t.notMatch(page.html, /EAA-token|secret-of-acme/)
+})
+
+t.test('a number is checked, changed, paused and resumed', async (t) => {
+  account.subscribed = false
+  await operator.post(`${PATH}/acme/check`)
+  shows(t, await operator.get(`${PATH}/acme`), /Subscribe app .*App subscribed no/)
+  await operator.post(`${PATH}/acme/check`, { subscribe: 'yes' })
+  shows(t, await operator.get(`${PATH}/acme`), /App subscribed yes/)
+  await operator.post(`${PATH}/acme/set`, { token: '', app_secret: '', messages_per_second: '20' })
+  shows(t, await operator.get(`${PATH}/acme`), /Messages per second 20/)
+  t.equal((await operator.post(`${PATH}/acme/set`, { messages_per_second: 'many' })).status, 400)
+  await operator.post(`${PATH}/acme/pause`)
+  shows(t, await operator.get(PATH), /acme .* paused/)
+  await operator.post(`${PATH}/acme/resume`)
+  shows(t, await operator.get(PATH), /acme .* active/)
+})
+
+t.test('a team gets a number on its page, and a number in use stays', async (t) => {
+  await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
+  const team = await makeTeam(service)
+  const template = await makeTemplate(service, team.id)
+  const path = `/operator/teams/${team.id}`
+  await operator.post(`${path}/number`, { number: 'acme' })
+  shows(t, await operator.get(path), /sends from the number acme/)
+  t.match(await templateOf(service, template.id), { status: 'pending' })
+  t.equal((await operator.post(`${PATH}/acme/remove`)).status, 409)
+  shows(t, await operator.get(PATH), 'acme')
+  await operator.post(`${path}/number`, { number: 'default' })
+})
+
+t.test('each number is checked once an hour, and is named where senders are', async (t) => {
+  number.quality_rating = 'RED'
+  const notices = { from: null, operator: null, site: null }
+  await checkWhatsappNumbers({ ...service.deps, graphApi: sandbox.url, notices })
+  await pauseSender(service.database, { key: 'whatsapp:901', ceiling: 80 }, 600, '131048')
+  await pauseSender(service.database, { key: 'whatsapp:1', ceiling: 80 }, 600, '131048')
+  const metrics = (await service.call('GET', '/metrics', { key: METRICS_TOKEN })).body
+  for (const line of [
+    'heliograph_whatsapp_numbers{name="acme",quality="RED"} 1',
+    'heliograph_senders{provider="whatsapp",name="acme",state="paused"} 1',
+    'heliograph_senders{provider="whatsapp",name="default",state="paused"} 1',
+  ])
+    t.match(metrics, line)
+  t.strictSame(
+    (await listSenders(service.database)).map(({ key, name }) => [key, name]),
+    [
+      ['whatsapp:1', 'default'],
+      ['whatsapp:901', 'acme'],
+    ],
+  )
+  shows(t, await operator.get('/operator/senders'), /whatsapp:901 acme paused/)
+  shows(t, await operator.get('/operator/health'), /acme \+1 555-555-0901 paused RED/)
+  account.token = 'replaced'
+  await checkWhatsappNumbers({ ...service.deps, graphApi: sandbox.url, notices })
+  t.match(textOf((await operator.get(`${PATH}/acme`)).html), /Meta rejects the access token/)
+  t.equal((await operator.post(`${PATH}/acme/remove`)).status, 303)
+  shows(t, await operator.get(PATH), 'All teams send from the default number.')
+})
