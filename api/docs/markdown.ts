@@ -31,10 +31,11 @@ export function guideMarkdown(guide: Guide, shown: Shown): string {
   return [`# ${guide.title}\n${text.trimEnd()}\n`, ...samples, ...examples].join('\n')
 }
 
-/** The first sentence of a guide. */
+/** The first sentence of a guide's text, which may follow a heading or a table. */
 function summaryOf({ markdown }: Guide): string {
-  const [paragraph = ''] = markdown.trim().replaceAll('\n', ' ').split('  ')
-  return /^.*?[.:](?= |$)/.exec(paragraph)?.[0].replace(/:$/, '.') ?? paragraph
+  const paragraph = markdown.split(/\n{2,}|^\n/).find((block) => /^[A-Z`]/.test(block)) ?? ''
+  const [sentence = ''] = paragraph.replaceAll('\n', ' ').split(/(?<=[.:]) /)
+  return sentence.replace(/:$/, '.')
 }
 
 const LLMS = readFileSync(join(import.meta.dirname, 'llms.md'), 'utf8')
