@@ -137,3 +137,18 @@ t.test('a part of an address is looked for among the contacts of its team', asyn
     t.notOk(nodes.some((node) => node['Node Type'] === 'Seq Scan'))
   }
 })
+
+t.test('single emails are found behind thousands of newer ones of a broadcast', async (t) => {
+  for (const table of ['accepted_emails', 'email_states'])
+    await database.query(sql.unsafe`
+      update ${sql.identifier([table])} set broadcast_id = ${OTHER} where team_id = ${TEAM} and id in (
+        select id from email_states where team_id = ${TEAM} order by id desc limit 15000)`)
+  await database.query(sql.unsafe`analyze`)
+  const { buffers, nodes } = await touched(database, async (tx) => {
+    const found = await emailsFound(tx, { team_id: TEAM, in_broadcast: false }, PAGE)
+    t.equal(found.length, 51)
+    t.ok(found.every(({ broadcast_id }) => broadcast_id === null))
+  })
+  t.ok(buffers < 700, `${buffers} buffers for a page of single emails`)
+  t.equal(Math.max(...nodes.map((node) => node['Actual Rows'])), 51, 'none of the broadcast is read')
+})

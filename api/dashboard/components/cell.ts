@@ -18,6 +18,8 @@ export type Cell = Loose<{
   detail?: string
   /** Shown as a label in this colour. */
   tone?: Tone
+  /** A bar in place of the text, 0 to 100. */
+  bar?: { filled: number; tone: Tone }
   /** A machine's word: in monospace. */
   code?: boolean
   number?: boolean
@@ -117,11 +119,17 @@ export const number = (value: number | null, more: Partial<Cell> = {}): Cell => 
   ...more,
 })
 
+/** A bar that is filled in part. */
+export const bar = (part: number, of: number, tone: Tone): Cell => ({
+  text: '',
+  bar: { filled: of === 0 ? 0 : Math.max(part > 0 ? 1 : 0, Math.round((part * 100) / of)), tone },
+})
+
 /** The words that have a tone; all others are plain. */
 const TONES: readonly [Tone, readonly string[]][] = [
   ['good', ['sending', 'delivered', 'opened', 'clicked', 'read', 'subscribed']],
   ['good', ['verified', 'approved', 'found', 'active']],
-  ['busy', ['queued', 'sent']],
+  ['busy', ['queued']],
   ['warn', ['pending', 'slowed', 'probing']],
   ['bad', ['paused', 'missing', 'different', 'bounced', 'complained', 'failed', 'rejected']],
 ]

@@ -3,14 +3,16 @@ import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import type { FigureRow, HourRow } from '../../../db/stats/daily/stats.sql.ts'
 import { number, text } from './cell.ts'
-import type { BarTone, Section } from './section.ts'
+import type { BarTone, Section, Switch } from './section.ts'
 import { typedOf } from './zone.ts'
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
-const PLOT = { left: 44, right: 720, top: 12, bottom: 232 }
+const PLOT = { left: 44, right: 720, top: 12, bottom: 168 }
 
 /** What a bar is made of, from the bottom up; each in a colour of its own. */
+type Table = Extract<Section, { kind: 'table' }>
+
 type Layer = { label: string; tone: BarTone; statuses: readonly string[] }
 
 const GONE: readonly Layer[] = [
@@ -72,7 +74,7 @@ export function daysOf(
   const spans = Array.from({ length: days }, (_, index) => {
     const day = new Date(since.getTime() + index * DAY).toISOString().slice(0, 10)
     const fromLast = days - 1 - index
-    const mark = fromLast === 0 ? 'today' : fromLast % 7 === 0 ? dayShort(day) : null
+    const mark = fromLast === 0 ? 'today' : days <= 7 || fromLast % 7 === 0 ? dayShort(day) : null
     const own = figures.filter((row) => row.day === day)
     return spanOf(layers, own, { at: day, mark })
   })
@@ -133,7 +135,8 @@ function ticksOf(top: number): number[] {
   return values.filter(Number.isInteger)
 }
 
-function chartOf(title: string, { spans, layers }: ChartData): Section {
+function chartOf(title: string, stretch: ChartData, switches: readonly Switch[]): Section {
+  const { spans, layers } = stretch
   const top = roundUp(Math.max(1, ...spans.map(({ total }) => total)))
   const step = (PLOT.right - PLOT.left) / spans.length
   const ticks = ticksOf(top).map((value) => ({
@@ -147,6 +150,8 @@ function chartOf(title: string, { spans, layers }: ChartData): Section {
     kind: 'chart',
     title,
     label: `${title}: the table below says the same`,
+    switches,
+    table: chartTable(stretch),
     columns: spans.flatMap((span, index) => columnOf(span, index, { step, top, layers })),
     ticks,
     marks,
@@ -158,10 +163,9 @@ function chartOf(title: string, { spans, layers }: ChartData): Section {
 }
 
 /** The same figures as a table, the latest first; days or hours without messages are left out. */
-const chartTable = ({ spans, layers, column, title, note }: ChartData): Section => ({
+const chartTable = ({ spans, layers, column, title, note }: ChartData): Table => ({
   kind: 'table',
   title,
-  fold: spans.some(({ total }) => total > 0),
   note,
   columns: [
     { label: column },
@@ -177,8 +181,9 @@ const chartTable = ({ spans, layers, column, title, note }: ChartData): Section 
   empty: 'Nothing was accepted on these days.',
 })
 
-/** A stretch as a chart with its table; the table's words alone while there is nothing to draw. */
-export const figureSections = (title: string, stretch: ChartData): Section[] =>
-  stretch.spans.some(({ total }) => total > 0)
-    ? [chartOf(title, stretch), { ...chartTable(stretch), about: title }]
-    : [{ ...chartTable(stretch), title }]
+/** A stretch as a chart with its table, and links to the others. */
+export const figureSections = (
+  title: string,
+  stretch: ChartData,
+  switches: readonly Switch[] = [],
+): Section[] => [chartOf(title, stretch, switches)]

@@ -12,6 +12,7 @@ import { address, parse, uuids } from '../../../db/validation/fields.ts'
 import { markOf } from '../../../db/validation/mark.ts'
 import { isUuid, jsonOf } from '../../../db/validation/strings.ts'
 import { TEXTS } from '../texts.ts'
+import { compareProperties } from './names.ts'
 import type { Field } from './section.ts'
 import { namedLines } from './typed.ts'
 
@@ -42,17 +43,11 @@ export const topicsOf = (form: URLSearchParams): string[] =>
   parse(object({ topic_ids: uuids() }), { topic_ids: form.getAll('topic_ids') }).topic_ids ?? []
 
 /** How many rows there are for properties to add. */
-const FREE_ROWS = 3
+const FREE_ROWS = 1
 
-const removeFields = (names: readonly string[]): Field[] => {
-  if (names.length === 0) return []
-  const options = names.map((name) => ({ value: JSON.stringify(name), label: name }))
-  return [{ name: 'remove', label: 'Remove properties', type: 'checks', options }]
-}
-
-/** Properties by their names: the database keeps no order of theirs that says anything. */
+/** Properties in order: the database keeps no order of theirs that says anything. */
 export const inOrder = (properties: Properties): [string, string][] =>
-  Object.entries(properties).sort(([one], [other]) => one.localeCompare(other, 'en'))
+  Object.entries(properties).sort(([one], [other]) => compareProperties(one, other))
 
 const shortMark = (text: string): string => markOf(text).slice(0, 16)
 
@@ -69,16 +64,22 @@ export const propertyFields = (properties: Properties): Field[] => [
         name: `value.${row}`,
         label: name,
         type: 'textarea',
-        code: true,
         rows: value.includes('\n') ? 4 : 1,
         value,
+        removal: { name: 'remove', value: JSON.stringify(name), label: `Remove ${name}` },
       },
     ]
   }),
-  ...removeFields(inOrder(properties).map(([name]) => name)),
   ...Array.from({ length: FREE_ROWS }, (_, at): Field[] => [
-    { name: `new_name.${at}`, label: 'New property', type: 'text' },
-    { name: `new_value.${at}`, label: 'Its value', type: 'textarea', code: true, rows: 1 },
+    { name: `new_name.${at}`, label: 'New property', placeholder: 'Name', type: 'text', beside: true },
+    {
+      name: `new_value.${at}`,
+      label: 'Its value',
+      placeholder: 'Value',
+      type: 'textarea',
+      rows: 1,
+      beside: true,
+    },
   ]).flat(),
 ]
 

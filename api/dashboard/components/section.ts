@@ -9,8 +9,16 @@ import type { DifferenceLine } from './difference.ts'
  * @param href after /dashboard, or the service's own where it is `outside`.
  * @param tab whether it opens beside the page.
  * @param main whether it is what the page is mostly for, beside its title.
+ * @param menu whether it is in the menu beside the title, however few buttons there are.
  */
-export type Link = Loose<{ href: string; label: string; tab?: boolean; outside?: boolean; main?: boolean }>
+export type Link = Loose<{
+  href: string
+  label: string
+  tab?: boolean
+  outside?: boolean
+  main?: boolean
+  menu?: boolean
+}>
 
 export type Field = Loose<{
   name: string
@@ -40,6 +48,8 @@ export type Field = Loose<{
   rows?: number
   code?: boolean
   options?: readonly { value: string; label: string; selected?: boolean }[]
+  /** A box that takes away what the field is about. */
+  removal?: Loose<{ name: string; value: string; label: string; checked?: boolean }>
   /** What a browser offers to complete it with; anything else may be typed. */
   offers?: readonly string[]
 }>
@@ -58,6 +68,8 @@ export type Form = Loose<{
    */
   others?: readonly { next: string; label: string; counts?: boolean }[]
   tone?: 'danger' | 'quiet'
+  /** Whether it is in the menu beside the title, however few buttons there are. */
+  menu?: boolean
   /** What another form of the page joins it by. */
   name?: string
   /** Another form of the page, whose fields are sent with these; the answer is shown in a frame, and the page stays. */
@@ -68,6 +80,10 @@ export type Form = Loose<{
   multipart?: boolean
   /** Whether its fields stand two in a row: a choice and what belongs to it. */
   pairs?: boolean
+  /** Whether each field is one line: its label, its value, and a box that takes it away. */
+  rows?: boolean
+  /** What it does, in the menu beside the title. */
+  about?: string
 }>
 
 export type Tile = Loose<{
@@ -87,8 +103,11 @@ export type Alert = Loose<{
   link?: Link
   folded?: readonly Alert[]
 }>
+/** Links to other views of the same thing, side by side. */
+export type Switch = { label: string; links: readonly (Link & { current: boolean })[] }
 /** A choice of a list's filter. @param off whether a press takes the choice away. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
+type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
 /** What a new team does first. */
 export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
 export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
@@ -115,8 +134,13 @@ type Titled = Loose<{
 
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 
-/** What can be done with something: links and buttons in one line. */
-export type Actions = Loose<{ links?: readonly Link[]; forms?: readonly Form[] }>
+/** What can be done with something: links and buttons in one line. Beside a title two are buttons (server/acts.ts). */
+export type Actions = Loose<{
+  /** The main button: it sends a form of the page, by its name. */
+  saves?: { form: string; label: string }
+  links?: readonly Link[]
+  forms?: readonly Form[]
+}>
 
 export type Section = Titled &
   Loose<
@@ -137,11 +161,14 @@ export type Section = Titled &
         live?: boolean
       }
     | ({ kind: 'form'; reset?: Link } & Form & {
-          /** Whether a button beside the page's title opens it. */
-          folded?: boolean
+          /** Whether a button beside the page's title opens it, or an entry of the menu there. */
+          folded?: boolean | 'menu'
         })
     | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; further?: readonly Field[] } & Form)
-    | { kind: 'chips'; chips: readonly Chip[] }
+    /** @param after a few words beside them. */
+    | { kind: 'chips'; chips: readonly Chip[]; after?: string }
+    /** The steps of something that is done page by page. */
+    | { kind: 'stepper'; steps: readonly Step[] }
     | { kind: 'steps'; steps: readonly ChecklistItem[] }
     | ({ kind: 'actions' } & Actions)
     | { kind: 'tabs'; links: readonly (Link & { current: boolean })[] }
@@ -149,6 +176,8 @@ export type Section = Titled &
     /** How far something has come: `done` of `of`, in words beside the bar. */
     | { kind: 'progress'; done: number; of: number; words: string; label: string; live?: boolean }
     | { kind: 'code'; code: string }
+    /** An email as its recipient sees it, with ways to those of others. */
+    | { kind: 'inbox'; from: string; subject: string; src: string; links: readonly Link[] }
     | { kind: 'text'; paragraphs: readonly string[] }
     | {
         kind: 'frame'
@@ -166,6 +195,9 @@ export type Section = Titled &
         marks: readonly { x: number; label: string }[]
         legend: readonly { tone: BarTone; label: string; total: string }[]
         label: string
+        switches?: readonly Switch[]
+        /** The same as a table, behind its title. */
+        table?: Extract<Section, { kind: 'table' }>
       }
     | { kind: 'difference'; lines: readonly DifferenceLine[] }
   >
@@ -179,6 +211,8 @@ export type View = Loose<{
   actions?: Actions
   /** Where the page hangs. */
   back?: Link
+  /** What is above both columns. */
+  above?: readonly Section[]
   sections: readonly Section[]
   /** What stands beside the sections, or below them where there is no room. */
   aside?: readonly Section[]

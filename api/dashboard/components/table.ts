@@ -33,7 +33,7 @@ const subjectOf = (cells: readonly Cell[]): string =>
   cells[0]?.text ??
   ''
 
-const isShort = ({ iso, tone, button }: Cell): boolean => Boolean(iso || tone || button)
+const isShort = ({ iso, tone, button, bar }: Cell): boolean => Boolean(iso || tone || button || bar)
 
 /** Whether a column's values are words, and some are longer than this. */
 const isLong = (rows: Table['rows'], { number, wrap }: Column, index: number, long: number): boolean =>
@@ -101,6 +101,7 @@ export function tableReady(section: Table) {
         const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))
         return {
           ...cell,
+          ordinary: cell.tone === 'good' || cell.tone === 'plain',
           of: cell.copy && of ? `${column.label} of ${of}` : of,
           look,
           words: !isShort(cell) && !cell.number,

@@ -4,6 +4,7 @@
  */
 import type { Deliverable } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
 import type { BackgroundJobRow } from '../../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { plural } from '../components/cell.ts'
@@ -16,6 +17,12 @@ const requeueWords = ({ noun }: Pick<Deliverable, 'noun'>): Words => ({
   verb: 'Checked',
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), noun)} queued to be sent again.`,
 })
+
+const DELETE_WORDS: Words = {
+  title: 'Delete emails',
+  verb: 'Checked',
+  outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
+}
 
 /** What judging stored suppressions again has found, by cause. */
 export const judgedWords = ({ bounce, soft_bounces, complaint, manual }: Record<string, unknown>): string =>
@@ -56,11 +63,9 @@ const WORDS: Readonly<Record<string, Words>> = {
     ]),
   ),
   'webhook.requeue_matching': requeueWords(WEBHOOK),
-  'email.delete': {
-    title: 'Delete emails',
-    verb: 'Checked',
-    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
-  },
+  'email.requeue_apart': requeueWords(EMAIL),
+  'email.delete': DELETE_WORDS,
+  'email.delete_apart': DELETE_WORDS,
   'queue.redrive': {
     title: 'Try dead letters again',
     verb: 'Moved back',

@@ -50,7 +50,7 @@ function conditionFields(conditions: readonly Condition[], properties: readonly 
     const { property = '', op = 'eq', value = '' } = conditions[at] ?? {}
     const nth = at + 1
     const fields: Field[] = [
-      field(`property.${at}`, `Property ${nth}`, {
+      field(`property.${at}`, nth === 1 ? 'Property 1' : `And property ${nth}`, {
         value: property === '' ? '' : lineOf(property),
         offers: properties,
       }),

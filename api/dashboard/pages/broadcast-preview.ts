@@ -11,7 +11,8 @@ import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sq
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import { addressed, mailingOf } from '../../../db/messages/broadcasts/mailing.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
-import type { Section } from '../components/section.ts'
+import { nameOf } from '../components/names.ts'
+import type { Link, Section } from '../components/section.ts'
 import { alertsOf, compact, field, get } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { framed, frameHeaders } from '../server/guard.ts'
@@ -73,59 +74,69 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
   return { subject: item.subject, ...parts }
 }
 
-/** Whose email is shown, the way to the next contact, and how to choose another one. */
-function choice(contact: (Addressee & { id: string }) | null, request: TeamRequest): Section {
-  const next = contact && {
-    href: `${broadcastPath(request)}?follows=${contact.id}#preview`,
-    label: 'Next contact',
-  }
-  const first = request.query.has('follows') && {
-    href: `${broadcastPath(request)}#preview`,
-    label: 'First contact',
-  }
-  return {
-    kind: 'filter',
-    id: 'preview',
-    title: 'Preview',
-    note: contact
-      ? `What ${contact.email} gets.`
-      : `No ${first ? 'further ' : ''}contact of the audience was found, so variables without a default value show their names.`,
-    action: broadcastPath(request),
-    method: 'get',
-    fields: [
-      field('contact', 'As this contact gets it', {
-        type: 'search',
-        value: request.query.get('contact') ?? '',
-        placeholder: contact?.email ?? '',
-      }),
-    ],
-    submit: 'Show',
-    reset: null,
-    more: compact([next, first]),
-  }
+type Shown = (Addressee & { id: string }) | null
+
+/** The ways to the next contact of the audience, and back to the first. */
+function waysOn(contact: Shown, request: TeamRequest<'id'>): Link[] {
+  const path = broadcastPath(request)
+  return compact<Link>([
+    request.query.has('follows') && { href: `${path}#preview`, label: 'First contact' },
+    contact && { href: `${path}?follows=${contact.id}#preview`, label: 'Next contact' },
+  ])
 }
 
-/** What the first of the audience gets, or the contact that was chosen, with the way to the next. */
+/** How another contact is chosen. */
+const choice = (contact: Shown, request: TeamRequest<'id'>): Section => ({
+  kind: 'filter',
+  title: 'As another contact',
+  fold: !request.query.has('contact'),
+  action: broadcastPath(request),
+  method: 'get',
+  fields: [
+    field('contact', 'As this contact gets it', {
+      type: 'search',
+      value: request.query.get('contact') ?? '',
+      placeholder: contact?.email ?? 'Address of a contact',
+    }),
+  ],
+  submit: 'Show',
+  reset: null,
+})
+
+const whoseWords = (contact: Shown, request: TeamRequest): string => {
+  if (contact) return `What ${nameOf(contact.properties) ?? contact.email} gets`
+  return `No ${request.query.has('follows') ? 'further ' : ''}contact of the audience was found`
+}
+
+/** What the first of the audience gets, or the contact that was chosen, as in an inbox, with the way to the next. */
 export async function previewSections(
   row: BroadcastRow,
-  request: TeamRequest,
+  request: TeamRequest<'id'>,
   deps: PageDeps,
 ): Promise<Section[]> {
-  let chosen: Section = choice(null, request)
+  let contact: Shown = null
   try {
-    const contact = await shownTo(row, request, deps)
-    chosen = choice(contact, request)
+    contact = await shownTo(row, request, deps)
     const { subject, text } = await mailingFor(row, contact, deps)
     const search = new URLSearchParams({ contact: contact?.email ?? '' })
-    return compact([
-      chosen,
-      { kind: 'code', title: 'Subject', code: subject },
-      { kind: 'frame', title: 'HTML', src: `${broadcastPath(request, 'preview')}?${search}` },
-      text !== '' && { kind: 'code', title: 'Plain text', code: text },
+    return compact<Section>([
+      {
+        kind: 'inbox',
+        id: 'preview',
+        title: whoseWords(contact, request),
+        note: contact ? undefined : 'Variables without a default value show their names.',
+        from: row.from_address,
+        subject,
+        src: `${broadcastPath(request, 'preview')}?${search}`,
+        links: waysOn(contact, request),
+      },
+      text !== '' && { kind: 'code', title: 'Plain text', fold: true, code: text },
+      choice(contact, request),
     ])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    return [chosen, ...alertsOf([{ tone: 'bad', title: `No preview. ${error.message}` }])]
+    const problem = { tone: 'bad', title: `No preview. ${error.message}` } as const
+    return [...alertsOf([problem], { id: 'preview' }), choice(contact, request)]
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type Skipped,
   skippedBy,
 } from '../../../db/messages/broadcasts/recipients.sql.ts'
+import type { EmailStatus } from '../../../db/messages/emails/status.ts'
 import { status, text, time } from '../components/cell.ts'
 import { fromReplica, get, tableOf } from '../server/builders.ts'
 import { csvOf } from '../server/csv.ts'
@@ -19,6 +20,14 @@ import { broadcastPath } from './broadcast-sections.ts'
 
 const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
+/** The statuses of emails that have come as far as this one, which is how a broadcast counts. */
+function statusesOf(reached: EmailStatus | undefined): readonly EmailStatus[] | undefined {
+  if (reached === 'sent') return EMAIL_LADDER.filter((status) => status !== 'queued')
+  if (reached === 'delivered') return ['delivered', 'opened', 'clicked', 'complained']
+  if (reached === 'opened') return ['opened', 'clicked']
+  return reached && [reached]
+}
+
 const filter = defineFilter({ status: chips(EMAIL_LADDER) })
 /** Nothing is asked for. */
 const ALL = defineFilter({})
@@ -29,7 +38,7 @@ const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
 const reachedFor =
   (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Reached> =>
   ({ before: after, limit }) =>
-    reachedBy(database, placeOf(request), filter.read(request.query).status, { after, limit })
+    reachedBy(database, placeOf(request), statusesOf(filter.read(request.query).status), { after, limit })
 
 const skippedFor =
   (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Skipped> =>

@@ -5,11 +5,11 @@ import type { HistoryEntry } from '../../../db/messages/broadcasts/history.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
-import { BROADCAST_FIGURES, type Figure } from '../../../db/stats/daily/broadcasts.sql.ts'
-import { ageOf, headed, number, plural, type Tone, text, time } from '../components/cell.ts'
+import type { EmailStatus } from '../../../db/messages/emails/status.ts'
+import { ageOf, bar, headed, number, plural, type Tone, text, time } from '../components/cell.ts'
 import { paceWords } from '../components/pace.ts'
-import type { Actions, Section } from '../components/section.ts'
-import { isUnreported, UNREPORTED } from '../components/shares.ts'
+import type { Actions, Link, Section } from '../components/section.ts'
+import { ALARMING_SHARE, isUnreported, percent as percentOf, UNREPORTED } from '../components/shares.ts'
 import { alertsOf, compact, factsOf, field, formOf, press, tableOf } from '../server/builders.ts'
 import { type Question, type TeamRequest, teamPath } from '../server/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
@@ -114,7 +114,7 @@ export const facts = (view: BroadcastView, names: Names, { team, now }: TeamRequ
           : text(names.template, { href: teamPath(team, 'templates', view.template_id) }),
       Topics: text(namesOf(view.topic_ids, names.topics)),
       Except: view.exclude_topic_ids.length > 0 && text(namesOf(view.exclude_topic_ids, names.topics)),
-      Conditions: view.where.length > 0 && text(view.where.map(conditionWords).join('; ')),
+      Conditions: view.where.length > 0 && text(view.where.map(conditionWords).join(' and ')),
       Pace:
         view.rate_per_minute !== null && text(`at most ${plural(view.rate_per_minute, 'email')} a minute`),
       Starts: view.state !== 'cancelled' && view.send_at && time(view.send_at, now),
@@ -131,59 +131,59 @@ export function progress(view: BroadcastView, now: Date): Section[] {
   const gone = counted.made - counted.queued
   const done = Math.min(audience, gone + counted.skipped)
   const share = `${Math.floor((done * 100) / audience)} %`
-  const live = state === 'sending'
-  const left = live ? audience - done : 0
+  if (state !== 'sending') return []
+  const left = audience - done
   const pace = paceWords({ done: gone, left, since: view.started_at }, now, { noun: 'email' })
   const words = `${[`${share}: ${progressWords(view)}`, pace].filter(Boolean).join(', ')}.`
-  return [{ kind: 'progress', id: 'progress', live, label: 'Progress', done, of: audience, words }]
+  return [{ kind: 'progress', id: 'progress', live: true, label: 'Progress', done, of: audience, words }]
 }
 
-/** What came of the emails, each figure with those who went on from there, as shares of what was sent. */
-export function outcomes({ stats: counted }: BroadcastView): Section {
-  const { made, queued, delivered, opened, clicked, bounced, complained } = counted
+type Outcome = { label: string; count: number; href: string; tone: Tone; note?: string; share?: string }
+
+const share = (count: number, of: number): string => (of === 0 ? '' : percentOf(count / of))
+
+/** What became of the emails: each count has those who went on from there, as shares of what was sent. */
+export function outcomes({ stats: counted, audience }: BroadcastView, request: TeamRequest<'id'>): Section {
+  const { made, queued, skipped, delivered, opened, clicked, bounced, complained } = counted
   const sent = made - queued
   const arrived = delivered + opened + clicked + complained
-  const tile = (label: string, count: number) => ({
-    label,
-    value: number(count).text,
-    detail: percent(count, sent),
+  const open = sent - arrived - bounced
+  const people = (status?: EmailStatus): string =>
+    `${broadcastPath(request, 'people')}${status ? `?${new URLSearchParams({ status })}` : ''}`
+  const part = (label: string, status: EmailStatus, count: number, more: Partial<Outcome> = {}): Outcome => ({
+    ...{ label, count, href: people(status), tone: 'good' },
+    share: share(count, sent),
+    ...more,
   })
-  return {
-    kind: 'tiles',
-    id: 'outcomes',
-    title: 'Results',
-    live: true,
-    tiles: [
-      { label: 'Sent', value: number(sent).text, detail: `of ${plural(made, 'email')}` },
-      isUnreported(sent, arrived) ? { label: 'Delivered', ...UNREPORTED } : tile('Delivered', arrived),
-      tile('Opened', opened + clicked),
-      tile('Clicked', clicked),
-      tile('Bounced', bounced),
-      tile('Complaints', complained),
-    ],
-  }
-}
-
-/** How far each email got, with the list of its people. */
-export function figures({ stats: counted, audience }: BroadcastView, request: TeamRequest): Section {
-  const listOf = (figure: Figure): string => {
-    if (figure === 'skipped') return broadcastPath(request, 'skips')
-    return figure === 'made'
-      ? broadcastPath(request, 'people')
-      : `${broadcastPath(request, 'people')}?status=${figure}`
-  }
+  const unreported = isUnreported(sent, arrived) ? UNREPORTED.detail : ''
+  const limit = (of: number): string => `limit ${percentOf(of)}`
+  const rows: Outcome[] = compact<Outcome>([
+    { label: 'Audience', count: audience ?? made, href: people(), tone: 'plain' },
+    queued > 0 && { label: 'Waiting', count: queued, href: people('queued'), tone: 'warn' },
+    part('Sent', 'sent', sent, { tone: 'busy', share: share(sent, audience ?? made) }),
+    part('Delivered', 'delivered', arrived, {
+      ...(unreported ? { share: '' } : {}),
+      note: unreported || (open > 0 ? `${number(open).text} not reported` : ''),
+    }),
+    part('Opened', 'opened', opened + clicked),
+    part('Clicked', 'clicked', clicked),
+    part('Bounced', 'bounced', bounced, { tone: 'bad', note: limit(ALARMING_SHARE.bounced) }),
+    part('Complained', 'complained', complained, { tone: 'bad', note: limit(ALARMING_SHARE.complained) }),
+    skipped > 0 && { label: 'Skipped', count: skipped, href: broadcastPath(request, 'skips'), tone: 'plain' },
+  ])
   return {
     ...tableOf(
-      BROADCAST_FIGURES.filter((figure) => counted[figure] > 0),
-      (figure) => ({
-        People: text(figure === 'made' ? 'All recipients' : headed(figure), { href: listOf(figure) }),
-        Count: number(counted[figure]),
+      rows,
+      ({ label, count, href, tone, note = '', share: part = '' }) => ({
+        'What became of it': text(label, { href }),
+        Part: bar(count, Math.max(audience ?? 0, made, 1), tone),
+        Contacts: number(count),
+        Share: { text: part, number: true },
+        Note: note ? text(note, { tone: 'plain' }) : { text: '' },
       }),
-      { empty: 'Nobody so far.' },
+      { empty: '' },
     ),
-    id: 'figures',
-    title: 'People by status',
-    note: `${plural(audience ?? 0, 'contact')} in the audience. Each person stands in one line.`,
+    id: 'outcomes',
     live: true,
   }
 }
@@ -215,16 +215,20 @@ export const STATE_QUESTIONS: Readonly<
   }),
 }
 
+/** Why a broadcast pauses itself, by the status that one looks at before it is resumed. */
+const STOPPED_BY: Readonly<Record<string, EmailStatus>> = { bounces: 'bounced', complaints: 'complained' }
+const LOOK = 'Show the addresses'
+
 /** What can be done with one that is no draft any more. */
 export function actions(view: BroadcastView, request: TeamRequest): Actions {
   if (request.team.role === 'viewer') return {}
-  const { state, audience } = view
+  const { state, state_reason: reason, audience } = view
   const pause = press(broadcastPath(request, 'pause'), 'Pause broadcast')
   const resume = press(broadcastPath(request, 'resume'), 'Resume broadcast')
-  const unschedule = press(broadcastPath(request, 'unschedule'), 'Back to draft')
+  const unschedule = press(broadcastPath(request, 'unschedule'), 'Back to draft', { tone: 'quiet' })
   const cancel = press(broadcastPath(request, 'cancel'), 'Cancel broadcast', { tone: 'danger' })
   const duplicate = press(broadcastPath(request, 'duplicate'), 'Duplicate broadcast')
-  const copy = { ...duplicate, tone: 'quiet' } as const
+  const copy = { ...duplicate, tone: 'quiet', menu: true } as const
   const forms = {
     sending: [pause, copy, cancel],
     paused: [resume, copy, cancel],
@@ -235,12 +239,15 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   }[state]
   const ended = (state === 'sent' || state === 'cancelled') && audience !== null
   const of_it = new URLSearchParams({ broadcast: view.id })
-  const links = compact([
+  const stopped = STOPPED_BY[reason ?? '']
+  const links = compact<Link>([
+    stopped && { href: `${broadcastPath(request, 'people')}?status=${stopped}`, label: LOOK, main: true },
     audience !== null && {
       href: `${teamPath(request.team, 'emails', 'all')}?${of_it}`,
       label: 'Send failed emails again',
+      menu: true,
     },
-    ended && { href: broadcastPath(request, 'again'), label: 'Send to those not reached yet' },
+    ended && { href: broadcastPath(request, 'again'), label: 'Send to those not reached yet', menu: true },
   ])
   return { forms, links }
 }

@@ -19,10 +19,11 @@ import { compact, formOf, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { asSent, describeByLabels } from '../server/form.ts'
 import { wordParam } from '../server/list.ts'
-import { type PageAnswer, show, type TeamRequest } from '../server/page.ts'
+import { type PageAnswer, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { asTextTiles, unfilledSection } from './broadcast-ahead.ts'
-import { type BroadcastStep, type Choices, draftFields, STEPS } from './broadcast-fields.ts'
+import { type BroadcastStep, type Choices, draftFields, STEPS, stepPath } from './broadcast-fields.ts'
 import { aimOf } from './broadcast-form.ts'
+import { previewSections } from './broadcast-preview.ts'
 
 const TITLES: Readonly<Record<BroadcastStep, string>> = {
   message: 'Message',
@@ -79,19 +80,44 @@ const audienceSection = async (...asked: Parameters<typeof audienceTiles>): Prom
   tiles: await audienceTiles(...asked),
 })
 
-/** The buttons of a step. @param isWhole whether what is stored says already whom it goes to. */
-function buttonsOf(step: BroadcastStep, isWhole: boolean): Pick<Form, 'submit' | 'next' | 'others'> {
+/** The buttons of a step: the next step first. */
+function buttonsOf(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'others'> {
   const at = STEPS.indexOf(step)
   const [before, after] = [STEPS[at - 1], STEPS[at + 1]]
   const save = { next: 'save', label: 'Save the draft' }
   const on = after && { next: after, label: 'Continue' }
-  const main = isWhole || !on ? save : on
+  const main = on || save
   const others = compact([
     on && (main === on ? save : on),
     step === 'audience' && { next: 'audience', label: 'Count', counts: true },
     before && { next: before, label: 'Back' },
   ])
   return { submit: main.label, next: main.next, others }
+}
+
+/** The steps, with links to those of a draft that is stored. */
+const stepperOf = (step: BroadcastStep, draft: BroadcastRow | null, { team }: TeamRequest): Section => ({
+  kind: 'stepper',
+  id: 'steps',
+  steps: STEPS.map((each) => ({
+    label: TITLES[each],
+    current: each === step,
+    done: STEPS.indexOf(each) < STEPS.indexOf(step),
+    href: draft && each !== step ? stepPath(teamPath(team, 'broadcasts', draft.id), each) : undefined,
+  })),
+})
+
+/** What is beside a step's form: what the stored message looks like, or how many contacts there are. */
+async function besideOf(
+  step: BroadcastStep,
+  { aim, draft }: { aim: Aim | RequestError; draft: BroadcastRow | null },
+  request: TeamRequest,
+  deps: PageDeps,
+): Promise<Section[]> {
+  if (step === 'audience') return [await audienceSection(aim, request, deps)]
+  if (step !== 'message' || !draft) return []
+  const of = { ...request, params: { ...request.params, id: draft.id } }
+  return (await previewSections(draft, of, deps)).slice(0, 1)
 }
 
 /** A step as its page shows it. @param sent what the form says so far; absent: what is stored. */
@@ -111,19 +137,17 @@ async function stepView(
       ? 'Each step is saved when you leave it. Nothing is sent until you have looked at the draft and started it.'
       : 'It is kept as a draft from the next step on. Nothing is sent until you have looked at it and started it.',
     back,
+    above: [stepperOf(step, draft, request)],
     sections: compact<Section>([
       draft && unfilledSection(await unfilledSlots(deps.database, draft)),
       formOf(
         action,
         '',
         compact([fields, hidden('step', step, true), draft && hidden('seen', draft.updated_at, true)]),
-        {
-          title: `${STEPS.indexOf(step) + 1} of ${STEPS.length}: ${TITLES[step]}`,
-          ...buttonsOf(step, draft !== null && draft.topic_ids.length > 0),
-        },
+        { title: TITLES[step], ...buttonsOf(step) },
       ),
     ]),
-    ...(step === 'audience' ? { aside: [await audienceSection(aim, request, deps)] } : {}),
+    aside: await besideOf(step, { aim, draft }, request, deps),
   }
 }
 

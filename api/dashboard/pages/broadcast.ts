@@ -45,7 +45,6 @@ import {
   broadcastPath,
   broadcastSentence,
   facts,
-  figures,
   history,
   MAX_TESTS,
   outcomes,
@@ -69,7 +68,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const outcome = async () =>
     row.state === 'scheduled'
       ? scheduledSections(row, request, deps)
-      : [...progress(view, request.now), outcomes(view), figures(view, request)]
+      : [...progress(view, request.now), outcomes(view, request)]
   const edits = team.role !== 'viewer'
   const { sections, buttons } =
     row.state === 'draft'
@@ -85,10 +84,10 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
       ...pausedAlert(row),
       ...(await rampSections(row, view, request, deps)),
       ...sections,
-      ...(await previewSections(row, request, deps)),
       edits && testForm(request),
+      history(entries, request.now),
     ]),
-    aside: [facts(view, { topics, template }, request), history(entries, request.now)],
+    aside: [...(await previewSections(row, request, deps)), facts(view, { topics, template }, request)],
   })
 })
 

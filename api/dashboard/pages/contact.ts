@@ -28,6 +28,7 @@ import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { parseMailbox } from '../../../db/validation/address.ts'
 import { ageOf, status, text, time } from '../components/cell.ts'
+import { nameOf } from '../components/names.ts'
 import {
   changedProperties,
   changedTopics,
@@ -55,6 +56,7 @@ import { backTo } from '../server/list.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 import { backgroundJobAnswer } from './background-job.ts'
 import { topicChoices } from './contacts.ts'
+import { ALL_EMAILS } from './emails-filter.ts'
 
 const MESSAGES_SHOWN = 20
 
@@ -126,18 +128,33 @@ async function suppression(
   ])
 }
 
+/** The form of the page, by which the button beside the title sends it. */
+const EDITING = 'contact'
+
 function actions(contact: ContactDetail, request: TeamRequest): Actions {
   const forms = compact([
     contact.status === 'subscribed' && press(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
     contact.status === 'unsubscribed' &&
       contact.suppression === null &&
       press(here(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
-    press(here(request, 'delete'), 'Delete contact', { tone: 'danger' }),
     request.team.role === 'owner' &&
-      press(here(request, 'export'), 'Export everything stored', { tone: 'quiet', file: true }),
-    request.team.role === 'owner' && press(here(request, 'erase'), 'Erase this person', { tone: 'danger' }),
+      press(here(request, 'export'), 'Export everything stored', {
+        tone: 'quiet',
+        menu: true,
+        file: true,
+        about: 'All that is stored about this person, as JSON.',
+      }),
+    press(here(request, 'delete'), 'Delete contact', {
+      tone: 'danger',
+      about: 'Removes the contact. Emails that were sent stay.',
+    }),
+    request.team.role === 'owner' &&
+      press(here(request, 'erase'), 'Erase this person', {
+        tone: 'danger',
+        about: 'Removes the person from contacts, emails, reports and webhooks.',
+      }),
   ])
-  return { forms }
+  return { saves: { form: EDITING, label: 'Save changes' }, forms }
 }
 
 /** Everything that was sent to the contact, over every channel, newest first. */
@@ -147,7 +164,7 @@ async function sent(
   { database }: PageDeps,
 ): Promise<Section> {
   const { emails, to_numbers } = await sentToContact(database, team.id, contact, MESSAGES_SHOWN)
-  const toAll = new URLSearchParams({ recipient: contact.email })
+  const toAll = new URLSearchParams({ ...ALL_EMAILS, recipient: contact.email })
   const all = [
     ...emails.map(({ id, subject, ...rest }) => ({
       ...rest,
@@ -218,30 +235,31 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     ...topicChoices(topics, contact.topic_ids),
     shownField(contact.properties, contact.topic_ids),
   ]
-  const editing = { title: 'Edit contact', folded: true }
+  const name = nameOf(contact.properties)
   return show({
-    title: contact.email,
+    title: name ?? contact.email,
+    lead: name === null ? undefined : contact.email,
     state: status(contact.status),
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: edits ? actions(contact, request) : undefined,
-    sections: compact([
-      ...(await suppression(contact, request, deps)),
-      await sent(contact, request, deps),
-      edits && formOf(here(request), 'Save the contact', fields, editing),
-    ]),
+    sections: compact([...(await suppression(contact, request, deps)), await sent(contact, request, deps)]),
     aside: compact([
+      edits &&
+        formOf(here(request), 'Save changes', fields, { title: 'Properties', name: EDITING, rows: true }),
       factsOf({
-        Topics: text(names.join(', ')),
+        Address: text(contact.email, { copy: true }),
+        Topics: !edits && text(names.join(', ')),
         Added: time(contact.created_at, now),
         Changed: time(contact.updated_at, now),
         'Suppression lifted': contact.suppression_lifted_at && time(contact.suppression_lifted_at, now),
         ID: text(contact.id, { code: true, copy: true }),
       }),
-      properties.length !== 0 && {
-        kind: 'facts',
-        title: 'Properties',
-        facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
-      },
+      !edits &&
+        properties.length !== 0 && {
+          kind: 'facts',
+          title: 'Properties',
+          facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
+        },
     ]),
   })
 })

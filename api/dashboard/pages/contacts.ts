@@ -12,8 +12,9 @@ import { EXPORT_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { importById } from '../../../db/audience/import/imports.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { jsonOf } from '../../../db/validation/strings.ts'
-import { plural, status, text, time } from '../components/cell.ts'
+import { number, status, text, time } from '../components/cell.ts'
 import { lineOf, linesOf, textOf } from '../components/lines.ts'
+import { compareProperties } from '../components/names.ts'
 import { contactOf } from '../components/properties.ts'
 import type { Field, Section } from '../components/section.ts'
 import { act, compact, field, formOf, fromReplica, get, hidden } from '../server/builders.ts'
@@ -53,13 +54,13 @@ const MAX_PROPERTY_COLUMNS = 2
 const MAX_COLUMNS_BESIDE_TOPICS = 2
 const OWN_COLUMNS = ['Status', 'Address', 'Topics', 'Added']
 
-/** The properties that most of these contacts have; of as many the one that comes first. */
+/** The properties that most of these contacts have; of as many those that name somebody. */
 function commonProperties(contacts: readonly ContactRow[]): string[] {
   const counts = new Map<string, number>()
   for (const { properties } of contacts)
     for (const name of Object.keys(properties)) counts.set(name, (counts.get(name) ?? 0) + 1)
   return [...counts]
-    .sort(([, one], [, other]) => other - one)
+    .sort(([one, own], [other, others]) => others - own || compareProperties(one, other))
     .slice(0, MAX_PROPERTY_COLUMNS)
     .map(([name]) => name)
 }
@@ -116,7 +117,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: 
       }),
       hidden('shown', JSON.stringify(shown), true),
     ],
-    { title: 'Columns', folded: true },
+    { title: 'Columns', folded: 'menu' },
   )
 
 async function readerOf(
@@ -150,15 +151,17 @@ const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request,
   const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
   const chosen = await contactColumnsOf(deps.database, team.id)
   const columns = chosen ?? commonProperties(page.rows)
-  const more = compact([
-    { href: `${path}.csv?${filter.set(query)}`, label: 'CSV' },
-    edits && importLink(team),
-  ])
   return show({
     title: 'Contacts',
-    lead: `${plural(stored, 'contact')}.`,
+    state: { text: number(stored).text },
+    actions: {
+      links: compact([
+        edits && importLink(team),
+        { href: `${path}.csv?${filter.set(query)}`, label: 'CSV', menu: true },
+      ]),
+    },
     sections: compact([
-      ...filter.shown(request, { choices: { topic: names, ...(await importChosen(request, deps)) }, more }),
+      ...filter.shown(request, { choices: { topic: names, ...(await importChosen(request, deps)) } }),
       listOf(
         page,
         (contact) => [

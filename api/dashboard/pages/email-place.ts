@@ -33,10 +33,11 @@ export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]
 export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>
   auditRead(request, deps, { action: 'email.open', subject: id })
 
-/** Whom an email went to, as a list has it: the address first, since names alike say nothing once cut. */
+/** Whom an email went to, as a list has it: the name first, and the address beside it. */
 export function recipientsCell(email: ListedEmail): Cell {
   const [first = '', ...others] = everyone(email)
   const mailbox = parseMailbox(first)
   const more = others.length === 0 ? '' : ` +${others.length}`
-  return text(`${mailbox?.address ?? first}${more}`, mailbox?.name ? { detail: mailbox.name } : {})
+  const address = `${mailbox?.address ?? first}${more}`
+  return mailbox?.name ? text(mailbox.name, { detail: address }) : text(address)
 }

@@ -140,7 +140,7 @@ function actions({ email, emptied, request }: Looked, way: Way): Actions {
       cancelForm(email, 'email', emailPath(request)),
       !email.internal &&
         !emptied &&
-        press(emailPath(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
+        press(emailPath(request, 'copy'), 'Send a copy to me', { tone: 'quiet', menu: true }),
       team.role === 'owner' && press(emailPath(request, 'delete'), 'Delete email', { tone: 'danger' }),
     ]),
   }

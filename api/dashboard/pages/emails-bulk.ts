@@ -103,7 +103,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   ])
   return show({
     title: `Bulk actions: ${countWords(counted)}`,
-    lead: asked || 'No filter is set: these are all emails of the team.',
+    lead: asked || 'No filter is set: these are all single emails of the team.',
     back: { href: here, label: 'Back to the list' },
     sections: compact([
       { kind: 'text', paragraphs: limits },
@@ -139,7 +139,8 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       }
       const given = { ...matching, force, words }
       const wanted = { given, total: most, team_id: team.id, actor: person.email }
-      const job = await beginBackgroundJob(deps, { kind: `email.${verb}`, ...wanted })
+      const kind = matching.filter.in_broadcast === undefined ? verb : (`${verb}_apart` as const)
+      const job = await beginBackgroundJob(deps, { kind: `email.${kind}`, ...wanted })
       const said = wordsOf(job).outcome(job.result)
       const paused =
         verb === 'requeue' && Number(job.result.changed) > 0

@@ -2,6 +2,7 @@
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
+import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
@@ -15,7 +16,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { fromList, listOf, pageById, type RowReader } from '../server/list.ts'
 import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { recipientsCell } from './email-place.ts'
-import { filter, searchOf } from './emails-filter.ts'
+import { ALL_EMAILS, filter, searchOf } from './emails-filter.ts'
 import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
 
@@ -72,24 +73,36 @@ async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps): 
   return new Map(templates.map(({ id, name }) => [id, name]))
 }
 
+/** How many emails there are of each status. They are counted together with those of broadcasts. */
+async function countsOf(request: TeamRequest, deps: PageDeps) {
+  const { team, query, now } = request
+  const isAll = query.get('kind') === ALL_EMAILS.kind
+  if (!isAll && (await broadcastsOfTeam(deps.database, team.id, { limit: 1 })).length > 0) return undefined
+  const figures = await figuresSince(deps.database, team.id, EMAIL, dayBefore(now, 29))
+  return scheduledApart(request, deps, EMAIL, figures)
+}
+
 const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, deps) => {
   const { team, query, path } = request
   const names = await namesOfTemplates(request, deps)
-  const figures = await figuresSince(deps.database, team.id, EMAIL, dayBefore(request.now, 29))
-  const more = compact([
-    { href: `${path}.csv?${filter.set(query)}`, label: 'CSV' },
-    team.role !== 'viewer' && { href: `${path}/all?${filter.set(query)}`, label: 'Bulk actions' },
-  ])
+  const section = await listSection(request, deps, names)
+  const isEmpty = section.kind === 'table' && section.rows.length === 0 && filter.set(query).size === 0
   return show({
     title: 'Emails',
+    actions: {
+      links: compact([
+        { href: `${path}.csv?${filter.set(query)}`, label: 'CSV', menu: true },
+        team.role !== 'viewer' && {
+          href: `${path}/all?${filter.set(query)}`,
+          label: 'Bulk actions',
+          menu: true,
+        },
+      ]),
+    },
     sections: [
-      ...filter.shown(request, {
-        choices: { template: names },
-        more,
-        figures: await scheduledApart(request, deps, EMAIL, figures),
-      }),
-      await listSection(request, deps, names),
-      ...(await testEmailForm(request, deps.database)),
+      ...filter.shown(request, { choices: { template: names }, figures: await countsOf(request, deps) }),
+      section,
+      ...(await testEmailForm(request, deps.database, isEmpty || 'menu')),
     ],
   })
 })

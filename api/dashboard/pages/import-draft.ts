@@ -137,6 +137,19 @@ function unusable({ mapping: { columns } }: Draft): Section[] {
   ])
 }
 
+/** Says that no broadcast would reach the new contacts. */
+const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path: string): Section[] =>
+  alertsOf([
+    suppress === null &&
+      topic_ids.length === 0 &&
+      !columns.some(({ to }) => to === 'topic') && {
+        tone: 'warn',
+        title: 'No contact gets a topic',
+        text: 'Broadcasts go to topics, so they do not reach the new contacts.',
+        link: { href: path, label: 'Choose topics' },
+      },
+  ])
+
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
   const named = (wanted: (column: Becomes) => boolean): string =>
     header.filter((_, at) => wanted(mapping.columns[at] ?? { to: 'ignore' })).join(', ')
@@ -182,6 +195,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
     sections: compact([
       ...trialSections(draft, trial),
       unusable(draft),
+      !none && withoutTopic(draft, here(request)),
       !none &&
         formOf(here(request, 'start'), `Import ${about(draft)}`, [seenField(draft)], {
           reset: { href: here(request), label: 'Change the columns' },

@@ -16,6 +16,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { type OwnRequest, teamPath } from '../server/page.ts'
 import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../server/search.ts'
 import { recipientsCell } from './email-place.ts'
+import { ALL_EMAILS } from './emails-filter.ts'
 import { kindOf, thingPath } from './search-results.ts'
 
 /** How many of each kind a search shows. */
@@ -42,11 +43,11 @@ export const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note
 /** The links to a list that finds the same, and on from where a search was broken off. */
 function further(
   { team, typed }: Asked,
-  { path, title }: { path: string; title: string },
+  { path, title, more = {} }: { path: string; title: string; more?: Record<string, string> },
   reached: string | null = null,
 ): PageLink[] {
   const pageFrom = (before: string | null) =>
-    `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
+    `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...more, ...(before === null ? {} : { before }) })}`
   return compact([
     { href: pageFrom(null), label: `Show all ${title}` },
     reached !== null && {
@@ -65,7 +66,7 @@ export async function emailsFound({
   deps,
   patience,
 }: Asked): Promise<Searched> {
-  const search = (parsed: ParsedSearch) =>
+  const search = (parsed: ParsedSearch & { in_broadcast?: boolean }) =>
     searchEmails(
       { ...deps, tx: deps.database },
       { team_id: team.id, ...parsed, since: new Date(team.created_at), now },
@@ -73,7 +74,10 @@ export async function emailsFound({
       patience,
     )
   const parsed = parseSearch(typed)
-  const found = await search(parsed)
+  if ('id' in parsed) return search(parsed)
+  // A newsletter would hide all other emails to somebody.
+  const single = await search({ ...parsed, in_broadcast: false })
+  const found = single.emails.length > 0 || single.reached !== null ? single : await search(parsed)
   return 'recipient' in parsed && found.emails.length === 0 ? search({ text: typed }) : found
 }
 
@@ -91,7 +95,7 @@ async function emailsFor(asked: Asked): Promise<Section> {
     {
       title: 'Emails',
       ...lookedTo(reached, request.now),
-      next: further(asked, { path: 'emails', title: 'emails' }, reached),
+      next: further(asked, { path: 'emails', title: 'emails', more: ALL_EMAILS }, reached),
       empty: 'No email so far.',
     },
   )

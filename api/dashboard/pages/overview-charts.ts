@@ -1,43 +1,82 @@
 /**
- * The charts of a team's first page: how each channel's last day went by the hour, and its last 30 days by the day.
- * Promises: each is drawn from figures that are kept, never from the messages.
+ * The chart of a team's first page: one channel's last hours or days, with links to the others.
+ * Promises: it is drawn from figures that are kept, never from the messages.
  */
 
 import type { Channel } from '../../../db/channels/channel.sql.ts'
+import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
+import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { type FigureRow, hoursSince } from '../../../db/stats/daily/stats.sql.ts'
 import { headed } from '../components/cell.ts'
 import { daysOf, figureSections, hoursOf } from '../components/chart.ts'
-import type { Section } from '../components/section.ts'
+import type { Section, Switch } from '../components/section.ts'
 import { zoneOf } from '../components/zone.ts'
 import { compact } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
+import { addressWith, wordParam } from '../server/list.ts'
 import type { TeamRequest } from '../server/page.ts'
 
-/** How many days are drawn, today's among them. */
+/** How many days are drawn at most, today's among them. */
 export const CHART_DAYS = 30
 const HOURS = 24
 const HOUR = 3_600_000
 
+const RANGES = { '24h': '24 hours', '7d': '7 days', '30d': '30 days' } as const
+type Range = keyof typeof RANGES
+const RANGE_NAMES = Object.keys(RANGES) as Range[]
+
 /** A channel's messages, as a heading has them. */
 export const many = ({ noun }: Channel): string => headed(`${noun}s`)
 
-/**
- * A channel's charts: the last day by the hour, where it had messages, and the last 30 days.
- * @param isNew whether the team has sent nothing at all: then there is no chart to say so.
- */
-export async function chartsOf(
-  { team, now, cookies }: TeamRequest,
+type Figures = ReadonlyMap<Channel, readonly FigureRow[]>
+
+/** What the address asks for; else the emails of the last 30 days. @throws RequestError bad_request. */
+function chartAsked({ query }: Pick<TeamRequest, 'query'>): { channel: Channel; range: Range } {
+  const names = CHANNELS.map(({ name }) => name)
+  const name = wordParam(query, 'channel', names) ?? EMAIL.name
+  return {
+    channel: CHANNELS.find((channel) => channel.name === name) ?? EMAIL,
+    range: wordParam(query, 'range', RANGE_NAMES) ?? '30d',
+  }
+}
+
+/** Links to the other charts: the channels, where more than one has messages, and the stretches of time. */
+function switches(request: TeamRequest, figures: Figures): Switch[] {
+  const asked = chartAsked(request)
+  const used = CHANNELS.filter((channel) => channel === EMAIL || (figures.get(channel) ?? []).length > 0)
+  const link = (label: string, name: string, value: string, current: boolean) => ({
+    href: addressWith(request, { [name]: value }),
+    label,
+    current,
+  })
+  const channels = {
+    label: 'Channel',
+    links: used.map(({ name, title }) => link(title, 'channel', name, name === asked.channel.name)),
+  }
+  const ranges = {
+    label: 'Time',
+    links: RANGE_NAMES.map((range) => link(RANGES[range], 'range', range, range === asked.range)),
+  }
+  return compact([used.length > 1 && channels, ranges])
+}
+
+/** The chart that the address asks for. @param figures of each channel's days. */
+export async function chartSections(
+  request: TeamRequest,
   { database }: PageDeps,
-  channel: Channel,
-  { days, since, isNew }: { days: readonly FigureRow[]; since: Date; isNew: boolean },
+  figures: Figures,
 ): Promise<Section[]> {
-  const from = new Date(Math.floor(now.getTime() / HOUR) * HOUR - (HOURS - 1) * HOUR)
-  const figures = await hoursSince(database, team.id, channel, from)
-  const hours = hoursOf(channel, figures, from, { hours: HOURS, zone: zoneOf(cookies('zone')) })
-  return compact([
-    figures.length > 0 && figureSections(`${many(channel)} of the last ${HOURS} hours`, hours),
-    ((channel === EMAIL && !isNew) || days.length > 0) &&
-      figureSections(`${many(channel)} of the last 30 days`, daysOf(channel, days, since, CHART_DAYS)),
-  ])
+  const { team, now, cookies } = request
+  const { channel, range } = chartAsked(request)
+  const title = `${many(channel)} of the last ${RANGES[range]}`
+  if (range === '24h') {
+    const from = new Date(Math.floor(now.getTime() / HOUR) * HOUR - (HOURS - 1) * HOUR)
+    const hours = await hoursSince(database, team.id, channel, from)
+    const stretch = hoursOf(channel, hours, from, { hours: HOURS, zone: zoneOf(cookies('zone')) })
+    return figureSections(title, stretch, switches(request, figures))
+  }
+  const days = range === '7d' ? 7 : CHART_DAYS
+  const stretch = daysOf(channel, figures.get(channel) ?? [], dayBefore(now, days - 1), days)
+  return figureSections(title, stretch, switches(request, figures))
 }

@@ -16,16 +16,17 @@ import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pause
 import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { type FigureRow, figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { byteWords, dayWords, duration, number, plural, type Tone, time } from '../components/cell.ts'
-import type { Alert, Section, Tile } from '../components/section.ts'
+import type { Actions, Alert, Section, Tile } from '../components/section.ts'
 import { type Share, shareWords, sumsOf, toneOf } from '../components/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY, SUSPENDED_TEAM } from '../components/timeline.ts'
-import { weekTiles } from '../components/week.ts'
+import { periodTiles } from '../components/week.ts'
 import { act, compact, get, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
+import { ALL_EMAILS } from './emails-filter.ts'
 import { firstSteps } from './first-steps.ts'
-import { CHART_DAYS, chartsOf, many } from './overview-charts.ts'
-import { scheduledSection } from './scheduled.ts'
+import { aheadSection } from './overview-ahead.ts'
+import { CHART_DAYS, chartSections, many } from './overview-charts.ts'
 import {
   bulkPausedAlert,
   groupAlerts,
@@ -34,6 +35,7 @@ import {
   RESUME_BULK,
   stoppedBroadcastAlerts,
 } from './stopped.ts'
+import { testEmailForm } from './test-email.ts'
 
 /** What waits for longer needs a look, in milliseconds. */
 const LONG_WAIT_MS = 5 * 60_000
@@ -48,9 +50,8 @@ function usageTile(
   const value = words(used)
   if (limit === null) return { label, value, detail: 'no limit', href }
   const percent = limit === 0 ? 100 : Math.min(100, Math.round((used / limit) * 100))
-  const left = words(Math.max(0, limit - used))
   const tone = percent >= 100 ? 'bad' : percent >= 80 ? 'warn' : 'plain'
-  const detail = `of ${words(limit)}, ${left} left`
+  const detail = `of ${words(limit)}`
   return { label, value, detail, filled: percent, tone, href }
 }
 
@@ -61,10 +62,14 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
     toneOf(sums, status) === 'bad' && {
       tone: 'bad',
       title: `${shareWords(sums, status)} of the last 30 days’ emails ${words}`,
-      link: { href: `${emails}?status=${status}`, label: 'Which ones' },
+      link: { href: `${emails}&status=${status}`, label: 'Which ones' },
     }
   return compact([alert('bounced', 'bounced'), alert('complained', 'were reported as spam')])
 }
+
+/** The address of a team's emails, those of broadcasts too, with a search to add to. */
+const allEmails = (team: PageTeam): string =>
+  `${teamPath(team, 'emails')}?${new URLSearchParams({ ...ALL_EMAILS })}`
 
 const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
@@ -91,7 +96,8 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
     const wanted = { channel, before, most: MAX_COUNTED + 1, operator: person.operator }
     const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
     const atLeast = waiting > MAX_COUNTED ? 'at least ' : ''
-    const link = { href: `${teamPath(team, channel.path)}?status=queued`, label: `Show ${channel.noun}s` }
+    const list = channel === EMAIL ? allEmails(team) : `${teamPath(team, channel.path)}?`
+    const link = { href: `${list}&status=queued`.replace('?&', '?'), label: `Show ${channel.noun}s` }
     const alert = (tone: Tone, count: number, words: string): Alert => ({
       tone,
       title: `${atLeast}${plural(Math.min(count, MAX_COUNTED), channel.noun)} ${words}`,
@@ -185,7 +191,7 @@ async function alertsOf(
     ),
     ...(await waitAlerts(request, deps)),
     ...webhooks.failing,
-    ...shareAlerts(figures, teamPath(team, 'emails')),
+    ...shareAlerts(figures, allEmails(team)),
     ...groupAlerts(
       pending.map(
         ({ name }): Alert => ({
@@ -199,60 +205,79 @@ async function alertsOf(
   ])
 }
 
-const calmOf = ({ test }: PageTeam): string =>
-  test ? 'Nothing. This is a test team: nothing of it is sent.' : 'Nothing. Everything is going out.'
+const calmOf = ({ test }: PageTeam, isNew: boolean): string => {
+  if (test) return 'Nothing needs attention. This is a test team: nothing of it is sent.'
+  return isNew ? 'Nothing needs attention yet.' : 'Nothing needs attention. Everything is going out.'
+}
 
-const overview = get('viewer', '/teams/:team', async (request, deps) => {
-  const { team, now } = request
-  const { plan, limits, used, period, bulk_paused } = await showTeam(deps.database, team.id)
-  const since = dayBefore(now, CHART_DAYS - 1)
-  const figures = new Map<Channel, readonly FigureRow[]>()
-  for (const channel of CHANNELS)
-    figures.set(channel, await figuresSince(deps.database, team.id, channel, since))
+/** What the team has used of its plan in this period. */
+async function quotaSection({ team, now }: TeamRequest, shown: Awaited<ReturnType<typeof showTeam>>) {
+  const { plan, limits, used, period } = shown
   const tile = (label: string, of: keyof typeof used, how: Parameters<typeof usageTile>[2]) =>
     usageTile(label, { used: used[of], limit: limits[of] }, how)
-  const usage: Section = {
+  const left = duration((Date.parse(period.end) - now.getTime()) / 1_000)
+  const section: Section = {
     kind: 'tiles',
     title: 'This period',
+    note: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${left}.`,
     tiles: [
       ...CHANNELS.map((channel) =>
         tile(many(channel), channel.quota.name, { href: teamPath(team, channel.path) }),
       ),
       tile('Contacts', 'contacts', { href: teamPath(team, 'contacts') }),
-      tile('Storage of attachments', 'storage', { words: byteWords }),
+      tile('Attachments', 'storage', { words: byteWords }),
     ],
   }
-  const [steps, emails] = [await firstSteps(request, deps), figures.get(EMAIL) ?? []]
+  return section
+}
+
+/** What a team does next: a broadcast, or a first email. */
+function nextActs({ team }: TeamRequest, isPaused: boolean, isNew: boolean): Actions {
+  if (isPaused && team.role === 'owner') return { forms: [press(teamPath(team, 'resume-bulk'), RESUME_BULK)] }
+  if (team.role === 'viewer' || isNew) return {}
+  return { links: [{ href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast', main: true }] }
+}
+
+const overview = get('viewer', '/teams/:team', async (request, deps) => {
+  const { team, now } = request
+  const shown = await showTeam(deps.database, team.id)
+  // As many days again, to compare with.
+  const since = dayBefore(now, 2 * CHART_DAYS - 1)
+  const figures = new Map<Channel, readonly FigureRow[]>()
+  for (const channel of CHANNELS)
+    figures.set(channel, await figuresSince(deps.database, team.id, channel, since))
+  const first = dayBefore(now, CHART_DAYS - 1)
+    .toISOString()
+    .slice(0, 10)
+  const emails = figures.get(EMAIL) ?? []
+  const recent = emails.filter(({ day }) => day >= first)
   const isNew = [...figures.values()].every((own) => own.length === 0)
-  const week: Section = {
+  const steps = await firstSteps(request, deps)
+  const tiles: Section = {
     kind: 'tiles',
-    title: 'Emails of the last 7 days',
-    tiles: weekTiles(emails, dayBefore(now, 0), teamPath(team, 'emails')),
+    id: 'counts',
+    tiles: periodTiles(emails, { today: dayBefore(now, 0), days: CHART_DAYS }, allEmails(team)),
   }
-  const charts: Section[] = []
-  for (const [channel, own] of figures)
-    charts.push(...(await chartsOf(request, deps, channel, { days: own, since, isNew })))
   return show({
     title: 'Overview',
-    actions:
-      bulk_paused !== null && team.role === 'owner'
-        ? { forms: [press(teamPath(team, 'resume-bulk'), RESUME_BULK)] }
-        : undefined,
-    lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${duration((Date.parse(period.end) - now.getTime()) / 1_000)}.`,
-    sections: compact([
-      isNew && steps,
+    actions: nextActs(request, shown.bulk_paused !== null, isNew),
+    above: [
       {
         kind: 'alerts',
         id: 'needs',
         live: true,
         title: 'Needs attention',
-        alerts: await alertsOf(request, deps, emails),
-        calm: calmOf(team),
+        alerts: await alertsOf(request, deps, recent),
+        calm: calmOf(team, isNew),
       },
-      !isNew && [...steps, week, ...(await scheduledSection(request, deps))],
-      ...charts,
-      usage,
+      ...steps,
+    ],
+    sections: compact([
+      !isNew && [tiles, ...(await chartSections(request, deps, figures))],
+      ...(await aheadSection(request, deps)),
+      ...(await testEmailForm(request, deps.database)),
     ]),
+    aside: [await quotaSection(request, shown)],
   })
 })
 

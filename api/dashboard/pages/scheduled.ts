@@ -10,7 +10,7 @@ import { cancelScheduled, moveScheduled } from '../../../db/messages/scheduled.t
 import type { FigureRow } from '../../../db/stats/daily/stats.sql.ts'
 import { isMoment } from '../../../db/validation/moments.ts'
 import { ageOf, type Cell, status } from '../components/cell.ts'
-import type { Form, Section, Tile } from '../components/section.ts'
+import type { Form, Section } from '../components/section.ts'
 import { momentOf, momentWords, typedOf, zoneOf } from '../components/zone.ts'
 import { act, field, formOf, hidden, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
@@ -49,23 +49,17 @@ export async function scheduledApart(
   ]
 }
 
-/** What waits for its time, for a team's first page: of each channel that has such messages. */
-export async function scheduledSection(
-  { team, now }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Section[]> {
-  const tiles: Tile[] = []
+/** Messages of a channel that wait for their time: how many, and when the first is due. */
+type Scheduled = { channel: Channel; messages: number; next: string }
+
+/** What waits for its time, of each channel that has such messages. */
+export async function scheduledMessages(team: { id: string }, { database }: PageDeps): Promise<Scheduled[]> {
+  const all: Scheduled[] = []
   for (const channel of CHANNELS) {
     const { messages, next } = await scheduledOfTeam(database, team.id, channel, MAX_COUNTED)
-    if (messages === 0 || next === null) continue
-    tiles.push({
-      label: `Scheduled ${channel.noun}s`,
-      value: messages.toLocaleString('en-US'),
-      detail: `the first ${ageOf(next, now)}`,
-      href: `${teamPath(team, channel.path)}?status=${SCHEDULED_STATUS}`,
-    })
+    if (messages > 0 && next !== null) all.push({ channel, messages, next })
   }
-  return tiles.length === 0 ? [] : [{ kind: 'tiles', title: 'Waiting for their time', tiles }]
+  return all
 }
 
 /** A message, as far as it waits for its time. */

@@ -101,7 +101,11 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
     actions: {
       links: compact([
         edits && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
-        { href: `${teamPath(team, 'suppressions.csv')}${set.size > 0 ? `?${set}` : ''}`, label: 'CSV' },
+        {
+          href: `${teamPath(team, 'suppressions.csv')}${set.size > 0 ? `?${set}` : ''}`,
+          label: 'CSV',
+          menu: true,
+        },
       ]),
     },
     sections: compact([
@@ -120,8 +124,8 @@ const list = get('viewer', '/teams/:team/suppressions', async (request, deps) =>
           none: 'No address is suppressed.',
         },
       ),
-      edits && (await liftForm(request, deps)),
       edits && addForm(request),
+      edits && (await liftForm(request, deps)),
     ]),
   })
 })

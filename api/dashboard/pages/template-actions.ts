@@ -15,11 +15,11 @@ const nameField = (value: string) => field('name', 'Name', { required: true, val
 export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
   formOf(templatePath(request, 'rename'), 'Save name', [nameField(name)], {
     title: 'Rename template',
-    folded: true,
+    folded: 'menu',
   }),
   formOf(templatePath(request, 'duplicate'), 'Create copy', [nameField(`Copy of ${name}`)], {
     title: 'Duplicate template',
-    folded: true,
+    folded: 'menu',
     note: 'A new template with the published text of this one.',
   }),
 ]

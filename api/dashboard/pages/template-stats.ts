@@ -20,7 +20,7 @@ export async function templateFigures(
   const counts = await countsOfTemplate(database, { team_id: team.id, id }, { since, most: MAX_COUNTED })
   const made = counts.reduce((sum, { count }) => sum + count, 0)
   const sums = sumsOf(counts)
-  const emails = `${teamPath(team, 'emails')}?template=${id}`
+  const emails = `${teamPath(team, 'emails')}?kind=all&template=${id}`
   const share = (label: string, kind: Share): Tile => ({
     label,
     value: shareWords(sums, kind),

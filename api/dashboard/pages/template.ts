@@ -62,7 +62,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
   const { team } = request
   const { template, draft, previewed } = await previewedOf(request, deps, request.query)
   const edits = team.role !== 'viewer'
-  const emails = `${teamPath(team, 'emails')}?template=${template.id}`
+  const emails = `${teamPath(team, 'emails')}?kind=all&template=${template.id}`
   return show({
     title: template.name,
     state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),

@@ -15,7 +15,11 @@ const SUBJECT = 'A test email from Heliograph'
 const TEXT = 'It works: this email was accepted, signed and delivered as every email of your team will be.'
 
 /** The form behind a button; nothing for a viewer, or before a domain is verified. */
-export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Promise<Section[]> {
+export async function testEmailForm(
+  { team, person }: TeamRequest,
+  tx: Tx,
+  folded: true | 'menu' = true,
+): Promise<Section[]> {
   const domains = await domainsOfTeam(tx, team.id)
   const from = domains.flatMap(({ name, status }) => (status === 'verified' ? [`hello@${name}`] : []))
   return compact([
@@ -31,7 +35,7 @@ export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Prom
           }),
           field('to', 'To', { type: 'email', required: true, value: person.email }),
         ],
-        { title: 'Send a test email', note: 'It counts as any email.', folded: true },
+        { title: 'Send a test email', note: 'Uses one of your monthly emails.', folded },
       ),
   ])
 }

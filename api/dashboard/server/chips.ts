@@ -41,11 +41,11 @@ export function statusChips(
   figures: readonly { status: string; count: number }[],
   others: URLSearchParams,
 ): Section {
-  const isBare = [...others.keys()].every((name) => name === 'status')
+  const isBare = [...others.keys()].every((name) => name === 'status' || name === 'kind')
   const counts = new Map<string, number>()
   for (const { status, count } of figures) counts.set(status, (counts.get(status) ?? 0) + count)
   const chips = wordChips(request, 'status', words, isBare ? counts : null)
-  return { kind: 'chips', chips, note: isBare ? 'Counts are those of the last 30 days.' : undefined }
+  return { kind: 'chips', chips, after: isBare ? '30 days' : undefined }
 }
 
 /** What of the filter is set, each with a way to take it away. @param called a part's name. @param said a value's. */
@@ -55,12 +55,10 @@ export function setChips(
   called: (name: string) => string,
   said: (name: string, value: string) => string,
 ): Section[] {
-  const chips = [...set]
-    .filter(([name]) => name !== 'status')
-    .map(([name, value]) => ({
-      label: `${called(name)}: ${said(name, value)}`,
-      href: filteredBy(request, name, undefined),
-      off: true,
-    }))
+  const chips = [...set].map(([name, value]) => ({
+    label: `${called(name)}: ${said(name, value)}`,
+    href: filteredBy(request, name, undefined),
+    off: true,
+  }))
   return chips.length === 0 ? [] : [{ kind: 'chips', chips }]
 }

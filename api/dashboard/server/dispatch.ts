@@ -201,7 +201,7 @@ async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, faul
     section.kind === 'filter' ? [{ ...section, more: [] }] : [],
   )
   if (sections.length === 0) return false
-  const shown = { ...answer, status: fault.status, view: { ...answer.view, sections } }
+  const shown = { ...answer, status: fault.status, view: { ...answer.view, actions: undefined, sections } }
   const refused = { action: request.path, form: request.query, error: fault.reason }
   sendPage(dashboard, looked, shown, { notice: { tone: 'bad', text: fault.words }, refused })
   return true

@@ -60,8 +60,14 @@ type Around = {
   choices?: Readonly<Record<string, ReadonlyMap<string, string>>>
   more?: readonly Link[]
   /** How many there are of each word of the list's chips. */
-  figures?: readonly { status: string; count: number }[]
+  figures?: readonly { status: string; count: number }[] | undefined
 }
+
+/** A choice says by itself what it is about: a filter's labels are for who hears them. */
+const namedAny = (options: NonNullable<Field['options']>, any: string): NonNullable<Field['options']> =>
+  options.map((option) =>
+    option.value === '' && option.label === 'any' ? { ...option, label: any } : option,
+  )
 
 /** A select without options, and without choices, is no field: links alone set it. */
 function filterFields(
@@ -73,13 +79,16 @@ function filterFields(
     const named = choices[name]
     if (field.type === 'select' && !field.options && !named) return []
     const options = [...(named ?? [])].map(([value, words]) => ({ value, label: words }))
+    const any = `${label}: any`
     return [
       {
         name,
         label,
         type: 'search',
-        ...(named ? { options: [...optionsWithAny([]), ...options] } : {}),
+        placeholder: label,
+        ...(named ? { options: [...optionsWithAny([], any), ...options] } : {}),
         ...field,
+        ...(field.options ? { options: namedAny(field.options, any) } : {}),
       },
     ]
   })
@@ -94,7 +103,7 @@ const pressed = (parts: Parts, request: PageRequest, set: URLSearchParams, { fig
     return [{ kind: 'chips', chips: wordChips(request, name, words) }]
   })
 
-/** @param further what is asked for behind a fold; then whatever is set shows as a chip. */
+/** @param further what is asked for behind a fold; what of it is set shows as a chip. */
 export function defineFilter<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
   const parts: Parts = { ...near, ...further }
   const names = Object.keys(parts)
@@ -123,10 +132,12 @@ export function defineFilter<P extends Parts, F extends Parts = Record<never, ne
     shown(request: PageRequest, around: Around = {}): Section[] {
       const isSet = set(request.query)
       const said = (name: string, value: string) => around.choices?.[name]?.get(value) ?? value
+      const hidden = (all: URLSearchParams) =>
+        new URLSearchParams([...all].filter(([name]) => further !== undefined && name in further))
       const called = (name: string) => parts[name]?.short ?? parts[name]?.label ?? name
       return compact([
         Object.values(parts).some(({ words }) => !words) && formOf(request, around),
-        further && setChips(request, isSet, called, said),
+        further && setChips(request, hidden(isSet), called, said),
         pressed(parts, request, isSet, around),
       ])
     },

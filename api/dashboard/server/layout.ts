@@ -5,9 +5,10 @@
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
 import type { Assets } from '../components/assets.ts'
 import { ICONS } from '../components/icons.ts'
-import type { Section, View } from '../components/section.ts'
+import type { Form, Section, View } from '../components/section.ts'
 import { cellReady, tableReady, withBreaks } from '../components/table.ts'
 import type { Render } from '../components/views.ts'
+import { type Acts, type FoldedForm, splitActs } from './acts.ts'
 import { describeOn, formReady, type Rejected } from './form.ts'
 import { navigation, places } from './nav.ts'
 import type { Notice, PageTeam } from './page.ts'
@@ -30,20 +31,14 @@ export type Frame = {
 
 const SIGNS = { '+': 'add', '-': 'del', ' ': 'same', '…': 'calm' } as const
 
-type FormSection = Extract<Section, { kind: 'form' }>
-
-const isForm = (section: Section): section is FormSection => section.kind === 'form'
-
-/** Whether one of the buttons beside the title is what the page is mostly for. */
-const hasMain = ({ forms = [], links = [] }: NonNullable<View['actions']>): boolean =>
-  forms.some(({ tone }) => tone === undefined) || links.some(({ main }) => main)
+const isForm = (section: Section): section is FoldedForm => section.kind === 'form'
 
 /** Whether it has fields whose faults are said on top, too. */
 const isFilled = (section: Section): section is Extract<Section, { kind: 'form' | 'filter' }> =>
   section.kind === 'form' || section.kind === 'filter'
 
 /** Whether a button beside the title opens it. */
-const isOpened = (section: Section): section is FormSection => isForm(section) && section.folded === true
+const isOpened = (section: Section): section is FoldedForm => isForm(section) && Boolean(section.folded)
 
 const slug = (words: string): string =>
   words
@@ -83,6 +78,7 @@ function prepared(given: Section, id: string, frame: Frame): object {
     return { ...section, tiles }
   }
   if (section.kind === 'table') return tableReady(section)
+  if (section.kind === 'chart') return { ...section, table: section.table && tableReady(section.table) }
   if (section.kind === 'facts') {
     const facts = section.facts.map(({ label, cell }) => ({ label, cell: cellReady(cell, label) }))
     return { ...section, facts }
@@ -96,6 +92,40 @@ function prepared(given: Section, id: string, frame: Frame): object {
   return section
 }
 
+/** The buttons beside the title and the menu, made ready for the layout. */
+function actsReady(view: View, folded: readonly FoldedForm[], ids: Map<Section, string>, frame: Frame) {
+  const { menu, ...shown } = splitActs(view.actions ?? {}, folded)
+  const hasMain =
+    shown.saves !== undefined ||
+    shown.links.some(({ main }) => main) ||
+    shown.forms.some(({ tone }) => tone === undefined)
+  const ready = (sections: Acts['folded'], look: (place: number) => string) =>
+    sections.map((section, place) => ({
+      ...formReady({ ...section, id: ids.get(section) }, ids.get(section) ?? '', frame),
+      opener: section.title ?? section.submit,
+      look: look(place),
+    }))
+  const formsReady = (forms: readonly Form[], id: string) =>
+    forms.map((form, at) => formReady(form, `${id}-${at}`, frame))
+  const acts = ready(menu.folded, () => 'quiet')
+  const count = menu.links.length + menu.forms.length + acts.length + menu.last.length
+  return {
+    actions: (shown.saves !== undefined || shown.links.length + shown.forms.length > 0) && {
+      ...shown,
+      forms: formsReady(shown.forms, 'buttons'),
+      ...{ top: true, id: 'buttons' },
+    },
+    acts: ready(shown.folded, (place) => (place === 0 && !hasMain ? '' : 'quiet')),
+    menu: count > 0 && {
+      links: menu.links,
+      forms: formsReady(menu.forms, 'menu'),
+      acts,
+      last: formsReady(menu.last, 'last'),
+      open: acts.some((act) => 'open' in act && act.open),
+    },
+  }
+}
+
 const isLive = (section: Section): boolean => 'live' in section && section.live === true
 
 export type Layout = (view: View, frame: Frame) => string
@@ -106,12 +136,11 @@ export const createLayout =
     const { path, person, team, csrf, notice, refused } = frame
     const view = team && person && isFrozen(team, person) ? withoutForms(whole, refused) : whole
     const inside = person !== null && !view.narrow
-    const { sections, aside = [], below = [] } = view
-    const all = [...sections, ...aside, ...below]
+    const { above = [], sections, aside = [], below = [] } = view
+    const all = [...above, ...sections, ...aside, ...below]
     const ids = idsOf(all)
     const drawn = (some: readonly Section[]) =>
       some.flatMap((section) => (isOpened(section) ? [] : [prepared(section, ids.get(section) ?? '', frame)]))
-    const acts = all.filter(isOpened)
     return render({
       ...view,
       heading: withBreaks(view.title),
@@ -134,15 +163,8 @@ export const createLayout =
       test: team?.test,
       // A page with a rejected form has the address of that form, which can't be asked for again.
       live: refused === null && all.some(isLive),
-      actions: view.actions && {
-        ...prepared({ kind: 'actions', ...view.actions }, 'buttons', frame),
-        top: true,
-      },
-      acts: acts.map((section, place) => ({
-        ...formReady({ ...section, id: ids.get(section) }, ids.get(section) ?? '', frame),
-        opener: section.title ?? section.submit,
-        look: place === 0 && !(view.actions && hasMain(view.actions)) ? '' : 'quiet',
-      })),
+      ...actsReady(view, all.filter(isOpened), ids, frame),
+      above: drawn(above),
       sections: drawn(sections),
       aside: aside.length === 0 ? null : drawn(aside),
       below: drawn(below),

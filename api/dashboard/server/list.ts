@@ -169,12 +169,15 @@ export function listOf<R extends { id: string }>(
  */
 export const filled = (fields: readonly Field[], given: URLSearchParams, sent = false): Field[] =>
   fields.map((field) => {
+    const { removal } = field
+    const checked = removal && given.getAll(removal.name).includes(removal.value)
+    const shown = removal ? { ...field, removal: { ...removal, checked } } : field
     // Browsers let no page preset a file field.
     if (field.type === 'file' || field.own || !(given.has(field.name) || (sent && field.type === 'checks')))
-      return field
+      return shown
     const values = given.getAll(field.name)
     const options = field.options?.map((option) => ({ ...option, selected: values.includes(option.value) }))
-    return { ...field, value: values[0] ?? '', ...(options ? { options } : {}) }
+    return { ...shown, value: values[0] ?? '', ...(options ? { options } : {}) }
   })
 
 /** Choices from words. The first is for any. */

@@ -80,6 +80,9 @@ const batchwise = <G, C extends object>(
   },
 })
 
+/** The same work by another name. Version 0.1.0 would ignore a part of its filter, and leaves it to newer workers. */
+const newer = <G, C>(kind: Kind<G, C>, action: string): Kind<G, C> => ({ ...kind, action })
+
 /** What a person has picked: emails as a page counted them, or a channel's messages as the CLI found them. */
 type Requeueing = MatchingRequeue | PickedByPerson
 
@@ -90,17 +93,17 @@ const requeueing = (channel: Deliverable) =>
       : requeuePicked({ ...at, channel }, teamId, given, cursor as PickedCursor | undefined),
   )
 
-/** Requeues webhooks by a filter. Version 0.1.0, which would ignore it, leaves this kind to newer workers. */
-const requeueingWebhooks: Kind<PickedByPerson & WebhookPick & Words, PickedCursor> = {
-  ...batchwise<PickedByPerson & WebhookPick, PickedCursor>(
+/** Requeues webhooks by a filter. */
+const requeueingWebhooks = newer(
+  batchwise<PickedByPerson & WebhookPick, PickedCursor>(
     `${WEBHOOK.noun}s`,
     (at, teamId, { webhook, type, ...picked }, cursor) =>
       requeuePicked({ ...at, channel: WEBHOOK }, teamId, picked, cursor, (part) =>
         webhooksToRequeue(at.tx, teamId, { webhook, type, force: picked.force }, part),
       ),
   ),
-  action: `${WEBHOOK.name}.requeue`,
-}
+  `${WEBHOOK.name}.requeue`,
+)
 
 type Requeues = Record<`${Deliverable['name']}.requeue`, ReturnType<typeof requeueing>>
 // Each channel's name is in the list once.
@@ -231,6 +234,8 @@ const purgingTexts: Kind<object, PurgeCursor> = {
   },
 }
 
+const deletingEmails = batchwise('emails', deleteBatch)
+
 export const KINDS = {
   'contact.import': importing,
   'suppression.import': importing,
@@ -238,7 +243,10 @@ export const KINDS = {
   'suppression.judge': judging,
   'contact.erase': erasing,
   ...requeues,
-  'email.delete': batchwise('emails', deleteBatch),
+  'email.delete': deletingEmails,
+  // Of filters that say whether an email is a broadcast's.
+  'email.delete_apart': newer(deletingEmails, 'email.delete'),
+  'email.requeue_apart': newer(requeues['email.requeue'], 'email.requeue'),
   'queue.redrive': redriving,
   'webhook.replay': replaying,
   'webhook.requeue_matching': requeueingWebhooks,

@@ -156,6 +156,13 @@ export async function broadcastsOfTeam(
     order by id desc limit ${limit} offset ${offset}`)
 }
 
+/** Broadcasts of a team that are being sent, paused or scheduled, the newest first. */
+export const openBroadcasts = (tx: Tx, teamId: string, limit: number) =>
+  tx.any(sql.type(broadcastRow)`
+    select ${broadcastColumns} from broadcasts
+    where team_id = ${teamId} and state in ('sending', 'paused', 'scheduled')
+    order by id desc limit ${limit}`)
+
 const changedRow = broadcastRow.concat(row({ has_listeners: boolean() }))
 
 /** What a change of state writes beside it; what is absent stays. */

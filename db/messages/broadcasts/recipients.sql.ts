@@ -21,24 +21,28 @@ const reachedRow = row({
 })
 export type Reached = InferType<typeof reachedRow>
 
-/** Contacts that a broadcast made an email for, those of one status or all, by id. */
+/** Contacts that a broadcast made an email for, by id. @param statuses of their emails, or all. */
 export async function reachedBy(
   tx: Tx,
   { team_id, broadcast_id }: Place,
-  status: EmailStatus | undefined,
+  statuses: readonly EmailStatus[] | undefined,
   { after, limit }: Page,
 ) {
   const behind = after ?? NIL
+  // An index has the contacts of each status in order.
+  const ofStatus = (status: EmailStatus) => sql.fragment`(
+    select team_id, id, contact_id from email_states
+    where team_id = ${team_id} and broadcast_id = ${broadcast_id} and broadcast_status = ${status}
+      and contact_id > ${behind}
+    order by contact_id limit ${limit})`
   const page =
-    status === undefined
+    statuses === undefined
       ? sql.fragment`
         select team_id, id, contact_id from accepted_emails
         where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${behind}
         order by contact_id limit ${limit}`
       : sql.fragment`
-        select team_id, id, contact_id from email_states
-        where team_id = ${team_id} and broadcast_id = ${broadcast_id} and broadcast_status = ${status}
-          and contact_id > ${behind}
+        select * from (${sql.join(statuses.map(ofStatus), sql.fragment` union all `)}) s
         order by contact_id limit ${limit}`
   return tx.any(sql.type(reachedRow)`
     select page.id, page.contact_id, e.to_emails[1] as email, e.status, e.created_at, (

@@ -29,6 +29,8 @@ export type EmailCriteria = {
   domains?: readonly string[] | undefined
   template_id?: string | undefined
   broadcast_id?: string | undefined
+  /** True for the emails of broadcasts, false for all others. */
+  in_broadcast?: boolean | undefined
   tag?: string | undefined
   /** Accepted at this time or later. */
   from?: Date | undefined
@@ -81,7 +83,7 @@ export const isBefore = (id: string | undefined): FragmentSqlToken =>
 /** Whether an email `e` fits the criteria, its team apart. @param team its team, where that is known beforehand. */
 export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): FragmentSqlToken {
   const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
-  const { broadcast_id: broadcast, scheduled, text } = criteria
+  const { broadcast_id: broadcast, in_broadcast, scheduled, text } = criteria
   return allOf(
     scheduled && sql.fragment`e.due_at is not null`,
     criteria.whose !== 'all' && isCustomers,
@@ -93,6 +95,9 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
     domains && fromDomainIs(domains),
     template !== undefined && sql.fragment`e.template_id = ${template}`,
     broadcast !== undefined && sql.fragment`e.broadcast_id = ${broadcast}`,
+    // Not `is null`: for a stretch of all emails the planner must not take the index of single ones, whose rows it
+    // would join one by one (measured: 5,000 emails, over 10 s instead of 20 ms).
+    in_broadcast !== undefined && sql.fragment`num_nonnulls(e.broadcast_id) = ${in_broadcast ? 1 : 0}`,
     tag !== undefined && sql.fragment`e.tags::jsonb ? ${tag}`,
     from !== undefined && idIs(sql.fragment`>=`, firstIdAt(from)),
     to !== undefined && idIs(sql.fragment`<`, firstIdAt(to)),
@@ -111,7 +116,7 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
  * what waits of all teams. That has an index by the time of acceptance, as ids go, too.
  */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
-  const { team_id: team, status, scheduled, whose, from, to, between } = criteria
+  const { team_id: team, status, scheduled, in_broadcast, whose, from, to, between } = criteria
   const bounds = allOf(
     team === undefined
       ? sql.fragment`created_at >= ${from ? sql.timestamp(from) : '-infinity'}
@@ -125,9 +130,14 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     scheduled && sql.fragment`due_at is not null`,
     status === 'queued' && !scheduled && sql.fragment`status = 'queued' and unfinished`,
     isRare(status) && sql.fragment`rare_status = ${status ?? null}`,
+    in_broadcast === true && sql.fragment`broadcast_id is not null`,
+    in_broadcast === false && sql.fragment`broadcast_id is null`,
   )
+  // A team's single emails have an index of their own, over the table that reports don't change.
+  const isSingle = in_broadcast === false && whose !== 'all' && !isSetApart(criteria)
   return sql.fragment`
-    select team_id as of_team, id as of_id from email_states where ${bounds} order by id desc`
+    select team_id as of_team, id as of_id from ${isSingle ? sql.fragment`accepted_emails` : sql.fragment`email_states`}
+    where ${bounds} order by id desc`
 }
 
 /** Whether anything says of an email that it fits, if not its state or its team. */

@@ -124,9 +124,12 @@ const isNamed = ({ recipient, id }: Filter): boolean => recipient !== undefined 
 /** Whether each of a team's rows has to be looked at, because no index finds what fits in the order of its list. */
 export const needsLooking = (filter: Filter): boolean => {
   const { status, scheduled = false, tag, subject, text, domain, template_id, broadcast_id } = filter
+  const { in_broadcast } = filter
   if (isNamed(filter) || scheduled || status === 'queued') return false
   const others = [tag, subject, text, domain, template_id, broadcast_id].some((part) => part !== undefined)
-  return others || (status !== undefined && !isRare(status))
+  // An index has single emails in order, but not those of a rare status.
+  const isApart = in_broadcast === true || (in_broadcast === false && isRare(status))
+  return others || isApart || (status !== undefined && !isRare(status))
 }
 
 /** The time in which emails that fit were accepted. @param since none is older. */

@@ -4,6 +4,7 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { broadcastToken } from '../../../db/messages/emails/broadcast-token.ts'
 import { recordBounce } from '../../support/bounce.ts'
+import { aBroadcast } from '../../support/broadcasts.ts'
 import { formsTo, framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
@@ -157,7 +158,7 @@ t.test('what waits for its time says so, and is moved, sent now or cancelled', a
   t.notMatch(textOf((await viewer.get(page)).html), /Send now|Cancel this email/)
   const chosen = await editor.get(`${list}?status=scheduled`)
   for (const words of ['Later', 'Never']) shows(t, chosen, words)
-  shows(t, await editor.get(`/teams/${team.id}`), /Scheduled emails 2/)
+  shows(t, await editor.get(`/teams/${team.id}`), /2 scheduled emails/)
   const at = { scheduled_at: '2026-01-31T09:00', zone: 'UTC' }
   t.equal((await editor.post(`${page}/move`, at)).status, 400, 'not into the past')
   const later = new Date(Date.now() + 7_200_000).toISOString().slice(0, 16)
@@ -280,7 +281,7 @@ t.test('attachments are listed, and saved as what they are: nothing that a brows
   t.equal(saved.headers.get('x-content-type-options'), 'nosniff')
   for (const place of ['2', '-1', 'x', '1e0'])
     t.equal((await viewer.get(`${list}/${id}/files/${place}`)).status, 404, place)
-  shows(t, await viewer.get(`/teams/${team.id}`), 'Storage of attachments 32 bytes')
+  shows(t, await viewer.get(`/teams/${team.id}`), 'Attachments 32 bytes')
   const stranger = await signedIn(service, { team: other.id, role: 'owner' })
   t.equal((await stranger.get(`/teams/${other.id}/emails/${id}/files/0`)).status, 404)
   const operator = await signedIn(service, { operator: true })
@@ -335,12 +336,37 @@ t.test('an email goes once more to a corrected address, as a new one, and the pa
   t.equal((await viewer.post(`${list}/${wrong}/resend`, { to: 'x@example.org' })).status, 403)
 })
 
-t.test('lists show a recipient’s address before the name, so that rows differ', async (t) => {
+t.test('lists show a recipient’s name before the address', async (t) => {
   const to = ['Erika Mustermann <first@erika.example>', 'second@erika.example']
   await send({ to, subject: 'Address first' })
-  const found = /first@erika\.example \+1 Erika Mustermann Address first/
+  const found = /Erika Mustermann first@erika\.example \+1 Address first/
   shows(t, await viewer.get(`${list}?subject=Address%20first`), found)
   shows(t, await viewer.get('/find?q=first@erika.example'), found)
+})
+
+t.test('a list of emails leaves out those of broadcasts until asked for', async (t) => {
+  const { emails } = await aBroadcast(service, team)
+  const [id = ''] = await emails('kim@example.net')
+  const single = await send({ to: ['kim@example.net'], subject: 'Only for Kim' })
+  const found = async (query: string): Promise<boolean[]> => {
+    const { html } = await viewer.get(`${list}?${query}`)
+    return [single, id].map((each) => html.includes(`${list}/${each}`))
+  }
+  t.strictSame(await found(''), [true, false])
+  t.strictSame(await found('recipient=kim@example.net'), [true, false])
+  t.strictSame(await found('kind=broadcasts'), [false, true])
+  t.strictSame(await found('kind=all'), [true, true])
+  t.strictSame(await found(`id=${id}`), [false, true], 'who names an email means it')
+  t.equal((await viewer.get(`${list}?kind=other`)).status, 400)
+  shows(t, await editor.get(`${list}/all?q=kim@example.net`), 'Bulk actions: 1 email')
+  const requeued = await (await pressAll(editor, 'requeue', 'q=kim@example.net', { confirmed: 'yes' }))()
+  t.equal(requeued.status, 303)
+  shows(t, await editor.get(list), '1 email queued to be sent again.')
+  const kind = await database.oneFirst(sql.unsafe`
+    select kind from background_jobs where team_id = ${team.id} order by begun_at desc limit 1`)
+  t.equal(kind, 'email.requeue_apart', 'workers of version 0.1.0 leave it alone')
+  const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
+  t.match(entry, { action: 'email.requeue', subject: '1 emails' })
 })
 
 t.test('a resend keeps the recipient’s name, and both emails say that they belong together', async (t) => {

@@ -131,7 +131,7 @@ async function livePages(browser: Browser): Promise<void> {
         update webhook_endpoints set state = 'disabled', state_reason = 'it answered 410', disabled_at = now()
         where id = ${hook.id}`),
     )
-    t.match(before, 'Disable webhook')
+    t.match(before, 'Send a test')
     t.match(after, /^troubles \|/m)
     t.match(after, 'Enable webhook')
   })
@@ -151,9 +151,9 @@ async function livePages(browser: Browser): Promise<void> {
     const { before, after } = await changing(t, shown, `${home}/teams/${other.id}/emails/${body.id}`, () =>
       database.transaction((tx) => suspendTeam({ tx, now, actor: 'cli' }, other.id)),
     )
-    t.match(before, 'Delete email')
+    t.match(before, /^more/m)
     t.match(after, /^suspended/m)
-    t.notMatch(after, 'Delete email')
+    t.notMatch(after, /^more/m)
   })
 
   t.test('what someone is typing stays while the rest follows', async (t) => {

@@ -206,7 +206,7 @@ async function looks(browser: Browser): Promise<void> {
       '0s',
       'nothing moves for those who want it so',
     )
-    await page.locator('main summary').last().click()
+    await page.locator('main summary', { hasText: 'Add a suppression' }).click()
     await page.evaluate("for (const form of document.querySelectorAll('main form')) form.noValidate = true")
     await page.getByLabel('Email address', { exact: true }).fill('no')
     await page.getByLabel('Reason', { exact: true }).fill('Asked by phone')

@@ -1,7 +1,8 @@
 /** What stands out on a page of messages, contacts and templates, and where it leads: one act, none for a viewer. */
 import { sql } from 'slonik'
+import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { mainActs, shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { anEmail, world } from '../../support/service.ts'
+import { anEmail, byCli, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { makeTemplate } from '../../support/whatsapp.ts'
 
@@ -29,8 +30,8 @@ t.test('each page of messages, contacts and templates has one act that stands ou
   }
   await acts(at('emails'), 'Send a test email')
   await acts(at('contacts'), 'Add a contact')
-  await acts(at('contacts/ana%40example.org'), 'Edit contact')
-  await acts(at('contacts/gone%40example.org'), 'Lift the suppression')
+  await acts(at('contacts/ana%40example.org'), 'Save changes')
+  await acts(at('contacts/gone%40example.org'), 'Save changes')
   await acts(at('contacts/nobody%40example.org'), 'Add to contacts')
   await acts(at('templates'), 'New template')
   await acts(at('whatsapp-templates'), 'Add a template')
@@ -87,10 +88,36 @@ t.test('properties of a contact stand in the order of their names, whatever thei
   )
 })
 
+t.test('a contact is called by its name, and a page has two buttons beside its menu', async (t) => {
+  await contact('named@example.org', { vip: 'yes', 'Last name': 'Mustermann', first_name: 'Erika' })
+  const path = at('contacts/named%40example.org')
+  shows(
+    t,
+    await viewer.get(path),
+    /Erika Mustermann subscribed named@example\.org .* first_name .* Last name .* vip/,
+  )
+  const { html } = await owner.get(path)
+  const [, row = ''] = /<div class="row" id="buttons">([\s\S]*?)<details/.exec(html) ?? []
+  t.strictSame(
+    [...row.matchAll(/<button[^>]*>([^<]+)/g)].map(([, label]) => label),
+    ['Save changes', 'Unsubscribe'],
+  )
+  const [, menu = ''] = /<details class="menu more"[^>]*>([\s\S]*?)<\/details>/.exec(html) ?? []
+  t.strictSame(
+    [...menu.matchAll(/<button[^>]*>([^<]+)/g)].map(([, label]) => label),
+    ['Export everything stored', 'Delete contact', 'Erase this person'],
+  )
+  t.match(html, 'name="remove" value="&quot;vip&quot;"')
+})
+
 t.test('an import says what replacing loses, how fast it goes on and how long it may take', async (t) => {
   const file = ['email,city', ...Array.from({ length: 40 }, (_, nth) => `p${nth}@pace.test,Graz`)].join('\n')
   const path = (await editor.upload(at('contacts/import'), 'pace.csv', file)).location ?? ''
   shows(t, await editor.get(path), /In place of their own: a property that the file does not have is deleted/)
+  shows(t, await editor.get(`${path}/check`), 'No contact gets a topic')
+  const topic = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Pace' }))
+  await editor.press(path, path, { topic_ids: topic.id })
+  t.notMatch(textOf((await editor.get(`${path}/check`)).html), 'No contact gets a topic')
   await editor.post(`${path}/start`)
   const id = path.split('/').at(-1) ?? ''
   await database.query(sql.unsafe`

@@ -30,15 +30,15 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   const [topic = ''] = /[0-9a-f-]{36}(?=<\/code>)/.exec((await editor.get(at('topics'))).html) ?? []
   const form = { email: 'Ana@example.org', properties: 'name: Ana\ncity: Graz', topic_ids: topic }
   const page = await after(editor, await editor.post(at('contacts'), form))
-  shows(t, page, /Ana@example\.org was added.*subscribed.*News.*Graz/)
+  shows(t, page, /Ana@example\.org was added.*Ana subscribed Ana@example\.org.*Graz.*News/)
   t.match(await lastDeed(), { action: 'contact.create', actor: editor.email })
   shows(t, await viewer.get(`${at('contacts')}?q=ana&status=subscribed&topic=${topic}`), 'Ana@example.org')
   shows(t, await viewer.get(at('topics')), /News 1 /)
   const path = at('contacts/ana%40example.org')
   shows(t, await after(editor, await editor.post(path, { 'name.0': '"name"', 'value.0': 'Anna' })), /Anna/)
   shows(t, await editor.get(path), /Everything sent Nothing was sent to this contact/)
-  shows(t, await after(editor, await editor.post(`${path}/unsubscribe`)), /Ana@example\.org unsubscribed/)
-  shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Ana@example\.org subscribed/)
+  shows(t, await after(editor, await editor.post(`${path}/unsubscribe`)), /Anna unsubscribed/)
+  shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Anna subscribed/)
   shows(t, await after(editor, await editor.post(`${path}/delete`)), 'The contact is deleted.')
   t.equal((await editor.get(path)).status, 404)
 })
@@ -240,7 +240,7 @@ t.test('contacts are found by a part of their address or words; number and prope
   ]
   for (const body of people) await call('POST', '/v1/contacts', { key: other.key, body })
   const all = await list()
-  shows(t, all, /Contacts 3 contacts\./)
+  shows(t, all, /Contacts 3 ⋯/)
   shows(
     t,
     all,

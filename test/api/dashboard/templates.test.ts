@@ -400,7 +400,7 @@ t.test('the page of a template shows how its emails of the last 30 days stand', 
   for (const status of ['delivered', 'opened', 'delivered']) await insert(status)
   const page = await viewer.get(path)
   shows(t, page, /Sent 5 1 not sent Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0\.0 % 0 /)
-  t.match(page.html, `emails?template&#x3D;${idOf(path)}&amp;status&#x3D;bounced"`)
+  t.match(page.html, `emails?kind&#x3D;all&amp;template&#x3D;${idOf(path)}&amp;status&#x3D;bounced"`)
   t.notMatch(page.html, 'emails that use it.</p>', 'all of them are counted')
 })
 

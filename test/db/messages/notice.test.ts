@@ -78,7 +78,7 @@ t.test('an owner who disables a webhook gets no mail; one that fails stands on t
     'a reader’s own time',
   )
   await owner.post(`/teams/${team.id}/webhooks/${endpoint.id}/disable`, { confirmed: 'yes' })
-  shows(t, await owner.get(`/teams/${team.id}`), 'Nothing. Everything is going out.')
+  shows(t, await owner.get(`/teams/${team.id}`), 'Nothing needs attention')
   const jobs = await service.database.any(sql.unsafe`
     select from pgboss.job where name = 'mail-owners' and data ->> 'team_id' = ${team.id}`)
   t.equal(jobs.length, 0)

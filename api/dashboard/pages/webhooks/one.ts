@@ -50,7 +50,11 @@ async function actionsFor(
   return {
     forms: [
       ...forms,
-      press(at('rotate'), 'Create a new secret', { fields: [hidden('seen', seen, true)], tone: 'quiet' }),
+      press(at('rotate'), 'Create a new secret', {
+        fields: [hidden('seen', seen, true)],
+        tone: 'quiet',
+        menu: true,
+      }),
       press(at('remove'), 'Remove webhook', { tone: 'danger' }),
     ],
   }

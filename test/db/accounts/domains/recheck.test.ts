@@ -115,7 +115,7 @@ t.test('two nights without the record: owners know by page, mail, webhook, and m
   t.match(await night(), { checked: 3, failing: 0 })
   t.strictSame(await missing('mail.example.com'), ['verified', '2027-03-03', null])
   t.match(await look(), { checked: 0 }, 'once a night')
-  t.match(await overview(), 'Nothing. Everything is going out.')
+  t.match(await overview(), 'Nothing needs attention')
   t.strictSame(await webhooks(), [])
   t.match(await night(), { checked: 3, failing: 1 })
   t.strictSame(await missing('mail.example.com'), ['verified', '2027-03-03', '2027-03-04'])
@@ -168,7 +168,7 @@ t.test('found again ends it, at night or by Verify; lost again, its owners know 
   publish(row)
   await night()
   t.strictSame(await missing('mail.example.com'), ['verified', null, null])
-  t.match(await overview(), 'Nothing. Everything is going out.')
+  t.match(await overview(), 'Nothing needs attention')
   const [first] = await notices()
   const versions = deps.versions
   const late = await mailOwnersOf({ tx: database, queue: deps.queue, versions }, first?.data as never, {

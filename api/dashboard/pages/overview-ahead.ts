@@ -1,0 +1,65 @@
+/** What a team has under way, and what comes next by itself: broadcasts and scheduled messages. */
+
+import { openBroadcasts } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
+import { bar, type Cell, number, plural, text, time } from '../components/cell.ts'
+import type { Section } from '../components/section.ts'
+import { tableOf } from '../server/builders.ts'
+import type { PageDeps } from '../server/deps.ts'
+import { type TeamRequest, teamPath } from '../server/page.ts'
+import { broadcastStateCell } from './broadcasts.ts'
+import { SCHEDULED_STATUS, scheduledMessages } from './scheduled.ts'
+
+/** More broadcasts under way than this are on their own page. */
+const MAX_BROADCASTS = 5
+
+const sentOf = ({ audience, stats }: BroadcastView): string =>
+  audience === null ? '' : `${number(stats.made - stats.queued).text} of ${number(audience).text}`
+
+/** How far one has come that is being sent; of any other how it stands. */
+const stateOf = ({ state, audience, stats }: BroadcastView): Cell =>
+  state === 'sending' && audience !== null
+    ? bar(stats.made - stats.queued + stats.skipped, audience, 'busy')
+    : broadcastStateCell(state)
+
+/** Nothing where a team has nothing under way. */
+export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): Promise<Section[]> {
+  const open = await broadcastViews(
+    deps.database,
+    await openBroadcasts(deps.database, team.id, MAX_BROADCASTS),
+  )
+  const scheduled = await scheduledMessages(team, deps)
+  const rows = [
+    ...open.map((view) => ({
+      what: text(view.name, { href: teamPath(team, 'broadcasts', view.id) }),
+      state: stateOf(view),
+      sent: text(sentOf(view), { number: true }),
+      when: time(view.state === 'scheduled' ? view.send_at : view.started_at, now, 'not started'),
+    })),
+    ...scheduled.map(({ channel, messages, next }) => ({
+      what: text(`${plural(messages, `scheduled ${channel.noun}`)}`, {
+        href: `${teamPath(team, channel.path)}?status=${SCHEDULED_STATUS}`,
+      }),
+      state: broadcastStateCell('scheduled'),
+      sent: text('', { number: true }),
+      when: time(next, now),
+    })),
+  ]
+  if (rows.length === 0) return []
+  return [
+    {
+      ...tableOf(
+        rows,
+        ({ what, state, sent, when }) => ({
+          'Running and next': what,
+          State: state,
+          Sent: sent,
+          Starts: when,
+        }),
+        { empty: '' },
+      ),
+      id: 'ahead',
+      live: true,
+    },
+  ]
+}
