@@ -188,7 +188,7 @@ export type Section = Titled &
     /** How far something has come: `done` of `of`, in words beside the bar. */
     | { kind: 'progress'; done: number; of: number; words: string; label: string; live?: boolean }
     /** What is well and what is not, one line each. @param empty what is said where there are none. */
-    | { kind: 'checks'; checks: readonly Check[]; empty: string; next?: Link; live?: boolean }
+    | { kind: 'checklist'; checks: readonly Check[]; empty: string; next?: Link; live?: boolean }
     | { kind: 'records'; records: readonly DnsRecord[] }
     | { kind: 'code'; code: string }
     /** An email as its recipient sees it, with ways to those of others. */

@@ -88,7 +88,7 @@ function prepared(given: Section, id: string, frame: Frame): object {
     const facts = section.facts.map(({ label, cell }) => ({ label, cell: cellReady(cell, label) }))
     return { ...section, facts }
   }
-  if (section.kind === 'checks') {
+  if (section.kind === 'checklist') {
     const checks = section.checks.map(({ label, cell, ...check }) => ({
       ...check,
       ...{ parts: label.split(/(?<=[:@._/-])/), said: SAID[check.tone] },

@@ -146,7 +146,7 @@ const queueShown =
   })
 
 const sendersSection = (checks: readonly Check[]): Section => ({
-  kind: 'checks',
+  kind: 'checklist',
   title: 'Senders',
   id: 'senders',
   live: true,
@@ -156,7 +156,7 @@ const sendersSection = (checks: readonly Check[]): Section => ({
 })
 
 const checksSection = (checks: readonly Check[]): Section => ({
-  kind: 'checks',
+  kind: 'checklist',
   title: 'Checks',
   id: 'checks',
   live: true,
