@@ -8,6 +8,7 @@ import { createDomainLookups, createZoneLookup } from '../db/accounts/domains/dn
 import { teamOfDomain } from '../db/accounts/domains/domains.sql.ts'
 import { checkDefaultPlan, USUAL_PLAN } from '../db/accounts/teams/create.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
+import { createReturnPathCheck } from '../db/delivery/senders/return-path.ts'
 import { watchDatabase } from '../db/maintenance/restore-guard/restore-guard.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
 import { nameConnections } from '../db/postgres/connect.ts'
@@ -106,9 +107,10 @@ async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies
 }
 
 /** What the operator's paths ask for, and what they show. */
-const operatorPaths = ({ METRICS_TOKEN, HIREFIRE_TOKEN, TEAM_PAUSE_MIN_EMAILS: least }: ApiSettings) => ({
+const operatorPaths = ({ METRICS_TOKEN, HIREFIRE_TOKEN, ...settings }: ApiSettings) => ({
   tokens: { metrics: METRICS_TOKEN ?? null, hirefire: HIREFIRE_TOKEN ?? null },
-  least,
+  least: settings.TEAM_PAUSE_MIN_EMAILS,
+  returnPath: createReturnPathCheck(returnDomainOf(settings), createDomainLookups(settings.DNS_SERVER)),
 })
 
 async function start(settings: ApiSettings, log: Log) {

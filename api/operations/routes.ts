@@ -4,6 +4,7 @@
  * does not exist without it.
  */
 
+import type { ReturnPathCheck } from '../../db/accounts/domains/return-path.ts'
 import { RequestError, Unavailable } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Replica } from '../../db/postgres/replica.ts'
@@ -25,6 +26,8 @@ export type OperationsDeps = {
   queues: () => Promise<QueueStatus[]>
   /** How many emails a team has sent whose shares are metrics: TEAM_PAUSE_MIN_EMAILS. */
   least: number
+  /** Whether bounces can come back. */
+  returnPath: (tx: Database) => Promise<ReturnPathCheck>
   /** What the operator's paths ask for; null: there is no such path. */
   tokens: { metrics: string | null; hirefire: string | null }
   isDraining: () => boolean
@@ -70,11 +73,14 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     method: 'GET',
     path: '/metrics',
     access: 'public',
-    handle: async ({ headers }, { database, fleet, queues, replica, least, tokens }) => {
+    handle: async ({ headers }, { database, fleet, queues, replica, least, returnPath, tokens }) => {
       assertOperator(headers.authorization, tokens.metrics)
       // What this process has counted is reported first, so that a figure is never older than the others' few seconds.
       await fleet.flush()
-      const body = await exposition(database, queues, replica, least)
+      const body = await exposition(database, queues, replica, {
+        least,
+        returnPath: await returnPath(database),
+      })
       return { status: 200, body, headers: { 'Content-Type': CONTENT_TYPE } }
     },
   }),

@@ -6,7 +6,7 @@ import { setEd25519, setReturnPath } from '../accounts/domains/options.ts'
 import { rekeyDomain } from '../accounts/domains/rekey.ts'
 import { verifyDomain } from '../accounts/domains/verify.ts'
 import { RequestError } from '../errors.ts'
-import { changeRamp, shownRamp } from '../messages/broadcasts/ramp.ts'
+import { changeRamp, shownRamp, shownRamps } from '../messages/broadcasts/ramp.ts'
 import { ACTOR, type Admin } from './context.ts'
 import { onOrOff } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -43,11 +43,12 @@ const rampVerb: Verbs = ({ verb, change, admin }) => {
 
 export const verbs: Verbs = (noun) => {
   records(noun)
+  lists(noun)
   switches(noun)
   rampVerb(noun)
 }
 
-const records: Verbs = ({ verb, list, change, admin }) => {
+const records: Verbs = ({ verb, change, admin }) => {
   verb('add TEAM NAME', 'Add a sending domain with a new DKIM key. Prints the DNS records to publish')
     .option('--verified', 'mark it as verified without a DNS lookup', false)
     .action(
@@ -95,10 +96,20 @@ const records: Verbs = ({ verb, list, change, admin }) => {
       return { id, name, removed: true }
     }),
   )
+}
 
-  list('List the domains of a team and their DNS records', async (database, team) =>
-    (await domainsOfTeam(database, team)).map((row) => domainView(row, admin.returnDomain)),
-  )
+const lists: Verbs = ({ list, admin }) => {
+  list('List the domains of a team, their DNS records and ramps', async (database, team) => {
+    const domains = await domainsOfTeam(database, team)
+    const ramps = await shownRamps(
+      database,
+      domains.map(({ name }) => name),
+    )
+    return domains.map((row) => ({
+      ...domainView(row, admin.returnDomain),
+      ramp: ramps.get(row.name) ?? null,
+    }))
+  })
 }
 
 const switches: Verbs = ({ verb, change, admin }) => {

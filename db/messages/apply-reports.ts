@@ -8,6 +8,7 @@ import { applyReportedPauses } from '../delivery/senders/reported-pauses.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import { type ApplyOptions, applyReportedEmails } from './emails/apply-events.ts'
+import { applySenderBlames } from './emails/sender-reports.ts'
 import { followWhatsappReports, WHATSAPP_APPLIERS } from './whatsapp/apply-reports.ts'
 
 /** Applies events of one kind. @returns a result for each. */
@@ -18,11 +19,12 @@ type Applier<E> = (
   options: ApplyOptions,
 ) => Promise<readonly EventResult[]>
 
-/** In the order of their locks: rows, templates, senders. */
+/** In the order of their locks: rows, templates, senders. What blames a sender locks nothing that others wait for. */
 const APPLIERS = {
   email: applyReportedEmails,
   ...WHATSAPP_APPLIERS,
   sender: applyReportedPauses,
+  sender_blame: applySenderBlames,
 } as const satisfies Record<string, Applier<never>>
 
 /** What enqueues what has to follow, in the same transaction. */

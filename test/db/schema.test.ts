@@ -46,7 +46,9 @@ const DIRECTORIES = [
   // Of domain names, which several teams may have.
   'domain_ramps',
   'domain_ramp_reports',
-  ...'plans users api_keys sessions schema_migrations secret_canary senders recipient_pauses'.split(' '),
+  ...'plans users api_keys sessions schema_migrations secret_canary senders sender_reports recipient_pauses'.split(
+    ' ',
+  ),
   ...'pause_history sender_events paused_queues database_home process_marks reports relay_tokens'.split(' '),
   ...'login_links login_requests openid_identities dashboard_sessions dashboard_seats'.split(' '),
   ...'whatsapp_numbers whatsapp_account_events'.split(' '),

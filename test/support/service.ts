@@ -25,6 +25,7 @@ import { credentialHash, displayPrefix, makeCredential } from '../../db/accounts
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
+import { createReturnPathCheck } from '../../db/delivery/senders/return-path.ts'
 import { unsubscribeLinks } from '../../db/messages/emails/unsubscribe-token.ts'
 import { type Database, openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { NO_REPLICA } from '../../db/postgres/replica.ts'
@@ -195,6 +196,10 @@ export async function startService(
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
     least: 500,
+    returnPath: createReturnPathCheck(dashboard.returnDomain ?? null, {
+      ...{ lookupTxt: async () => [], lookupCname: async () => [], lookupMx: async () => [] },
+      ...dashboard,
+    }),
     diskFault: () => null,
     refusals: createRejections(database),
     dashboard: {

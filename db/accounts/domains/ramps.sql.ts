@@ -22,12 +22,16 @@ export type RampRow = InferType<typeof rampRow>
 const secondsLeft = sql.fragment`
   extract(epoch from ((${today} + 1)::timestamp at time zone 'UTC') - service_time())::float8`
 
-/** The ramp of a domain name; null if nobody has decided about one. */
-export const rampOf = (tx: Tx, name: string) =>
-  tx.maybeOne(sql.type(rampRow)`
+/** The ramps of domain names. A name has none if nobody has decided about one. */
+export const rampsOf = (tx: Tx, names: readonly string[]) =>
+  tx.any(sql.type(rampRow)`
     select name, state, day_limit as limit, factor, case when day = ${today} then used else 0 end as used,
       ${secondsLeft} as seconds_left
-    from domain_ramps where name = ${name}`)
+    from domain_ramps where name = any(${sql.array([...names], 'text')})`)
+
+/** The ramp of a domain name; null if nobody has decided about one. */
+export const rampOf = async (tx: Tx, name: string): Promise<RampRow | null> =>
+  (await rampsOf(tx, [name]))[0] ?? null
 
 type Ramp = Pick<RampRow, 'name' | 'state' | 'limit' | 'factor'>
 

@@ -4,14 +4,25 @@ import { checkReturnPath, type ReturnPathCheck } from '../../accounts/domains/re
 import type { Tx } from '../../postgres/pool.ts'
 import { lastMailReport } from '../reports/reports.sql.ts'
 
+/** How long metrics keep what DNS said, in milliseconds. */
+const KEPT_MS = 300_000
+
 export async function returnPathCheck(
   tx: Tx,
   domain: string | null,
   looks: DomainLookups,
+  check = checkReturnPath(domain, looks),
 ): Promise<ReturnPathCheck> {
-  const [{ fault, ...found }, last_report_at] = await Promise.all([
-    checkReturnPath(domain, looks),
-    lastMailReport(tx),
-  ])
+  const [{ fault, ...found }, last_report_at] = await Promise.all([check, lastMailReport(tx)])
   return { ...found, last_report_at, fault }
+}
+
+/** Makes the check for metrics, which asks DNS every five minutes. */
+export function createReturnPathCheck(domain: string | null, looks: DomainLookups) {
+  let kept: { at: number; check: ReturnType<typeof checkReturnPath> } | null = null
+  return (tx: Tx): Promise<ReturnPathCheck> => {
+    if (kept === null || Date.now() - kept.at > KEPT_MS)
+      kept = { at: Date.now(), check: checkReturnPath(domain, looks) }
+    return returnPathCheck(tx, domain, looks, kept.check)
+  }
 }

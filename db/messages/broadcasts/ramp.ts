@@ -12,6 +12,7 @@ import {
   lockRamp,
   type RampRow,
   rampOf,
+  rampsOf,
   saveRamp,
   setRamp,
 } from '../../accounts/domains/ramps.sql.ts'
@@ -51,10 +52,16 @@ export const takeRampPlaces = (
 /** What a domain's ramp is like today; null: it isn't ramped. */
 export type ShownRamp = Pick<RampRow, 'limit' | 'used' | 'factor'>
 
-export async function shownRamp(tx: Tx, name: string): Promise<ShownRamp | null> {
-  const ramp = await rampOf(tx, name)
-  return ramp?.state === 'on' ? { limit: ramp.limit, used: ramp.used, factor: ramp.factor } : null
+const shown = ({ limit, used, factor }: RampRow): ShownRamp => ({ limit, used, factor })
+
+/** The ramps of those domain names that are ramped today. */
+export async function shownRamps(tx: Tx, names: readonly string[]): Promise<ReadonlyMap<string, ShownRamp>> {
+  const ramps = await rampsOf(tx, names)
+  return new Map(ramps.flatMap((ramp) => (ramp.state === 'on' ? [[ramp.name, shown(ramp)] as const] : [])))
 }
+
+export const shownRamp = async (tx: Tx, name: string): Promise<ShownRamp | null> =>
+  (await shownRamps(tx, [name])).get(name) ?? null
 
 /**
  * Sets today's limit of a domain name, or turns its ramp off, whatever DOMAIN_RAMP says. Emails that wait look again.

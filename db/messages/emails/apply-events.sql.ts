@@ -1,6 +1,6 @@
 /** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, boolean, object, string } from 'yup'
+import { array, boolean, type InferType, object, string } from 'yup'
 import { rampedName } from '../../accounts/domains/ramps.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -27,6 +27,16 @@ export async function lockEmails(tx: Tx, refs: readonly EmailRef[]) {
   if (late.length === 0) return rows
   return [...rows.filter((row) => !row.is_late), ...(await recipientsOf(tx, late))]
 }
+
+const reportedSenderRow = recipientsRow.concat(row({ is_broadcast: boolean() }))
+export type ReportedSender = InferType<typeof reportedSenderRow>
+
+/** To whom emails went, and whether as part of a broadcast. */
+export const senderReportRows = (tx: Tx, refs: readonly EmailRef[]) =>
+  tx.any(sql.type(reportedSenderRow)`
+    select e.team_id, e.id as email_id, e.to_emails, s.broadcast_id is not null as is_broadcast
+    from accepted_emails e join email_states s on s.team_id = e.team_id and s.id = e.id
+    where (e.team_id, e.id) in (select * from ${rowsOf('ref', EMAIL_REF, refs)})`)
 
 const recipientsOf = (tx: Tx, refs: readonly EmailRef[]) =>
   tx.any(sql.type(recipientsRow)`

@@ -3,6 +3,7 @@
  * Promises: the same series from every process; counters never fall while the database lives; no label holds a team,
  * an address or an id.
  */
+import type { ReturnPathCheck } from '../../accounts/domains/return-path.ts'
 import { countBulkPaused } from '../../accounts/teams/reputation.sql.ts'
 import { percentOf } from '../../accounts/teams/reputation.ts'
 import type { Database } from '../../postgres/pool.ts'
@@ -25,6 +26,7 @@ import {
   senderStates,
 } from './fleet.sql.ts'
 import { SILENT_AFTER_S } from './fleet.ts'
+import { blamedSenders } from './sender-reports.sql.ts'
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -52,6 +54,9 @@ export const GAUGES = {
   heliograph_team_complaint_percent:
     'The ten highest spam complaint rates of teams over 24 hours, without names.',
   heliograph_teams_bulk_paused: 'Teams whose broadcasts and batches are paused for bounces or complaints.',
+  heliograph_return_path: 'Whether bounces can come back: RETURN_PATH_DOMAIN is set, and has MX and SPF.',
+  heliograph_report_age_seconds: 'Age of the last delivery report for email.',
+  heliograph_blamed_senders: 'Senders that bounces blame: three emails to different domains within an hour.',
   heliograph_reports: 'Delivery reports that are pending, or parked for manual action.',
   heliograph_reports_oldest_seconds: 'Age of the oldest waiting delivery report.',
 } as const
@@ -144,9 +149,25 @@ const ranked = (teams: readonly SendingOfTeam[], of: 'hard_bounced' | 'complaine
     .slice(0, RANKS)
     .map((percent, at) => [`rank="${at + 1}"`, percent])
 
-type Looks = { status: QueueLook; replica: Reads; least: number }
+type Looks = { status: QueueLook; replica: Reads; least: number; returnPath: ReturnPathCheck | null }
 
-async function gaugeSamples(database: Database, { status, replica, least }: Looks): Promise<GaugeSamples> {
+/** Each thing that bounces need to come back, and the age of the last report. */
+function returnPathSamples(found: ReturnPathCheck | null) {
+  if (found === null) return { heliograph_return_path: [], heliograph_report_age_seconds: [] }
+  const { domain, mx, spf, last_report_at: last } = found
+  return {
+    heliograph_return_path: Object.entries({ set: domain, mx, spf }).map(
+      ([check, is]): Sample => [`check="${check}"`, is === null ? 0 : 1],
+    ),
+    heliograph_report_age_seconds:
+      last === null ? [] : [['', Math.max(0, (Date.now() - Date.parse(last)) / 1_000)] satisfies Sample],
+  }
+}
+
+async function gaugeSamples(
+  database: Database,
+  { status, replica, least, returnPath }: Looks,
+): Promise<GaugeSamples> {
   const teams = await sendingOfLastDay(database, least)
   const processes = await liveProcesses(database, SILENT_AFTER_S)
   const senders = await senderStates(database)
@@ -188,6 +209,8 @@ async function gaugeSamples(database: Database, { status, replica, least }: Look
     heliograph_team_bounce_percent: ranked(teams, 'hard_bounced'),
     heliograph_team_complaint_percent: ranked(teams, 'complained'),
     heliograph_teams_bulk_paused: [['', await countBulkPaused(database)]],
+    ...returnPathSamples(returnPath),
+    heliograph_blamed_senders: [['', (await blamedSenders(database)).length]],
     heliograph_reports: reports.map(({ state, reports: count }) => [`state="${state}"`, count]),
     heliograph_reports_oldest_seconds: reports.map(({ state, oldest_seconds }) => [
       `state="${state}"`,
@@ -234,15 +257,18 @@ function counterLines(rows: readonly CounterRow[]): string[] {
   })
 }
 
-/** Everything, as the database has it now. @param least how many emails a team that is ranked has sent. */
+/**
+ * Everything, as the database has it now. @param least how many emails a team that is ranked has sent.
+ * @param returnPath whether bounces can come back. Null: not known here.
+ */
 export async function exposition(
   database: Database,
   status: QueueLook = () => queueStatus(database),
   replica: Reads = NO_REPLICA,
-  least = 1,
+  { least = 1, returnPath = null }: { least?: number; returnPath?: ReturnPathCheck | null } = {},
 ): Promise<string> {
   const counters = counterLines(await fleetCounters(database))
-  const samples = await gaugeSamples(database, { status, replica, least })
+  const samples = await gaugeSamples(database, { status, replica, least, returnPath })
   const gauges = (Object.keys(GAUGES) as (keyof typeof GAUGES)[]).flatMap((name) => [
     ...head(name, GAUGES[name], 'gauge'),
     ...samples[name].map(([labels, value]) => line(name, labels, value)),

@@ -4,16 +4,22 @@ import { v7 as uuidv7 } from 'uuid'
 import { loadCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import { endReports, insertReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
+import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { storeSignOfLife } from '../../../db/stats/fleet/fleet.sql.ts'
+import { createReaders } from '../../../workers/reports/readers.ts'
+import { deliveryStatus } from '../../sandbox/reports.ts'
 import { after, formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { hold } from '../../support/held.ts'
+import { post, raw, settled } from '../../support/ingestion.ts'
+import { emailStatus, storeEmails } from '../../support/reports.ts'
 import { lockWaits } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -103,6 +109,47 @@ t.test('a worker asks whether email’s provider can be reached, and the page sh
   const again = await operator.post('/operator/health/check')
   await answer(/smtp:127\.0\.0\.1:9 takes nothing .*ECONNREFUSED/, again.location)
   t.equal((await operator.get('/operator/health?check=x')).status, 200)
+})
+
+t.test('a sender that bounces to three domains blame is on the Health page and in metrics', async (t) => {
+  const { id: team } = await makeTeam(service)
+  const readers = createReaders({
+    secrets: service.deps.secrets,
+    settings: { SMTP_URL: 'smtp://relay.test:25' } as const,
+  })
+  const { stop } = await startWorker(t, service, { readers })
+  const diagnostic =
+    '554 Message rejected: Email address is not verified. The following identities failed the check'
+  const bounce = async (recipient: string, domain = recipient) => {
+    const [id = ''] = await storeEmails(service, team, [[recipient]])
+    const mail_from = returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? ''
+    const named = {
+      recipient: `x@${domain.split('@').at(-1)}`,
+      action: 'failed',
+      status: '5.0.0',
+      diagnostic,
+    } as const
+    t.equal(await post(service, deliveryStatus({ mail_from, raw, at: new Date() }, [named])), 200)
+    await until('it is read', () => settled(service))
+    t.equal(await emailStatus(service, id), 'bounced')
+  }
+  const isShown = async () => textOf((await operator.get('/operator/health')).html).includes('bounces blame')
+  await bounce('a@one.test')
+  await bounce('b@two.test')
+  await bounce('c@two.test', 'forged.test')
+  t.notOk(await isShown())
+  await bounce('d@three.test')
+  shows(
+    t,
+    await operator.get('/operator/health'),
+    /Senders that bounces blame .*smtp:relay\.test:25 .*not verified/,
+  )
+  const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
+  t.match(body, /\nheliograph_blamed_senders 1\n/)
+  t.match(body, /\nheliograph_return_path\{check="set"\} 0\n/)
+  t.match(body, /\nheliograph_report_age_seconds \d/)
+  t.strictSame(await pausedSenders(database), [])
+  await stop()
 })
 
 t.test('a team is made, given another plan and figures of its own, and the plan’s again', async (t) => {

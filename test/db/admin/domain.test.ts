@@ -185,10 +185,11 @@ t.test('domain list shows every domain, domain remove takes one away', async (t)
   const { cli, id } = await start(t)
   await cli.json(['domain', 'add', id, 'b.test'])
   await cli.json(['domain', 'add', id, 'a.test', '--verified'])
+  await cli.json(['domain', 'ramp', id, 'a.test', '200'])
   const listed = await cli.json(['domain', 'list', id])
   t.match(listed, [
-    { name: 'a.test', status: 'verified' },
-    { name: 'b.test', status: 'pending', dns_records: [Object] },
+    { name: 'a.test', status: 'verified', ramp: { limit: 200, used: 0, factor: 2 } },
+    { name: 'b.test', status: 'pending', dns_records: [Object], ramp: null },
   ])
   t.match(await cli.json(['domain', 'remove', id, 'A.test']), {
     id: listed[0].id,

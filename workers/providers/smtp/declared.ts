@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { string, type ValidationError } from 'yup'
 import { relayName, type SettingsOf } from '../../../db/process/config.ts'
 import { type DeclaredForEmail, neededToSend, type ReaderContext, type Sends } from '../declared.ts'
+import { relaySender } from '../mail/relay-sender.ts'
 import { ehloName, isEhloName, type NameSettings } from './ehlo-name.ts'
 import { createSmtpReportReader } from './reports.ts'
 import { smtpUrlFault } from './url.ts'
@@ -56,5 +57,9 @@ export const SMTP = {
     open(settings.SMTP_URL ?? '', settings.WORKER_CONCURRENCY, settings),
   openBulk: async (settings: Settings & NameSettings, most: number) =>
     settings.BULK_SMTP_URL ? await open(settings.BULK_SMTP_URL, most, settings) : null,
-  reader: ({ secrets }: ReaderContext<Settings>) => createSmtpReportReader(secrets),
+  reader: ({ secrets, settings: { SMTP_URL, BULK_SMTP_URL } }: ReaderContext<Settings>) =>
+    createSmtpReportReader(
+      secrets,
+      SMTP_URL ? { single: relaySender(SMTP_URL), bulk: relaySender(BULK_SMTP_URL ?? SMTP_URL) } : null,
+    ),
 } as const satisfies DeclaredForEmail

@@ -24,12 +24,16 @@ import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from 
 const MAX_RECIPIENTS = 200
 
 /** One event of a report before it is tied to its message. */
-type ReportedEvent = Omit<ReportedEmail, 'ref' | 'by_mail' | 'provider_message_id'>
+type ReportedEvent = Omit<ReportedEmail, 'ref' | 'by_mail' | 'provider_message_id'> & { blames_sender?: true }
+type ReportedEvents = Awaited<ReturnType<ReportReader>>
 type Read = { ref: ReportedRef | null; events: ReportedEvent[] }
 
 const NO_REFERENCE = 'it has no signed reference of ours'
 
-export function createSmtpReportReader(secrets: Secrets): ReportReader {
+/** Whom reports about our set-up blame. `bulk`: the sender of broadcasts. */
+type Senders = { single: string; bulk: string }
+
+export function createSmtpReportReader(secrets: Secrets, senders: Senders | null = null): ReportReader {
   return async (report) => {
     const mail = await parseReportMail(report.body)
     const service = serviceAddress(mail.envelope)
@@ -38,13 +42,16 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
     if (ref === null && service !== null) throw new Uneventful('ignored', false)
     if (ref === null && (events.length > 0 || mail.feedback !== null)) throw new Error(NO_REFERENCE)
     if (ref === null) throw new Error('neither a delivery status notification nor a feedback report')
-    return events.map((event) => ({
-      channel: 'email',
-      ref,
-      ...event,
-      by_mail: true,
-      provider_message_id: null,
-    }))
+    return events.flatMap(({ blames_sender, ...event }): ReportedEvents => {
+      const own = { ref, ...event, by_mail: true, provider_message_id: null }
+      const { recipient, detail, occurred_at } = event
+      return [
+        { channel: 'email', ...own },
+        ...(blames_sender && senders !== null && 'team_id' in ref
+          ? [{ channel: 'sender_blame', sender: senders, ref, recipient, detail, occurred_at } as const]
+          : []),
+      ]
+    })
   }
 }
 
@@ -123,7 +130,7 @@ const wordsOf = (group: Fields): string =>
     .replace(/^[a-z0-9-]{1,20} *;/i, '')
     .trim()
 
-type Meaning = { kind: EmailEventKind; effect: ContactEffect; blames_sender?: boolean }
+type Meaning = { kind: EmailEventKind; effect: ContactEffect; blames_sender?: true }
 
 function failed(said: FailureReport): Meaning {
   const { about, contact } = classifyFailure(said)

@@ -11,6 +11,7 @@ import { allNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
 import { databaseFault } from '../../../../db/start.ts'
+import { blamedSenders } from '../../../../db/stats/fleet/sender-reports.sql.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { status, text, time } from '../../components/cell.ts'
 import type { Alert, Section } from '../../components/section.ts'
@@ -74,6 +75,28 @@ async function checkSection(tx: Tx, id: string | null): Promise<Section> {
     id: 'check',
     live: id !== null && !found,
   })
+}
+
+/** The senders whose set-up bounces blame. */
+async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
+  const senders = await blamedSenders(tx)
+  if (senders.length === 0) return []
+  return [
+    tableOf(
+      senders,
+      ({ sender, last_at, response }) => ({
+        Sender: text(sender, { code: true }),
+        'Last bounce': time(last_at, now),
+        Response: text(response),
+      }),
+      {
+        title: 'Senders that bounces blame',
+        note: 'Servers behind the relay rejected emails to at least three domains for our own set-up. Contacts are untouched. Check the login, the sender addresses and the limits at the relay.',
+        empty: '',
+        wrap: ['Response'],
+      },
+    ),
+  ]
 }
 
 /** What came of judging suppressions from before the upgrade again. */
@@ -180,6 +203,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     sections: [
       { kind: 'alerts', alerts, calm: 'The database is as it should be.' },
       await checkSection(database, query.get('check')),
+      ...(await blamedSection(database, now)),
       ...(await whatsappSection(database, now)),
       ...(await returnPathSections(deps, now)),
     ],

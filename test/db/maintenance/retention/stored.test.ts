@@ -8,7 +8,7 @@ import t from '../../../support/tap.ts'
 const OF_NOBODY = `
   allowances api_keys broadcast_figures broadcasts counters daily_figures dashboard_seats database_home domain_ramp_reports
   domain_ramps domains hourly_figures figure_deltas pause_history plans process_marks processes refused_calls relay_tokens resumed_teams
-  secret_canary
+  secret_canary sender_reports
   subscriptions teams template_versions templates topic_counts upkeep webhook_endpoints whatsapp_account_events
   whatsapp_numbers whatsapp_templates`
 

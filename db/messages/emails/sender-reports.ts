@@ -1,0 +1,52 @@
+/**
+ * Stores what bounces by mail say about our own set-up. They never pause a sender, because every recipient has seen the
+ * return address that proves them. The Health page shows a sender once three emails to different recipient domains
+ * came back so within an hour. DECISIONS: Failure classes.
+ */
+import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { type SenderReport, storeSenderReports } from '../../stats/fleet/sender-reports.sql.ts'
+import { ERASED } from '../../validation/addressees.ts'
+import { impersonal } from '../../validation/words.ts'
+import { type ReportedSender, senderReportRows } from './apply-events.sql.ts'
+import { bareRecipients, recipientIdentity } from './recipients.ts'
+
+/** `bulk`: the sender of broadcasts, if they have their own. */
+type SenderBlame = {
+  sender: { single: string; bulk: string }
+  ref: { team_id: string; id: string }
+  /** As the report names it. It only chooses among the email's recipients. */
+  recipient: string | null
+  detail: string
+  occurred_at: Date
+}
+
+const keyOf = ({ team_id, id }: SenderBlame['ref']): string => `${team_id}/${id}`.toLowerCase()
+
+/** The domain of the email's recipient that a report is about, null without one. */
+function domainOf({ recipient }: SenderBlame, { to_emails }: ReportedSender): string | null {
+  const own = bareRecipients(to_emails)
+  const named = recipient === null ? undefined : own.get(recipientIdentity(recipient))
+  const [only, ...others] = own.values()
+  const address = named ?? (others.length === 0 ? only : undefined)
+  if (address === undefined || address === ERASED) return null
+  return address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+}
+
+export async function applySenderBlames(tx: Tx, blames: readonly SenderBlame[]): Promise<EventResult[]> {
+  const rows = await senderReportRows(
+    tx,
+    blames.map(({ ref }) => ({ team_id: ref.team_id, email_id: ref.id })),
+  )
+  const known = new Map(rows.map((row) => [keyOf({ team_id: row.team_id, id: row.email_id }), row]))
+  const reports = blames.flatMap((blame): SenderReport[] => {
+    const row = known.get(keyOf(blame.ref))
+    const domain = row ? domainOf(blame, row) : null
+    if (!row || domain === null) return []
+    const { occurred_at, sender, detail } = blame
+    const report = { domain, email_id: row.email_id, occurred_at, response: impersonal(detail) }
+    return [{ ...report, sender: row.is_broadcast ? sender.bulk : sender.single }]
+  })
+  if (reports.length > 0) await storeSenderReports(tx, reports)
+  return blames.map(({ ref }) => (known.has(keyOf(ref)) ? APPLIED : UNKNOWN))
+}
