@@ -126,11 +126,11 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('a queue is paused after a question, and resumed', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'Queues')
-    await follow(t, page, 'Pause queue deliver-email')
+    await follow(t, page, 'Pause queue Emails')
     await page.locator('#confirm').waitFor()
     await follow(t, page, 'Pause queue')
-    await follow(t, page, /^Resume queue deliver-email/)
-    await page.getByRole('button', { name: 'Pause queue deliver-email' }).waitFor()
+    await follow(t, page, /^Resume queue Emails/)
+    await page.getByRole('button', { name: 'Pause queue Emails' }).waitFor()
   })
 
   t.test('a list is filtered, and a fault leads back to its field', async (t) => {
