@@ -238,9 +238,10 @@ function freshen(section, later) {
 /** Shows a later version of the page. */
 function follow(page) {
   document.title = page.title
-  for (const later of page.querySelectorAll(PARTS)) if (!byId(later.id)) place(later)
+  for (const later of page.querySelectorAll(PARTS)) if (!byId(later.id)?.matches(PARTS)) place(later)
   for (const part of document.querySelectorAll(PARTS)) {
-    const later = page.getElementById(part.id)
+    const found = page.getElementById(part.id)
+    const later = found?.matches(PARTS) && found
     if (later && part.querySelector('[data-fresh]')) freshen(part, later)
     else if (later) swap(part, later)
     else if (!isInUse(part)) part.remove()
