@@ -100,7 +100,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.keyboard.press('Space')
     await follow(t, page, 'Create key')
     await page.locator('#secret').waitFor()
-    await press(t, page, 'More actions')
+    await press(t, page, /^More actions/)
     await follow(t, page, 'Revoke key')
     await page.locator('#confirm').waitFor()
     await follow(t, page, /^Revoke/)
