@@ -257,6 +257,7 @@ t.test('providers are named in their adapters, their hooks and the settings only
 const NAMING_WHATSAPP = [
   'api/dashboard/components/action-labels.ts',
   ...['api/dashboard/pages/integration.ts', 'api/dashboard/pages/operator/health.ts'],
+  'api/dashboard/pages/operator/queue-names.ts',
   'api/dashboard/pages/operator/teams.ts',
   ...['api/dashboard/routes.ts', 'api/dashboard/server/nav.ts'],
   ...['api/hooks/list.ts', 'api/sends/accepts.ts', 'api/v1/bodies.ts', 'api/v1/routes.ts'],

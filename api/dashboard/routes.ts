@@ -1,6 +1,7 @@
 /** Every page of the dashboard. A page that is not in this list is not served. */
 
 import { accountPages } from './pages/account.ts'
+import { apiLogPages } from './pages/api-log.ts'
 import { backgroundJobPages } from './pages/background-jobs.ts'
 import { broadcastPages } from './pages/broadcast.ts'
 import { broadcastPeoplePages } from './pages/broadcast-recipients.ts'
@@ -13,6 +14,7 @@ import { emailsPages } from './pages/emails.ts'
 import { emailsBulkPages } from './pages/emails-bulk.ts'
 import { importPages } from './pages/import.ts'
 import { integrationPages } from './pages/integration.ts'
+import { keyPages } from './pages/key.ts'
 import { keysPages } from './pages/keys.ts'
 import { locatePages } from './pages/locate.ts'
 import { loginPages } from './pages/login.ts'
@@ -27,6 +29,7 @@ import { senderPages } from './pages/operator/senders.ts'
 import { teamPages } from './pages/operator/teams.ts'
 import { numberPages } from './pages/operator/whatsapp-numbers.ts'
 import { overviewPages } from './pages/overview.ts'
+import { sessionTokenPages } from './pages/session-tokens.ts'
 import { settingsPages } from './pages/settings.ts'
 import { suppressionPages } from './pages/suppressions.ts'
 import { templatePages } from './pages/template.ts'
@@ -69,12 +72,15 @@ export const PAGES: readonly Page[] = [
   ...templatePages,
   ...domainsPages,
   ...keysPages,
+  ...keyPages,
   ...peoplePages,
   ...webhookListPages,
   ...webhookPages,
   ...webhookMessagePages,
   ...webhookActs,
   ...integrationPages,
+  ...sessionTokenPages,
+  ...apiLogPages,
   ...operatorOverviewPages,
   ...healthPages,
   ...queuePages,

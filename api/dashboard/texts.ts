@@ -25,6 +25,7 @@ export const TEXTS = {
   noQueue: "This queue doesn't exist.",
   noTemplate: "This template doesn't exist.",
   noDraft: 'This template has no draft.',
+  noKey: "This key doesn't exist.",
   noMember: "This member doesn't exist.",
   noFile: 'Choose a CSV file first.',
   notAddresses: "must be email addresses. {given} isn't one",

@@ -106,7 +106,11 @@ print(response.status, response.read().decode())`
 
 const WRITTEN = { curl, 'Node.js': node, Python: python }
 
-export const LANGUAGES = Object.keys(WRITTEN)
+export const LANGUAGES = Object.keys(WRITTEN) as (keyof typeof WRITTEN)[]
+
+/** Writes a POST with a body in one of the languages. */
+export const writePost = (language: keyof typeof WRITTEN, path: string, body: Call['body']): string =>
+  WRITTEN[language]({ method: 'POST', path, isPublic: false, body, file: undefined })
 
 export const samplesOf = (route: Described, shown: Shown): Sample[] =>
   Object.entries(WRITTEN).map(([title, write]) => ({ title, text: write(callOf(route, shown)) }))

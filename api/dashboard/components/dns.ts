@@ -29,6 +29,21 @@ function wordsOf(wanted: string, found: string): string {
   return /(^|;)p=/.test(has) ? 'another key' : 'another text'
 }
 
+/** Of several published values, the one that is most like the needed one. */
+const nearestTo = (value: string, published: readonly string[]): string =>
+  [...published].sort((a, b) => alike(bare(b), bare(value)) - alike(bare(a), bare(value)))[0] ?? ''
+
+/** Splits a needed value after what DNS already has of it, if the published value was cut short. */
+export function cutValue(value: string, published: readonly string[]): { present: string; missing: string } {
+  const has = bare(nearestTo(value, published)).length
+  const isCut =
+    has > 0 && bare(value).startsWith(bare(nearestTo(value, published))) && has < bare(value).length
+  if (!isCut) return { present: value, missing: '' }
+  let end = 0
+  for (let seen = 0; seen < has; end += 1) if (/\S/.test(value.charAt(end))) seen += 1
+  return { present: value.slice(0, end), missing: value.slice(end) }
+}
+
 /** How a published record differs from the one that is needed: of several the nearest counts. */
 export function differenceWords(
   { name, value }: { name: string; value: string },
@@ -40,9 +55,7 @@ export function differenceWords(
     const lacks = value.split(' ').filter((term) => !has.has(term.toLowerCase()))
     return `lacks ${lacks.join(' ')}`
   }
-  const [nearest = ''] = [...published].sort(
-    (a, b) => alike(bare(b), bare(value)) - alike(bare(a), bare(value)),
-  )
+  const nearest = nearestTo(value, published)
   const words = wordsOf(value, nearest)
   return published.length > 1
     ? `none of ${published.length} records at ${name} fits; the nearest: ${words}`

@@ -114,6 +114,18 @@ export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
 export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
 /** @param wrap whether long values take several lines; otherwise a row is one line, with the whole in its tip. */
 export type Column = Loose<{ label: string; number?: boolean; wrap?: boolean }>
+/** A line of a checklist. @param cell what is known of it, at the right. */
+export type Check = Loose<{ label: string; detail?: string; tone: 'good' | 'bad' | 'plain'; cell?: Cell }>
+/**
+ * A DNS record to publish. Each line has a value to copy.
+ * @param missing the end of the value that DNS does not have yet
+ */
+export type DnsRecord = Loose<{
+  title: string
+  state: Cell
+  detail: string
+  lines: readonly Loose<{ label: string; value: string; missing?: string; copied?: string; tip?: string }>[]
+}>
 /** The colours of a chart: of two that are bad, one is worse. */
 export type BarTone = Tone | 'worse'
 type Bar = { x: number; y: number; width: number; height: number; tone: BarTone }
@@ -175,6 +187,9 @@ export type Section = Titled &
     | { kind: 'timeline'; moments: readonly Moment[]; live?: boolean; empty: string }
     /** How far something has come: `done` of `of`, in words beside the bar. */
     | { kind: 'progress'; done: number; of: number; words: string; label: string; live?: boolean }
+    /** What is well and what is not, one line each. @param empty what is said where there are none. */
+    | { kind: 'checklist'; checks: readonly Check[]; empty: string; next?: Link; live?: boolean }
+    | { kind: 'records'; records: readonly DnsRecord[] }
     | { kind: 'code'; code: string }
     /** An email as its recipient sees it, with ways to those of others. */
     | { kind: 'inbox'; from: string; subject: string; src: string; links: readonly Link[] }

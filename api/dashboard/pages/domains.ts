@@ -9,9 +9,9 @@ import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/account
 import { invalidField, RequestError } from '../../../db/errors.ts'
 import { changeRamp, shownRamp } from '../../../db/messages/broadcasts/ramp.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
-import { headed, status, text, time } from '../components/cell.ts'
-import { differenceWords, hostIn } from '../components/dns.ts'
-import type { Section } from '../components/section.ts'
+import { status, text, time } from '../components/cell.ts'
+import { cutValue, differenceWords, hostIn } from '../components/dns.ts'
+import type { DnsRecord, Section } from '../components/section.ts'
 import {
   act,
   compact,
@@ -40,8 +40,8 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
       tableOf(
         domains,
         ({ name, status: word, verified_at, created_at }) => ({
-          Status: status(word),
           Name: text(name, { href: teamPath(team, 'domains', name) }),
+          Status: status(word),
           Verified: time(verified_at, now, 'not yet'),
           Added: time(created_at, now),
         }),
@@ -70,66 +70,63 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
 })
 
 function purposeOf({ name, type, value }: Pick<Line, 'name' | 'type' | 'value'>): string {
-  if (value.includes('k=ed25519')) return 'DKIM: a second key, with Ed25519'
-  if (name.includes('._domainkey.')) return 'DKIM: proves that mail is yours'
+  if (value.includes('k=ed25519')) return 'DKIM with Ed25519: a second signature'
+  if (name.includes('._domainkey.')) return 'DKIM: signs your email'
   if (type === 'CNAME') return 'Return path: where bounces return to, so that SPF aligns'
-  return name.startsWith('_dmarc.') ? 'DMARC: what to do with other mail' : 'SPF: who may send for it'
+  return name.startsWith('_dmarc.') ? 'DMARC: what to do with forged email' : 'SPF: who may send for it'
 }
 
-/** A record as it is needed, with what DNS has in its place. */
+/** A record as it is needed, with what DNS has instead. */
 type Line = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> & Partial<RecordCheck>
 
 const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')
 
-/** All records in one table: what each is for, and what to publish; of one that is found, what is published. */
-const recordTable = (records: readonly Line[], zone: string | null): Section =>
-  tableOf(
-    records,
-    ({ type, name, value, state, required, published = [] }) => ({
-      State:
-        state === undefined
-          ? text('not known')
-          : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
-      Purpose: text(purposeOf({ name, type, value }), {
-        detail:
-          state === 'different'
-            ? headed(differenceWords({ name, value }, published))
-            : required
-              ? 'Needed'
-              : 'Recommended',
-      }),
-      Type: text(type, { code: true }),
-      Host: text(hostIn(zone, name), { code: true, copy: true, tip: name }),
-      Value:
-        state === 'found'
-          ? text(joined(published), { code: true, tip: joined(published) })
-          : text(value, { code: true, copy: true, tip: value }),
-    }),
-    {
-      title: 'DNS records',
-      note:
-        zone === null
-          ? undefined
-          : `Hosts are the part before ${zone}, as most DNS panels ask for it; @ is ${zone} itself.`,
-      wrap: ['Purpose'],
-      empty: '',
-    },
-  )
+/** A record with its whole values to copy, and what DNS has if that is something else. */
+function recordShown(
+  { type, name, value, state, required, published = [] }: Line,
+  zone: string | null,
+): DnsRecord {
+  const host = hostIn(zone, name)
+  const isDifferent = state === 'different'
+  const { present, missing } =
+    isDifferent && published.length === 1 ? cutValue(value, published) : { present: value, missing: '' }
+  const [only = value, ...others] = state === 'found' ? published : []
+  const shown = others.length > 0 ? value : only
+  const instead = published.length > 0 && missing === '' && joined(published) !== shown && joined(published)
+  return {
+    title: purposeOf({ name, type, value }),
+    state:
+      state === undefined
+        ? text('not known')
+        : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
+    detail: compact<string>([
+      type,
+      required ? 'needed' : 'recommended',
+      isDifferent && differenceWords({ name, value }, published),
+    ]).join(' · '),
+    lines: compact<DnsRecord['lines'][number]>([
+      { label: 'host', value: host, copied: host, tip: name },
+      missing === ''
+        ? { label: 'value', value: shown, copied: shown }
+        : { label: 'value', value: present, missing, copied: value },
+      instead && { label: 'in DNS', value: instead },
+    ]),
+  }
+}
 
-/** What DNS has in the place of records that differ. */
-const otherTable = (others: readonly Line[]): Section =>
-  tableOf(
-    others,
-    ({ name, published = [] }) => ({
-      Host: text(name, { code: true }),
-      Value: text(joined(published), { code: true }),
-    }),
-    { title: 'What DNS has instead', wrap: ['Value'], empty: '' },
-  )
+const recordSection = (records: readonly Line[], zone: string | null): Section => ({
+  kind: 'records',
+  id: 'records',
+  records: records.map((record) => recordShown(record, zone)),
+  note:
+    zone === null
+      ? undefined
+      : `Hosts are the part before ${zone}, as most DNS panels ask for it. @ is ${zone} itself.`,
+})
 
 function leadOf(verified: boolean, records: readonly Line[]): string {
   const lacking = records.filter(({ required, state }) => required && state !== 'found')
-  if (lacking.some(({ state }) => state === undefined)) return 'DNS is not answering at the moment.'
+  if (lacking.some(({ state }) => state === undefined)) return 'DNS does not respond at the moment.'
   const [first] = lacking
   if (first === undefined)
     return verified
@@ -137,7 +134,7 @@ function leadOf(verified: boolean, records: readonly Line[]): string {
       : 'The records that are needed are published: verify the domain now.'
   const what = first.state === 'different' ? 'is different from what is needed' : 'is missing'
   return verified
-    ? `You can send from it, but ${first.name} ${what}: mail may be refused or land in spam.`
+    ? `You can send from it, but ${first.name} ${what}: email may be rejected or land in spam.`
     : `Not verified: ${first.name} ${what}. Publish it where the domain’s DNS is kept; it can take an hour to show.`
 }
 
@@ -153,30 +150,29 @@ async function recordsOf({ team }: TeamRequest, deps: PageDeps, name: string): P
 }
 
 /** Where bounces of the domain's emails return to. */
-function returnPathSection(
+function returnPathFacts(
   { name, return_path, return_path_rejected_at, return_path_response }: DomainRow,
-  { now }: TeamRequest,
-  { returnDomain }: PageDeps,
-): Section {
-  const own = ownReturnPath(name)
-  if (returnDomain === null) {
-    const words = `Bounces return to ${name}’s own mail server and are not counted. The operator has not set RETURN_PATH_DOMAIN.`
-    return { kind: 'text', title: 'Return path', paragraphs: [words] }
-  }
-  const isUsed = return_path && return_path_rejected_at === null
-  return factsOf(
-    {
-      'Bounces return to': text(isUsed ? own : returnDomain, { code: true }),
-      'SPF aligns': status(isUsed ? 'yes' : `only if ${returnDomain} belongs to the same organization`, {
-        tone: isUsed ? 'good' : 'plain',
+  now: Date,
+  returnDomain: string | null,
+) {
+  if (returnDomain === null)
+    return {
+      'Bounces return to': text(`${name}’s own mail server`, {
+        detail: 'They are not counted, because the operator has not set RETURN_PATH_DOMAIN.',
       }),
-      'The relay rejected it':
-        return_path && return_path_rejected_at !== null
-          ? { ...time(return_path_rejected_at, now), detail: return_path_response ?? undefined }
-          : undefined,
-    },
-    { title: 'Return path' },
-  )
+    }
+  const isUsed = return_path && return_path_rejected_at === null
+  return {
+    'Bounces return to': text(isUsed ? ownReturnPath(name) : returnDomain, { code: true }),
+    'SPF aligns': status(isUsed ? 'yes' : `only if ${returnDomain} belongs to the same organization`, {
+      tone: isUsed ? 'good' : 'plain',
+    }),
+    'The relay rejected it': return_path &&
+      return_path_rejected_at !== null && {
+        ...time(return_path_rejected_at, now),
+        detail: return_path_response ?? undefined,
+      },
+  }
 }
 
 const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) => {
@@ -186,7 +182,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
   const ramp = await shownRamp(deps.database, domain.name)
   const [records, zone] = await Promise.all([recordsOf(request, deps, domain.name), deps.zoneOf(domain.name)])
   const { returnDomain } = deps
-  const others = records.filter(({ state }) => state === 'different')
+  const isReady = domain.status === 'verified' && records.every(({ state }) => state === 'found')
   return show({
     title: domain.name,
     state: status(domain.status),
@@ -196,7 +192,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
       forms:
         team.role === 'owner'
           ? compact([
-              press(at('verify'), 'Verify now'),
+              press(at('verify'), 'Verify now', isReady ? { tone: 'quiet' } : {}),
               ramp &&
                 press(at('ramp'), 'Turn off the ramp-up', {
                   fields: [hidden('limit', 'off')],
@@ -225,15 +221,14 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
           : [],
     },
     sections: compact([
-      recordTable(records, zone),
-      others.length > 0 && otherTable(others),
+      recordSection(records, zone),
       factsOf({
         Verified: time(domain.verified_at, now, 'not yet'),
         'Missing since': domain.missing_since && time(domain.missing_since, now),
-        'Ramp-up': ramp && text(rampWords(ramp)),
         'Last checked': time(now.toISOString(), now),
+        'Ramp-up': ramp && text(rampWords(ramp)),
+        ...returnPathFacts(domain, now, returnDomain),
       }),
-      returnPathSection(domain, request, deps),
     ]),
   })
 })
@@ -307,7 +302,7 @@ const remove = act(
   async ({ team, params }, { database }) => ({
     question: `Remove ${(await requireDomain(database, team.id, params.name)).name}?`,
     answer: 'Remove domain',
-    warning: 'Nothing can be sent from it any more. Emails that were sent stay.',
+    warning: 'Nothing can be sent from it afterwards. Sent emails stay.',
     tone: 'danger',
   }),
 )

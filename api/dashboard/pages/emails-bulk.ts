@@ -125,14 +125,14 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
   post(
     verb === 'delete' ? 'owner' : 'editor',
     `/teams/:team/emails/all/${verb}`,
-    async ({ team, form, person }, deps) => {
+    async ({ team, form, person, cookies }, deps) => {
       const force = form.get('force') === FORCE
       const search = decodeURIComponent(filter.set(form).toString())
       const words = force ? `${search} with the refused ones`.trim() : search
       const counted = countedOf(form)
       const most = Math.min(counted.most, MAX_CHANGED)
       const matching = {
-        filter: storedTimes(parseEmailFilter(form)),
+        filter: storedTimes(parseEmailFilter(form, zoneOf(cookies('zone')))),
         between: betweenOf(form),
         ...counted,
         most,

@@ -5,6 +5,7 @@ import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import type { EmailFilter } from '../../../db/messages/emails/search.ts'
+import { zoneOf } from '../components/zone.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineFilter, idOf, oneOf, search } from '../server/filter.ts'
 import type { TeamRequest } from '../server/page.ts'
@@ -45,8 +46,8 @@ export const filter = defineFilter(
 const IN_BROADCAST = { single: false, broadcasts: true, all: undefined } as const
 
 /** The emails that the address, or a form, means. @throws RequestError bad_request. */
-export function parseEmailFilter(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
-  const { q, kind, status, template, broadcast, ...asked } = filter.read(query)
+export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<EmailFilter, 'team_id'> {
+  const { q, kind, status, template, broadcast, ...asked } = filter.read(query, zone)
   const parsed = q === undefined ? {} : parseSearch(q)
   const twice = (['recipient', 'id', 'subject'] as const).find((name) => name in parsed && asked[name])
   if (twice !== undefined) throw invalidField('q', fill(TEXTS.otherInSearch, { thing: twice }))
@@ -65,7 +66,7 @@ export function parseEmailFilter(query: URLSearchParams): Omit<EmailFilter, 'tea
 }
 
 /** The same, with what a search of a team's emails goes by: no email of the team is older than it. */
-export async function searchOf({ team, query, now }: TeamRequest, { database }: PageDeps) {
+export async function searchOf({ team, query, now, cookies }: TeamRequest, { database }: PageDeps) {
   const since = new Date((await requireTeam(database, team.id)).created_at)
-  return { ...parseEmailFilter(query), team_id: team.id, since, now }
+  return { ...parseEmailFilter(query, zoneOf(cookies('zone'))), team_id: team.id, since, now }
 }

@@ -13,12 +13,14 @@ import { RequestError } from '../../../db/errors.ts'
 import { type Cell, text, time } from '../components/cell.ts'
 import { difference } from '../components/difference.ts'
 import type { Section } from '../components/section.ts'
-import { act, buttonCell, compact, factsOf, get, hidden, press, tableOf } from '../server/builders.ts'
+import { act, buttonCell, compact, get, hidden, press, tableOf } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
+import { framed, frameHeaders } from '../server/guard.ts'
 import { idParam } from '../server/list.ts'
-import { redirect, show, type TeamRequest } from '../server/page.ts'
+import { raw, redirect, show, type TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { templateOf, templatePath } from './template-parts.ts'
+import { filledOf, valuesOf } from './template-preview.ts'
 
 const MAX_VERSIONS = 50
 
@@ -56,17 +58,37 @@ export async function history(
   })
 }
 
-/** When a version was published, and by whom. */
-const published = ({ created_at, created_by }: ComparedVersion, now: Date): Cell => ({
-  ...time(created_at, now),
-  detail: `by ${created_by}`,
+/** A version as its emails look, with when it was published, and by whom. */
+const rendered = (
+  { id, number, created_at, created_by }: ComparedVersion,
+  request: TeamRequest,
+): Section => ({
+  kind: 'frame',
+  title: `v${number}`,
+  note: `By ${created_by},`,
+  noteAt: time(created_at, request.now),
+  src: templatePath(request, 'versions', id, 'preview'),
 })
+
+const versionPreview = get(
+  'viewer',
+  '/teams/:team/templates/:id/versions/:version_id/preview',
+  async (request, deps) => {
+    const template = await templateOf(request, deps.database)
+    const version = request.params.version_id.toLowerCase()
+    const [row] = await versionsByIds(deps.database, [{ team_id: request.team.id, id: version }])
+    if (row?.template_id !== template.id) throw new RequestError('not_found', TEXTS.noVersion)
+    const previewed = { ...template, ...row, text: row.body_text, isDraft: false }
+    const { html } = await filledOf(previewed, valuesOf(previewed, request.query), deps)
+    return raw(frameHeaders(false), framed(html))
+  },
+)
 
 const compared = get(
   'viewer',
   '/teams/:team/templates/:id/versions/:older_id/:newer_id',
   async (request, { database }) => {
-    const { team, params, now } = request
+    const { team, params } = request
     const template = await templateOf(request, database)
     const ids = [params.older_id, params.newer_id].map((id) => id.toLowerCase())
     const rows = await versionsToCompare(database, team.id, template.id, ids)
@@ -86,11 +108,10 @@ const compared = get(
             ],
           }
         : undefined,
-      sections: [
-        factsOf({
-          [`v${older.number} published`]: published(older, now),
-          [`v${newer.number} published`]: published(newer, now),
-        }),
+      even: true,
+      sections: [rendered(older, request)],
+      aside: [rendered(newer, request)],
+      below: [
         { kind: 'difference', title: 'HTML', lines: difference(older.html, newer.html) },
         { kind: 'difference', title: 'Plain text', lines: difference(older.body_text, newer.body_text) },
       ],
@@ -123,4 +144,4 @@ const restore = act(
   },
 )
 
-export const templateVersionsPages = [compared, restore]
+export const templateVersionsPages = [compared, versionPreview, restore]

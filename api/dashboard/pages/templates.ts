@@ -3,14 +3,41 @@
 import { templatesWithDraft } from '../../../db/content/templates/drafts.sql.ts'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
-import { text, time } from '../components/cell.ts'
+import { usageOfTemplates } from '../../../db/messages/emails/of-template.sql.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
+import { number, text, time } from '../components/cell.ts'
 import { act, compact, field, formOf, get, large, tableOf } from '../server/builders.ts'
 import { redirect, show, teamPath } from '../server/page.ts'
 import { decodedWords, partFields, partOf, slotWords } from './template-parts.ts'
 
+const USAGE_DAYS = 30
+/** The most emails of one template that are counted. */
+const MAX_COUNTED = 1_000
+
+/** How often each template was used lately, and when last. */
+async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: Date) {
+  const since = new Date(now.getTime() - USAGE_DAYS * 86_400_000)
+  const usage = await usageOfTemplates(tx, teamId, ids, { since, most: MAX_COUNTED })
+  return new Map(
+    usage.map(({ id, count, last_at }) => [
+      id,
+      {
+        count: number(count, count < MAX_COUNTED ? {} : { text: `≥ ${number(MAX_COUNTED).text}` }),
+        last: time(last_at, now),
+      },
+    ]),
+  )
+}
+
 const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { database }) => {
   const templates = await templatesOfTeam(database, team.id)
   const drafted = await templatesWithDraft(database, team.id)
+  const usage = await usageCells(
+    database,
+    team.id,
+    templates.map(({ id }) => id),
+    now,
+  )
   return show({
     title: 'Templates',
     lead: 'Publishing a change makes a new version: emails accepted before keep theirs.',
@@ -23,7 +50,8 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
             detail: drafted.includes(id) ? 'draft' : '',
           }),
           Variables: text(slotWords(slots)),
-          ID: text(id, { code: true, copy: true }),
+          [`Emails in ${USAGE_DAYS} days`]: usage.get(id)?.count,
+          'Last used': usage.get(id)?.last,
           Changed: time(updated_at, now),
         }),
         { empty: 'No templates yet. Create one, then send it by its ID.' },

@@ -10,11 +10,12 @@ import { dayBefore } from '../../../db/stats/daily/fold.ts'
 import { figuresSince } from '../../../db/stats/daily/stats.sql.ts'
 import { normalisePhone } from '../../../db/validation/phone.ts'
 import { text, time } from '../components/cell.ts'
+import { zoneOf } from '../components/zone.ts'
 import { fromReplica, get } from '../server/builders.ts'
 import { csvOf } from '../server/csv.ts'
 import { chips, DAY_RANGE, defineFilter, idOf, search } from '../server/filter.ts'
 import { fromList, listOf, pageById } from '../server/list.ts'
-import { show, teamPath } from '../server/page.ts'
+import { show, type TeamRequest, teamPath } from '../server/page.ts'
 import { numberIn } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
 import { listedState, SCHEDULED_STATUS, scheduledApart, statusFilter } from './scheduled.ts'
@@ -33,8 +34,8 @@ const filter = defineFilter(
 )
 
 /** The messages that the address means. @throws RequestError bad_request. */
-function parseMessageFilter(query: URLSearchParams): MessageFilter {
-  const { q, status, recipient, id, template, ...asked } = filter.read(query)
+function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
+  const { q, status, recipient, id, template, ...asked } = filter.read(query, zoneOf(cookies('zone')))
   const sought = q === undefined ? null : numberIn(q)
   if (q !== undefined && (sought === null ? id : recipient) !== undefined)
     throw invalidField('q', TEXTS.otherMessageInSearch)
@@ -56,7 +57,7 @@ const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request,
   const { database } = deps
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const names = new Map(templates.map(({ id, name }) => [id, name]))
-  const meant = parseMessageFilter(query)
+  const meant = parseMessageFilter(request)
   const page = await pageById(request, (place) => messagesFound(database, team.id, meant, place))
   const figures = await figuresSince(database, team.id, WHATSAPP, dayBefore(now, 29))
   const choices = new Map(templates.map(({ id, name, language }) => [id, `${name} (${language})`]))
@@ -102,9 +103,10 @@ const HEADER = [
 const csv = csvOf<WhatsappRow>(
   '/teams/:team/whatsapp.csv',
   { name: 'whatsapp', action: 'whatsapp.export', header: HEADER, filter },
-  async ({ team, query }, { database }) => {
+  async (request, { database }) => {
+    const { team } = request
     const templates = new Map((await whatsappTemplatesOfTeam(database, team.id)).map((row) => [row.id, row]))
-    const meant = parseMessageFilter(query)
+    const meant = parseMessageFilter(request)
     return {
       read: async (place) => ({ rows: await messagesFound(database, team.id, meant, place), reached: null }),
       keyOf: ({ id }) => id,

@@ -34,6 +34,7 @@ import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
 import { type Fault, faultOf, faultView } from './errors.ts'
 import { createFinder, type Finder, type Found, type OtherMethod } from './find.ts'
 import { lostText } from './form.ts'
+import { isFragmentWanted, sendFragment, tagOf } from './fragment.ts'
 import {
   formToken,
   homeOf,
@@ -170,7 +171,7 @@ function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
 type Shown = Extract<PageAnswer, { kind: 'show' }>
 
 function sendPage(
-  { deps, layout }: Dashboard,
+  { assets, deps, layout }: Dashboard,
   { ctx, request, person, team }: Visit,
   { view, status }: Shown,
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
@@ -182,11 +183,17 @@ function sendPage(
   if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
   const csrf = person ? formToken(deps.secrets, person.session_id) : ''
   const { refused } = notices
-  ctx.status = status
-  ctx.type = 'text/html; charset=utf-8'
   const asked = request.path === '/find' ? (request.query.get('q') ?? '') : ''
   const list = request.query.get(LIST)
-  ctx.body = layout(view, { path: request.path, person, team, csrf, notice, refused, asked, list })
+  const tag = person ? tagOf(view, person, team, assets) : ''
+  const frame = { path: request.path, person, team, csrf, notice, refused, asked, list, tag }
+  if (person && status === 200 && isFragmentWanted(ctx)) {
+    sendFragment(ctx, { tag, now: request.now }, () => layout(view, { ...frame, csrf: '' }))
+    return
+  }
+  ctx.status = status
+  ctx.type = 'text/html; charset=utf-8'
+  ctx.body = layout(view, frame)
 }
 
 /** A filter's fault, shown on the list's page above the filter as it was typed. The list itself is left out. */

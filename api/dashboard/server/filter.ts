@@ -4,6 +4,7 @@
  * ignored: a bulk act on "all that match" must not widen because of a typo. Must not know any list.
  */
 import type { Field, Link, Section } from '../components/section.ts'
+import { zoneOf } from '../components/zone.ts'
 import { compact } from './builders.ts'
 import { setChips, statusChips, wordChips } from './chips.ts'
 import { dayOf, filled, idParam, optionsWithAny, queryParam, refuseUnknownParams, wordParam } from './list.ts'
@@ -11,7 +12,7 @@ import type { PageRequest } from './page.ts'
 
 /** @param short what it is called where it is set. @param words those that are chosen by chips. */
 type Part<V> = {
-  read: (query: URLSearchParams, name: string) => V | undefined
+  read: (query: URLSearchParams, name: string, zone: string) => V | undefined
   label: string
   field: Partial<Field>
   short?: string | undefined
@@ -43,14 +44,14 @@ export const chips = <W extends string>(words: readonly W[]) => ({
 /** An existing thing, by its id; without choices it is set by links alone. */
 export const idOf = (label: string, more: More = {}) => part(idParam, label, { type: 'select', ...more })
 
-/** What a field for a day is called: with the zone that days are read in (list.ts). */
-export const dayLabel = (label: string): string => `${label} (UTC)`
+/** The label of a field for a day. Days are those of the reader's zone, which is unknown without a script. */
+export const dayLabel = (label: string, zone: string): string => (zone === 'UTC' ? `${label} (UTC)` : label)
 
-const day = (short: string, later: number) =>
-  part((query, name) => dayOf(query, name, later), dayLabel(`${short} day`), { type: 'date', short })
+const day = (short: string, next: boolean) =>
+  part((query, name, zone) => dayOf(query, name, { zone, next }), `${short} day`, { type: 'date', short })
 
 /** From one day to another, which counts whole. */
-export const DAY_RANGE = { from: day('From', 0), to: day('To', 1) }
+export const DAY_RANGE = { from: day('From', false), to: day('To', true) }
 
 type Parts = Readonly<Record<string, Part<unknown>>>
 type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }
@@ -72,7 +73,7 @@ const namedAny = (options: NonNullable<Field['options']>, any: string): NonNulla
 /** A select without options, and without choices, is no field: links alone set it. */
 function filterFields(
   parts: Parts,
-  { query }: PageRequest,
+  { query, cookies }: PageRequest,
   choices: NonNullable<Around['choices']>,
 ): Field[] {
   const fields = Object.entries(parts).flatMap(([name, { label, field }]): Field[] => {
@@ -83,7 +84,7 @@ function filterFields(
     return [
       {
         name,
-        label,
+        label: field.type === 'date' ? dayLabel(label, zoneOf(cookies('zone'))) : label,
         type: 'search',
         placeholder: label,
         ...(named ? { options: [...optionsWithAny([], any), ...options] } : {}),
@@ -122,9 +123,9 @@ export function defineFilter<P extends Parts, F extends Parts = Record<never, ne
     names,
     /** What is set, as the address has it. */
     set,
-    /** @throws RequestError bad_request. */
-    read: (query: URLSearchParams) =>
-      Object.fromEntries(names.map((name) => [name, parts[name]?.read(query, name)])) as ReadOf<P & F>,
+    /** @param zone in which days start. @throws RequestError bad_request. */
+    read: (query: URLSearchParams, zone = 'UTC') =>
+      Object.fromEntries(names.map((name) => [name, parts[name]?.read(query, name, zone)])) as ReadOf<P & F>,
     /** Refuses whatever else an address says. @throws RequestError bad_request. */
     only: (query: URLSearchParams, ...others: string[]): void =>
       refuseUnknownParams(query, [...names, ...others]),

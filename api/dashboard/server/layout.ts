@@ -21,6 +21,8 @@ export type Frame = {
   team: PageTeam | null
   csrf: string
   notice: Notice | null
+  /** What the page is tagged with (fragment.ts). */
+  tag: string
   /** A form that was refused: it is shown again with what was typed. */
   refused: Rejected | null
   /** What was searched for, in the field of every page. */
@@ -30,6 +32,9 @@ export type Frame = {
 }
 
 const SIGNS = { '+': 'add', '-': 'del', ' ': 'same', '…': 'calm' } as const
+
+/** What a mark of a checklist means, for readers who don't see it. */
+const SAID = { good: 'fine', bad: 'a problem', plain: 'off' } as const
 
 const isForm = (section: Section): section is FoldedForm => section.kind === 'form'
 
@@ -82,6 +87,22 @@ function prepared(given: Section, id: string, frame: Frame): object {
   if (section.kind === 'facts') {
     const facts = section.facts.map(({ label, cell }) => ({ label, cell: cellReady(cell, label) }))
     return { ...section, facts }
+  }
+  if (section.kind === 'checklist') {
+    const checks = section.checks.map(({ label, cell, ...check }) => ({
+      ...check,
+      ...{ parts: label.split(/(?<=[:@._/-])/), said: SAID[check.tone] },
+      cell: cell && { ...cellReady(cell), short: cell.short },
+    }))
+    return { ...section, checks }
+  }
+  if (section.kind === 'records') {
+    const records = section.records.map((one) => ({
+      ...one,
+      state: cellReady(one.state),
+      lines: one.lines.map((line) => ({ ...line, parts: withBreaks(line.value) })),
+    }))
+    return { ...section, records }
   }
   if (section.kind === 'timeline') {
     return { ...section, moments: section.moments.map((moment) => ({ ...moment, at: cellReady(moment.at) })) }
@@ -163,6 +184,7 @@ export const createLayout =
       test: team?.test,
       // A page with a rejected form has the address of that form, which can't be asked for again.
       live: refused === null && all.some(isLive),
+      tag: frame.tag,
       ...actsReady(view, all.filter(isOpened), ids, frame),
       above: drawn(above),
       sections: drawn(sections),

@@ -9,6 +9,7 @@ import { fill } from '../../../db/fill.ts'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { readQuery } from '../../http/forms.ts'
 import type { Field, Link, PageLink, Section } from '../components/section.ts'
+import { momentOf } from '../components/zone.ts'
 import { TEXTS } from '../texts.ts'
 import { compact, tableOf } from './builders.ts'
 import type { PageRequest } from './page.ts'
@@ -229,12 +230,16 @@ export function refuseUnknownParams(query: URLSearchParams, names: readonly stri
   }
 }
 
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 /** Years that both a browser and PostgreSQL write with four digits, a day later too; UUIDv7 begins in 1970. */
 const YEARS = { first: 1970, last: 9998 }
 
-/** A day of the address, in UTC, plus a number of days. @throws RequestError bad_request. */
-export function dayOf(query: URLSearchParams, name: string, later = 0): Date | undefined {
+/** The start of a day of the address in a zone, or of the day that follows it. @throws RequestError bad_request. */
+export function dayOf(
+  query: URLSearchParams,
+  name: string,
+  { zone, next = false }: { zone: string; next?: boolean },
+): Date | undefined {
   const value = queryParam(query, name)
   if (value === undefined) return undefined
   const time = new Date(/^\d{4}-\d{2}-\d{2}$/.test(value) ? `${value}T00:00:00Z` : Number.NaN)
@@ -242,5 +247,6 @@ export function dayOf(query: URLSearchParams, name: string, later = 0): Date | u
   // Date reads February 30 as March 2.
   const exists = time.toJSON()?.startsWith(value) === true
   if (!exists || year < YEARS.first || year > YEARS.last) throw refused(name, 'a date, such as 2026-01-31')
-  return new Date(time.getTime() + later * DAY)
+  const day = new Date(time.getTime() + (next ? DAY_MS : 0)).toISOString().slice(0, 10)
+  return new Date(momentOf(`${day}T00:00`, zone))
 }

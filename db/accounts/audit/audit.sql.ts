@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { idRow, row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../validation/ids.ts'
 
 const entryRow = row({
@@ -52,13 +52,9 @@ type AuditFilter = {
   limit: number
 }
 
-/** What was done, newest first; with `before`, what comes after that entry. */
-export async function auditEntries(
-  tx: Tx,
-  { team, teams, actor, action, from, to, before, limit }: AuditFilter,
-) {
+function matching({ team, teams, actor, action, from, to, before }: AuditFilter) {
   const part = action?.includes('.') ? sql.fragment`action` : sql.fragment`split_part(action, '.', 1)`
-  const fits = allOf(
+  return allOf(
     team !== undefined && sql.fragment`team_id = ${team}`,
     teams && sql.fragment`team_id = any(${sql.array(teams, 'uuid')})`,
     before !== undefined && sql.fragment`id < ${before}`,
@@ -67,7 +63,34 @@ export async function auditEntries(
     from && sql.fragment`id >= ${firstIdAt(from)}`,
     to && sql.fragment`id < ${firstIdAt(to)}`,
   )
-  return tx.any(sql.type(entryRow)`
-    select id, team_id, actor, action, subject, detail, created_at from audit_entries
-    where ${fits} order by id desc limit ${limit}`)
+}
+
+const COLUMNS = sql.fragment`id, team_id, actor, action, subject, detail, created_at`
+
+/** Lists what was done, newest first. With `before`, what comes after that entry. */
+export const auditEntries = (tx: Tx, filter: AuditFilter) =>
+  tx.any(sql.type(entryRow)`
+    select ${COLUMNS} from audit_entries
+    where ${matching(filter)} order by id desc limit ${filter.limit}`)
+
+/** How many entries a search for a part of an address reads. */
+const ENTRIES_READ = 20_000
+
+/**
+ * Lists what was done by people with this in their address, newest first.
+ * @returns also the entry that the search continues from, or null if it read them all
+ */
+export async function auditEntriesByPart(
+  tx: Tx,
+  filter: Omit<AuditFilter, 'actor'> & { part: string },
+): Promise<{ rows: readonly AuditRow[]; reached: string | null }> {
+  const fits = matching(filter)
+  const oldest = await tx.maybeOneFirst(sql.type(idRow)`
+    select id from audit_entries where ${fits} order by id desc offset ${ENTRIES_READ - 1} limit 1`)
+  const rows = await tx.any(sql.type(entryRow)`
+    select ${COLUMNS} from audit_entries
+    where ${fits} and ${allOf(oldest !== null && sql.fragment`id >= ${oldest}`)}
+      and strpos(lower(actor), lower(${filter.part})) > 0
+    order by id desc limit ${filter.limit}`)
+  return { rows, reached: oldest }
 }

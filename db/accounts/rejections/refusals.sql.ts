@@ -1,11 +1,12 @@
 /** Rows of refused_calls: the last API calls of a team that were refused. */
 import { sql } from 'slonik'
 import { type InferType, string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
 /** How many are kept of each team. */
-const REFUSALS_KEPT = 20
+export const CALLS_STORED = 20
 
 const refusedRow = row({
   id: string(),
@@ -17,7 +18,7 @@ const refusedRow = row({
   http_request_id: string(),
   created_at: string(),
 })
-export type RefusedCall = InferType<typeof refusedRow>
+export type RejectedCall = InferType<typeof refusedRow>
 
 const CALL = {
   ...{ team_id: 'uuid', id: 'uuid', method: 'text', route: 'text', code: 'text', message: 'text' },
@@ -25,7 +26,7 @@ const CALL = {
 }
 
 /** Stores calls, and forgets what is older than the last of each of their teams. Teams that are gone are left out. */
-export async function insertRefusedCalls(tx: Tx, calls: readonly (RefusedCall & { team_id: string })[]) {
+export async function insertRefusedCalls(tx: Tx, calls: readonly (RejectedCall & { team_id: string })[]) {
   await tx.query(sql.unsafe`
     insert into refused_calls (team_id, id, method, route, code, message, key_prefix, http_request_id, created_at)
     select c.* from ${rowsOf('c', CALL, calls)}
@@ -33,11 +34,12 @@ export async function insertRefusedCalls(tx: Tx, calls: readonly (RefusedCall & 
   const teams = sql.array([...new Set(calls.map(({ team_id }) => team_id))], 'uuid')
   await tx.query(sql.unsafe`
     delete from refused_calls r where team_id = any(${teams}) and id < (
-      select id from refused_calls k where k.team_id = r.team_id order by id desc offset ${REFUSALS_KEPT - 1} limit 1)`)
+      select id from refused_calls k where k.team_id = r.team_id order by id desc offset ${CALLS_STORED - 1} limit 1)`)
 }
 
-/** A team's refused calls, the latest first. */
-export const refusedCalls = (tx: Tx, teamId: string) =>
+/** A team's rejected calls, or those of the key with this prefix, newest first. */
+export const rejectedCalls = (tx: Tx, teamId: string, keyPrefix?: string) =>
   tx.any(sql.type(refusedRow)`
     select id, method, route, code, message, key_prefix, http_request_id, created_at from refused_calls
-    where team_id = ${teamId} order by id desc limit ${REFUSALS_KEPT}`)
+    where team_id = ${teamId} and ${allOf(keyPrefix !== undefined && sql.fragment`key_prefix = ${keyPrefix}`)}
+    order by id desc limit ${CALLS_STORED}`)

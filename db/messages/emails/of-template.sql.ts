@@ -25,3 +25,24 @@ export const countsOfTemplate = (
       order by id desc limit ${most}) e
     cross join lateral (select status from email_states where team_id = ${team_id} and id = e.id limit 1) s
     group by s.status`)
+
+const usageRow = row({ id: string(), count: number(), last_at: string().nullable() })
+
+/** Counts the emails of templates since a time, at most `most` of each, and finds when each was used last. */
+export const usageOfTemplates = (
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+  { since, most }: { since: Date; most: number },
+) =>
+  tx.any(sql.type(usageRow)`
+    select t.id, u.count, l.created_at as last_at
+    from unnest(${sql.array(ids, 'uuid')}) as t (id)
+    cross join lateral (
+      select count(*) as count from (
+        select 1 from accepted_emails
+        where team_id = ${teamId} and template_id = t.id and id >= ${firstIdAt(since)}
+        limit ${most}) e) u
+    left join lateral (
+      select created_at from accepted_emails
+      where team_id = ${teamId} and template_id = t.id order by id desc limit 1) l on true`)

@@ -1,5 +1,5 @@
 /** DNS records in words: what a panel asks for as host, and how what is published differs from what is needed. */
-import { differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
+import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
 import t from '../../support/tap.ts'
 
 t.test('a host is the part of a name before its zone', async (t) => {
@@ -24,4 +24,12 @@ t.test('how a record differs is said in words', async (t) => {
   const spf = { name: 'example.com', value: 'v=spf1 mx include:spf.relay.example -all' }
   t.equal(differenceWords(spf, ['v=spf1 mx -all']), 'lacks include:spf.relay.example')
   t.equal(differenceWords(spf, ['v=spf1 -all', 'v=spf1 mx -all']), '2 SPF records: receivers accept only one')
+})
+
+t.test('a value that was cut short is split where DNS ends', async (t) => {
+  const value = 'v=DKIM1; k=rsa; p=ABCDEF'
+  const cut = (published: string) => cutValue(value, [published])
+  t.strictSame(cut('v=DKIM1;k=rsa;p=ABC'), { present: 'v=DKIM1; k=rsa; p=ABC', missing: 'DEF' })
+  for (const whole of [value, 'v=DKIM1; k=rsa; p=XYZ', `${value}G`, ''])
+    t.strictSame(cut(whole), { present: value, missing: '' })
 })

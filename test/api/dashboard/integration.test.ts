@@ -17,7 +17,7 @@ t.test(
     await owner.press(`/teams/${id}/domains/fresh.test`, `/teams/${id}/domains/fresh.test/delete`)
     await owner.post(`/teams/${id}/domains`, { name: 'pending.test' })
     const html = mainOf(await page())
-    t.match(textOf(html), /Before your first call .* the requests below are refused.* verify it/)
+    t.match(textOf(html), /Before your first call .* the requests below are rejected.* verify it/)
     t.ok(
       html.includes(`href="/dashboard/teams/${id}/domains/pending.test"`),
       'the domain that is not verified',
@@ -31,9 +31,9 @@ t.test(
 t.test('a team whose only key was revoked is asked to create one', async (t) => {
   const { id } = await makeTeam(service, { domain: 'keyless.test' })
   const owner = await signedIn(service, { team: id, role: 'owner' })
-  const list = (await owner.get(`/teams/${id}/keys`)).html
-  const [revoke = ''] = /\/teams\/[0-9a-f-]+\/keys\/[0-9a-f-]+\/revoke/.exec(list) ?? []
-  await owner.press(`/teams/${id}/keys`, revoke)
+  const [page = ''] =
+    /\/teams\/[0-9a-f-]+\/keys\/[0-9a-f-]+/.exec((await owner.get(`/teams/${id}/keys`)).html) ?? []
+  await owner.press(page, `${page}/revoke`)
   const { html } = await owner.get(`/teams/${id}/integration`)
   t.match(html, /<li class="">(?:(?!<\/li>)[\s\S])*Create an API key/)
 })
@@ -89,7 +89,7 @@ t.test('test recipients are named: to copy in a test team, and of a live one whe
   const test = await makeTeam(service, { domain: 'test.test', test: true })
   const pages = [live, test].map(async ({ id }) => {
     const viewer = await signedIn(service, { team: id, role: 'viewer' })
-    return viewer.get(`/teams/${id}/integration`)
+    return viewer.get(`/teams/${id}/integration/recipients`)
   })
   const [ofLive, ofTest] = await Promise.all(pages)
   if (!ofLive || !ofTest) return
@@ -97,5 +97,28 @@ t.test('test recipients are named: to copy in a test team, and of a live one whe
   t.notMatch(ofLive.html, 'bounced@example.com')
   t.match(ofTest.html, 'data-copy-text="bounced@example.com"')
   t.match(ofTest.html, /data-copy-text="\+15555550103"/)
-  shows(t, ofTest, /"to": \[ "delivered@example\.com" \]/)
+  const viewer = await signedIn(service, { team: test.id, role: 'viewer' })
+  shows(t, await viewer.get(`/teams/${test.id}/integration`), /"to": \[ "delivered@example\.com" \]/)
+})
+
+t.test('a request comes in three languages, each with the same body', async (t) => {
+  const { id } = await makeTeam(service, { domain: 'languages.test' })
+  const viewer = await signedIn(service, { team: id, role: 'viewer' })
+  const html = async (query: string) => (await viewer.get(`/teams/${id}/integration${query}`)).html
+  const bodies = [
+    bodiesIn(await html('')).get('Add a contact'),
+    JSON.parse(
+      /JSON\.stringify\((\{[^)]*someone[^)]*Ana[^)]*\})\),/.exec(
+        textOf(await html('?language=Node.js')),
+      )?.[1] ?? '{}',
+    ),
+    JSON.parse(
+      /json\.dumps\((\{ "email": "someone[\s\S]*?\} \})\)\.encode/.exec(
+        textOf(await html('?language=Python')),
+      )?.[1] ?? '{}',
+    ),
+  ]
+  const body = { email: 'someone@example.com', properties: { name: 'Ana' } }
+  t.strictSame(bodies, [body, body, body])
+  t.equal((await viewer.get(`/teams/${id}/integration?language=perl`)).status, 400)
 })

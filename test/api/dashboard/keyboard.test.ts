@@ -83,9 +83,9 @@ async function journeys(browser: Browser): Promise<void> {
     await press(t, page, 'Add a domain')
     await type(t, page, 'Domain', 'mail.example.net')
     await enter(page)
-    const record = page.locator('tr', { hasText: 'DKIM' })
+    const record = page.locator('.records > li', { hasText: 'DKIM' })
     await record.getByText('missing').waitFor()
-    const [, name = '', value = ''] = await record.locator('code').allInnerTexts()
+    const [name = '', value = ''] = await record.locator('code').allInnerTexts()
     dns.set(name, [value])
     await follow(t, page, 'Verify now')
     await says(page, 'mail.example.net is verified')
@@ -100,10 +100,11 @@ async function journeys(browser: Browser): Promise<void> {
     await page.keyboard.press('Space')
     await follow(t, page, 'Create key')
     await page.locator('#secret').waitFor()
-    await follow(t, page, 'Revoke key shop')
+    await press(t, page, 'More actions')
+    await follow(t, page, 'Revoke key')
     await page.locator('#confirm').waitFor()
     await follow(t, page, /^Revoke/)
-    await page.locator('tr', { hasText: 'shop' }).getByText('revoked').waitFor()
+    await page.locator('#state').getByText('revoked').waitFor()
   })
 
   t.test('why a queue stands is found from the overview, and its sender resumed', async (t) => {
@@ -125,11 +126,11 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('a queue is paused after a question, and resumed', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'Queues')
-    await follow(t, page, 'Pause queue deliver-email')
+    await follow(t, page, 'Pause queue Emails')
     await page.locator('#confirm').waitFor()
     await follow(t, page, 'Pause queue')
-    await follow(t, page, /^Resume queue deliver-email/)
-    await page.getByRole('button', { name: 'Pause queue deliver-email' }).waitFor()
+    await follow(t, page, /^Resume queue Emails/)
+    await page.getByRole('button', { name: 'Pause queue Emails' }).waitFor()
   })
 
   t.test('a list is filtered, and a fault leads back to its field', async (t) => {

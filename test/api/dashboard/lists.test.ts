@@ -1,4 +1,6 @@
 /** Lists: the ways between their pages, and how they keep up while somebody looks at them. */
+import { connect } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -45,6 +47,43 @@ const waysOf = (html: string): Record<string, string> =>
       ],
     ),
   )
+
+t.test('a live tab gets 304 while nothing changes, else a compressed fragment without forms', async (t) => {
+  const { team, store, list } = await teamWith(50)
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  const { port } = new URL(service.base)
+  const cookie = [...editor.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  /** All bytes of a response, as they are sent. */
+  const bytes = (accept: string, tag = '') =>
+    new Promise<Buffer>((resolve, reject) => {
+      const parts: Buffer[] = []
+      const socket = connect(Number(port), '127.0.0.1').on('error', reject)
+      const lines = [
+        `Accept: ${accept}`,
+        'Accept-Encoding: gzip',
+        `Cookie: ${cookie}`,
+        `If-None-Match: "${tag}"`,
+      ]
+      socket.on('data', (part) => parts.push(part)).on('end', () => resolve(Buffer.concat(parts)))
+      socket.write(
+        `GET /dashboard${list} HTTP/1.1\r\nHost: localhost\r\n${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`,
+      )
+    })
+  const page = await bytes('text/html')
+  t.notMatch(page.toString(), /content-encoding|^etag/im)
+  const tag = /data-tag="([\w-]+)"/.exec(page.toString())?.[1] ?? ''
+  const fragment = 'application/vnd.heliograph.fragment'
+  const same = await bytes(fragment, tag)
+  t.match(same.toString(), /^HTTP\/1\.1 304 /)
+  t.ok(same.length <= 2_048, `${same.length} bytes`)
+  await store([51])
+  const changed = await bytes(fragment, tag)
+  t.match(changed.toString('latin1'), /^HTTP\/1\.1 200 [\s\S]*content-encoding: gzip/i)
+  const html = gunzipSync(changed.subarray(changed.indexOf('\r\n\r\n') + 4)).toString()
+  t.match(html, 'Letter 51')
+  t.notMatch(html, /<form|csrf/)
+  t.ok(changed.length < page.length / 4, `${changed.length} of ${page.length} bytes`)
+})
 
 t.test('Older leads on, Newer back by the same pages, First to the first; the filter stays', async (t) => {
   const { team, list } = await teamWith(120)

@@ -4,6 +4,7 @@
  */
 import type { Browser } from 'playwright-core'
 import { record } from '../../../db/accounts/audit/record.ts'
+import { keysOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { linkFor } from '../../../db/accounts/members/members.ts'
 import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
@@ -60,6 +61,7 @@ async function looks(browser: Browser): Promise<void> {
     '/teams/:id': team.id,
     '/teams/:team': team.id,
     '/domains/:name': 'example.com',
+    '/keys/:id': (await keysOfTeam(service.database, team.id))[0]?.id ?? '',
     '/queues/:queue': 'deliver-email',
     '/contacts/:email': lived.recipient,
   })

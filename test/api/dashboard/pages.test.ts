@@ -1,8 +1,9 @@
 /** What a team keeps on the dashboard: contacts, topics, domains, keys, people. Templates are templates.test.ts's. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { leaveTopics } from '../../../db/audience/subscription/subscription.ts'
-import { after, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
+import { after, type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { formTo } from '../../support/forms.ts'
 import { hold } from '../../support/held.ts'
@@ -309,11 +310,23 @@ t.test('a domain is added, its records are compared with DNS, and once there it 
   const record = /v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(added.html))?.[0] ?? ''
   const name = /[\w-]+\._domainkey\.mail\.example\.net/.exec(added.html)?.[0] ?? ''
   t.match(added.html, `title="${name}"`, 'the whole name in the tip')
-  shows(t, added, new RegExp(`part before example\\.net.* TXT ${name.replace('.example.net', '')} Copy`))
-  shows(t, added, /CNAME bounces\.mail Copy bounces\.example\.com/)
+  shows(
+    t,
+    added,
+    new RegExp(`part before example\\.net.* TXT · needed host ${name.replace('.example.net', '')} Copy host`),
+  )
+  shows(t, added, /CNAME · recommended host bounces\.mail Copy host value bounces\.example\.com Copy value/)
   dns.set(name, [record.slice(0, 200)])
   const differs = await viewer.get(at('domains/mail.example.net'))
-  shows(t, differs, `DKIM: proves that mail is yours Cut short: 200 of ${record.length} characters`)
+  shows(t, differs, `different TXT · needed · cut short: 200 of ${record.length} characters`)
+  t.ok(
+    differs.html.includes(`<mark>${record.slice(200).replaceAll('=', '&#x3D;')}</mark>`),
+    'the missing part is marked',
+  )
+  t.ok(
+    differs.html.includes(`data-copy-text="${record.replaceAll('=', '&#x3D;')}"`),
+    'and the whole value copied',
+  )
   dns.set(name, ['v=DKIM1; p=somethingelse'])
   const dmarc = 'v=DMARC1; p=reject'
   dns.set('_dmarc.mail.example.net', [dmarc])
@@ -321,11 +334,11 @@ t.test('a domain is added, its records are compared with DNS, and once there it 
   shows(
     t,
     compared,
-    /different DKIM: .* Another key TXT .* v=DKIM1; k=rsa; .* What DNS has instead .* v=DKIM1; p=somethingelse /,
+    /DKIM: signs your email different TXT · needed · another key host .* value v=DKIM1; k=rsa; .* in DNS v=DKIM1; p=somethingelse /,
   )
-  shows(t, compared, /found DMARC: .* v=DMARC1; p=reject/)
+  shows(t, compared, /DMARC: .* found TXT .* value v=DMARC1; p=reject/)
   t.notMatch(textOf(compared.html), /p=none/, 'what is there is not suggested')
-  shows(t, compared, /Return path Bounces return to bounces\.example\.com/)
+  shows(t, compared, /Bounces return to bounces\.example\.com/)
   const lacks = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
   shows(t, lacks, new RegExp(`${name} is different in DNS`))
   dns.set(name, [record])
@@ -353,15 +366,42 @@ t.test('a DKIM key is rotated once by presses that were asked about the same one
   t.equal((await owner.press(page, `${page}/rekey`)).status, 303)
 })
 
+const keyIn = ({ html }: Pick<Seen, 'html'>): string => /hg_[0-9A-Za-z]{49}/.exec(html)?.[0] ?? ''
+
+const keyPage = async (name: string) =>
+  new RegExp(`"/dashboard([^"]*/keys/[0-9a-f-]{36})">${name}\\s*<`).exec(
+    (await owner.get(at('keys'))).html,
+  )?.[1] ?? ''
+
+t.test('a rotated key works for 24 hours beside its successor', async (t) => {
+  const form = { name: 'rotated', scopes: [...SCOPES] }
+  const made = await after(owner, await owner.post(at('keys'), form))
+  const old = keyIn(made)
+  const path = await keyPage('rotated')
+  t.equal((await editor.post(`${path}/rotate`)).status, 403)
+  const sent = await owner.press(path, `${path}/rotate`)
+  t.not(sent.location, path)
+  const page = await after(owner, sent)
+  const key = keyIn(page)
+  t.not(key, old)
+  shows(t, page, /Scopes everything .* Expires never/)
+  for (const each of [key, old]) t.equal((await call('GET', '/v1/contacts', { key: each })).status, 200)
+  shows(t, await owner.get(path), /rotated active .* Expires .* in 23 hours/)
+  t.match(await lastDeed(), { action: 'key.rotate', subject: 'rotated' })
+  t.equal((await owner.post(`${path}/rotate`, { expires: '2020-01-01' })).status, 400)
+})
+
 t.test('a key is shown once, works, and is revoked', async (t) => {
   const form = { name: 'shop', scopes: ['contacts:read', 'contacts:write'] }
   const page = await after(owner, await owner.post(at('keys'), form))
-  const key = /hg_[0-9A-Za-z]{49}/.exec(page.html)?.[0] ?? ''
+  const key = keyIn(page)
   t.equal((await call('GET', '/v1/contacts', { key })).status, 200)
   t.notMatch((await owner.get(at('keys'))).html, key)
   await until('its use is noted', async () => /within the last hour/.test((await owner.get(at('keys'))).html))
-  const revoke = /teams\/[^"]+\/revoke/.exec((await owner.get(at('keys'))).html)?.[0] ?? ''
-  shows(t, await after(owner, await owner.post(`/${revoke}`)), 'The key shop was revoked.')
+  const path = await keyPage('shop')
+  shows(t, await owner.get(path), /Last used within the last hour Scopes contacts:read, contacts:write/)
+  shows(t, await after(owner, await owner.post(`${path}/revoke`)), 'The key shop was revoked.')
+  t.notMatch((await owner.get(path)).html, /\/(revoke|rotate)"/)
   t.match(await lastDeed(), { action: 'key.revoke', subject: key.slice(0, 10), detail: 'shop' })
   t.equal((await call('GET', '/v1/contacts', { key })).status, 401)
   t.equal((await owner.post(at('keys'), { name: 'none' })).status, 400)
@@ -419,7 +459,7 @@ t.test('what cannot be taken back is asked about on a page of its own where no s
   const person = /people\/[0-9a-f-]{36}(?=">asked@)/.exec((await owner.get(at('people'))).html)?.[0] ?? ''
   for (const [path, actions] of [
     ['domains/asked.test', ['rekey', 'delete']],
-    ['keys', ['revoke']],
+    [(await keyPage('asked')).replace(at(''), ''), ['revoke']],
     [person, ['role', 'remove']],
     ['emails/all', ['requeue', 'delete']],
   ] as const) {

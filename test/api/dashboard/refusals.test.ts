@@ -1,4 +1,4 @@
-/** The refused calls that the page Integration shows to those who integrate. */
+/** The API log: the rejected calls of a team and of each of its keys. */
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -7,7 +7,7 @@ const { service, call, deps, team } = await world(t)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const page = async () => {
   await deps.refusals.flush()
-  return viewer.get(`/teams/${team.id}/integration`)
+  return viewer.get(`/teams/${team.id}/integration/log`)
 }
 
 t.test('the last twenty refused calls are shown, with what was said and never what was sent', async (t) => {
@@ -50,5 +50,18 @@ t.test('a team sees its own alone, and a call without a valid key is nobody’s'
   const stranger = await signedIn(service, { team: other.id, role: 'owner' })
   await call('GET', '/v1/contacts', { key: `${team.key.slice(0, -1)}x` })
   await deps.refusals.flush()
-  shows(t, await stranger.get(`/teams/${other.id}/integration`), 'No call of this team was refused.')
+  shows(t, await stranger.get(`/teams/${other.id}/integration/log`), 'No rejected calls.')
+})
+
+t.test('a key has its own rejected calls, and the log names it', async (t) => {
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const made = await owner.post(`/teams/${team.id}/keys`, { name: 'Web shop', scopes: ['contacts:read'] })
+  const path = made.location ?? ''
+  const key = /hg_[0-9A-Za-z]{49}/.exec((await owner.get(path)).html)?.[0] ?? ''
+  shows(t, await owner.get(path), 'No rejected calls.')
+  t.equal((await call('POST', '/v1/emails', { key, body: anEmail() })).status, 403)
+  t.match((await page()).html, new RegExp(`href="/dashboard${path}">Web shop\\s*</a>`))
+  const { html } = await owner.get(path)
+  t.equal(html.match(/<tr data|<tr>/g)?.length, 2, 'the head and one call')
+  shows(t, { html }, /POST \/v1\/emails insufficient_scope/)
 })

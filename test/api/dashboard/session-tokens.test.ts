@@ -1,4 +1,4 @@
-/** Members make session tokens for themselves on the page Integration: they do what their person may. */
+/** Members make session tokens for themselves on a page of their own. The tokens do what their person may. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { addMember } from '../../../db/accounts/members/members.ts'
 import type { Role } from '../../../db/accounts/members/roles.ts'
@@ -16,12 +16,12 @@ const { call, database } = service
 const cli = adminCli({ DATABASE_URL: service.url })
 const by = { tx: database, now, actor: 'cli' as const }
 
-const pageOf = ({ id }: TestTeam): string => `/teams/${id}/integration`
+const pageOf = ({ id }: TestTeam): string => `/teams/${id}/integration/tokens`
 const member = (team: TestTeam, role: Role) => signedIn(service, { team: team.id, role })
 
 /** Presses the button, and reads the token from the page that follows. */
 async function makeToken(person: Visitor, team: TestTeam): Promise<string> {
-  const { location } = await person.post(`${pageOf(team)}/tokens`)
+  const { location } = await person.post(pageOf(team))
   const [token = ''] = /hgs_\w+/.exec((await person.get(location ?? '')).html) ?? []
   canary.secrets(token)
   return token
@@ -172,14 +172,14 @@ t.test('in a suspended team nobody makes one; who is no member has none; 20 at o
   const team = await makeTeam(service)
   const editor = await member(team, 'editor')
   await suspendTeam(by, team.id)
-  t.equal((await editor.post(`${pageOf(team)}/tokens`)).status, 403)
+  t.equal((await editor.post(pageOf(team))).status, 403)
   t.notMatch((await editor.get(pageOf(team))).html, 'Create a session token')
   await resumeTeam({ ...by, now: new Date() }, team.id)
   const operator = await signedIn(service, { operator: true })
   t.notMatch((await operator.get(pageOf(team))).html, 'Create a session token')
-  const said = await operator.post(`${pageOf(team)}/tokens`)
+  const said = await operator.post(pageOf(team))
   t.equal(said.status, 400)
   shows(t, said, 'Only members of the team can create session tokens for themselves')
-  for (let made = 0; made < 20; made++) t.equal((await editor.post(`${pageOf(team)}/tokens`)).status, 303)
-  t.equal((await editor.post(`${pageOf(team)}/tokens`)).status, 400)
+  for (let made = 0; made < 20; made++) t.equal((await editor.post(pageOf(team))).status, 303)
+  t.equal((await editor.post(pageOf(team))).status, 400)
 })

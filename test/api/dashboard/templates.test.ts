@@ -97,15 +97,15 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   shows(t, published, /The draft is published\. Variables: name\..*Offer published/)
   shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
+  shows(t, await viewer.get(at('templates')), /Welcome name 1 just now .*Offer name 2 just now/)
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
   const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
   const changed = await viewer.get(`/teams/${team.id}${compare}`)
   t.match(changed.html, /class="add">\+ &lt;p&gt;<mark>Dear/)
-  shows(
-    t,
-    changed,
-    new RegExp(`Offer: v1 to v2 .*v1 published .*by ${editor.email}.*v2 published .*by ${editor.email}`),
-  )
+  shows(t, changed, new RegExp(`Offer: v1 to v2 .*v1 By ${editor.email}, .*v2 By ${editor.email},`))
+  const frames = [...changed.html.matchAll(/src="\/dashboard([^"]*\/preview)"/g)]
+  const looks = await Promise.all(frames.map(async ([, src = '']) => framedIn(await viewer.get(src))))
+  t.strictSame(looks, ['<p>Hi [name]</p>', '<p>Dear [name]</p>'])
   t.notMatch(changed.html, /\/restore"/, 'a viewer restores nothing')
   t.strictSame(await entries(idOf(path)), [
     `template.publish ${editor.email}`,

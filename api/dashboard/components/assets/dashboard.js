@@ -3,6 +3,8 @@
  * click was heard, asks before unsaved text is left, counts an audience as it is chosen, and keeps live pages up to
  * date until someone pauses that (WCAG 2.2.2). Never replaces a list under the reader.
  */
+/** The type of a live page's new version (server/fragment.ts). */
+const FRAGMENT = 'application/vnd.heliograph.fragment'
 const REFRESH_INTERVAL_MS = 5_000
 /** How long a button shows what it has done instead of its name. */
 const DONE_SHOWN_MS = 2_000
@@ -10,25 +12,20 @@ const DONE_SHOWN_MS = 2_000
 const RESPONSE_WAIT_MS = 10_000
 /** How long a form must not change before its audience is counted. */
 const QUIET_BEFORE_COUNT_MS = 400
-
 const byId = (id) => document.getElementById(id)
 const make = (tag, more) => Object.assign(document.createElement(tag), more)
-
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const clock = (at) => at.toLocaleTimeString()
-
 /** Pages that take or name a time do it in this zone from the next one on (server/guard.ts has the cookie's name). */
 const [mark, secure] = location.protocol === 'https:' ? ['__Host-', '; Secure'] : ['', '']
 const { timeZone } = zoned.resolvedOptions()
 // biome-ignore lint/suspicious/noDocumentCookie: browsers have a Cookie Store on https alone
 document.cookie = `${mark}heliograph-zone=${timeZone}; Path=/; SameSite=Lax${secure}`
-
 /** A time's day, in the words of the server (components/cell.ts). */
 function dayOf(at) {
   const year = at.getFullYear() === new Date().getFullYear() ? {} : { year: 'numeric' }
   return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year })
 }
-
 /** Times in the reader's zone, with UTC in the tip; a list's short ones keep their words, except days. */
 function localTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]')) {
@@ -39,12 +36,10 @@ function localTimes(root) {
     else [time.title, time.textContent] = [time.textContent, local]
   }
 }
-
 /** The parts of a page that follow the state of things: each has an id that stays the same. */
 const PARTS = 'main section[id], .acts > [id], #state, .notice[id]'
 /** The parts and rows as the server sent them: readers, time zones and this script change what is seen. */
 const sent = new WeakMap()
-
 /** Shows what works with a script alone, and notes what the server sent. @param html of the root itself. */
 function wake(root, html = '') {
   sent.set(root, html)
@@ -52,11 +47,8 @@ function wake(root, html = '') {
   localTimes(root)
   for (const one of root.querySelectorAll('[data-copy],[data-copy-text],[data-cancel]')) one.hidden = false
 }
-
 wake(document)
-
 const live = document.body.appendChild(make('p', { className: 'vh', role: 'status' }))
-
 /** Shows and announces what a click has done, for a moment; the button's name is its own again then. */
 function say(button, words) {
   button.named ??= [...button.childNodes]
@@ -69,7 +61,6 @@ function say(button, words) {
 }
 
 const openMenus = () => document.querySelectorAll('details.menu[open]')
-
 /** Closes what a button has opened, and gives the button the focus. */
 function close(opened) {
   if (opened?.contains(document.activeElement)) opened.querySelector('summary').focus()
@@ -110,14 +101,12 @@ function release(button) {
   button.disabled = false
   button.removeAttribute('aria-busy')
 }
-
 /** An editor's text is not left by mistake; what is sent elsewhere than into a frame leaves it on purpose. */
 let unsaved = document.querySelector('form[data-kept]:has(textarea.code)')
 document.addEventListener('input', ({ target }) => {
   if (target.matches('textarea.code')) unsaved = target.form
 })
 addEventListener('beforeunload', (event) => unsaved && event.preventDefault())
-
 /** A click is shown at once, and counts once, until the next page or the file is there, or the reader comes back. */
 document.addEventListener('submit', ({ target: form, submitter }) => {
   if (form === unsaved && !submitter?.formTarget) unsaved = null
@@ -130,23 +119,27 @@ document.addEventListener('submit', ({ target: form, submitter }) => {
   })
 })
 addEventListener('pageshow', () => document.querySelectorAll('[aria-busy]').forEach(release))
-
-/** Asks for a page. @returns it, or in words why there is none. */
+/** Asks for a page. @returns it with the server's time, no page if it is unchanged, or in words why there is none. */
 async function ask(url, more) {
   const signal = AbortSignal.timeout(RESPONSE_WAIT_MS)
   try {
     const answer = await fetch(url, { headers: { Accept: 'text/html' }, signal, ...more })
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const now = Date.parse(answer.headers.get('Date'))
+    const text = await answer.text()
+    if (answer.status === 304) return { now }
+    const token = document.querySelector('.who [name=csrf]')?.outerHTML
+    const html = text.replace(/(<\/?)live-form\b/g, '$1form').replaceAll('<live-token>', token)
+    const page = new DOMParser().parseFromString(html, 'text/html')
     const isPage = answer.status < 500 && page.getElementById('main')
     if (!isPage) return { problem: 'The service reports an error.' }
-    if (!page.querySelector('.who')) return { problem: 'Your session has ended. Sign in again.' }
+    if (!answer.headers.has('ETag') && !page.querySelector('.who'))
+      return { problem: 'Your session has ended. Sign in again.' }
     if (answer.redirected || !answer.ok) return { problem: 'This page is no longer available. Reload it.' }
-    return { page }
+    return { page, now }
   } catch {
     return { problem: 'The service does not respond.' }
   }
 }
-
 /** Says at the head of a part of the page that what it shows is old; '' takes that back. */
 function warn(part, words) {
   const line = part.querySelector(':scope > .stale')
@@ -154,7 +147,6 @@ function warn(part, words) {
   line?.remove()
   if (words) part.prepend(make('p', { className: 'notice bad stale', role: 'alert', textContent: words }))
 }
-
 /** An audience is counted as it is chosen; the button that asks for it is for who has no script. */
 const count = document.querySelector('[data-counts]')
 let [counting, counted] = [0, new Date()]
@@ -183,14 +175,12 @@ if (count) {
     count.timer = setTimeout(recount, QUIET_BEFORE_COUNT_MS)
   })
 }
-
 /** True for a field that the reader has changed. */
 function isChanged({ options, selectedIndex, checked, defaultChecked, value, defaultValue }) {
   const chosen = [...(options ?? [])].findIndex(({ defaultSelected }) => defaultSelected)
   if (options) return selectedIndex !== Math.max(0, chosen)
   return checked !== defaultChecked || value !== defaultValue
 }
-
 /** True while the reader types or selects text inside a part, or waits for a button of it. */
 function isInUse(part) {
   const [focused, selection] = [document.activeElement, window.getSelection()]
@@ -201,7 +191,6 @@ function isInUse(part) {
     [...part.querySelectorAll('input:not([type=hidden]),select,textarea')].some(isChanged)
   )
 }
-
 /** Replaces a part or a row by its later version, and keeps what was open or had the focus. */
 function swap(part, later) {
   if (later.outerHTML === sent.get(part) || isInUse(part)) return
@@ -217,7 +206,6 @@ function swap(part, later) {
   wake(own, later.outerHTML)
   if (focused) (alike(own, focused) ?? byId('main')).focus({ preventScroll: true })
 }
-
 /** Adds a part that is new, beside the one that it is beside in the later page. */
 function place(later) {
   const own = document.importNode(later, true)
@@ -228,9 +216,7 @@ function place(later) {
   else document.querySelector(later.closest('.acts') ? '.acts' : 'main').append(own)
   wake(own, later.outerHTML)
 }
-
 const rowsOf = (part) => new Map([...part.querySelectorAll('tr[data-key]')].map((tr) => [tr.dataset.key, tr]))
-
 /** A list keeps its place: rows that are known get their new state, and a link counts what is new or gone. */
 function freshen(section, later) {
   const [known, now] = [rowsOf(section), rowsOf(later)]
@@ -249,23 +235,36 @@ function freshen(section, later) {
   section.prepend(make('p', { className: 'fresh', role: 'status' }))
   section.firstChild.append(make('a', { href, className: 'button small', textContent }))
 }
-
 /** Shows a later version of the page. */
 function follow(page) {
   document.title = page.title
-  for (const later of page.querySelectorAll(PARTS)) if (!byId(later.id)) place(later)
+  for (const later of page.querySelectorAll(PARTS)) if (!byId(later.id)?.matches(PARTS)) place(later)
   for (const part of document.querySelectorAll(PARTS)) {
-    const later = page.getElementById(part.id)
+    const found = page.getElementById(part.id)
+    const later = found?.matches(PARTS) && found
     if (later && part.querySelector('[data-fresh]')) freshen(part, later)
     else if (later) swap(part, later)
     else if (!isInUse(part)) part.remove()
   }
   if (!page.getElementById('updates')) byId('updates').remove()
+  // A part in use is not replaced, so the page is not yet the one with this tag.
+  const isWhole = ![...document.querySelectorAll(PARTS)].some(isInUse)
+  byId('main').dataset.tag = isWhole ? page.getElementById('main').dataset.tag : ''
 }
-
+const UNITS = { year: 31_536_000, month: 2_592_000, day: 86_400, hour: 3_600, minute: 60, second: 1 }
+const relative = new Intl.RelativeTimeFormat('en')
+/** Writes the ages of an unchanged page in the words of the server (components/cell.ts). @param now by its clock */
+function showAges(now) {
+  for (const time of document.querySelectorAll('main time[datetime]')) {
+    const aged = time.dataset.short === '' ? time : time.parentElement.querySelector('time + .age')
+    const seconds = Math.trunc((Date.parse(time.dateTime) - now) / 1_000)
+    const [unit, size] = Object.entries(UNITS).find(([, least]) => Math.abs(seconds) >= least) ?? []
+    const words = Math.abs(seconds) < 5 ? 'just now' : relative.format(Math.trunc(seconds / size), unit)
+    if (aged && aged.textContent !== words) aged.textContent = words
+  }
+}
 const isPaused = () => sessionStorage.paused === 'yes'
 let [isAsking, seen] = [false, new Date()]
-
 /** Says as of when the page is. @param problem why there is no later version. */
 function showAge(problem) {
   byId('pause').setAttribute('aria-pressed', isPaused())
@@ -277,11 +276,13 @@ function showAge(problem) {
 async function refresh() {
   if (isAsking || !byId('updates') || isPaused() || document.visibilityState !== 'visible') return
   isAsking = true
-  const { page, problem } = await ask(location.href)
+  const headers = { Accept: FRAGMENT, 'If-None-Match': `"${byId('main').dataset.tag}"` }
+  const { page, now, problem } = await ask(location.href, { headers })
   isAsking = false
-  if (page) seen = new Date()
+  if (!problem) seen = new Date()
   showAge(problem)
   if (page) follow(page)
+  else if (now) showAges(now)
 }
 
 if (byId('updates')) {

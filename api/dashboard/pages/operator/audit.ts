@@ -3,7 +3,7 @@
  * what concerns their team.
  */
 
-import { type AuditRow, auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
+import { type AuditRow, auditEntries, auditEntriesByPart } from '../../../../db/accounts/audit/audit.sql.ts'
 import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
 import { type NamedThing, namesOfThings, thingKey } from '../../../../db/accounts/teams/search-index.sql.ts'
 import { QUEUES } from '../../../../db/delivery/queues.ts'
@@ -14,6 +14,7 @@ import { isUuid } from '../../../../db/validation/strings.ts'
 import { actionLabel, actionOf } from '../../components/action-labels.ts'
 import { type Cell, text, time } from '../../components/cell.ts'
 import type { View } from '../../components/section.ts'
+import { zoneOf } from '../../components/zone.ts'
 import { fromReplica, get } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { DAY_RANGE, defineFilter, search } from '../../server/filter.ts'
@@ -23,7 +24,7 @@ import { TEXTS } from '../../texts.ts'
 import { thingPath } from '../search-results.ts'
 
 const OF_TEAM = {
-  actor: search('Person', { placeholder: 'ana@example.com' }),
+  actor: search('Person', { placeholder: 'a part of an email address' }),
   action: search('Action', { placeholder: 'Deleted emails, or email' }),
   ...DAY_RANGE,
 }
@@ -77,14 +78,18 @@ function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): C
 
 /** The trail as a page. @param only the team that it is about; null: all of them. */
 async function auditView(request: PageRequest, deps: PageDeps, only: string | null): Promise<View> {
-  const { query, now } = request
+  const { query, now, cookies } = request
   const { database } = deps
+  const zone = zoneOf(cookies('zone'))
   const filter = only === null ? ofAll : ofOne
-  const { team: meant, ...asked } = { team: undefined, ...(only === null ? ofAll : ofOne).read(query) }
+  const { team: meant, ...asked } = { team: undefined, ...(only === null ? ofAll : ofOne).read(query, zone) }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
   const action = asked.action === undefined ? undefined : actionOf(asked.action)
+  const { actor, ...others } = { ...asked, action, teams }
   const page = await pageById(request, (place) =>
-    auditEntries(database, { ...asked, action, teams, ...place }),
+    actor === undefined || parseAddress(actor) !== null
+      ? auditEntries(database, { ...others, actor, ...place })
+      : auditEntriesByPart(database, { ...others, part: actor, ...place }),
   )
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])
@@ -114,7 +119,8 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
           wrap: ['Action', 'About'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
-          none: 'Nothing has been changed by a person yet.',
+          none: 'Nobody has changed anything yet.',
+          many: 'entries',
         },
       ),
     ],

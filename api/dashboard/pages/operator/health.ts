@@ -9,69 +9,45 @@ import { latestOfKind } from '../../../../db/maintenance/background-jobs/backgro
 import { accountEvents } from '../../../../db/messages/whatsapp/account-events.sql.ts'
 import { allNumbers } from '../../../../db/messages/whatsapp/numbers.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
-import { databaseFault } from '../../../../db/start.ts'
 import { blamedSenders } from '../../../../db/stats/fleet/sender-reports.sql.ts'
 import { isUuid } from '../../../../db/validation/strings.ts'
 import { status, text, time } from '../../components/cell.ts'
-import type { Alert, Section } from '../../components/section.ts'
+import type { Section } from '../../components/section.ts'
 import { act, compact, factsOf, get, press, tableOf } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { redirect, show } from '../../server/page.ts'
 import { judgedWords } from '../background-job.ts'
+import { type DatabaseState, databaseAlerts, databaseState, SAFETY_SETTINGS } from './database-state.ts'
 import { numbersTable } from './whatsapp-numbers.ts'
 
 const PATH = '/operator/health'
-/** How far this process's clock may be from the database's before it is worth a word, in seconds. */
-const MAX_CLOCK_DRIFT_S = 2
-
 const MAX_REJECTED_SHOWN = 50
 
-const DANGEROUS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
-
-async function databaseFacts(tx: Tx) {
-  const { version, at } = await serverClock(tx)
-  // This process's own, which ids and OpenID's tokens alone go by.
-  const now = new Date()
-  const settings = await serverSettings(tx)
-  const fault = await databaseFault(tx)
-  const apart = Math.round(Math.abs(Date.parse(at) - now.getTime()) / 1_000)
-  const off = DANGEROUS.filter((name) => settings[name] === 'off')
-  const alerts: Alert[] = compact([
-    fault !== null && { tone: 'bad', title: 'The database cannot be used', text: fault },
-    ...off.map(
-      (name): Alert => ({
-        tone: 'bad',
-        title: `${name} is off`,
-        text: 'A crash of the database can lose what was accepted.',
-      }),
-    ),
-    apart > MAX_CLOCK_DRIFT_S && {
-      tone: 'warn',
-      title: `This process’s clock is ${apart} seconds from the database’s`,
-    },
-  ])
-  const safe = DANGEROUS.map((name) => [
+function databaseFacts({ version, at, now, drift_s, settings, off }: DatabaseState): Section {
+  const safe = SAFETY_SETTINGS.map((name) => [
     name,
     status(settings[name], { tone: off.includes(name) ? 'bad' : 'good' }),
   ])
-  const facts = {
-    PostgreSQL: text(version),
-    'Its clock': { ...time(at, now), age: `${apart} s from this process’s` },
-    ...Object.fromEntries(safe),
-  }
-  return { alerts, facts }
+  return factsOf(
+    {
+      PostgreSQL: text(version),
+      'Its clock': time(at, now),
+      'Difference to this process’s clock': text(`${drift_s} s`),
+      ...Object.fromEntries(safe),
+    },
+    { title: 'Database' },
+  )
 }
 
 /** What a worker has found out about email's provider, if somebody has asked. */
 async function checkSection(tx: Tx, id: string | null): Promise<Section> {
   const found = id !== null && isUuid(id) ? await checkFound(tx, id) : null
-  const unknown = text(id === null ? 'not asked just now' : 'no worker has asked it yet')
+  const unknown = text(id === null ? 'not checked yet' : 'no worker has checked it yet')
   const answer = found?.fault
-    ? status('takes nothing', { tone: 'bad', detail: found.fault })
-    : status('reached, and it lets us in', { tone: 'good' })
+    ? status('rejects email', { tone: 'bad', detail: found.fault })
+    : status('accepts email', { tone: 'good' })
   return factsOf(found ? { [found.sender]: answer } : { Provider: unknown }, {
-    title: 'Email, asked by a worker',
+    title: 'Relay',
     id: 'check',
     live: id !== null && !found,
   })
@@ -185,7 +161,7 @@ const check = act('operator', `${PATH}/check`, async (by) => {
 
 const health = get('operator', PATH, async ({ now, query }, deps) => {
   const { database, switches } = deps
-  const { alerts, facts } = await databaseFacts(database)
+  const state = await databaseState(database)
   const last = await lastReports(database)
   const heard = last.map(({ provider, last_at }) => [provider, time(last_at, now)])
   const settings = switches.map(({ name, isSet }) => [
@@ -194,6 +170,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
   ])
   return show({
     title: 'Health',
+    back: { href: '/operator', label: 'Operator' },
     actions: {
       forms: [
         { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
@@ -201,7 +178,7 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
       ],
     },
     sections: [
-      { kind: 'alerts', alerts, calm: 'The database is as it should be.' },
+      { kind: 'alerts', alerts: databaseAlerts(state), calm: 'The database is as it should be.' },
       await checkSection(database, query.get('check')),
       ...(await blamedSection(database, now)),
       ...(await whatsappSection(database, now)),
@@ -209,8 +186,8 @@ const health = get('operator', PATH, async ({ now, query }, deps) => {
     ],
     aside: compact([
       await judgedFacts(database, now),
-      factsOf(facts, { title: 'Database' }),
-      factsOf(Object.fromEntries(heard), { title: 'Hooks last heard from' }),
+      databaseFacts(state),
+      factsOf(Object.fromEntries(heard), { title: 'Last delivery reports' }),
       factsOf(Object.fromEntries(settings), { title: 'Settings of this web process' }),
     ]),
   })

@@ -1,4 +1,4 @@
-/** Whether everything is going out: what stands, what waits, and who works on it. The first page of an operator. */
+/** The operator's first page: whether everything is going out, what is paused, what waits, and the checks. */
 
 import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
@@ -8,12 +8,14 @@ import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pa
 import { liveProcesses, type ProcessRow } from '../../../../db/stats/fleet/fleet.sql.ts'
 import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../../../../db/stats/fleet/fleet.ts'
 import { type Cell, duration, number, plural, status, text, time } from '../../components/cell.ts'
-import type { Alert, Tile } from '../../components/section.ts'
+import type { Alert, Check, Section, Tile } from '../../components/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../components/timeline.ts'
-import { compact, get, tableOf } from '../../server/builders.ts'
+import { compact, get, press, tableOf } from '../../server/builders.ts'
 import { show } from '../../server/page.ts'
 import { groupAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
-import { counted, rate } from './queues.ts'
+import { healthChecks } from './health-checks.ts'
+import { WATCHED } from './queue-names.ts'
+import { counted, failedCell, nameCell, rate } from './queues.ts'
 
 const PATH = '/operator'
 /** The most broadcasts that are named. */
@@ -25,59 +27,64 @@ const isWorking = (process: ProcessRow): boolean => process.kind === 'worker' &&
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
 
-/** The queues of a process, by what it leaves alone where that is shorter. */
-function queuesShown(queues: readonly string[]): string | null {
+/** The queues of a process that does not work on all of them. The shorter list is named. */
+function queuesShown(queues: readonly string[]): string | false {
   const others = QUEUES.filter((queue) => !queues.includes(queue))
-  if (others.length === 0) return 'all'
-  return (others.length < queues.length ? `all but ${others.join(', ')}` : queues.join(', ')) || null
+  if (others.length === 0) return 'all queues'
+  return queues.length > 0 && (others.length < queues.length ? `not ${others.join(', ')}` : queues.join(', '))
 }
 
 const processShown =
   (now: Date) =>
   ({ kind, host, pid, queues, gauges, seen_at, silent_seconds }: ProcessRow): Record<string, Cell> => ({
-    Process: text(kind, { detail: `${host}, ${pid}` }),
-    Queues: text(queuesShown(queues)),
+    Process: text(kind, {
+      detail: compact<string>([host, String(pid), kind === 'worker' && queuesShown(queues)]).join(', '),
+    }),
     Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
     Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
     Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    'Last sign of life': { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER_S ? 'bad' : undefined },
+    Seen: { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER_S ? 'bad' : undefined },
   })
 
 const NO_WORKER: Alert = {
   tone: 'bad',
   title: 'No worker is running',
-  text: 'Nothing is sent, and no report is taken in. Start one: see “worker” in the Procfile.',
+  text: 'Nothing is sent, and no report is processed. Start a worker.',
 }
 
 /** A sender that a live worker delivers through, and cannot: as the workers' own tries found it. */
 const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
   pausedSenderAlerts(senders, ({ key }) => ({
     tone: 'bad',
-    title: `${key} takes nothing`,
-    link: { href: '/operator/senders', label: 'What happened, and how to resume' },
+    title: `${key} accepts nothing`,
+    link: { href: '/operator/senders', label: 'Look at it' },
   }))
 
 /** Queues that somebody paused, and perhaps forgot; in one alert those of a copy of the database. */
 function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   const all = [...paused.values()]
   const others = all.filter(({ reason }) => reason !== RESTORED)
-  const link = { href: '/operator/queues', label: 'Queues, and how to resume it' }
+  const link = { href: '/operator/queues', label: 'Resume it' }
   return compact([
     others.length < all.length && { ...RESTORED_COPY, link },
     ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
   ])
 }
 
-/** Each sender that live workers deliver through, or that stands, with how it is. */
-function sendersShown(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date) {
+/** Each sender that live workers deliver through, or that has a problem. */
+function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date): Check[] {
   const used = processes.filter(isLive).flatMap((process) => Object.values(process.senders))
   const stopped = senders.filter(({ state }) => state !== 'sending').map(({ key }) => key)
   return [...new Set([...used, ...stopped])].sort().map((key) => {
     const known = senders.find((sender) => sender.key === key)
+    const isWell = known === undefined || known.state === 'sending'
+    const at = known?.troubled_at ?? null
     return {
-      Sender: text(key),
-      State: known ? status(known.state) : status('no problems yet', { tone: 'good' }),
-      'Last problem': time(known?.troubled_at ?? null, now),
+      label: key,
+      tone: isWell ? 'good' : 'bad',
+      cell: text(isWell ? (at === null ? 'no problems' : 'recovered') : known.state, {
+        detail: at === null ? undefined : time(at, now).age,
+      }),
     }
   })
 }
@@ -93,7 +100,7 @@ function waitingWords(ready: number, deferred: number, oldest: number): string {
   return compact<string>(words).join(', ') || 'nothing waits'
 }
 
-/** What waits for delivery, how fast it goes out, what was given up, and who is at work. */
+/** What waits for delivery, how fast it goes out, what failed, and how many workers there are. */
 function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]): Tile[] {
   const out = queues.filter(isDelivery)
   const sum = (of: (queue: ShownQueue) => number) => out.reduce((all, queue) => all + of(queue), 0)
@@ -109,33 +116,57 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
     },
     { label: 'Going out now', value: rate(sum((queue) => queue.completed_per_second)) },
     {
-      label: 'Given up',
+      label: 'Failed',
       value: counted(dead).text,
       href: '/operator/queues',
       tone: dead > 0 ? 'warn' : undefined,
-      detail: dead > 0 ? 'dead letters: see why, and try again' : undefined,
+      detail: dead > 0 ? 'see why, and retry' : 'nothing failed',
     },
     { label: 'Workers', value: number(workers).text, tone: workers === 0 ? 'bad' : 'plain' },
   ]
 }
 
-/** The queues in which something waits, runs or was given up, or that are paused. */
-const busyQueues = (queues: readonly ShownQueue[]): ShownQueue[] =>
-  queues.filter(({ ready, active, deferred, dead, paused }) => paused || ready + active + deferred + dead > 0)
+/** True for a queue that is watched, holds something or is paused. */
+const isShown = ({ queue, ready, active, deferred, dead, paused }: ShownQueue): boolean =>
+  WATCHED.includes(queue) || paused || ready + active + deferred + dead > 0
 
-const queueShown = (queue: ShownQueue): Record<string, Cell> => ({
-  Queue: queue.paused ? status(`${queue.queue}, paused`, { tone: 'warn' }) : text(queue.queue),
-  Ready: counted(queue.ready),
-  Active: number(queue.active),
-  Deferred: counted(queue.deferred),
-  Dead: { ...counted(queue.dead), href: queue.dead > 0 ? `/operator/queues/${queue.queue}` : undefined },
-  'Oldest waits': text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds), {
-    number: true,
-  }),
-  Done: text(rate(queue.completed_per_second), { number: true }),
+const queueShown =
+  (now: Date) =>
+  (queue: ShownQueue): Record<string, Cell> => ({
+    Queue: nameCell(queue, now),
+    Waiting: {
+      ...counted(queue.ready + queue.deferred),
+      detail: compact<string>([
+        queue.oldest_ready_seconds !== null && `for ${duration(queue.oldest_ready_seconds)}`,
+        queue.deferred > 0 && `${counted(queue.deferred).text} deferred`,
+      ]).join(', '),
+    },
+    Failed: failedCell(queue),
+    Done: text(rate(queue.completed_per_second), { number: true }),
+  })
+
+const sendersSection = (checks: readonly Check[]): Section => ({
+  kind: 'checklist',
+  title: 'Senders',
+  id: 'senders',
+  live: true,
+  checks,
+  empty: 'No worker is sending.',
+  next: { href: '/operator/senders', label: 'History of senders' },
 })
 
-const overview = get('operator', PATH, async ({ now }, { database }) => {
+const checksSection = (checks: readonly Check[]): Section => ({
+  kind: 'checklist',
+  title: 'Checks',
+  id: 'checks',
+  live: true,
+  checks,
+  empty: '',
+  next: { href: '/operator/health', label: 'All checks' },
+})
+
+const overview = get('operator', PATH, async ({ now }, deps) => {
+  const { database } = deps
   const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
@@ -146,36 +177,37 @@ const overview = get('operator', PATH, async ({ now }, { database }) => {
     ...senderAlerts(senders),
     ...groupAlerts(stopped, `${stopped.length} broadcasts have paused themselves`),
   ])
-  const used = sendersShown(processes, senders, now)
+  const shown = queues.filter(isShown)
+  const idle = queues.length - shown.length
   return show({
     title: 'Is everything going out?',
     state:
       alerts.length === 0
         ? status('yes', { tone: 'good' })
         : status(plural(alerts.length, 'alert'), { tone: 'bad' }),
+    actions: { forms: [press('/operator/health/check', 'Check the relay', { tone: 'quiet' })] },
     sections: [
       { kind: 'alerts', id: 'alerts', live: true, alerts, calm: 'Nothing is stuck.' },
       { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
-      tableOf(busyQueues(queues), queueShown, {
+      tableOf(shown, queueShown(now), {
         title: 'Queues',
         id: 'queues',
         live: true,
-        empty: 'Every queue is empty.',
-        next: [{ href: '/operator/queues', label: 'All queues' }],
-      }),
-      tableOf(used, (sender) => sender, {
-        title: 'Senders',
-        id: 'senders',
-        live: true,
-        empty: 'No worker is delivering anything.',
-        next: [{ href: '/operator/senders', label: 'History of senders' }],
+        empty: '',
+        next: [
+          { href: '/operator/queues', label: idle > 0 ? `All queues (${idle} more are idle)` : 'All queues' },
+        ],
       }),
       tableOf(processes, processShown(now), {
         title: 'Processes',
         id: 'processes',
         live: true,
-        empty: 'No process has given a sign of life within an hour.',
+        empty: 'No process has been seen in the last hour.',
       }),
+    ],
+    aside: [
+      sendersSection(senderChecks(processes, senders, now)),
+      checksSection(await healthChecks(deps, now)),
     ],
   })
 })

@@ -1,4 +1,4 @@
-/** The queues: how full and how fast they are, who works on them; pausing; why jobs were given up, and trying again. */
+/** The queues: how full and how fast they are, their workers, pausing them, why jobs failed, and retrying those. */
 
 import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
 import {
@@ -19,14 +19,25 @@ import { MAX_COUNTED } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time } from '../../components/cell.ts'
-import type { Alert, Form } from '../../components/section.ts'
+import type { Alert, Form, Section } from '../../components/section.ts'
 import { RESTORED_COPY } from '../../components/timeline.ts'
-import { act, alertsOf, buttonCell, compact, get, post, press, tableOf } from '../../server/builders.ts'
+import {
+  act,
+  alertsOf,
+  buttonCell,
+  compact,
+  factsOf,
+  get,
+  post,
+  press,
+  tableOf,
+} from '../../server/builders.ts'
 import { countedFields, countedOf, countedWords } from '../../server/confirmed-count.ts'
 import { redirect, show } from '../../server/page.ts'
 import { TEXTS } from '../../texts.ts'
 import { backgroundJobAnswer } from '../background-job.ts'
 import { pausedSenderAlerts } from '../stopped.ts'
+import { queueName } from './queue-names.ts'
 
 const PATH = '/operator/queues'
 
@@ -39,13 +50,14 @@ const button = ({ queue, paused }: ShownQueue): Cell =>
 export const counted = (jobs: number): Cell =>
   number(jobs, jobs < MAX_COUNTED ? {} : { text: `≥ ${number(MAX_COUNTED).text}` })
 
-/** Its name; of a paused one since when, and by whom or why. */
-function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQueue, now: Date): Cell {
-  if (!paused) return text(queue)
+/** A queue's name, which leads to its page. A paused one says since when, and by whom or why. */
+export function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQueue, now: Date): Cell {
+  const [name, href] = [queueName(queue), `${PATH}/${queue}`]
+  if (!paused) return text(name, { href, detail: queue })
   const cause = pause_reason ?? (paused_by === null ? null : `by ${paused_by}`)
   const since = paused_at === null ? null : time(paused_at, now).age
-  const detail = [cause, since].filter((each) => each !== null).join(', ')
-  return status(`${queue}, paused`, { tone: 'warn', detail })
+  const detail = [queue, cause, since].filter((each) => each !== null).join(', ')
+  return status(`${name}, paused`, { tone: 'warn', href, detail })
 }
 
 const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all')
@@ -71,6 +83,10 @@ async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
   })
 }
 
+/** How many jobs failed, with the way to their reasons. */
+export const failedCell = ({ queue, dead }: ShownQueue): Cell =>
+  dead === 0 ? number(0) : { ...counted(dead), href: `${PATH}/${queue}`, detail: 'see why' }
+
 const queues = get('operator', PATH, async ({ now }, { database }) => {
   const rows = await listQueues(database)
   const isCopy = rows.some(({ pause_reason }) => pause_reason === RESTORED)
@@ -78,7 +94,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
   return show({
     title: 'Queues',
     actions: isCopy ? { forms: [RESUME_ALL] } : undefined,
-    lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
+    lead: 'Ready jobs wait for a worker, deferred jobs for their next attempt. Failed jobs need manual action.',
     sections: [
       ...alertsOf(alerts, { title: 'Why queues are paused' }),
       tableOf(
@@ -88,10 +104,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
           Ready: counted(queue.ready),
           Active: number(queue.active),
           Deferred: counted(queue.deferred),
-          Dead:
-            queue.dead === 0
-              ? number(0)
-              : { ...counted(queue.dead), href: `${PATH}/${queue.queue}`, detail: 'why, and try again' },
+          Failed: failedCell(queue),
           'Oldest waits': text(
             queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds),
             { number: true },
@@ -113,37 +126,60 @@ function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
   return known
 }
 
+const facts = (queue: ShownQueue, now: Date): Section =>
+  factsOf(
+    {
+      Ready: counted(queue.ready),
+      'Oldest waits': text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds)),
+      Active: number(queue.active),
+      Deferred: counted(queue.deferred),
+      Done: text(rate(queue.completed_per_second)),
+      Workers: text(queue.workers.map(({ host, pid }) => `${host} (${pid})`).join(', ')),
+      'Paused since': queue.paused_at !== null && time(queue.paused_at, now),
+      'Paused by': queue.paused && text(queue.pause_reason ?? queue.paused_by),
+    },
+    { id: 'facts', live: true },
+  )
+
 const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { database }) => {
   const queue = queueOf(params)
+  const shown = (await listQueues(database)).find((one) => one.queue === queue)
   const seen = await seenNow(database)
   const rows = await deadReasons(database, queue, MAX_REASONS)
   const all = await countDeadLetters(database, queue)
   const action = `${PATH}/${queue}/redrive`
   return show({
-    title: `Dead letters of ${queue}`,
+    title: queueName(queue),
+    lead: queue,
+    state: shown?.paused ? status('paused') : undefined,
     back: { href: PATH, label: 'Queues' },
-    lead: 'What was given up, by its reason. Fix the cause, then try again.',
+    actions: {
+      forms: [
+        shown?.paused
+          ? press(`${PATH}/${queue}/resume`, 'Resume queue')
+          : press(`${PATH}/${queue}/pause`, 'Pause queue', { tone: 'quiet' }),
+      ],
+    },
     sections: compact([
+      shown && facts(shown, now),
       tableOf(
         rows,
         ({ reason, count, teams, first_at, last_at, samples }) => ({
           Reason: text(reason),
-          'Dead letters': number(count),
+          Failed: number(count),
           Teams: number(teams),
           First: time(first_at, now),
           Last: time(last_at, now),
           'The newest': text(samples.join(' '), { code: true }),
-          'Try again': buttonCell(action, `Try ${plural(count, 'dead letter')} again`, {
+          Retry: buttonCell(action, `Retry ${plural(count, 'job')}`, {
             sends: { reason, ...countedWords({ most: count, seen }) },
           }),
         }),
-        { wrap: ['Reason', 'The newest'], empty: 'Nothing of this queue was given up.' },
+        { title: 'Failed jobs', wrap: ['Reason', 'The newest'], empty: 'No failed jobs.' },
       ),
       rows.length >= 2 && {
         kind: 'actions',
-        forms: [
-          press(action, 'Try all again', { fields: countedFields({ most: all, seen }), tone: 'quiet' }),
-        ],
+        forms: [press(action, 'Retry all', { fields: countedFields({ most: all, seen }), tone: 'quiet' })],
       },
     ]),
   })
@@ -157,10 +193,16 @@ const pause = act(
     await pauseQueue(by, queue)
     return redirect(PATH, `${queue} is paused. Workers finish what they have.`)
   },
-  ({ params }) => ({
-    question: `Pause ${queueOf(params)}? What it holds waits until you resume it.`,
-    answer: 'Pause queue',
-  }),
+  async ({ params }, { database }) => {
+    const queue = queueOf(params)
+    const { ready = 0, deferred = 0 } = (await listQueues(database)).find((one) => one.queue === queue) ?? {}
+    const waiting = counted(ready + deferred).text
+    return {
+      question: `Pause ${queueName(queue)}? Its jobs wait until you resume it.`,
+      warning: `Waiting now: ${waiting}.`,
+      answer: 'Pause queue',
+    }
+  },
 )
 
 const resume = act('operator', `${PATH}/:queue/resume`, async (by, request) => {
@@ -196,11 +238,11 @@ const redrive = post(
       team_id: null,
       actor: request.person.email,
     })
-    return backgroundJobAnswer(job, PATH, `${plural(job.done, 'job')} of ${queue} will be tried again.`)
+    return backgroundJobAnswer(job, PATH, `${plural(job.done, 'job')} of ${queue} will be retried.`)
   },
   ({ params, form }) => {
-    const many = plural(countedOf(form).most, 'dead letter')
-    return { question: `Try ${many} of ${queueOf(params)} again?`, answer: `Try ${many} again` }
+    const many = plural(countedOf(form).most, 'failed job')
+    return { question: `Retry ${many} of ${queueName(queueOf(params))}?`, answer: `Retry ${many}` }
   },
 )
 

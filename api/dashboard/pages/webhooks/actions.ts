@@ -16,6 +16,7 @@ import {
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
 import { plural } from '../../components/cell.ts'
+import { zoneOf } from '../../components/zone.ts'
 import { act, post } from '../../server/builders.ts'
 import { countedOf, countedWords } from '../../server/confirmed-count.ts'
 import type { PageDeps } from '../../server/deps.ts'
@@ -68,13 +69,18 @@ const asking =
   }
 
 /** What the form asks for. @throws RequestError bad_request. */
-const replayWanted = ({ form, team, params }: TeamRequest<'id'>, { database }: PageDeps): Promise<Replay> =>
-  replayOf(database, team.id, params.id, {
-    from: dayOf(form, 'from'),
-    to: dayOf(form, 'to', 1),
+function replayWanted(
+  { form, team, params, cookies }: TeamRequest<'id'>,
+  { database }: PageDeps,
+): Promise<Replay> {
+  const zone = zoneOf(cookies('zone'))
+  return replayOf(database, team.id, params.id, {
+    from: dayOf(form, 'from', { zone }),
+    to: dayOf(form, 'to', { zone, next: true }),
     type: form.get('type') || undefined,
     what: wordParam(form, 'what', REPLAYED) ?? 'failed',
   })
+}
 
 /** Asks whether to send the messages of a replay again, or says that there are none. */
 async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<Question | PageAnswer> {

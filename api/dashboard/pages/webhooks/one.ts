@@ -7,6 +7,7 @@ import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhoo
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countdown, text, time } from '../../components/cell.ts'
 import type { Actions, Alert, Section } from '../../components/section.ts'
+import { zoneOf } from '../../components/zone.ts'
 import {
   alertsOf,
   compact,
@@ -60,13 +61,16 @@ async function actionsFor(
   }
 }
 
-const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
+const replayForm = ({ team, cookies }: TeamRequest, { id }: EndpointRow): Section =>
   formOf(
     teamPath(team, 'webhooks', id, 'replay'),
     'Send webhooks again',
     [
-      field('from', dayLabel('First day'), { type: 'date', hint: 'Leave it empty for all.' }),
-      field('to', dayLabel('Last day'), { type: 'date' }),
+      field('from', dayLabel('First day', zoneOf(cookies('zone'))), {
+        type: 'date',
+        hint: 'Leave it empty for all.',
+      }),
+      field('to', dayLabel('Last day', zoneOf(cookies('zone'))), { type: 'date' }),
       field('type', 'Type', { type: 'select', options: typeOptions('all') }),
       field('what', 'Which', {
         type: 'select',

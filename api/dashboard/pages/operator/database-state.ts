@@ -1,0 +1,45 @@
+/** How the database is: its version, its clock and the settings that keep data safe. */
+
+import type { Tx } from '../../../../db/postgres/pool.ts'
+import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
+import { databaseFault } from '../../../../db/start.ts'
+import type { Alert } from '../../components/section.ts'
+import { compact } from '../../server/builders.ts'
+
+/** How far this process's clock may be from the database's before there is an alert, in seconds. */
+const MAX_CLOCK_DRIFT_S = 2
+
+export const SAFETY_SETTINGS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
+
+export type DatabaseState = Awaited<ReturnType<typeof databaseState>>
+
+export async function databaseState(tx: Tx) {
+  const { version, at } = await serverClock(tx)
+  // The clock of this process, which IDs and OpenID tokens depend on.
+  const now = new Date()
+  const settings = await serverSettings(tx)
+  const drift_s = Math.round(Math.abs(Date.parse(at) - now.getTime()) / 1_000)
+  return {
+    version,
+    at,
+    now,
+    settings,
+    drift_s,
+    isDrifting: drift_s > MAX_CLOCK_DRIFT_S,
+    off: SAFETY_SETTINGS.filter((name) => settings[name] === 'off'),
+    fault: await databaseFault(tx),
+  }
+}
+
+export const databaseAlerts = ({ fault, off, isDrifting, drift_s }: DatabaseState): Alert[] =>
+  compact([
+    fault !== null && { tone: 'bad', title: 'The database cannot be used', text: fault },
+    ...off.map(
+      (name): Alert => ({
+        tone: 'bad',
+        title: `${name} is off`,
+        text: 'A crash of the database can lose accepted messages.',
+      }),
+    ),
+    isDrifting && { tone: 'warn', title: `This process’s clock is ${drift_s} seconds from the database’s` },
+  ])
