@@ -17,7 +17,7 @@ import { formTo } from '../../support/forms.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { hold } from '../../support/held.ts'
 import { post, raw, settled } from '../../support/ingestion.ts'
-import { emailStatus, storeEmails } from '../../support/reports.ts'
+import { emailStatus } from '../../support/reports.ts'
 import { lockWaits } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
@@ -118,16 +118,17 @@ t.test('a worker asks whether email’s provider can be reached, and the page sh
 })
 
 t.test('a sender that bounces to three domains blame is on the Health page and in metrics', async (t) => {
-  const { id: team } = await makeTeam(service)
+  const { id: team, key } = await makeTeam(service)
   const readers = createReaders({
     secrets: service.deps.secrets,
     settings: { SMTP_URL: 'smtp://relay.test:25' } as const,
   })
-  const { stop } = await startWorker(t, service, { readers })
+  const { stop } = await startWorker(t, service, { readers, pauses: async (job) => job === 'deliver-email' })
   const diagnostic =
     '554 Message rejected: Email address is not verified. The following identities failed the check'
   const bounce = async (recipient: string, domain = recipient) => {
-    const [id = ''] = await storeEmails(service, team, [[recipient]])
+    const { body } = await service.call('POST', '/v1/emails', { key, body: anEmail({ to: [recipient] }) })
+    const { id } = body
     const mail_from = returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? ''
     const named = {
       recipient: `x@${domain.split('@').at(-1)}`,
@@ -156,6 +157,8 @@ t.test('a sender that bounces to three domains blame is on the Health page and i
   t.match(body, /\nheliograph_report_age_seconds \d/)
   t.strictSame(await pausedSenders(database), [])
   await stop()
+  await database.query(sql.unsafe`delete from reports`)
+  await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 
 t.test('a team is made, given another plan and figures of its own, and the plan’s again', async (t) => {
