@@ -241,7 +241,7 @@ t.test('each database keeps its own demo team and key, whichever one is used in 
   t.equal(key(again), key(first))
   again.kill('SIGTERM')
   await again.ended
-  t.equal((await admin<Team[]>('team', 'list')).length, 1)
+  t.equal((await admin<Team[]>('team', 'list')).length, 2, 'its two demo teams')
 
   const [team] = await adminOn<Team[]>({ DATABASE_URL: url }, 'team', 'list')
   t.equal(team?.name, 'Demo')

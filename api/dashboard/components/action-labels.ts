@@ -11,6 +11,7 @@ const labelsOf = ({ name, noun, title }: Channel): Record<string, string> => ({
   [`${name}.open`]: `Read one ${noun}`,
   [`${name}.requeue`]: `Sent ${noun}s again`,
   [`${name}.reschedule`]: `Rescheduled one ${noun}`,
+  [`${name}-template.add`]: `Added a template of ${title}`,
   [`${name}-template.create`]: `Created a template of ${title}`,
   [`${name}-template.status`]: `Changed the status of a template of ${title}`,
   [`${name}-template.sync`]: `Synced the templates of ${title}`,

@@ -63,7 +63,7 @@ t.test('what was sent is shown without bcc; the row as it is stored has all', as
 
 t.test('lists show the first of to and how many others there are; each of them finds it', async (t) => {
   const id = await send({ ...COPIES, subject: 'In lists', tags: ['lists'] })
-  const cell = /ana@example\.org \+2 Ana In lists/
+  const cell = /Ana ana@example\.org \+2 In lists/
   shows(t, await viewer.get(`${list}?tag=lists`), cell)
   for (const address of ['zoe@example.org', 'Hidden.7X@quiet.example']) {
     shows(t, await viewer.get(`${list}?recipient=${address}&subject=lists`), cell)

@@ -234,7 +234,7 @@ t.test('a copy of the database is shown to teams and operators, and one press re
   t.match(await overviewOf(team), words)
   shows(t, await viewer.get(message), 'Its queue is paused: the database was restored or copied')
   shows(t, await operator.get(first), words)
-  shows(t, await operator.get(queues), /Resume all .*deliver-webhook, paused restored/)
+  shows(t, await operator.get(queues), /Resume all .*Webhooks, paused deliver-webhook, restored/)
   const asked = await operator.ask('/operator/queues/restored')
   t.match(asked.html, /<a href="\/dashboard\/operator\/queues">Go back</, 'the way back leads to the queues')
   const pressed = await operator.post('/operator/queues/restored')

@@ -22,7 +22,7 @@ const READS = `
   team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
   topic list, webhook list, webhook show, webhook messages, webhook message, broadcast list, broadcast show, broadcast skips, email file, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
   report list, report show, member list, audit list, queue status, queue reasons, sender list, job list, job show, suppression list, suppression show,
-  number list, number show, whatsapp opt-outs, whatsapp-template show`
+  number list, number show, whatsapp opt-outs, whatsapp-template show, whatsapp-template available`
   .split(',')
   .map((verb) => verb.trim())
 
@@ -252,10 +252,24 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['queue', 'redrive', 'ingest-report'], subject: 'ingest-report' }
   await database.transaction((tx) => pauseSender(tx, { key: 'smtp:relay.test', ceiling: 10 }, 60, 'no'))
   yield { args: ['sender', 'resume', 'smtp:relay.test'], subject: 'smtp:relay.test' }
-  const cloud = await startCloud(t)
+  const components = [{ type: 'BODY', text: 'Thank you' }]
+  const receipt = {
+    id: '7',
+    name: 'receipt',
+    language: 'en',
+    status: 'APPROVED',
+    category: 'UTILITY',
+    components,
+  }
+  const cloud = await startCloud(t, { templates: [receipt] })
   const relay = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: relay.url, whatsapp: cloud.delivery })
   yield { args: ['whatsapp-template', 'sync', team], subject: 'Renamed', detail: UUID }
+  yield {
+    args: ['whatsapp-template', 'add', team, 'receipt', '--language', 'en'],
+    subject: 'receipt',
+    detail: 'en',
+  }
   yield { args: ['sender', 'check'] }
 }
 

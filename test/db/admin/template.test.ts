@@ -30,7 +30,7 @@ t.test('template create answers with the slots of both parts, in order of first 
   t.match(again, /^name .*already has .*"Welcome"/)
   const other = [...create.slice(0, -1), 'Other', '--html', '-']
   const piped = await cli.json(other, { input: '<p>Grüße, {{x}}</p>' })
-  t.match(piped, { slots: ['x'], decoded: [] })
+  t.match(piped, { slots: ['x'], decoded: EMPTY })
   t.match(await cli.json(['template', 'list', id]), [
     { id: made.id, name: 'Welcome', version_id: made.version_id, slots: made.slots, created_at: /Z$/ },
     { id: piped.id },

@@ -8,7 +8,7 @@ import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
 import { queueOf } from '../../../db/channels/queues.ts'
 import { PROVIDERS } from '../../../db/delivery/reports/reports.sql.ts'
 import { isSharedJob, JOBS } from '../../../db/queue/jobs.ts'
-import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../../../workers/providers/list.ts'
+import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS, OTHER_REPORTERS } from '../../../workers/providers/list.ts'
 import { HOSTED_RELAYS } from '../../../workers/providers/relays/list.ts'
 import { SIMULATOR } from '../../../workers/providers/test/reports.ts'
 import { testDatabase } from '../../support/database.ts'
@@ -60,7 +60,8 @@ t.test('each channel has its tables, a scope to send by, and queues with a line 
 })
 
 t.test('each that reports on a channel is a provider of the worker’s, and the other way round', async (t) => {
-  const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS), SIMULATOR]
+  const channels = [...Object.values(CHANNEL_PROVIDERS), ...OTHER_REPORTERS]
+  const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...channels, SIMULATOR]
   t.strictSame(
     providers.map(({ name }) => name),
     PROVIDERS,

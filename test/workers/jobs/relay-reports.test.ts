@@ -18,9 +18,8 @@ import {
   storeContact,
   storedReports,
   storeEmails,
-  storeTeam,
 } from '../../support/reports.ts'
-import { anEmail, METRICS_TOKEN, type Service, startService, world } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, makeTeam, type Service, startService, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -166,7 +165,7 @@ for (const [seed, relay] of RELAYS.entries())
   t.test(`${relay}: a day of reports in any order, repeated or forged, ends by the ladder`, async (t) => {
     const service = await startService(t)
     listenTo(service, relay)
-    const team = await storeTeam(service)
+    const { id: team } = await makeTeam(service)
     const lists = Array.from({ length: Math.ceil(EVENTS / 8) }, (_, n) =>
       Array.from({ length: 1 + (n % 3) }, (_, m) => `p${n}-${m}@example.org`),
     )

@@ -191,7 +191,7 @@ const pause = act(
   async (by, { params }) => {
     const queue = queueOf(params)
     await pauseQueue(by, queue)
-    return redirect(PATH, `${queue} is paused. Workers finish what they have.`)
+    return redirect(PATH, `The queue ${queue} is paused. Workers finish what they have.`)
   },
   async ({ params }, { database }) => {
     const queue = queueOf(params)
@@ -208,7 +208,7 @@ const pause = act(
 const resume = act('operator', `${PATH}/:queue/resume`, async (by, request) => {
   const queue = queueOf(request.params)
   await resumeQueue(by, queue)
-  return redirect(PATH, `${queue} is resumed.`)
+  return redirect(PATH, `The queue ${queue} is resumed.`)
 })
 
 const resumeCopy = act(
