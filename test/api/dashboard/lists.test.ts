@@ -189,12 +189,12 @@ async function whileLooking(browser: Browser): Promise<void> {
     t.equal(await pause.innerText(), 'Resume updates')
     await store([5])
     await pass(page, 6)
+    t.strictSame(asked, [], 'none while paused')
     await pause.click()
     t.equal(await pause.innerText(), 'Pause updates')
     await pass(page)
     await fresh.waitFor()
     t.equal(await fresh.innerText(), '1 new – show', 'what came since the reload')
-    t.equal(asked.length, 1, 'one question, the one after going on')
   })
 
   t.test('a page of older rows stands still: it has nothing to pause', async (t) => {
