@@ -263,7 +263,13 @@ t.test('a second one says that the first is running, and stops', async (t) => {
 })
 
 t.test('PostgreSQL is started again when it is killed', async (t) => {
-  const answers = async (): Promise<boolean> => (await fetch(`${origin(service)}/ready`)).ok
+  const answers = async (): Promise<boolean> => {
+    try {
+      return (await fetch(`${origin(service)}/ready`)).ok
+    } catch (error) {
+      throw new Error(`npm start said: ${service.said().slice(-3_000)}`, { cause: error })
+    }
+  }
   const pid = async (): Promise<number> =>
     Number.parseInt(await readFile(join(DATA, 'data/postmaster.pid'), 'utf8'), 10)
   process.kill(await pid(), 'SIGKILL')
