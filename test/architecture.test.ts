@@ -83,6 +83,10 @@ for (const place of PLACES) {
   })
 }
 
+t.test('no files form a circle, types included', async (t) => {
+  t.strictSame(circling(new Map(all.map(({ file, imports }) => [file, new Set(imports)]))), [])
+})
+
 t.test('nothing outside of db/admin imports it; db/dev is imported by the CLI’s context alone', async (t) => {
   t.strictSame(
     breaking(

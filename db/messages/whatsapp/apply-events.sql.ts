@@ -4,7 +4,7 @@ import { array, boolean, type InferType, number, object, string } from 'yup'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
+import { MESSAGE_REF, type MessageRef, type Pricing } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
 const messageRefRow = row({ team_id: string(), message_id: string() })
@@ -71,9 +71,6 @@ export const deferralsOf = (tx: Tx, refs: readonly MessageRef[]) =>
         from whatsapp_events
         where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
           and occurred_at >= m.since) past`)
-
-/** What Meta charges for a message: as a status said it, at its time. */
-export type Pricing = { category: string | null; type: string | null; billable: boolean | null }
 
 /** Stores the pricing of statuses; of a message's, the latest counts. */
 export const recordPricing = (

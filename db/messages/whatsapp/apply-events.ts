@@ -17,14 +17,13 @@ import {
   markSent,
   messagesByProviderIds,
   ownNumbers,
-  type Pricing,
   raiseStatuses,
   recordAcceptances,
   recordPricing,
 } from './apply-events.sql.ts'
 import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import { giveBack, type LateFailure } from './give-back.ts'
-import { keyOf, type MessageRef } from './messages.sql.ts'
+import { keyOf, type MessageRef, type Pricing } from './messages.sql.ts'
 import type { OptOutChange } from './opt-outs.sql.ts'
 import { changeOptOuts, OPTED_OUT_CODE } from './opt-outs.ts'
 import { higherStatus, statusOfEvent, type TemplateState, type WhatsappStatus } from './status.ts'

@@ -6,7 +6,6 @@ import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import type { Times } from '../../validation/moments.ts'
-import type { Pricing } from './apply-events.sql.ts'
 import { TEMPLATE_STATES, type WhatsappStatus } from './status.ts'
 import type { TemplateParts } from './template.ts'
 
@@ -88,6 +87,9 @@ export const requestsByKeys = (tx: Tx, keys: readonly { team_id: string; key: st
       cross join lateral (
         select id from whatsapp_messages where team_id = r.team_id and request_id = r.id
         order by position limit 1) m`)
+
+/** The price category of a message, from the last status that had one. */
+export type Pricing = { category: string | null; type: string | null; billable: boolean | null }
 
 export const messageRow = row({
   team_id: string(),
