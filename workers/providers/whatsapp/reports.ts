@@ -6,9 +6,9 @@
 
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
-import type { Pricing } from '../../../db/messages/whatsapp/apply-events.sql.ts'
 import type { ReportedStatus } from '../../../db/messages/whatsapp/apply-events.ts'
 import { ACCOUNT_FIELDS } from '../../../db/messages/whatsapp/cut-post.ts'
+import type { Pricing } from '../../../db/messages/whatsapp/messages.sql.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import type { TemplateChange } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { isObject } from '../../../db/validation/fields.ts'
