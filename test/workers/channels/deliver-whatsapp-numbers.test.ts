@@ -128,7 +128,7 @@ t.test('a number that hangs or is rejected delays no other', async (t) => {
   await until('all of the sound one have left', () => from(sound.phone_number_id).length === 40, 10)
   t.ok(performance.now() - started < 8_000)
   t.ok(from(wrong.phone_number_id).length <= 4, 'it is probed only')
-  // The state depends on the clock alone from here on.
+  // Only the clock changes the state now.
   await worker.stop()
   const states = async () =>
     new Map(

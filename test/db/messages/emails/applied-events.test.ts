@@ -373,7 +373,7 @@ t.test('two batches of unsubscribes of the same teams, in opposite order, don’
   const events = teams.map((team_id, index) =>
     reported({ team_id, id: ids[index]?.[0] ?? '' }, { kind: 'unsubscribed', effect: 'unsubscribe' }),
   )
-  // Both begin while the first account is locked, so that they meet at it.
+  // Both start while the first account is locked, and wait for it.
   const release = await hold(t, database, (tx) => lockAccount(tx, teams[0] ?? ''))
   let begun = 0
   const both = [events, events.toReversed()].map((batch) =>
