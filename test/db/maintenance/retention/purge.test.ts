@@ -155,7 +155,7 @@ t.test('what happened to senders is forgotten by its own setting, batch by batch
   t.match(shown?.events, [{ detail: 'said just now' }])
 })
 
-t.test('bodies are emptied in place: a full page loses one row at most', async (t) => {
+t.test('bodies are emptied in place, and a full page loses one row', async (t) => {
   const { store, teamId, forget } = await start(t, ownServer)
   const { database } = store
   const other = await store.team('pro', daysAgo(500))
