@@ -37,7 +37,7 @@ export async function applyReportedPauses(tx: Tx, pauses: readonly ReportedPause
   if (events.length > 0) await insertSenderEvents(tx, events)
   const there = new Set(found.map(({ key }) => key))
   return pauses.map((pause) => {
-    if (endOf(pause, now) <= now) return ignored('the pause that it reports is over')
+    if (endOf(pause, now) <= now) return ignored('the pause that it reports has ended')
     return there.has(pause.sender) ? APPLIED : ignored('nothing is sent through the sender that it names')
   })
 }
