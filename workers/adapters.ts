@@ -17,7 +17,7 @@ export function emailProvider(settings: WorkerSettings, log: Log): Promise<Email
 /** The number of broadcast emails that may be with their provider at once: at most half of the slots. */
 const bulkSlots = (concurrency: number): number => Math.max(1, Math.floor(concurrency / 2))
 
-/** Opens the provider for broadcasts: the one set for them, or else the provider of single emails. */
+/** Opens the provider for broadcasts: the one set for them, otherwise the provider of single emails. */
 export async function bulkProvider(settings: WorkerSettings, single: EmailProvider): Promise<EmailProvider> {
   const { BULK_SENDS_PER_SECOND: most, WORKER_CONCURRENCY } = settings
   for (const provider of EMAIL_PROVIDERS) {

@@ -104,8 +104,7 @@ export function createAdmission<J extends DeliveryJob, A>(
         const left = own.slice(delays.length)
         if (left.length === 0) continue
         for (const each of left) inFlight.leave(each)
-        // A pause may end early, and another worker's probe may end soon, so released messages check again
-        // soon.
+        // A pause or another worker's probe may end early, so released messages check again soon.
         const seconds = Math.min(wait_seconds, 'one' in senders ? MAX_HOLD_S.one : MAX_HOLD_S.many)
         result.held.push({ messages: left, seconds })
         if ('one' in senders) result.wait = seconds * 1_000

@@ -31,7 +31,7 @@ export type Recording<J extends DeliveryJob, A> = {
 }
 
 export type Recorder<J extends DeliveryJob, A> = {
-  /** Stores recordings together, or else one by one. Never throws. */
+  /** Stores recordings together, otherwise one by one. Never throws. */
   write(recordings: readonly Recording<J, A>[]): Promise<void>
   isStuck(): boolean
 }

@@ -131,7 +131,7 @@ const MESSAGE_FAULTS: ReadonlySet<string> = new Set([
 
 type Recipient = InferType<typeof recipient>
 
-/** Reads one recipient's bounce: by its server's reply and status, or else by the bounce's type. */
+/** Reads one recipient's bounce: by its server's reply and status, otherwise by the bounce's type. */
 function bounceOf(
   type: string,
   subType: string,

@@ -48,8 +48,8 @@ export function withSetting(error: NodemailerError, words: string): string {
 /** Bad sequence of commands, which is about the session, not the message. */
 const BAD_SEQUENCE = 503
 /**
- * True for more recipients than the server accepts per message. The rest wait for the next one (RFC 5321
- * §4.5.3.1.10).
+ * True for more recipients than the server accepts per message (RFC 5321 §4.5.3.1.10). The rest wait for the
+ * next one.
  */
 const isOverLimit = (reply: string, enhanced: string): boolean =>
   enhanced === '5.5.3' || (enhanced === '' && /\btoo many recipients\b/i.test(reply))

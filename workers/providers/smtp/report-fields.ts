@@ -74,7 +74,7 @@ const decodeUnicode = (words: string): string =>
   })
 
 /**
- * Returns the recipient as the sender wrote it: the original one if present, or else the final one. Some
+ * Returns the recipient as the sender wrote it: the original one if present, otherwise the final one. Some
  * servers leave the original in xtext, which escapes `+` and `=`; the final one shows which spelling is
  * meant.
  */
@@ -93,7 +93,7 @@ const isSame = (one: string, other: string): boolean =>
   addressIdentity(one) === addressIdentity(other)
 
 /**
- * Returns the first readable date before `latest`, or else `latest`, when the report came. Dates in mail omit
+ * Returns the first readable date before `latest`, otherwise `latest`, when the report came. Dates in mail omit
  * fractions, so the end of the second is used. Nothing then seems to precede its cause.
  */
 export function timeOf(dates: readonly string[], latest: Date): Date {

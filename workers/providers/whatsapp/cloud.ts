@@ -107,7 +107,7 @@ function retryAfter({ headers }: BoundedAnswer): number | undefined {
   return seconds > 0 ? Math.min(Math.ceil(seconds), MAX_RETRY_AFTER_S) : undefined
 }
 
-/** A 2xx means accepted, whatever else the response contains. A retry would send a second message. */
+/** A 2xx means accepted, whatever the rest of the response is. A retry would send a second message. */
 function takenAs(answer: unknown, to: string, describe: Describe): WhatsappOutcome {
   const { id, message_status } = firstOf(answer, 'messages')
   const idOf = (given: unknown): string | null => {
