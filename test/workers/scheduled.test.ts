@@ -211,7 +211,7 @@ t.test('one team’s nine o’clock doesn’t delay another’s', async (t) => {
   t.ok(before < 10, `${before} jobs stand before what the team sends singly now`)
 })
 
-t.test('a restored copy enqueues nothing until it is told to', async (t) => {
+t.test('a restored copy enqueues nothing until its queues are resumed', async (t) => {
   const { service, team, release } = await begin(t)
   const id = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
   await shiftClock(service.database, 3_600 + 60)
