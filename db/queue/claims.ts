@@ -24,7 +24,10 @@ type Among = {
 export type Ends<J extends JobName> = ReadonlyMap<FetchedJob<J>, End>
 
 export type Claims<J extends JobName> = {
-  /** Claims up to `limit` jobs that are due, the most urgent first; none while the database is away. */
+  /**
+   * Claims up to `limit` jobs that are due, the most urgent first; none while the database is away. There may be more
+   * when it finds `limit`, so that the next who is idle looks.
+   */
   fetch(limit: number, among?: Among): Promise<FetchedJob<J>[]>
   /** Whether a job is surely still ours: confirmed within the last seconds, by a clock that never jumps. */
   isHeld(job: FetchedJob<J>): boolean
@@ -37,7 +40,7 @@ export type Claims<J extends JobName> = {
    * job that is due, or at once when closed.
    */
   idle(): Promise<void>
-  /** Ends the wait of everyone who is idle. */
+  /** Ends the wait of one who is idle: of many, all but one would find nothing. */
   wake(): void
   /** No more jobs from now on; heartbeats go on until `end`. */
   close(): void
@@ -110,6 +113,7 @@ export function openClaims<J extends JobName>(
       try {
         const jobs = await claim(limit, among)
         heartbeat.confirm(jobs, started)
+        if (jobs.length === limit) idlers.next()
         return jobs
       } catch (error) {
         onFault(error)
@@ -125,7 +129,7 @@ export function openClaims<J extends JobName>(
     wake: idlers.wake,
     close() {
       closed = true
-      idlers.wake()
+      while (idlers.next()) {}
     },
     isClosed: () => closed,
     end: heartbeat.end,
@@ -174,16 +178,23 @@ type Idlers = {
   /** Waits for a wake-up, or for the next poll: each full second of this process, the same for all its queues. */
   idle(): Promise<'woken' | 'poll'>
   wake(): void
+  /** Ends the wait that is the longest. @returns false when nobody is idle. */
+  next(): boolean
 }
 
 function createIdlers(): Idlers {
   const idlers = new Set<() => void>()
+  const next = (): boolean => {
+    const [end] = idlers
+    end?.()
+    return end !== undefined
+  }
   /** Whether a wake-up has met nobody idle: somebody may be looking for work just then, and miss what it was for. */
   let woken = false
   return {
+    next,
     wake() {
-      woken = idlers.size === 0
-      for (const end of [...idlers]) end()
+      woken = !next()
     },
     async idle() {
       const isOver = woken
