@@ -55,7 +55,23 @@ t.test('a process that ends before its summary is a failure, and what it was at 
   whole.end(0)
   cut.end(0)
   t.strictSame(report.finish(), { passed: 1, failed: 1 })
-  t.strictSame(said, ['ok 1 - test/b.test.ts', '# Subtest: test/a.test.ts', '    # Subtest: two'])
+  const failed = ['# Subtest: test/a.test.ts', '    # Subtest: two']
+  t.strictSame(said, ['ok 1 - test/b.test.ts', ...failed, ['failed:', ...failed].join('\n')])
+})
+
+t.test('a run prints its failures again at its end', async (t) => {
+  const said: string[] = []
+  const report = tapReport((line) => said.push(line))
+  const stream = report.stream()
+  const failure = ['    not ok 2 - two', '      ---', '      found: 1', '      ...']
+  for (const line of ['# Subtest: test/a.test.ts', '    ok 1 - one', ...failure]) stream.line(line)
+  for (const line of ['not ok 1 - test/a.test.ts # time=1ms', '# Subtest: test/b.test.ts']) stream.line(line)
+  for (const line of ['    ok 1 - one', 'ok 2 - test/b.test.ts', '# { total: 3, pass: 2, fail: 1 }'])
+    stream.line(line)
+  stream.end(1)
+  t.strictSame(report.finish(), { passed: 2, failed: 1 })
+  const failed = ['# Subtest: test/a.test.ts', ...failure, 'not ok 1 - test/a.test.ts # time=1ms']
+  t.strictSame(said.at(-1)?.split('\n'), ['failed:', ...failed])
 })
 
 const TAP = JSON.stringify(pathToFileURL(join(ROOT, 'test/support/tap.ts')).href)

@@ -16,7 +16,7 @@ export type TapStream = {
 
 type TapReport = {
   stream(): TapStream
-  /** Prints the tests that were left out. @returns the counts of all streams. */
+  /** Prints the skipped tests, then all failures again. @returns the counts of all streams. */
   finish(): Counts
   /** How long each file took that has ended, in milliseconds. */
   times: ReadonlyMap<string, number>
@@ -29,6 +29,9 @@ const PASSED = /^( +)ok \d+/
 const SKIPPED = /^ *ok \d+ - (.+?) # SKIP (.+)$/
 const FILE = /^# Subtest: (\S+\.test\.ts)$/
 const SILENT = /^\s*(1\.\.\d+.*)?$/
+
+/** How many lines of failures are printed again at the end. */
+const MOST_REPEATED = 200
 
 const figure = (name: string, summary: string) =>
   Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
@@ -50,18 +53,20 @@ function failuresOf(lines: readonly string[]): string[] {
 /** What a stream leaves with its report. */
 type Kept = {
   print(text: string): void
+  /** Prints a line of a failure. */
+  printFailure(text: string): void
   leave(what: string): void
   count(counts: Counts): void
   time(file: string, ms: number): void
 }
 
-function tapStream({ print, leave, count, time }: Kept): TapStream {
+function tapStream({ print, printFailure, leave, count, time }: Kept): TapStream {
   let open: string[] = []
   let file = ''
   let failing = false
   let counts: Counts | null = null
-  const close = (lines: readonly string[]) => {
-    for (const line of lines) print(line)
+  const closeFailing = () => {
+    for (const line of failuresOf(open)) printFailure(line)
     open = []
   }
   return {
@@ -75,18 +80,21 @@ function tapStream({ print, leave, count, time }: Kept): TapStream {
       } else if (result) {
         failing = result[1] !== undefined
         if (file !== '') time(file, Number(TIME.exec(text)?.[1] ?? 0))
-        close(failing ? [...failuresOf(open), text] : [text])
+        if (failing) closeFailing()
+        open = []
+        const show = failing ? printFailure : print
+        show(text)
       } else if (text.startsWith('# Subtest: ')) {
         failing = false
         open = [text]
       } else if (failing || text.startsWith('Bail out!')) {
-        print(text)
+        printFailure(text)
       } else {
         open.push(text)
       }
     },
     end(code) {
-      if (counts === null) close(failuresOf(open))
+      if (counts === null) closeFailing()
       const { passed, failed } = counts ?? { passed: 0, failed: 1 }
       count({ passed, failed: code === 0 ? failed : Math.max(1, failed) })
     },
@@ -96,6 +104,7 @@ function tapStream({ print, leave, count, time }: Kept): TapStream {
 /** A report that prints through `print`, line by line. */
 export function tapReport(print: (text: string) => void): TapReport {
   const leftOut: string[] = []
+  const failures: string[] = []
   const times = new Map<string, number>()
   const all: Counts = { passed: 0, failed: 0 }
   const count = ({ passed, failed }: Counts) => {
@@ -107,12 +116,18 @@ export function tapReport(print: (text: string) => void): TapReport {
     stream: () =>
       tapStream({
         print,
+        printFailure: (text) => {
+          failures.push(text)
+          print(text)
+        },
         leave: (what) => leftOut.push(`  ${what}`),
         count,
         time: (file, ms) => times.set(file, ms),
       }),
     finish() {
       if (leftOut.length > 0) print(['left out:', ...leftOut].join('\n'))
+      // Readers of a long log see its end first.
+      if (failures.length > 0) print(['failed:', ...failures.slice(0, MOST_REPEATED)].join('\n'))
       return all
     },
   }

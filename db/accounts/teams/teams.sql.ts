@@ -134,6 +134,11 @@ export const lockFreeAccountRows = (tx: Tx, teamIds: readonly string[]) =>
       select * from allowances where team_id = any(${sql.array(teamIds, 'uuid')})
       order by team_id for update skip locked`)}`)
 
+/** Locks the accounts of teams in one order until the transaction ends. Teams that aren't there are left out. */
+export const holdAccounts = (tx: Tx, teamIds: readonly string[]) =>
+  tx.query(sql.type(object())`
+    select from allowances where team_id = any(${sql.array(teamIds, 'uuid')}) order by team_id for update`)
+
 /** As `lockAccountRow`, to look at only. */
 export const accountRowOf = (tx: Tx, teamId: string) =>
   tx.maybeOne(sql.type(accountRow)`

@@ -6,7 +6,7 @@
  * words.
  */
 
-import { lockAccounts } from '../../accounts/teams/limits.ts'
+import { holdAccounts } from '../../accounts/teams/teams.sql.ts'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { unsubscribeReported } from '../../audience/subscription/by-report.ts'
 import {
@@ -236,10 +236,9 @@ export async function applyReportedEmails(
   // An account is locked before emails. Without its lock, the address could become a contact at the same time.
   const leaving = knownEvents.filter(({ effect }) => effect === 'unsubscribe')
   if (leaving.length > 0 && options.secrets)
-    await lockAccounts(
+    await holdAccounts(
       tx,
       leaving.map(({ team_id }) => team_id),
-      'wait',
     )
   const applied = await applyEmailEvents(tx, knownEvents, now, [], options)
   const results = events.map(() => UNKNOWN)

@@ -192,9 +192,9 @@ async function whileLooking(browser: Browser): Promise<void> {
     t.strictSame(asked, [], 'none while paused')
     await pause.click()
     t.equal(await pause.innerText(), 'Pause updates')
-    await pass(page)
     await fresh.waitFor()
     t.equal(await fresh.innerText(), '1 new – show', 'what came since the reload')
+    t.equal(asked.length, 1, 'it asks at once, before the clock goes on')
   })
 
   t.test('a page of older rows stands still: it has nothing to pause', async (t) => {

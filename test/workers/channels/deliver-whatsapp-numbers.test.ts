@@ -1,8 +1,10 @@
 /** Messages of teams with WhatsApp numbers of their own: each leaves by its number, and no number delays another. */
 import { sql } from 'slonik'
 import { number as numeric, object } from 'yup'
+import { listSenders } from '../../../db/delivery/senders/show.ts'
 import type { CloudMessage } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
+import { runClock, stopClock } from '../../support/clock.ts'
 import { ACCESS_TOKEN, BUSINESS_ACCOUNT_ID, startCloud } from '../../support/cloud.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -119,17 +121,32 @@ t.test('a number that hangs or is rejected delays no other', async (t) => {
     4,
   )
   await Promise.all([slow.send({ to: numbers(50) }), wrong.send({ to: numbers(50) })])
-  await work()
+  const worker = await work()
   await until('the slow one has been asked', () => from(slow.phone_number_id).length > 0)
   await sound.send({ to: numbers(40) })
   const started = performance.now()
   await until('all of the sound one have left', () => from(sound.phone_number_id).length === 40, 10)
   t.ok(performance.now() - started < 8_000)
   t.ok(from(wrong.phone_number_id).length <= 4, 'it is probed only')
-  const senders = (await cli.json(['sender', 'list'])) as { key: string; state: string }[]
-  const stateOf = (id: string) => senders.find(({ key }) => key === `whatsapp:${id}`)?.state
-  t.match(stateOf(wrong.phone_number_id), /^(paused|probing)$/)
-  t.not(stateOf(sound.phone_number_id), 'paused')
+  // Only the clock changes the state now.
+  await worker.stop()
+  const states = async () =>
+    new Map(
+      (await listSenders(database)).map(({ key, state, paused_until }) => [key, { state, paused_until }]),
+    )
+  const keyOf = ({ phone_number_id }: typeof wrong): string => `whatsapp:${phone_number_id}`
+  await stopClock(database, new Date(0))
+  const end = Date.parse((await states()).get(keyOf(wrong))?.paused_until ?? '')
+  for (const [ms, state] of [
+    [-1, 'paused'],
+    [1, 'probing'],
+  ] as const) {
+    await stopClock(database, new Date(end + ms))
+    const now = await states()
+    t.equal(now.get(keyOf(wrong))?.state, state, `${ms} ms after the end of its pause`)
+    t.equal(now.get(keyOf(sound))?.state, 'sending')
+  }
+  await runClock(database)
 })
 
 t.test('nothing is sent from a number that was removed or whose token can’t be opened', async (t) => {

@@ -1,4 +1,6 @@
 /** What single events, reports and attempts make of emails. That their order means nothing: apply-events.test.ts. */
+import { sql } from 'slonik'
+import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
 import {
   applyEmailEvents,
   applyReportedEmails,
@@ -7,6 +9,9 @@ import {
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import { emailsToDeliver } from '../../../../db/messages/emails/outgoing.sql.ts'
+import { createSecrets } from '../../../../db/process/secrets.ts'
+import { SECRET_KEY } from '../../../support/environment.ts'
+import { hold } from '../../../support/held.ts'
 import {
   contactState,
   eventsOf,
@@ -18,10 +23,12 @@ import {
 } from '../../../support/reports.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
+import { until } from '../../../support/worker.ts'
 
 const NOW = new Date(Date.UTC(2026, 0, 1, 1))
 const UNKNOWN_ID = '0190a000-0000-7000-8000-000000000000'
 
+const SECRETS = createSecrets(SECRET_KEY)
 const service = await openStore(t)
 
 /** A report that an email was delayed, of nobody in particular. */
@@ -340,4 +347,47 @@ t.test('whom a report decides while an attempt is under way, that attempt does n
     )
     t.strictSame((await emailById(service.database, team, id))?.pending_recipients ?? null, left)
   }
+})
+
+t.test('an unsubscribe of a team that isn’t there leaves the others of its batch applied', async (t) => {
+  const team = await service.team()
+  await storeContact(service, team, 'ana@example.org')
+  const [id = ''] = await storeEmails(service, team, [['ana@example.org']])
+  const left = { kind: 'unsubscribed', effect: 'unsubscribe' } as const
+  const results = await service.database.transaction((tx) =>
+    applyReportedEmails(
+      tx,
+      [reported({ team_id: UNKNOWN_ID, id }, left), reported({ team_id: team, id }, left)],
+      NOW,
+      { secrets: SECRETS },
+    ),
+  )
+  t.strictSame(results, [{ kind: 'unknown' }, { kind: 'applied', team_id: team }])
+  t.match(await contactState(service, team, 'ana@example.org'), { status: 'unsubscribed' })
+})
+
+t.test('two batches of unsubscribes of the same teams, in opposite order, don’t deadlock', async (t) => {
+  const { database } = service
+  const teams = [await service.team(), await service.team()].sort()
+  const ids = await Promise.all(teams.map((team) => storeEmails(service, team, [['ana@example.org']])))
+  const events = teams.map((team_id, index) =>
+    reported({ team_id, id: ids[index]?.[0] ?? '' }, { kind: 'unsubscribed', effect: 'unsubscribe' }),
+  )
+  // Both start while the first account is locked, and wait for it.
+  const release = await hold(t, database, (tx) => lockAccount(tx, teams[0] ?? ''))
+  let begun = 0
+  const both = [events, events.toReversed()].map((batch) =>
+    database.transaction((tx) => {
+      begun++
+      return applyReportedEmails(tx, batch, NOW, { secrets: SECRETS })
+    }),
+  )
+  await until('both wait', () =>
+    database.exists(sql.unsafe`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+    having count(*) = 2`),
+  )
+  await release()
+  for (const results of await Promise.all(both)) t.ok(results.every(({ kind }) => kind === 'applied'))
+  t.equal(begun, 2, 'neither is tried again')
 })
