@@ -96,10 +96,10 @@ export function openClaims<J extends JobName>(
     if (rooms) {
       const of = new Map([...rooms.of, ...except.map((group): [string, number] => [group, 0])])
       const rows = await claimByGroup(limit, { ...rooms, of })
-      return rows.map(({ id, data, retry_count }) => ({
+      return rows.map(({ id, data, retry_count: retryCount }) => ({
         id,
         data: data as Payload<J>,
-        retryCount: retry_count,
+        retryCount,
       }))
     }
     const left = except.length > 0 ? { ignoreGroups: [...except] } : {}
