@@ -197,7 +197,10 @@ async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
   const grants = rows[0]?.grants
   return grants
     ? new RequestError('unavailable', `${message}: ${grants}`)
-    : new RequestError('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
+    : new RequestError(
+        'unavailable',
+        `${message}: the role of DATABASE_URL must own the schema and its tables`,
+      )
 }
 
 /**

@@ -34,7 +34,7 @@ export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migrat
 }
 
 const OTHER_HISTORY =
-  'databases are kept from release 0.1.0 on, and only by what follows it, so start the version that made this one, or use an empty one (`npm start`: delete .data)'
+  'a database can only be used by the release that created it, or by a later one (since 0.1.0). Start that release, or use an empty database (with `npm start`, delete .data)'
 
 /** Why a database that has these migrations is not one of ours, and what to do; null when it is. */
 export function historyFault(files: readonly Migration[], applied: readonly Applied[]): string | null {

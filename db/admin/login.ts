@@ -16,7 +16,7 @@ export const verbs: Verbs = ({ noun, withArguments, change, admin }) => {
     .option('--role <role>', `the user’s role in the team: ${ROLES.join(', ')}`, oneOf(ROLES))
     .option(
       '--operator',
-      'make the user an operator of the whole service. The link gives access to all teams',
+      'make the user an operator of the service. The link gives access to all teams',
       false,
     )
     .addHelpText(

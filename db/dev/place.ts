@@ -90,7 +90,7 @@ export async function unprivilegedAccount(): Promise<{ uid: number; gid: number 
     .catch(() => named('nobody').catch(() => null))
   if (account) return account
   throw new Error(
-    `PostgreSQL refuses to run as root: add a user named postgres, run as an ordinary user, ${OWN_SERVER}`,
+    `PostgreSQL can't run as root. Add a user named postgres, run as an ordinary user, ${OWN_SERVER}`,
   )
 }
 

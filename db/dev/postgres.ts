@@ -121,7 +121,7 @@ async function hold(directory: string): Promise<() => void> {
   if (release !== null) return release
   const pid = (await readPublished(directory))?.pid ?? 'unknown'
   throw new Error(
-    `already running (pid ${pid}) from ${directory}: stop it, or set DATABASE_URL and PORT to run beside it`,
+    `already running (pid ${pid}) from ${directory}. Stop it, or set DATABASE_URL and PORT to run a second one`,
   )
 }
 

@@ -13,7 +13,7 @@ import { promisify } from 'node:util'
 export type ProcessUser = { uid?: number; gid?: number }
 
 /** How every fault ends: the way out that always works. */
-export const OWN_SERVER = 'or set DATABASE_URL to use a PostgreSQL server of your own'
+export const OWN_SERVER = 'or set DATABASE_URL to use your own PostgreSQL server'
 // Nothing of ours leaks into PostgreSQL: PGDATA, PGPORT and locales of the shell would change what it does.
 export const ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',

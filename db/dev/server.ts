@@ -88,7 +88,7 @@ export async function launch(place: ServerPlace, port?: number, settings?: Setti
     if (fault === null) return chosen
     const taken = /could not bind/.test(fault)
     if (taken && port !== undefined)
-      throw new Error(`port ${port} is taken: stop what listens there, ${OWN_SERVER}`)
+      throw new Error(`port ${port} is in use. Stop the program that listens there, ${OWN_SERVER}`)
     // Sessions of a server that was killed take a moment to notice, and hold its shared memory until then.
     const passing = taken || /shared memory block/.test(fault)
     if (!passing || attempt === ATTEMPTS)

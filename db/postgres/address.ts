@@ -105,7 +105,7 @@ export function readDatabaseUrl(url: string): DatabaseAddress {
   const wish = params.get('target_session_attrs') ?? 'any'
   if (!['any', 'primary', 'read-write'].includes(wish))
     throw new Error(
-      'asks for a standby with target_session_attrs. It must lead to a server that accepts writes',
+      'selects a standby with target_session_attrs. It must lead to a server that accepts writes',
     )
   const mode = sslModeOf(params)
   if (params.get('sslrootcert') === 'system') params.delete('sslrootcert')

@@ -20,7 +20,7 @@ type Limits = { statement: number; lock: number; idle: number }
 
 /** What the server gets beyond a statement's own limit to say that it is over, in milliseconds. */
 const SILENCE_MS = 3_000
-export const SILENT = 'the connection does not answer any more'
+export const SILENT = 'the connection no longer responds'
 
 type Parser = (value: string) => unknown
 
@@ -143,7 +143,7 @@ export const createDriver = (url: string, limits: Limits): DriverFactory =>
             return answered(answer, patience, onError).catch((error) => Promise.reject(toldToSlonik(error)))
           },
           stream: () => {
-            throw new Error('rows are read whole here')
+            throw new Error('streaming is not supported')
           },
         }
       },

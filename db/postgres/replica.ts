@@ -32,7 +32,7 @@ type Options = { primary: Database; log: Log; options: Parameters<typeof openDat
 async function faultOf(standby: Database, primary: Database): Promise<string | null> {
   const [there, here] = await Promise.all([replayPlace(standby), replayPlace(primary)])
   if (there.system !== here.system || there.database !== here.database)
-    throw new ElsewhereError('it is another database than that of DATABASE_URL')
+    throw new ElsewhereError('it is not a replica of the database in DATABASE_URL')
   if (!there.standby) return 'it is not a standby'
   return there.behind !== null && there.behind > MAX_BEHIND
     ? `it is ${Math.round(there.behind)} seconds behind`

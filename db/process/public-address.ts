@@ -23,7 +23,7 @@ export function networkOf(address: string): string {
 }
 
 /** All that is ever said of an address that is refused. */
-const NOT_PUBLIC = 'refused: not a public address'
+const NOT_PUBLIC = 'not a public address'
 
 /** This machine, as WEBHOOK_ALLOW has it. */
 export const LOOPBACK = '127.0.0.0/8,::1/128'
@@ -67,13 +67,13 @@ export function urlFault(text: string, allowed: readonly Network[]): string | nu
   if (text.length > LONGEST_URL) return `must be at most ${LONGEST_URL} characters long`
   if (!URL.canParse(text)) return 'must be a URL such as https://example.com/webhooks'
   const { protocol, username, password, hostname } = new URL(text)
-  if (protocol !== 'https:' && protocol !== 'http:') return 'must begin with https://'
-  if (username !== '' || password !== '') return 'must not hold a user name or a password'
+  if (protocol !== 'https:' && protocol !== 'http:') return 'must start with https://'
+  if (username !== '' || password !== '') return 'must not contain a user name or a password'
   const literal = literalOf(hostname)
   const isAllowed = literal === null ? mayBeAllowed(hostname, allowed) : isWithin(literal, allowed)
   const isPublic = literal === null ? !isLocalName(hostname) : isPublicAddress(literal)
   if (!isPublic && !isAllowed) return 'must lead to a public address'
-  return protocol === 'http:' && !isAllowed ? 'must begin with https://' : null
+  return protocol === 'http:' && !isAllowed ? 'must start with https://' : null
 }
 
 /** Names that never lead to the internet. */

@@ -92,7 +92,7 @@ t.test('a database of another history is left as it is, and each way in says wha
       ),
     ]) {
       t.match(said, words)
-      t.match(said, /use an empty one \(`npm start`: delete \.data\)/)
+      t.match(said, /use an empty database \(with `npm start`, delete \.data\)/)
     }
     const files = await migrationFiles()
     await client.query('update schema_migrations set file = $1, digest = $2 where number = 4', [

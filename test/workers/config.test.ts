@@ -180,7 +180,7 @@ t.test('bounces that nobody collects are warned about', async (t) => {
   t.strictSame(warnings({ RETURN_PATH_DOMAIN: 'bounces.example.com' }), [])
   t.strictSame(warnings({ WORKER_QUEUES: 'ingest-report' }), [])
   t.match(warnings({ WORKER_QUEUES: 'ingest-report', WHATSAPP_ACESS_TOKEN: 'x' }), [
-    /^WHATSAPP_ACESS_TOKEN is no setting: is WHATSAPP_ACCESS_TOKEN meant\?$/,
+    /^WHATSAPP_ACESS_TOKEN is not a setting. Did you mean WHATSAPP_ACCESS_TOKEN\?$/,
   ])
   t.strictSame(warnings({ EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
 })

@@ -10,7 +10,7 @@ import { checkReturnPath } from './return-path.ts'
 import type { Looks } from './verify.ts'
 
 const removed = (name: string): RequestError =>
-  new RequestError('not_found', `the domain ${name} was removed meanwhile`)
+  new RequestError('not_found', `the domain ${name} has been removed`)
 
 /** @throws RequestError bad_request, invalid_state, unavailable unless DNS has what an own return path needs. */
 async function assertReady(domain: DomainRow, looks: Looks): Promise<void> {

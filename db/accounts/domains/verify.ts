@@ -128,7 +128,7 @@ export async function verifyDomain(
     }
     return { promoted, row }
   })
-  if (!row) throw new RequestError('not_found', `the domain ${name} was removed meanwhile`)
+  if (!row) throw new RequestError('not_found', `the domain ${name} has been removed`)
   const { id, status, verified_at } = row
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
   // Its record may go once the mail that it signed has arrived.

@@ -138,7 +138,7 @@ type Importing = { import_id: string; file_name: string; words?: string }
 
 const importing: Kind<Importing, ImportCursor> = {
   async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result, begun_at }) {
-    if (!secrets) throw new Error('an import takes the service’s key')
+    if (!secrets) throw new Error('an import needs SECRET_KEY')
     const upserting = { ...at, secrets, since: new Date(begun_at) }
     const slice = await importSlice(upserting, team_id ?? '', given.import_id, cursor)
     const refused = ((result as { refused?: number }).refused ?? 0) + slice.refused
@@ -164,7 +164,7 @@ const replaying: Kind<Replay, ReplayCursor> = {
 
 const lifting: Kind<BulkLift & Words, LiftCursor> = {
   async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result }) {
-    if (!secrets) throw new Error('to lift takes the service’s key')
+    if (!secrets) throw new Error('to remove suppressions needs SECRET_KEY')
     const batch = await liftBatch({ ...at, secrets }, team_id ?? '', given, { cursor, done })
     const lifted = ((result as { lifted?: number }).lifted ?? 0) + batch.lifted
     return { cursor: batch.cursor, done: lifted, total: totalOf(lifted, batch, total), result: { lifted } }
@@ -196,7 +196,7 @@ type Erasing = { identity: string; subject: string }
 
 const erasing: Kind<Erasing, ErasureCursor> = {
   async slice({ secrets, ...at }, { team_id, given, cursor, done, result }) {
-    if (!secrets) throw new Error('to erase takes the service’s key')
+    if (!secrets) throw new Error('to erase needs SECRET_KEY')
     const slice = await eraseSlice({ ...at, secrets }, team_id ?? '', given.identity, cursor)
     const before = { ...NOTHING_ERASED, ...(result as Partial<Erasure>) }
     const { contact = false, emails = 0, waiting_emails_deleted = 0, reports = 0 } = slice

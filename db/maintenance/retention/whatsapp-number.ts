@@ -27,7 +27,7 @@ import {
 const PLACEHOLDER = 'erased'
 
 const unknown = (number: string) =>
-  new RequestError('contact_not_found', `There is no message to ${number} and no opt-out of it.`)
+  new RequestError('contact_not_found', `No messages to ${number} and no opt-out are stored.`)
 
 type Exporting = Omit<By, 'tx'> & { database: Database; secrets: Pick<Secrets, 'sign'> }
 

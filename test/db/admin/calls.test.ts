@@ -123,7 +123,7 @@ t.test('every verb about a team faults on an unknown one', async (t) => {
 t.test('a call that the database stopped says so, and not that there is no database', async (t) => {
   const stopped = Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' })
   const line = await faultLine(stopped, undefined)
-  t.match(line, /took longer than 10 seconds .* narrow it down/)
+  t.match(line, /cancelled after 10 seconds.* Narrow it down/)
   t.notMatch(line, /reach/)
 })
 

@@ -134,7 +134,7 @@ t.test('email list prints a team’s emails, newest first, without their bodies'
   t.match(await cli.json(['email', 'list', id, '--limit', '1']), [{ id: second.id }])
   t.same(await cli.json(['email', 'list', id, '--status', 'bounced']), [])
   t.match(await cli.fault(['email', 'list', id, '--status', 'lost']), /must be one of queued, sent/)
-  t.match(await cli.fault(['email', 'list', id, '--limit', '0']), /must be a whole number, 1 or more/)
+  t.match(await cli.fault(['email', 'list', id, '--limit', '0']), /must be an integer, 1 or more/)
 })
 
 t.test('email list shows of each what email show does, and renders none whose size is known', async (t) => {

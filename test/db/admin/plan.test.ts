@@ -54,7 +54,7 @@ t.test('plan load refuses a catalog with a fault and changes nothing', async (t)
     /kind.*email_limit|email_limit.*kind/,
   )
   await refuse(JSON.stringify({ plans: [{ ...free, price: 1 }] }), /price/)
-  t.match(await cli.fault(['plan', 'load', '/nowhere.json']), /there is no such file/)
+  t.match(await cli.fault(['plan', 'load', '/nowhere.json']), /file not found/)
   t.match(await cli.json(['plan', 'list']), defaultCatalog)
 })
 

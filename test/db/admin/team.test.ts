@@ -84,13 +84,10 @@ t.test('team plan refuses figures and periods that cannot be', async (t) => {
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
   const refuse = async (flags: string[], reason: RegExp) =>
     t.match(await cli.fault(['team', 'plan', id, '--plan', 'pro', ...flags]), reason, flags.join(' '))
-  await refuse(['--emails', '-1'], /whole number from 0/)
-  await refuse(['--emails', '1.5'], /whole number from 0/)
+  await refuse(['--emails', '-1'], /an integer from 0/)
+  await refuse(['--emails', '1.5'], /an integer from 0/)
   for (const flag of ['--emails', '--contacts', '--whatsapp'])
-    await refuse(
-      [flag, '2147483648'],
-      new RegExp(`'${flag} <n>'.* must be a whole number from 0 to 2147483647`),
-    )
+    await refuse([flag, '2147483648'], new RegExp(`'${flag} <n>'.* must be an integer from 0 to 2147483647`))
   await refuse(['--rate', '0'], /a number above 0/)
   await refuse(['--rate', 'fast'], /a number above 0/)
   await refuse(['--rate', '0.1'], /The rate must be from 0.2/)

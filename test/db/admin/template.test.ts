@@ -94,7 +94,7 @@ t.test('template create refuses what is no template, saying where', async (t) =>
   )
   t.match(
     await cli.fault([...create, '--html', '/nowhere/x.html']),
-    /Could not read \/nowhere\/x\.html: there is no such file/,
+    /Could not read \/nowhere\/x\.html: file not found/,
   )
   t.match(await cli.fault([...create, '--html', '/']), /Could not read \/: it is a directory/)
   t.match(await cli.fault([...create, '--html', '-', '--text', '-']), /Only one of --html and --text/)

@@ -157,7 +157,7 @@ t.test('a server that died by kill -9 starts again with its data', async (t) => 
 t.test('a second start on the same directory is refused while the first lives', async (t) => {
   const directory = await made(t)
   const { owner, url } = await startElsewhere(t, directory)
-  const refusal = new RegExp(`already running \\(pid ${owner.pid}\\).*stop it, or set DATABASE_URL and PORT`)
+  const refusal = new RegExp(`already running \\(pid ${owner.pid}\\).*Stop it, or set DATABASE_URL and PORT`)
   await t.rejects(startPostgres({ directory }), { message: refusal })
   t.strictSame(await rows(url, 'select 1 as one'), [{ one: 1 }], 'and does the first no harm')
   t.equal(await runningPostgres(directory), url)
@@ -179,7 +179,7 @@ t.test('servers of different directories run side by side', async (t) => {
   t.not(new URL(one.url).port, new URL(other.url).port)
   t.strictSame(await rows(one.url, 'select 1 as n'), await rows(other.url, 'select 1 as n'))
   const port = Number(new URL(one.url).port)
-  await t.rejects(start(t, await made(t), { port }), { message: `port ${port} is taken` })
+  await t.rejects(start(t, await made(t), { port }), { message: `port ${port} is in use` })
 })
 
 t.test('a directory that PostgreSQL cannot enter gets a stand-in when root runs it', async (t) => {

@@ -119,7 +119,7 @@ t.test('a page is read within a bound of bytes, and never unpacked', async (t) =
   await until('it is cut off', async () => endless.cut() === 1)
   const packed = await startFlood(t, 'packed')
   await t.rejects(listFrom(packed.url).listTemplates(ACCOUNT), {
-    message: `${words}the answer is packed, though we asked for it as it is`,
+    message: `${words}the response is compressed, although the request forbids it`,
   })
 })
 

@@ -58,7 +58,7 @@ t.test('each pause stands once on the timeline, from when it happened; another r
 t.test('a report that comes after its pause would have ended pauses nothing', async (t) => {
   await sender('c')
   t.match(await apply(pause('c', -300), pause('c', -86_400, 3_600)), [
-    { kind: 'ignored', reason: 'the pause that it reports is over' },
+    { kind: 'ignored', reason: 'the pause that it reports has ended' },
     { kind: 'ignored' },
   ])
   t.notOk((await paused()).some((line) => line.startsWith('c')))

@@ -120,7 +120,7 @@ t.test('parameters must fill the slots and nothing else', async (t) => {
   const at = (problem: RegExp) => ({ field: 'parameters', problem })
   t.equal(parametersProblem(['body:1'], { 'body:1': 'Ana' }), null)
   t.match(parametersProblem(['body:1', 'url:1'], { 'body:1': 'Ana' }), at(/url:1 missing/))
-  t.match(parametersProblem([], { 'body:1': 'Ana' }), at(/"body:1": .* none/))
+  t.match(parametersProblem([], { 'body:1': 'Ana' }), at(/"body:1": .* no parameters/))
   t.match(parametersProblem(['body:1'], { 'body:1': 'Ana', toString: 'x' }), at(/"toString"/))
   t.match(parametersProblem(['body:1'], JSON.parse('{"__proto__":"x"}')), at(/body:1 missing/))
 })
@@ -140,7 +140,7 @@ t.test('what does not fit is named: the slots that are missing, or those that th
   const slots = ['header:1', 'body:1']
   t.match(parametersProblem(slots, {}), { problem: /header:1, body:1 missing/ })
   t.match(parametersProblem(slots, { 'header:1': 'a', 'body:1': 'b', ['x'.repeat(65)]: 'c' }), {
-    problem: new RegExp(`"${'x'.repeat(64)}": it takes header:1, body:1`),
+    problem: new RegExp(`"${'x'.repeat(64)}": it has header:1, body:1`),
   })
 })
 
