@@ -87,14 +87,11 @@ export function openClaims<J extends JobName>(
   const idlers = createIdlers()
   let closed = false
 
-  const isDue = async (): Promise<boolean> => {
-    try {
-      return await isAnyDue()
-    } catch (error) {
+  const isDue = (): Promise<boolean> =>
+    isAnyDue().catch((error: unknown) => {
       onFault(error)
       return false
-    }
-  }
+    })
 
   const claim = async (limit: number, { except = [], rooms }: Among): Promise<Job[]> => {
     if (rooms) {
