@@ -151,12 +151,14 @@ const membershipRow = row({
   held: string().oneOf(ROLES),
   suspended: boolean(),
   test: boolean(),
+  created_at: string(),
   seen_at: string().nullable(),
 })
 
 export const membershipsOfSession = (tx: Tx, sessionId: string) =>
   tx.any(sql.type(membershipRow)`
-    select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, t.test, s.seen_at
+    select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, t.test, t.created_at,
+      s.seen_at
     from dashboard_seats s join teams t on t.id = s.team_id
     join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
     where s.session_id = ${sessionId} order by lower(t.name), t.id`)

@@ -65,6 +65,7 @@ export type Membership = {
   suspended: boolean
   /** Whether nothing of it is delivered. */
   test: boolean
+  created_at: string
   seen_at: string | null
 }
 
