@@ -23,7 +23,10 @@ type Among = {
 export type Ends<J extends JobName> = ReadonlyMap<FetchedJob<J>, End>
 
 export type Claims<J extends JobName> = {
-  /** Claims up to `limit` due jobs, most urgent first. None during a database outage. */
+  /**
+   * Claims up to `limit` due jobs, most urgent first. None during a database outage. If it finds `limit`, there may be
+   * more, and the next idle caller wakes.
+   */
   fetch(limit: number, among?: Among): Promise<FetchedJob<J>[]>
   /** True if the job is certainly still ours: confirmed within the last seconds, by a monotonic clock. */
   isHeld(job: FetchedJob<J>): boolean
@@ -36,7 +39,7 @@ export type Claims<J extends JobName> = {
    * a poll finds a due job, or when closed.
    */
   idle(): Promise<void>
-  /** Wakes everyone who is idle. */
+  /** Wakes one idle caller. Others would find nothing. */
   wake(): void
   /** Claims no more jobs. Heartbeats continue until `end`. */
   close(): void
@@ -84,23 +87,20 @@ export function openClaims<J extends JobName>(
   const idlers = createIdlers()
   let closed = false
 
-  const isDue = async (): Promise<boolean> => {
-    try {
-      return await isAnyDue()
-    } catch (error) {
+  const isDue = (): Promise<boolean> =>
+    isAnyDue().catch((error: unknown) => {
       onFault(error)
       return false
-    }
-  }
+    })
 
   const claim = async (limit: number, { except = [], rooms }: Among): Promise<Job[]> => {
     if (rooms) {
       const of = new Map([...rooms.of, ...except.map((group): [string, number] => [group, 0])])
       const rows = await claimByGroup(limit, { ...rooms, of })
-      return rows.map(({ id, data, retry_count }) => ({
+      return rows.map(({ id, data, retry_count: retryCount }) => ({
         id,
         data: data as Payload<J>,
-        retryCount: retry_count,
+        retryCount,
       }))
     }
     const left = except.length > 0 ? { ignoreGroups: [...except] } : {}
@@ -114,6 +114,7 @@ export function openClaims<J extends JobName>(
       try {
         const jobs = await claim(limit, among)
         heartbeat.confirm(jobs, started)
+        if (jobs.length === limit) idlers.next()
         return jobs
       } catch (error) {
         onFault(error)
@@ -129,7 +130,7 @@ export function openClaims<J extends JobName>(
     wake: idlers.wake,
     close() {
       closed = true
-      idlers.wake()
+      while (idlers.next()) {}
     },
     isClosed: () => closed,
     end: heartbeat.end,
@@ -178,18 +179,25 @@ type Idlers = {
   /** Waits for a wake-up or the next poll, at each full second of this process for all its queues. */
   idle(): Promise<'woken' | 'poll'>
   wake(): void
+  /** Wakes the caller that is idle for longest. @returns false if no one is idle. */
+  next(): boolean
 }
 
 function createIdlers(): Idlers {
   const idlers = new Set<() => void>()
+  const next = (): boolean => {
+    const [end] = idlers
+    end?.()
+    return end !== undefined
+  }
   /**
    * True if a wake-up came while no one was idle. A caller may be fetching just then, and miss the new work.
    */
   let woken = false
   return {
+    next,
     wake() {
-      woken = idlers.size === 0
-      for (const end of [...idlers]) end()
+      woken = !next()
     },
     async idle() {
       const isOver = woken
