@@ -1,8 +1,7 @@
 /**
- * What a database must be for this version: migrated, writable, and set so that it keeps what it has committed.
- * Promises: a schema that lacks a migration counts as not migrated, one with other migrations than ours (by name or by
- * digest) as foreign. A newer one will do, because older code runs on it while a deployment is rolled back. Must not
- * change anything.
+ * Checks that a database is usable by this version: migrated, writable, and with durable settings. A schema
+ * without one of our migrations isn't migrated. One with other migrations (by name or digest) is foreign. A
+ * newer one is accepted, because older code runs on it during a rollback. Changes nothing.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'

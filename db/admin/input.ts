@@ -1,6 +1,6 @@
 /**
- * Readers of what is typed after a verb: ids, numbers, times, lists, files.
- * Promises: each either gives a value of its type or says in a few words what it must be.
+ * Parsers of CLI arguments: IDs, numbers, times, lists, files. Each returns a value of its type, or a short
+ * error.
  */
 
 import { readFile } from 'node:fs/promises'

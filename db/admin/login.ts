@@ -1,4 +1,4 @@
-/** `login`: a one-time link to the dashboard, for anybody with access to the database. Always open. */
+/** `login`: creates a one-time link to the dashboard, for anyone with access to the database. */
 import { linkFor } from '../accounts/members/members.ts'
 import { ROLES, type Role } from '../accounts/members/roles.ts'
 import { oneOf, uuidArgument } from './input.ts'

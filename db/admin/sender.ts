@@ -1,4 +1,4 @@
-/** Verbs of `sender`: what we send through (numbers, accounts, relays), and the end of a pause. */
+/** Verbs of `sender`: numbers, accounts and relays, and their pauses. */
 import { createDomainLookups } from '../accounts/domains/dns-lookups.ts'
 import { awaitCheck, requestCheck } from '../delivery/senders/check.ts'
 import { returnPathCheck } from '../delivery/senders/return-path.ts'

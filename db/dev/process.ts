@@ -1,6 +1,6 @@
 /**
- * Programs and server processes, for the embedded PostgreSQL: runs programs as an account, writes files for it,
- * finds the server of a data directory and stops it. Promises: never takes another process for the server.
+ * Runs programs for the embedded PostgreSQL as another user, writes files for it, and finds and stops the
+ * server of a data directory. Never mistakes another process for the server.
  */
 import { execFile } from 'node:child_process'
 import { open, readFile, rename, rm } from 'node:fs/promises'
