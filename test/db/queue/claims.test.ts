@@ -139,7 +139,7 @@ t.test('a wake-up without an idle caller ends the next wait', async (t) => {
   await Promise.all(waits)
 })
 
-t.test('a heartbeat detects a claim that another process has', async (t) => {
+t.test('a wake-up ends one wait, and a claim that finds its limit the next', async (t) => {
   let over = 0
   const waits = [1, 2].map(() =>
     claims.idle().then(() => {
@@ -157,14 +157,14 @@ t.test('a heartbeat detects a claim that another process has', async (t) => {
   await Promise.all(waits)
 })
 
-t.test('a claim that somebody else has is not ours any more, as soon as a heartbeat shows it', async (t) => {
+t.test('a heartbeat detects a claim that another process has', async (t) => {
   const job = await claimed()
   t.ok(claims.isHeld(job))
   await database.query(sql.unsafe`update pgboss.job set retry_count = retry_count + 1 where id = ${job.id}`)
   await until('the heartbeat has shown it', () => !claims.isHeld(job))
 })
 
-t.test('a frozen process holds nothing when it thaws, until a heartbeat confirms it', async (t) => {
+t.test('a frozen process holds no claims until a heartbeat confirms them', async (t) => {
   const job = await claimed()
   const { now } = performance
   t.teardown(() => {
