@@ -1,7 +1,6 @@
 /**
- * The refusals that the service knows, as one closed list of the API's codes and those that were added to them.
- * The domain throws or returns them. Must not know HTTP: api/http/errors.ts does, and the compiler demands a status
- * there for each code here.
+ * The errors of the service: the API's codes and additional ones. The domain throws or returns them.
+ * api/http/errors.ts maps each code to an HTTP status, which the compiler enforces.
  */
 
 export const CODES = [

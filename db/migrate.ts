@@ -1,9 +1,9 @@
 /**
- * Brings a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
- * Promises: each file runs once, in a transaction unless its first line says otherwise; one process migrates at a
- * time, through a pooler too, and what a killed one has left running ends first; files give way: one that waits long
- * for a lock, or deadlocks with an accept, lets the others pass and is tried again. A database with other files than
- * ours, by name or by digest, is left as it is. Must not change rows beyond what a migration says.
+ * Migrates a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
+ * Each file runs once, in a transaction unless its first line says otherwise. One process migrates at a time,
+ * also through a pooler, and statements of a killed one end first. A file that waits long for a lock, or
+ * deadlocks with an accept, lets the others pass and is retried. A database with other files, by name or
+ * digest, isn't changed. Rows only change as a migration says.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
@@ -197,7 +197,10 @@ async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
   const grants = rows[0]?.grants
   return grants
     ? new RequestError('unavailable', `${message}: ${grants}`)
-    : new RequestError('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
+    : new RequestError(
+        'unavailable',
+        `${message}: the role of DATABASE_URL must own the schema and its tables`,
+      )
 }
 
 /**

@@ -1,8 +1,7 @@
 /**
- * What a database must be for this version: migrated, writable, and set so that it keeps what it has committed.
- * Promises: a schema that lacks a migration counts as not migrated, one with other migrations than ours (by name or by
- * digest) as foreign. A newer one will do, because older code runs on it while a deployment is rolled back. Must not
- * change anything.
+ * Checks that a database is usable by this version: migrated, writable, and with durable settings. A schema
+ * without one of our migrations isn't migrated. One with other migrations (by name or digest) is foreign. A
+ * newer one is accepted, because older code runs on it during a rollback. Changes nothing.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -34,7 +33,7 @@ export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migrat
 }
 
 const OTHER_HISTORY =
-  'databases are kept from release 0.1.0 on, and only by what follows it, so start the version that made this one, or use an empty one (`npm start`: delete .data)'
+  'a database can only be used by the release that created it, or by a later one (since 0.1.0). Start that release, or use an empty database (with `npm start`, delete .data)'
 
 /** Why a database that has these migrations is not one of ours, and what to do; null when it is. */
 export function historyFault(files: readonly Migration[], applied: readonly Applied[]): string | null {

@@ -14,9 +14,9 @@ import { VERSION } from './process/version.ts'
 import { schemaFault, serverSettings } from './schema.sql.ts'
 
 const RISKS = {
-  fsync: 'a crash of the machine can destroy the whole database',
+  fsync: 'a crash of the machine can destroy the database',
   full_page_writes: 'a crash of the machine can destroy pages of the database',
-  synchronous_commit: 'a crash of the server loses what was accepted in the last moments',
+  synchronous_commit: 'a crash of the server loses the messages accepted last',
 } as const
 
 /** Why this version cannot work with the database, and what to do; null when it can. */
@@ -31,7 +31,7 @@ export async function databaseFault(tx: Tx): Promise<string | null> {
 
 /** What is wrong with a DATABASE_DIRECT_URL that leads to another database. */
 export const ELSEWHERE =
-  'DATABASE_DIRECT_URL leads to another database (or schema) than DATABASE_URL. Both must lead to the same one, DATABASE_DIRECT_URL without the pooler'
+  'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases or schemas. Both must lead to the same one, DATABASE_DIRECT_URL without the pooler'
 
 /** @throws SettingsFault when the direct URL leads elsewhere. One that does not answer may come back. */
 async function checkDirect(url: string, direct: string | undefined, log: Log): Promise<void> {

@@ -1,4 +1,7 @@
-/** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
+/**
+ * Reads the settings of a worker process. Only this module, db/process/config.ts and api/config.ts read
+ * process.env.
+ */
 import { type InferType, number, object, string } from 'yup'
 import { type RampStart, rampStartOf } from '../db/accounts/domains/ramp.ts'
 import type { ReputationLimits } from '../db/accounts/teams/reputation.ts'
@@ -57,12 +60,17 @@ const workerSettings = object({
     .oneOf(EMAIL_NAMES, `\${path} must be ${EMAIL_NAMES.join(' or ')}`)
     .default('smtp'),
   ...settingsOf(EMAIL_PROVIDERS),
-  /** How many emails of broadcasts go out in a second, by all workers together. */
+  /** The number of broadcast emails that all workers together send per second. */
   BULK_SENDS_PER_SECOND: wholeNumber(1, 10_000),
-  /** Above these parts of its mail a broadcast is paused: after 200 emails, or after 1,000 and three complaints. */
+  /**
+   * A broadcast is paused above these shares of its emails: after 200 emails, or after 1,000 and three
+   * complaints.
+   */
   BULK_MAX_BOUNCE_PERCENT: percent().default(5),
   BULK_MAX_COMPLAINT_PERCENT: percent().default(0.1),
-  /** How a sending domain without history starts with broadcasts: emails on the first day x factor; or `off`. */
+  /**
+   * How a sending domain without history starts with broadcasts: emails on the first day x factor, or `off`.
+   */
   DOMAIN_RAMP: string()
     .test(
       'ramp',
@@ -70,13 +78,16 @@ const workerSettings = object({
       (value) => rampStartOf(value ?? 'off') !== undefined,
     )
     .default('off'),
-  /** Above these parts of all its email of 24 hours a team's broadcasts and batch items are paused; 0: never. */
+  /**
+   * A team's broadcasts and batch items are paused above these shares of all its emails in 24 hours. 0 means
+   * never.
+   */
   TEAM_MAX_BOUNCE_PERCENT: percentOrOff().default(10),
   TEAM_MAX_COMPLAINT_PERCENT: percentOrOff().default(0.3),
   RETURN_PATH_DOMAIN: returnPathDomain,
-  /** For how many hours an email is attempted that servers defer, before it bounces. */
+  /** How many hours a deferred email is attempted before it bounces. */
   EMAIL_RETRY_HOURS: hours().default(24),
-  /** After how many hours a sent email without any report ends a row of soft bounces. */
+  /** After how many hours a sent email without any report ends a series of soft bounces. */
   SENT_COUNTS_AS_DELIVERED_HOURS: hours().default(24),
   WORKER_QUEUES: string()
     .test(
@@ -92,51 +103,57 @@ const workerSettings = object({
       (value) => !commaList(value).includes('check-email') || deliversEmail(value),
     ),
   ...settingsOf(OF_CHANNELS),
-  /** How many webhooks are under way at once in this process, and which private networks they may reach. */
+  /** The number of concurrent webhooks in this process, and the private networks they may reach. */
   WEBHOOK_CONCURRENCY: wholeNumber(1, 500).default(32),
   WEBHOOK_ALLOW: networkList,
-  /** Who notices to owners come from, and the address of the dashboard that they lead to. */
+  /** The sender of notices to owners, and the address of the dashboard that they link to. */
   DASHBOARD_FROM: ownMailbox,
-  /** Who gets mail to postmaster@ and abuse@, from DASHBOARD_FROM. */
+  /** The recipient of mail to postmaster@ and abuse@, which is sent from DASHBOARD_FROM. */
   OPERATOR_EMAIL: ownMailbox,
   PUBLIC_URL: publicUrl,
-  /** A DNS server to ask for the names in webhooks' URLs, in place of the system's. */
+  /** A DNS server to use for the host names of webhooks instead of the system's. */
   DNS_SERVER: dnsServer,
-  /** Whether recipients' names decide what becomes of an email: for the sandbox, where nothing is delivered. */
+  /** `yes` if recipients' names decide the outcome. For the sandbox, where nothing is delivered. */
   SIMULATED_RECIPIENTS: string().oneOf(['yes'], '${path} must be yes'),
-  /** How many provider calls run at once in this process. */
+  /** The number of concurrent provider calls in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
-  /** How much memory the attachments of emails that are being sent may take, in MiB; less with little memory. */
+  /**
+   * The memory for attachments of emails that are being sent, in MiB. The default depends on the process's
+   * memory.
+   */
   SEND_MEMORY_MB: wholeNumber(16, 65_536),
-  /** For how many days reports, a message's events, body and row, and senders' events are kept; unset: for ever. */
+  /**
+   * How many days reports, a message's events, body and row, and senders' events are kept. Unset means
+   * forever.
+   */
   RETENTION_DAYS_REPORTS: wholeNumber(1, 3_650).default(30),
   RETENTION_DAYS_EVENTS: wholeNumber(1, 3_650).default(365),
   RETENTION_DAYS_BODIES: wholeNumber(1, 3_650),
   RETENTION_DAYS_MESSAGES: wholeNumber(1, 3_650),
   RETENTION_DAYS_SENDERS: wholeNumber(1, 3_650).default(365),
-  /** For how many days after their last use the bytes of attachments are kept. */
+  /** How many days the bytes of attachments are kept after their last use. */
   RETENTION_DAYS_FILES: wholeNumber(1, 3_650).default(3),
-  /** For how many days the figures of a day are kept; charts show the last thirty. */
+  /** How many days daily stats are kept. Charts show the last thirty. */
   RETENTION_DAYS_FIGURES: wholeNumber(31, 3_650).default(400),
-  /** Where GET /health and GET /ready are answered; without it this worker listens nowhere. 0 picks a port. */
+  /** The port for GET /health and GET /ready. Without it this worker doesn't listen. 0 picks a port. */
   HEALTH_PORT: wholeNumber(0, 65_535),
 })
 
 export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
 
-/** @throws SettingsFault naming every variable that is missing or malformed. */
+/** @throws SettingsFault naming every missing or malformed variable. */
 export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
   readSettings(workerSettings, env)
 
 const MIB = 1024 * 1024
-/** The room for attachments in MiB, if nobody sets it: with MIN_MEMORY, and with enough. */
+/** The default memory for attachments in MiB, with MIN_MEMORY and with enough memory. */
 const [LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB] = [32, 128]
 
-/** How many bytes of attachments may be held. @param memory the process's limit in bytes. */
+/** Returns how many bytes of attachments may be in memory. @param memory the process's limit in bytes. */
 export const sendMemory = (settings: WorkerSettings, memory: number): number =>
   Math.floor((settings.SEND_MEMORY_MB ?? byMemory(memory, LEAST_SEND_MEMORY_MB, SEND_MEMORY_MB)) * MIB)
 
-/** When a broadcast is paused by itself, when all bulk email of a team is, and how new domains start. */
+/** Returns when a broadcast and a team's bulk email are paused automatically, and how new domains start. */
 export const pauseRules = (
   settings: WorkerSettings,
 ): { brakes: Brakes; reputation: ReputationLimits; ramp: RampStart | null } => ({
@@ -162,7 +179,7 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
   figures: settings.RETENTION_DAYS_FIGURES,
 })
 
-/** For how long email is attempted, and where its bounces return to. */
+/** Returns how long email is attempted, and where its bounces return to. */
 export const emailRules = ({
   EMAIL_RETRY_HOURS,
   SENT_COUNTS_AS_DELIVERED_HOURS,
@@ -175,7 +192,7 @@ export const emailRules = ({
   return_domain: returnDomainOf({ RETURN_PATH_DOMAIN }),
 })
 
-/** How the service writes to people. */
+/** Returns the settings for notices to owners and the operator. */
 export const noticesOf = (settings: WorkerSettings): Notices => ({
   from: settings.DASHBOARD_FROM ?? null,
   operator: parseMailbox(settings.OPERATOR_EMAIL ?? '')?.address ?? null,
@@ -189,14 +206,14 @@ export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({
   pauses: RETRY_PAUSES_S,
 })
 
-/** The queues this process works on: WORKER_QUEUES, or all of them that it is set up for. */
+/** Returns the queues that this process works on: WORKER_QUEUES, or all that it is configured for. */
 export const queuesOf = (settings: WorkerSettings): JobName[] => {
   const { WORKER_QUEUES } = settings
   const named = commaList(WORKER_QUEUES)
   const missing = OF_CHANNELS.filter((provider) => !provider.isSet(settings)).flatMap(({ queues }) => queues)
   return (Object.keys(JOBS) as JobName[]).filter((job) => {
     if (missing.includes(job)) return false
-    // It is about what email goes out through: who delivers answers.
+    // The check needs the email provider, so a process that delivers email runs it.
     if (job === 'check-email') return deliversEmail(WORKER_QUEUES)
     return named.length === 0 || named.includes(job)
   })

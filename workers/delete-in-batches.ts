@@ -1,4 +1,4 @@
-/** Deletes up to `most` at a time, until none is left. @returns how many were deleted. */
+/** Deletes up to `most` rows at a time until none are left. @returns the number of deleted rows. */
 export async function deleteInBatches(
   most: number,
   remove: (most: number) => Promise<number>,

@@ -1,6 +1,6 @@
 /**
- * What every handler works with, joined of the parts that rooms ask for. Beneath the handlers and the registry, so
- * that neither imports the other in a circle.
+ * Defines the dependencies of handlers, joined from the parts that modules need. It is below the handlers and
+ * the registry, so that they don't import each other.
  */
 
 import type { TxtLookup } from '../db/accounts/domains/dns-lookups.ts'
@@ -16,16 +16,16 @@ import type { DeliveryDeps } from './delivery/channel.ts'
 import type { OpenProviders } from './providers/list.ts'
 import type { Readers } from './reports/readers.ts'
 
-/** What the jobs that are no deliveries need beside what those need. */
+/** What other jobs need in addition to deliveries. */
 type JobDeps = {
-  /** When a broadcast is paused by itself: BULK_MAX_… */
+  /** When a broadcast is paused automatically (BULK_MAX_…). */
   brakes: Brakes
-  /** How sending domains without history start with broadcasts: DOMAIN_RAMP. */
+  /** How sending domains without history start with broadcasts (DOMAIN_RAMP). */
   ramp: RampStart | null
-  /** When the bulk email of a team is paused: TEAM_MAX_… */
+  /** When a team's bulk email is paused (TEAM_MAX_…). */
   reputation: ReputationLimits
   notices: Notices
-  /** How DNS is asked about domains. */
+  /** How domains are looked up in DNS. */
   lookupTxt: TxtLookup
   readers: Readers
   /** Meta's Graph API with its version. */
@@ -34,12 +34,15 @@ type JobDeps = {
   clock: () => Date
 }
 
-/** What handlers work with; made once by main.ts, passed down. */
+/** The dependencies of handlers, made once by main.ts and passed down. */
 export type WorkerDeps = DeliveryDeps &
   BroadcastDeps &
   OpenProviders &
   WebhookDeps &
   JobDeps & {
-    /** How many messages of a channel are with its provider at once in this process: WORKER_CONCURRENCY. */
+    /**
+     * The number of a channel's messages that are with its provider at once in this process
+     * (WORKER_CONCURRENCY).
+     */
     concurrency: number
   }

@@ -1,4 +1,4 @@
-/** Every job and who works on it, as an explicit list: batches of jobs for a handler, or the delivery of a channel. */
+/** Lists every job and its worker explicitly: batches of jobs for a handler, or the delivery of a channel. */
 
 import { EMAIL } from '../db/channels/email.sql.ts'
 import type { JobName, ScheduleName, SharedJob } from '../db/queue/jobs.ts'
@@ -35,7 +35,7 @@ import { syncNumberTemplates } from './jobs/sync-whatsapp-number-templates.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 
-/** How a process works on a queue: batches of `batchSize` in a number of loops, or a delivery of its own. */
+/** How a process works on a queue: batches of `batchSize` in a number of loops, or its own delivery. */
 export type Registration<J extends JobName> =
   | { handle: Handler<J, WorkerDeps>; batchSize: number; loops: number }
   | { deliver: (deps: WorkerDeps, slots: SlotShares) => Delivery }
@@ -43,8 +43,8 @@ export type Registration<J extends JobName> =
 export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**
- * Opens the slots of a process: emails share theirs, of which broadcasts have half at most, so that single emails go
- * first. Webhooks yield to messages that somebody waits for. What is simulated takes a slot of nobody's.
+ * Opens the slots of a process. Emails share theirs, and broadcasts get half at most, so that single emails
+ * go first. Webhooks yield to messages that someone waits for. Simulated messages use no one else's slots.
  */
 export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   const emails = createSlots(concurrency)
@@ -62,7 +62,7 @@ export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   }
 }
 
-/** A channel's delivery, in the slots of its queue. */
+/** Makes a channel's delivery in the slots of its queue. */
 const delivery = <J extends SharedJob, A>(channelOf: (deps: WorkerDeps) => DeliveryChannel<J, A>) => ({
   deliver(deps: WorkerDeps, slots: SlotShares): Delivery {
     const channel = channelOf(deps)

@@ -1,6 +1,7 @@
 /**
- * Lets go, every two seconds, what was accepted for a time that has come: a batch in each transaction, until nothing is
- * due any more. Every worker does, whatever its queues: what one holds the others pass over.
+ * Enqueues scheduled messages whose time has come, every two seconds, in one transaction per batch until none
+ * are due. Every worker does this, whatever its queues. Rows that one worker has locked are skipped by the
+ * others.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { releaseAll } from '../db/delivery/schedule.ts'
@@ -12,7 +13,7 @@ const RELEASE_INTERVAL_MS = 2_000
 
 type Deps = Pick<WorkerDeps, 'database' | 'queue' | 'log'>
 
-/** Starts looking. @returns how to end it: what has begun is finished. */
+/** Starts checking. @returns a function that stops it after the current batch. */
 export function startScheduler(deps: Deps): { drain(): Promise<void> } {
   const closing = new AbortController()
   const looking = (async () => {

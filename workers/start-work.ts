@@ -1,8 +1,7 @@
 /**
- * Starts what a worker process does, and ends it: delivery, loops over batches, what runs by the clock, and letting go
- * what has waited for its time.
- * Promises: nothing is claimed once a drain has begun; what is in flight ends and is recorded first. One scheduled
- * job's fault ends no other.
+ * Starts and stops the work of a worker process: delivery, batch loops, scheduled jobs, and enqueuing
+ * scheduled messages. Nothing is claimed once a drain has started, and work in flight ends and is recorded
+ * first. An error in one scheduled job stops no other.
  */
 
 import type { JobName } from '../db/queue/jobs.ts'
@@ -13,7 +12,10 @@ import { JOB_HANDLERS, openSlots, type Registration, SCHEDULED_JOBS, type SlotSh
 import { startScheduler } from './scheduler.ts'
 
 type Work = {
-  /** Begins nothing more, waits for what is in flight. @param patience milliseconds until sends are cut off. */
+  /**
+   * Stops starting work and waits for what is in flight.
+   * @param patience milliseconds until sends are cut off.
+   */
   drain(patience: number): Promise<void>
 }
 

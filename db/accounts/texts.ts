@@ -1,4 +1,4 @@
-/** What errors of db/accounts/ say. `fill` puts values into the names in braces. */
+/** The error messages of db/accounts/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   unknownScope: 'must only contain scopes from this list: {scopes}. There is no scope {scope}',

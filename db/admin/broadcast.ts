@@ -60,7 +60,7 @@ const steps: Verbs = ({ verb, change, admin }) => {
     .option('--at <time>', 'when to start', instant)
     .addHelpText(
       'after',
-      '\n`warnings` says what DNS lacks of what mailbox providers require of bulk senders. The broadcast starts anyway.',
+      '\n`warnings` lists DNS records that mailbox providers require and that are missing. The broadcast starts anyway.',
     )
     .action(
       answer(async (team: string, id: string, { at }: { at?: Date }) => {

@@ -38,8 +38,8 @@ const personVerbs: Verbs = ({ verb, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nOf emails with several recipients it shows the place and the events of this one alone. An address of which\n' +
-        'nothing is stored is contact_not_found.',
+      '\nAn email to several recipients is exported with the position and the events of this one only.\n' +
+        'If nothing is stored about the address, the error is contact_not_found.',
     )
     .action(
       answer(async (team: string, identity: string) => {

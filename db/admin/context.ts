@@ -1,7 +1,6 @@
 /**
- * What the CLI's verbs work with: database, queue and secrets, each opened when a verb first asks for it.
- * Owns where they are found: the environment, else what `npm start` keeps in .data/.
- * Must not be imported by anything but the CLI.
+ * The dependencies of the CLI's verbs: database, queue and secrets, each opened on first use. They are found
+ * in the environment, otherwise in .data/, where `npm start` keeps them. Only for the CLI.
  */
 
 import { readFileSync } from 'node:fs'

@@ -24,14 +24,17 @@ const looking = async (admin: Admin) => ({
 function rampLimit(given: string): number | null {
   if (given === 'off') return null
   if (/^[1-9]\d{0,8}$/.test(given)) return Number(given)
-  throw new RequestError('bad_request', 'LIMIT must be off, or a whole number of emails from 1 on')
+  throw new RequestError('bad_request', 'LIMIT must be off, or a number of emails, at least 1')
 }
 
 const rampVerb: Verbs = ({ verb, change, admin }) => {
-  verb('ramp TEAM NAME LIMIT', 'start slowly with broadcasts: how many emails may be sent today, or “off”')
+  verb(
+    'ramp TEAM NAME LIMIT',
+    'Limit the broadcast emails of a new domain: how many can be sent today, or “off”',
+  )
     .addHelpText(
       'after',
-      '\nThe limit doubles after each day that used half of it with few bounces and complaints, until 100,000. It counts\nper domain name over all live teams. “off” holds whatever DOMAIN_RAMP says.',
+      '\nThe limit doubles after each day that used half of it with few bounces and complaints, until 100,000. All live\nteams that send from the domain share it. “off” overrides DOMAIN_RAMP.',
     )
     .action(
       change(async (by, team: string, name: string, given: string) => {
@@ -65,7 +68,7 @@ const records: Verbs = ({ verb, change, admin }) => {
   )
     .addHelpText(
       'after',
-      '\nAsks the system’s resolver, or the server that DNS_SERVER names (host:port).\nExit code 1 while the domain is not verified.',
+      '\nUses the system’s resolver, or the server in DNS_SERVER (host:port).\nExit code 1 while the domain is not verified.',
     )
     .action(
       answer(
@@ -115,7 +118,7 @@ const lists: Verbs = ({ list, admin }) => {
 const switches: Verbs = ({ verb, change, admin }) => {
   verb(
     'return-path TEAM NAME on|off',
-    'have bounces of its emails return to bounces.NAME, or to RETURN_PATH_DOMAIN again',
+    'Return bounces to bounces.NAME (on) or to RETURN_PATH_DOMAIN (off)',
     SWITCH,
   )
     .addHelpText(
@@ -130,7 +133,7 @@ const switches: Verbs = ({ verb, change, admin }) => {
 
   verb(
     'ed25519 TEAM NAME on|off',
-    'sign its emails with a second, Ed25519 key too; prints the DNS records to publish',
+    'Also sign its emails with an Ed25519 key. Prints the DNS records to publish',
     SWITCH,
   ).action(
     change(

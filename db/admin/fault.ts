@@ -11,8 +11,8 @@ import { escapeControls } from '../validation/strings.ts'
 const NO_VERB = 'A noun and a verb are needed, such as `team show TEAM`. --help lists them.'
 
 const TOO_SLOW =
-  'the database took longer than 10 seconds over this and was stopped; nothing was changed: narrow it down, such as by a ' +
-  'team, a recipient or fewer days'
+  'The query was cancelled after 10 seconds. Nothing was changed. Narrow it down, for example to a team, a recipient ' +
+  'or fewer days.'
 
 /** PostgreSQL's undefined_table and invalid_schema_name. */
 const NOT_MIGRATED = new Set(['42P01', '3F000'])

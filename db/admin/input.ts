@@ -1,6 +1,6 @@
 /**
- * Readers of what is typed after a verb: ids, numbers, times, lists, files.
- * Promises: each either gives a value of its type or says in a few words what it must be.
+ * Parsers of CLI arguments: IDs, numbers, times, lists, files. Each returns a value of its type, or a short
+ * error.
  */
 
 import { readFile } from 'node:fs/promises'
@@ -56,18 +56,18 @@ const numberReader =
 const WHOLE = /^\d+$/
 const DECIMAL = /^\d+(\.\d+)?$/
 
-export const count = numberReader(WHOLE, 'a whole number, 0 or more', Number.isSafeInteger)
+export const count = numberReader(WHOLE, 'an integer, 0 or more', Number.isSafeInteger)
 
 export const positive = numberReader(
   WHOLE,
-  'a whole number, 1 or more',
+  'an integer, 1 or more',
   (number) => Number.isSafeInteger(number) && number > 0,
 )
 
 /** As `count`, up to what the database holds. */
 export const limit = numberReader(
   WHOLE,
-  `a whole number from 0 to ${LARGEST_FIGURE}`,
+  `an integer from 0 to ${LARGEST_FIGURE}`,
   (number) => number <= LARGEST_FIGURE,
 )
 
@@ -110,7 +110,7 @@ export const only = <T extends string>(words: readonly T[]) =>
   [`only these: ${words.join(', ')}`, oneOf(words)] as const
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
+  ENOENT: 'file not found',
   EACCES: 'permission denied',
   EISDIR: 'it is a directory',
 }

@@ -1,4 +1,4 @@
-/** `login`: a one-time link to the dashboard, for anybody with access to the database. Always open. */
+/** `login`: creates a one-time link to the dashboard, for anyone with access to the database. */
 import { linkFor } from '../accounts/members/members.ts'
 import { ROLES, type Role } from '../accounts/members/roles.ts'
 import { oneOf, uuidArgument } from './input.ts'
@@ -16,7 +16,7 @@ export const verbs: Verbs = ({ noun, withArguments, change, admin }) => {
     .option('--role <role>', `the user’s role in the team: ${ROLES.join(', ')}`, oneOf(ROLES))
     .option(
       '--operator',
-      'make the user an operator of the whole service. The link gives access to all teams',
+      'make the user an operator of the service. The link gives access to all teams',
       false,
     )
     .addHelpText(

@@ -1,9 +1,8 @@
 /**
- * The CLI: `npm run -s admin -- NOUN VERB …`.
- * Promises: one JSON value on stdout, or one line on stderr and exit code 1; a verb that asks whether something is so
- * prints its value and exits with 1 when it is not; a noun's code is loaded only when it is named, so that a call
- * stays well under a second.
- * To add a noun: a file under db/admin/ and a line in NOUNS.
+ * The CLI: `npm run -s admin -- NOUN VERB …`. Prints one JSON value to stdout, or one line to stderr with
+ * exit code 1. A verb that checks something prints the result, and exits with 1 if the check fails. A noun's
+ * code is loaded only when needed, so that a call takes well under a second. To add a noun, add a file under
+ * db/admin/ and a line in NOUNS.
  */
 import { enableCompileCache } from 'node:module'
 import { CommanderError, createCommand } from 'commander'

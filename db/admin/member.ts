@@ -1,4 +1,4 @@
-/** Verbs of `member`: the people of a team and their roles. */
+/** Verbs of `member`: the members of a team and their roles. */
 import { addMember, removeMember } from '../accounts/members/members.ts'
 import { membersOfTeam } from '../accounts/members/people.sql.ts'
 import { ROLES, type Role } from '../accounts/members/roles.ts'

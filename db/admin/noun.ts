@@ -1,7 +1,7 @@
 /**
- * The form of a noun: its verbs, each by its synopsis, answering with the one value that is printed.
- * To add a noun: a file beside this one that exports `verbs`, and a line in main.ts.
- * Must not load the database's driver before a verb asks for it: a call stays well under a second.
+ * The builder of nouns and their verbs, each with a synopsis and an action that returns the value to print.
+ * To add a noun, add a file here that exports `verbs`, and a line in main.ts. The database driver is only
+ * loaded on use, so that a call takes well under a second.
  */
 import type { Command } from 'commander'
 import type { By } from '../accounts/audit/record.ts'

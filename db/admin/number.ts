@@ -46,11 +46,11 @@ const toolsOf = async ({ admin }: Noun): Promise<NumberTools> => ({
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change, admin } = noun
-  withFurther(verb('add NAME', 'add a number; its access token is read from standard input', NAME))
+  withFurther(verb('add NAME', 'Add a number. Its access token is read from standard input', NAME))
     .requiredOption('--phone-number-id <id>', 'its id at Meta')
     .requiredOption('--account-id <id>', 'the id of its WhatsApp Business Account')
     .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t')
-    .addHelpText('after', '\nMeta is asked first. Nothing is stored if it doesn’t accept the token.')
+    .addHelpText('after', '\nChecks the token with Meta first. Nothing is stored if Meta rejects it.')
     .action(
       answer(async (name: string, { phoneNumberId, accountId, subscribe = false, ...further }: Added) => {
         const ids = { name, phone_number_id: phoneNumberId, account_id: accountId }
@@ -59,13 +59,13 @@ export const verbs: Verbs = (noun) => {
       }),
     )
 
-  verb('list', 'every number, the default one apart').action(look(listNumbers))
+  verb('list', 'List all numbers except the default one').action(look(listNumbers))
 
-  verb('show NAME', 'a number, its hook and the hook’s verify token', NAME).action(
+  verb('show NAME', 'Show a number, its hook and the verify token of the hook', NAME).action(
     look(async (database, name: string) => showNumber(database, await admin.secrets(), name)),
   )
 
-  withFurther(verb('set NAME', 'change a number', NAME))
+  withFurther(verb('set NAME', 'Change a number', NAME))
     .option('--token', 'read a new access token from standard input, and check it')
     .action(
       answer(async (name: string, { token = false, ...further }: Set) => {
@@ -75,7 +75,7 @@ export const verbs: Verbs = (noun) => {
     )
 
   let accepted = true
-  verb('check NAME', 'ask Meta about a number now, and say what is missing', NAME)
+  verb('check NAME', 'Check a number with Meta, and show what is missing', NAME)
     .option('--subscribe', 'subscribe the token’s app to the account, if it isn’t')
     .addHelpText('after', '\nExit code 1 if Meta rejects the token.')
     .action(
@@ -89,11 +89,13 @@ export const verbs: Verbs = (noun) => {
       ),
     )
 
-  verb('pause NAME', 'let the messages of a number wait until it is resumed', NAME).action(
+  verb('pause NAME', 'Pause a number. Its messages wait until it is resumed', NAME).action(
     change(pauseNumber),
   )
-  verb('resume NAME', 'end every pause of a number, Meta’s too', NAME).action(change(resumeNumber))
-  verb('remove NAME', 'remove a number that no team has and no message waits for', NAME).action(
+  verb('resume NAME', 'End all pauses of a number, including those by Meta', NAME).action(
+    change(resumeNumber),
+  )
+  verb('remove NAME', 'Remove a number that no team uses and no message waits for', NAME).action(
     change(removeNumber),
   )
 }

@@ -1,4 +1,4 @@
-/** Verbs of `report`: what providers have reported, raw. */
+/** Verbs of `report`: raw reports from providers. */
 
 import type { Command } from 'commander'
 import { dropParked, dropReport, replayParked, replayReport, showReport } from '../delivery/reports/replay.ts'

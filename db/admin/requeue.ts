@@ -1,7 +1,7 @@
 /**
- * The verb `requeue` of every channel: one message, or all of a team's that match a filter, as a background job. A
- * channel may bring filters of its own.
- * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (DECISIONS: Requeue).
+ * The verb `requeue` of every channel: one message, or all of a team's that match a filter, as a background
+ * job. A channel can add its own filters. --dry-run shows what it would do. It shows active pauses, and never
+ * bypasses one (DECISIONS: Requeue).
  */
 
 import type { Command } from 'commander'

@@ -5,7 +5,7 @@ import type { Verbs } from './noun.ts'
 export const verbs: Verbs = ({ verb, change }) => {
   verb(
     'reseal',
-    'Encrypt stored private keys and secrets with SECRET_KEY, so that SECRET_KEY_PREVIOUS is no longer needed for them',
+    'Encrypt stored private keys and secrets with SECRET_KEY, so that they don’t need SECRET_KEY_PREVIOUS any longer',
   )
     .addHelpText(
       'after',

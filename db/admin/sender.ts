@@ -1,4 +1,4 @@
-/** Verbs of `sender`: what we send through (numbers, accounts, relays), and the end of a pause. */
+/** Verbs of `sender`: numbers, accounts and relays, and their pauses. */
 import { createDomainLookups } from '../accounts/domains/dns-lookups.ts'
 import { awaitCheck, requestCheck } from '../delivery/senders/check.ts'
 import { returnPathCheck } from '../delivery/senders/return-path.ts'
@@ -14,7 +14,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
     'list',
     'List all senders that were ever throttled or paused, with their status, the reason and their events',
   )
-    .option('--webhooks', 'include webhooks whose server asked to wait, longest first')
+    .option('--webhooks', 'only webhooks whose server sent Retry-After, longest wait first')
     .option('--limit <n>', 'how many of these webhooks to show', positive, 100)
     .action(
       look(async (database, { webhooks = false, limit }: ListOptions) =>
@@ -28,7 +28,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
   )
     .addHelpText(
       'after',
-      '\n`return_path` says whether bounces can come back to RETURN_PATH_DOMAIN: its MX, its SPF, the last report.\nExit code 1 if the provider can’t be reached or doesn’t let us in.',
+      '\n`return_path` says whether bounces can come back to RETURN_PATH_DOMAIN: its MX, its SPF, the last report.\nExit code 1 if the provider can’t be reached or rejects our login.',
     )
     .action(
       answer(

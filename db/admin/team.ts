@@ -100,18 +100,18 @@ Limits you leave out don’t change, unless the plan changes. Then the limits of
 }
 
 const numberVerb: Verbs = ({ verb, change }) => {
-  verb('number TEAM NAME', 'send the WhatsApp messages of a team from another number', {
+  verb('number TEAM NAME', 'Send the WhatsApp messages of a team from another number', {
     NAME: ['a number, as `number list` shows it, or default'],
   })
-    .addHelpText('after', '\nWhat the team has sent before stays with its number of that time.')
+    .addHelpText('after', '\nMessages already accepted keep their number.')
     .action(change((by, id: string, name: string) => changeTeamNumber(by, id, name), 'queue'))
 }
 
 const TEST_TEAMS = `
-What a test team sends ends in a simulator, which answers and reports by the recipient: delivered@, bounced@,
-complained@, deferred@, refused@, opened@, clicked@, suppressed@ (others are delivered); numbers by their last digits, 0101 to 0107.
-Its domains are verified and its WhatsApp templates approved at once. Webhooks are sent as ever. Give it the plan of
-the team that it stands for (--plan): the free plan takes one email a second, five at once.`
+A test team sends to a simulator. The recipient decides the result: delivered@, bounced@, complained@, deferred@,
+refused@, opened@, clicked@, suppressed@ (all others are delivered), and the last digits of a number, 0101 to 0107.
+Its domains are verified and its WhatsApp templates approved immediately. Webhooks are sent as usual. Give it the same
+plan as your live team (--plan). The free plan allows one email per second, with bursts of five.`
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change } = noun
@@ -145,11 +145,12 @@ export const verbs: Verbs = (noun) => {
       ),
     )
 
-  verb('suspend TEAM', 'Reject a team’s credentials and hold its messages. Nothing is deleted').action(
-    change(suspendTeam),
-  )
+  verb(
+    'suspend TEAM',
+    'Suspend a team. Its credentials are rejected and its messages wait. Nothing is deleted',
+  ).action(change(suspendTeam))
 
-  verb('resume TEAM', 'End a suspension. Credentials work again and held messages are sent').action(
+  verb('resume TEAM', 'End a suspension. Credentials work again and waiting messages are sent').action(
     change(resumeTeam),
   )
 

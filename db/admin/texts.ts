@@ -1,4 +1,4 @@
-/** What errors of db/admin/ say. `fill` puts values into the names in braces. */
+/** The error messages of db/admin/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   noDatabase: 'No database. Set DATABASE_URL, or run `npm start`.',

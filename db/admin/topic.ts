@@ -1,4 +1,4 @@
-/** Verbs of `topic`: what a team's contacts can be subscribed to. */
+/** Verbs of `topic`: the topics that a team's contacts subscribe to. */
 import { topicsOfTeam } from '../audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic } from '../audience/contacts/topics.ts'
 import type { Verbs } from './noun.ts'

@@ -1,4 +1,4 @@
-/** What errors of db/audience/ say. `fill` puts values into the names in braces. */
+/** The error messages of db/audience/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   noContact: 'No contact with this email address.',

@@ -1,6 +1,6 @@
 /**
- * What a channel is: everything that code beyond a channel's own folder needs to know of it, as one value each
- * (email.sql.ts and its neighbours). Must not know any one of them: channels.sql.ts lists them.
+ * The interface of a channel: everything that other code needs to know about it, as one value each
+ * (email.sql.ts and others). channels.sql.ts lists the channels.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { Payload, SharedJob } from '../queue/jobs.ts'
@@ -12,54 +12,61 @@ export type DeliveryRef = { team_id: string; id: string }
 
 export type DeliveryJob = SharedJob
 
-/** An id as it may be spelt: our own, a provider's, a request's, or an idempotency key. */
+/** The forms of an ID: our own, a provider's, a request's, or an idempotency key. */
 type Spellings = { uuids: readonly string[]; texts: readonly string[] }
 /** A team, and an id. */
 type SpeltInTeam = Spellings & { team: FragmentSqlToken }
 
 /** What delivery, requeueing and the sweep know of messages, whether or not they are of a channel. */
 export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
-  /** Its name in figures, metrics and rows. */
+  /** Its name in stats, metrics and rows. */
   name: ChannelName | 'webhook'
   noun: string
   job: J
-  /** Whether it is test teams' alone, for the simulator; else never theirs (DECISIONS: Test teams). */
+  /**
+   * True if it only delivers messages of test teams, for the simulator. Otherwise it never does (DECISIONS:
+   * Test teams).
+   */
   test: boolean
-  /** A message as a job's payload names it, and back. `sender`: as `sender_of` says. */
+  /** Converts between a message and a job's payload. `sender`: from `sender_of`. */
   payload: {
     of(message: DeliveryRef & { sender: string | null }): Payload<J>
     ref(payload: Payload<J>): DeliveryRef
   }
   /** The queue that a row is delivered by. */
   job_of: FragmentSqlToken
-  /** What a row's job must say of its sender, where messages have senders of their own. */
+  /** The sender for a row's job, if messages have their own senders. */
   sender_of: FragmentSqlToken
   /**
-   * The table of what becomes of its messages: their status, and what else changes. Its column `unfinished` says which
-   * wait to be delivered now: whatever counts, sweeps, requeues, redrives and alerts goes by that alone.
+   * The table of its messages' states: their status, and everything that changes. Its column `unfinished`
+   * marks messages waiting to be delivered now. Counts, sweeps, requeues, redrives and alerts only use this
+   * column.
    */
   rows: FragmentSqlToken
-  /** Whether a row has something left to deliver: now, at its time, or, when it has expired, never by itself. */
+  /** True if a row has something left to deliver, now or when it is due, or if it has expired. */
   undelivered: FragmentSqlToken
-  /** Whether a row waits for its time: then it is not unfinished, has no job, and is kept all the same. */
+  /** True if a row is scheduled: it isn't unfinished and has no job, but is kept. */
   scheduled: FragmentSqlToken
-  /** Whether a row's time is over. It is unfinished until a worker has noticed. */
+  /** True if a row has expired. It stays unfinished until a worker notices. */
   expired: FragmentSqlToken
   events: FragmentSqlToken
   /** The column that names a message in its events. */
   message: FragmentSqlToken
-  /** What its events have beside what every channel's have: these columns, and the types of their values. */
+  /** The additional columns of its events, with their types. */
   further: {
     columns: FragmentSqlToken
     types: Partial<Record<'recipient' | 'contact_id' | 'effect' | 'code', string>>
   }
-  /** Whether a row `m` was refused for good and surely never handed over: `requeue --force` takes it back. */
+  /**
+   * True if a row `m` was permanently rejected and certainly never accepted, so that `requeue --force`
+   * includes it.
+   */
   refused: FragmentSqlToken
-  /** Whether servers deferred a row `m` until its time for attempts was over: `requeue` takes it back. */
+  /** True if servers deferred a row `m` until its deadline, so that `requeue` includes it. */
   timed_out: FragmentSqlToken
   /**
-   * Whether what a row `m` said is gone, since it was emptied for its age, or its person was erased: it would be sent
-   * blank. What waits to be delivered never is.
+   * True if the content of a row `m` was purged or erased, so that it would be sent blank. Never true for
+   * waiting messages.
    */
   emptied: FragmentSqlToken
   /** How many recipients of a row `m` are left, and how many are suppressed, where recipients can be suppressed. */
@@ -68,7 +75,7 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   bulk_pause?: FragmentSqlToken
   /** The ramp that a row `m` waits for, as JSON; null: it doesn't. Absent: none ever does. */
   ramp?: FragmentSqlToken
-  /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
+  /** The status of a failed message. Null: it stays `queued` and unfinished. */
   given_up_as: string | null
 }
 
@@ -80,21 +87,21 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
     /** Whether a row is the team's own, and no internal mail of ours. */
     customers: FragmentSqlToken
     /**
-     * Requests that several messages share, where there are such: their table, the column of a message that names its
-     * request, and the JSON that says what is sent.
+     * The requests that several messages share, if any: their table, the message column that references it,
+     * and the JSON of the content.
      */
     requests: { rows: FragmentSqlToken; named_by: FragmentSqlToken; content: FragmentSqlToken } | null
-    /** The table of its templates, by name, where they are the provider's; null: it sends those of db/content/. */
+    /** The table of the provider's templates. Null: it uses those of db/content/. */
     templates: FragmentSqlToken | null
     /** The broadcast that a row is of. */
     broadcast: FragmentSqlToken
-    /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */
+    /** The query for a team's messages with an ID. Each part uses an index. */
     findInTeam: (by: SpeltInTeam) => FragmentSqlToken
-    /** The query for messages of any team that an id names; each of its parts is a look-up by an index, too. */
+    /** The query for messages of any team with an ID. Each part uses an index. */
     findAnywhere: (by: Spellings) => FragmentSqlToken
     /**
-     * The query for a team's messages to numbers in E.164 form, newest first: id, recipient, template_id, status,
-     * created_at. null: it goes to no numbers.
+     * The query for a team's messages to numbers in E.164 format, newest first: id, recipient, template_id,
+     * status, created_at. Null: the channel has no numbers.
      */
     to_numbers:
       | ((to: {
@@ -105,10 +112,10 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
       | null
   }
 
-/** Whether a row is a test team's: of any table with a team_id. */
+/** True for rows of test teams, in any table with a team_id. */
 export const ofTestTeam = sql.fragment`team_id in (select id from teams where test)`
 
-/** Of a channel's rows: when they go, and until when. */
+/** The times of a channel's rows: when they are due, and when they expire. */
 export const timed = {
   scheduled: sql.fragment`due_at is not null`,
   expired: sql.fragment`(expired_at is not null or coalesce(expires_at <= service_time(), false))`,

@@ -1,19 +1,16 @@
 /**
- * The channels that messages go out by. Code that does something for every channel walks over these lists and names
- * none of them. Must not know what a message says, nor a provider.
- *
- * To add a channel, beside files of its own (facts and tables here, messages, sends, page, hook, delivery, provider):
- * a line in each of list.ts, queues.ts and this file, db/queue/jobs.ts, events/webhooks.ts,
- * db/messages/apply-reports.ts, db/admin/main.ts; api/sends/accepts.ts, api/v1/routes.ts, api/hooks/list.ts,
- * api/dashboard/routes.ts; workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts says what
- * is missing.
+ * The channels. Code for every channel iterates over these lists and names none of them. To add a channel,
+ * besides its own files (facts and tables here, messages, sends, page, hook, delivery, provider), add a line
+ * to list.ts, queues.ts and this file, db/queue/jobs.ts, events/webhooks.ts, db/messages/apply-reports.ts,
+ * db/admin/main.ts; api/sends/accepts.ts, api/v1/routes.ts, api/hooks/list.ts, api/dashboard/routes.ts;
+ * workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts reports what is missing.
  */
 import type { Channel, Deliverable, DeliveryJob } from './channel.sql.ts'
 import { BROADCAST, EMAIL, TEST_EMAIL } from './email.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from './webhook.sql.ts'
 import { NUMBER_WHATSAPP, TEST_WHATSAPP, WHATSAPP } from './whatsapp.sql.ts'
 
-/** Every channel, in the order in which pages and sweeps take them. */
+/** Every channel, in the order of pages and sweeps. */
 export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 
 /** The queues of channels: email and WhatsApp have two each, and each channel has one for test teams. */
@@ -29,10 +26,13 @@ export const queuesOf = ({ name }: Channel): DeliveryJob[] =>
 
 export const BROADCAST_QUEUES = [BROADCAST, TEST_EMAIL] as const
 
-/** Every queue that delivers, with what it delivers: for whatever walks over queues. */
+/** Every delivery queue, with what it delivers. */
 export const DELIVERIES: readonly Deliverable[] = [...CHANNEL_QUEUES, WEBHOOK]
 
-/** What delivers a channel's messages for such a team: what was given, or what stands in for it in a test team. */
+/**
+ * Returns what delivers a channel's messages for a team: the channel itself, or its simulator for a test
+ * team.
+ */
 export const servedBy = (channel: Deliverable, { test }: { test: boolean }): Deliverable =>
   channel.test === test
     ? channel
@@ -45,13 +45,15 @@ export function deliveryFrom<J extends DeliveryJob>(job: J): Deliverable<J> {
   return found as Deliverable as Deliverable<J>
 }
 
-/** How the keys of the simulator's senders begin: `test:<channel>`. */
+/** The prefix of the simulator's sender keys: `test:<channel>`. */
 export const TEST_SENDERS = 'test:'
 
-/** How the key of a sender of broadcasts ends: it begins as that of the single emails' sender beside it. */
+/** The suffix of the key of a broadcast sender. The rest is the key of the sender for single emails. */
 export const BULK = ':bulk'
 
-/** What a sender of this key delivers: email's keys begin with their provider, another channel's with its name. */
+/**
+ * Returns the channel of a sender key. Email keys start with their provider, others with the channel's name.
+ */
 const deliveryOf = (key: string): Deliverable => {
   if (key.startsWith(WEBHOOK_SENDERS)) return WEBHOOK
   if (key.startsWith(TEST_SENDERS))

@@ -4,7 +4,7 @@ import { ERASED } from '../validation/addressees.ts'
 import { anyText, anyUuid, type Channel, ofTestTeam, timed } from './channel.sql.ts'
 import { EMAIL_FACTS, RETRIES_ENDED } from './email.ts'
 
-/** Whether an email is the team's own, and no internal one: a sign-in link or a notice of ours. Of either table. */
+/** True for a team's own email, false for internal email (a sign-in link or a notice). For both tables. */
 export const isCustomers = sql.fragment`not internal`
 
 /** Counts recipients of a row `m` of email_states, by whether suppressions stop its email to them. */
@@ -70,7 +70,7 @@ export const EMAIL: Channel<'deliver-email'> = {
     select bool_and(starts_with(v.detail, ${RETRIES_ENDED})) from email_events v
     where v.team_id = m.team_id and v.email_id = m.id and v.kind in ('sent', 'delivered', 'unknown', 'bounced')
       and v.occurred_at >= coalesce(m.tries_from, m.created_at)))`,
-  // A template without slots says all that it said.
+  // A template without variables has no content to purge.
   emptied: sql.fragment`exists (
     select from accepted_emails e
     where e.team_id = m.team_id and e.id = m.id and (
@@ -91,14 +91,14 @@ export const EMAIL: Channel<'deliver-email'> = {
   to_numbers: null,
 }
 
-/** Emails of broadcasts: emails like any other, but in a queue of their own, so that single ones go first. */
+/** Emails of broadcasts have their own queue, so that single emails go first. */
 export const BROADCAST: Channel<'deliver-broadcast'> = {
   ...EMAIL,
   title: 'Mail of broadcasts',
   job: 'deliver-broadcast',
 }
 
-/** Emails of test teams, those of broadcasts too: the same rows, and no provider. */
+/** Emails of test teams, including broadcasts: the same rows, but no provider. */
 export const TEST_EMAIL: Channel<'deliver-test'> = {
   ...EMAIL,
   title: 'Simulated email',

@@ -1,12 +1,12 @@
-/** The channel of emails, as far as it needs no statement: its words, its ladder, what a team is allowed. Pure. */
+/** The facts of the email channel that need no query: names, statuses and quotas. Pure. */
 
 import { RELAYS } from '../validation/relays.ts'
 import type { Facts } from './facts.ts'
 
-/** What mail servers' reports are stored as. */
+/** The provider name for reports of mail servers. */
 export const MAIL_REPORTER = 'smtp'
 
-/** Lowest rung first. */
+/** Lowest status first. */
 export const EMAIL_LADDER = [
   'queued',
   'sent',
@@ -33,7 +33,7 @@ export const EMAIL_FACTS = {
     noun: 'emails',
     limit: 'email_limit',
     used: 'emails_used',
-    // A paid plan's are those of its first tier.
+    // A paid plan has the limits of its first tier.
     defaults: { free: 5_000, paid: null, custom: null },
   },
   webhooks: [

@@ -1,36 +1,33 @@
-/**
- * What a channel's facts are: what is known of it without a statement (email.ts and its neighbours; listed in list.ts).
- * Must not know any one channel. Pure.
- */
+/** The type of a channel's facts, which need no query (email.ts and others, listed in list.ts). Pure. */
 
-/** What a plan allows of something, and where it is kept. */
+/** The quota of a plan, and its columns. */
 export type Quota = {
-  /** What figures in answers and options of the CLI are called. */
+  /** Its name in responses and CLI options. */
   name: string
-  /** Its heading, and what is counted. */
+  /** Its heading and its unit. */
   title: string
   noun: string
   /** The column of plans and subscriptions. */
   limit: string
   /** The column of allowances. */
   used: string
-  /** What a plan of each kind allows where its catalog sets no figure; null: no limit. */
+  /** The limits of each kind of plan without a value in the catalog. Null: no limit. */
   defaults: { free: number | null; paid: number | null; custom: number | null }
 }
 
 export type Facts = {
-  /** Its name in figures, metrics and rows. */
+  /** Its name in stats, metrics and rows. */
   name: string
-  /** What a person calls the channel, and one message of it. */
+  /** The display names of the channel and of one message. */
   title: string
   noun: string
   /** Where its pages are, below a team's. */
   path: string
-  /** What a key must be allowed to send by it. */
+  /** The API key scope for sending. */
   scope: string
   /** Its statuses, lowest first. */
   ladder: readonly string[]
-  /** What its messages are counted under in a team's allowance. */
+  /** The quota of its messages. */
   quota: Quota
   /** What webhooks report of its messages. */
   webhooks: readonly string[]
@@ -38,7 +35,9 @@ export type Facts = {
   webhooks_apart: readonly string[]
   /** The events that webhooks call otherwise than timelines do. */
   webhook_names: Readonly<Record<string, string>>
-  /** Who sends its messages and reports on them, as their hooks name them (DECISIONS: Delivery reports). */
+  /**
+   * The providers that send its messages or report on them, as in their hooks (DECISIONS: Delivery reports).
+   */
   providers: readonly string[]
   /** Its lines (db/queue/fair-queue.ts): each has a column of allowances for a team's place in it. */
   lines: readonly string[]

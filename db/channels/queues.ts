@@ -1,6 +1,6 @@
 /**
- * The queue that a message is delivered from: the one place that chooses, for what is accepted. The job_of of its
- * channel says the same of what is stored; test/db/channels/channels.test.ts compares them. Pure.
+ * Chooses the delivery queue of an accepted message. The channel's job_of does the same for a stored one.
+ * test/db/channels/channels.test.ts compares them. Pure.
  */
 import type { ChannelFacts } from './list.ts'
 
@@ -22,7 +22,7 @@ const TEST = {
   whatsapp_batch: 'deliver-test-whatsapp',
 } as const satisfies Record<LineName, string>
 
-/** Of teams with a WhatsApp number of their own. */
+/** For teams with their own WhatsApp number. */
 const NUMBERED = {
   ...LIVE,
   whatsapp: 'deliver-whatsapp-number',

@@ -1,6 +1,6 @@
 /**
- * The ladder of statuses of each channel. Pure.
- * Promises: a report moves a row up and never down, so any order and any number of repeats end in the same state.
+ * The order of each channel's statuses. A report only raises a row's status, so that any order and repeats
+ * end in the same state. Pure.
  */
 
 /** @param rungs the statuses, lowest first. */

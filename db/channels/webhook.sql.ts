@@ -21,7 +21,7 @@ export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   events: sql.fragment`webhook_events`,
   message: sql.fragment`message_id`,
   further: { columns: sql.fragment``, types: {} },
-  // What is sent again to an endpoint that is disabled would fail at once.
+  // A message to a disabled endpoint would fail again immediately.
   refused: sql.fragment`(status = 'failed' and exists (
     select from webhook_endpoints w where w.team_id = m.team_id and w.id = m.endpoint_id and w.state = 'enabled'))`,
   timed_out: sql.fragment`false`,
@@ -29,5 +29,5 @@ export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   given_up_as: 'failed',
 }
 
-/** How the keys of the senders of webhooks begin: each endpoint is one. */
+/** The prefix of webhook sender keys. Each endpoint is one. */
 export const WEBHOOK_SENDERS = 'webhook:'

@@ -61,7 +61,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     where m.team_id = ${team} and m.recipient = ${anyText(numbers)} order by m.id desc limit ${limit}`,
 }
 
-/** Messages of the numbers that aren't the default one: the same rows, and each number a sender of its own. */
+/** Messages of numbers other than the default one: the same rows, but each number is its own sender. */
 export const NUMBER_WHATSAPP: Channel<'deliver-whatsapp-number'> = {
   ...WHATSAPP,
   job: 'deliver-whatsapp-number',

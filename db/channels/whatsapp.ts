@@ -1,7 +1,7 @@
-/** The channel of WhatsApp, as far as it needs no statement: its words, its ladder, what a team is allowed. Pure. */
+/** The facts of the WhatsApp channel that need no query: names, statuses and quotas. Pure. */
 import type { Facts } from './facts.ts'
 
-/** Lowest rung first: proof of delivery beats a stray failure, a late `sent` changes nothing. */
+/** Lowest status first. Proof of delivery overrides a failure, and a late `sent` changes nothing. */
 export const WHATSAPP_LADDER = ['queued', 'sent', 'failed', 'delivered', 'read'] as const
 
 export const WHATSAPP_FACTS = {
@@ -22,7 +22,10 @@ export const WHATSAPP_FACTS = {
   webhooks: ['sent', 'delivered', 'read', 'failed'],
   webhooks_apart: ['whatsapp.opted_out', 'whatsapp.opted_in', 'whatsapp_template.category_changed'],
   webhook_names: { gave_up: 'failed' },
-  /** What a number's own hook takes has a name of its own: versions before it leave such reports to newer ones. */
+  /**
+   * Reports of a number's own hook have their own provider name, so that older versions leave them to newer
+   * ones.
+   */
   providers: ['whatsapp', 'whatsapp-number'],
   lines: ['whatsapp', 'whatsapp_batch'],
 } as const satisfies Facts

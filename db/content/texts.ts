@@ -1,4 +1,4 @@
-/** What errors of db/content/ say. `fill` puts values into the names in braces. */
+/** The error messages of db/content/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   uploadTooSlow: 'The upload took too long. Try again.',

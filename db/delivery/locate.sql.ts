@@ -1,4 +1,4 @@
-/** The query that finds whose message an id names, of any channel: for people who hold an id and nothing else. */
+/** Finds the messages with an ID, on any channel. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import type { Channel } from '../channels/channel.sql.ts'
@@ -16,7 +16,7 @@ export type MessagePlace = InferType<typeof placeRow>
 
 type Wanted = { teams: readonly string[] | null; limit: number }
 
-/** What each channel finds, as one query. */
+/** Combines a query of each channel into one. */
 const inEach = (query: (channel: Channel) => FragmentSqlToken) =>
   sql.join(
     CHANNELS.map((channel) => query(channel)),
@@ -47,8 +47,9 @@ async function messagesAnywhere(tx: Tx, id: string, limit: number) {
 }
 
 /**
- * The messages that have this id: our own, the provider's, a Message-ID, their request's, or their team's idempotency
- * key; at most `limit`. @param teams null: all of them, and internal mail too.
+ * Returns messages with this ID, at most `limit`: our own ID, the provider's, a Message-ID, a request's ID or
+ * an idempotency key.
+ * @param teams null: all teams, and internal email.
  */
 export const messagesWithId = (
   tx: Tx,

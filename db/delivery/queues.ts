@@ -1,6 +1,6 @@
 /**
- * The queues for an operator: how they stand, pausing them, and their dead letters moved back.
- * Promises: what moves back is noted in the timelines of its messages, in the same transaction.
+ * Lists, pauses and resumes queues, and redrives their dead letters. A redrive is recorded in the timelines
+ * of its messages, in the same transaction.
  */
 
 import { type By, record } from '../accounts/audit/record.ts'
@@ -23,7 +23,7 @@ const REDRIVE_BATCH = 500
 
 export type ShownQueue = Awaited<ReturnType<typeof listQueues>>[number]
 
-/** Each queue as it stands, with the workers on it and their last sign of life. */
+/** Lists the queues with their workers and last heartbeats. */
 export async function listQueues(database: Database) {
   const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
   const paused = await pausedQueues(database)
@@ -31,7 +31,7 @@ export async function listQueues(database: Database) {
   return (await queueStatus(database)).map((queue) => ({
     ...queue,
     paused: paused.has(queue.queue),
-    /** Since when and by whom; or why, where the service itself has paused it. */
+    /** When and by whom the queue was paused. The reason if it was paused automatically. */
     paused_at: paused.get(queue.queue)?.paused_at ?? null,
     paused_by: paused.get(queue.queue)?.paused_by ?? null,
     pause_reason: paused.get(queue.queue)?.reason ?? null,
@@ -44,9 +44,9 @@ export async function listQueues(database: Database) {
 }
 
 /**
- * Moves a batch of a queue's dead letters back, so that they are tried again: any, or those that were given up for one
- * reason; `most` at most. Those that were there when they were `seen`: what is given up again meanwhile waits for the
- * next call, since a job that fails at once would go round for ever. @returns how many, and whether there may be more.
+ * Redrives up to `most` dead letters of a queue that existed at `seen`: all, or those with one reason. Jobs
+ * that fail again wait for the next call, so that a job that always fails can't cause an endless loop.
+ * @returns how many, and whether there may be more.
  */
 export async function redriveBatch<J extends JobName>(
   { tx, now, queue }: At & { queue: Pick<Producer, 'redrive'> },
@@ -61,13 +61,13 @@ export async function redriveBatch<J extends JobName>(
   return { moved: payloads.length, more: payloads.length === REDRIVE_BATCH && most !== REDRIVE_BATCH }
 }
 
-/** Lets what a queue holds wait; one that is paused stays so. */
+/** Pauses a queue. Does nothing if it is already paused. */
 export async function pauseQueue(by: By, queue: JobName): Promise<void> {
   await storePauses(by.tx, [queue], { paused_by: by.actor }, by.now)
   await record(by, { team_id: null, action: 'queue.pause', subject: queue })
 }
 
-/** Lets a queue go on, at once. */
+/** Resumes a queue immediately. */
 export async function resumeQueue(by: By, queue: JobName): Promise<void> {
   await deletePause(by.tx, queue)
   await wakeOnCommit(by.tx, queue)

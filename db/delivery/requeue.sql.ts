@@ -1,6 +1,6 @@
 /**
- * The queries behind requeueing and giving up, for every channel: rows that the queue gave up on, what can be
- * requeued, and the timeline entries about both.
+ * Queries for requeueing and failing messages, for every channel: failed rows, rows that can be requeued, and
+ * timeline entries.
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, object, string } from 'yup'
@@ -14,7 +14,7 @@ import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { firstIdAt } from '../validation/ids.ts'
 
-/** Whether the timeline of a row `m` says that it was given up since its tries count. */
+/** True if the timeline of a row `m` has a failure since its attempts started to count. */
 export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
   exists (
     select from ${events} v
@@ -32,24 +32,24 @@ export const givenUpMessages = (tx: Tx, channel: Deliverable, limit: number) =>
     where not ${gaveUp(channel)}
     order by d.created_on limit ${limit}`)
 
-/** What an operator picks a team's messages by. */
+/** An operator's selection of a team's messages. */
 type Picked = {
   /** Only these. */
   ids?: readonly string[] | undefined
   status?: string | undefined
   since?: Date | undefined
-  /** Also those that were refused in the dialogue itself, and so never handed over. */
+  /** Include messages that were rejected without ever being accepted. */
   force: boolean
-  /** With `force`, of a message that somebody names: also when it waits for its time, or has expired. */
+  /** With `force`, for a single message: also if it is scheduled or expired. */
   named?: boolean
 }
 
-/** A part of them: those after one id, up to another, `most` at most. */
+/** A range of messages: after one ID, up to another, at most `limit`. */
 type Part = { after: string; until: string; limit: number }
 
 /**
- * Whether a row `m` can be requeued: it waits to be delivered now, or is taken back by force. By a filter it also needs
- * a recipient that isn't suppressed.
+ * True if a row `m` can be requeued: it is waiting, or `force` includes it. With a filter, it also needs a
+ * recipient that isn't suppressed.
  */
 function canBeRequeued(channel: Deliverable, how: How) {
   const left = how.by === 'person' && !how.named ? channel.suppressible?.left : undefined
@@ -88,7 +88,7 @@ export async function requeueableMessages(
     order by id limit ${part?.limit ?? null}`)
 }
 
-/** How many recipients of these messages are suppressed, of those that could be requeued otherwise. */
+/** Counts these messages' suppressed recipients, if they could otherwise be requeued. */
 export async function suppressedAmongRequeueable(
   tx: Tx,
   channel: Deliverable,
@@ -107,7 +107,7 @@ export async function suppressedAmongRequeueable(
     where ${fits} and ${isOpen(channel, { by: 'person', force })}`)
 }
 
-/** Those of the messages that a person requeued at this time, oldest first. */
+/** Returns the messages that were requeued manually at this time, oldest first. */
 export const requeuedAt = (
   tx: Tx,
   channel: Deliverable,
@@ -119,16 +119,16 @@ export const requeuedAt = (
     where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and requeued_at = ${sql.timestamp(at)}
     order by id`)
 
-/** How messages are requeued. A person's wish resets their tries and hours; the sweep's finds do not. */
+/** How messages are requeued. A manual requeue resets attempts and deadline. The sweep doesn't. */
 export type How = { by: 'person' | 'sweep' } & Partial<Pick<Picked, 'force' | 'named'>>
 
 const requeuedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS), sender: string().nullable() }))
-/** A requeued row, its queue, and what its job must say of its sender. */
+/** A requeued row, its queue and the sender for its job. */
 export type Requeued = InferType<typeof requeuedRow>
 
 /**
- * Marks rows as requeued, those that still can be and that no newer version delivers; locked by id, as everywhere.
- * @returns these, with their queues.
+ * Marks rows as requeued if they still can be, and no newer version delivers them. Locks them in ID order.
+ * @returns the marked rows with their queues.
  */
 export async function markRequeued(
   tx: Tx,
@@ -154,11 +154,13 @@ export async function markRequeued(
     returning m.team_id, m.id, ${channel.job_of} as job, ${channel.sender_of} as sender`)
 }
 
-/** With --force the relay is asked about one message, whatever is suppressed. */
+/** With --force for a single message, it is sent to suppressed recipients too. */
 const suppressionFor = ({ force, named }: How) =>
   sql.fragment`, suppression = ${force && named ? 'ignored' : null}`
 
-/** What waits for its time goes now, with as long as it had; what has expired does not any more. */
+/**
+ * A scheduled message is sent now and keeps its time to expiry. The expiry of an expired message is removed.
+ */
 const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) => sql.fragment`,
   scheduled_at = case when due_at is not null then ${now} else scheduled_at end,
   expires_at = case
@@ -167,7 +169,7 @@ const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) =>
   end,
   due_at = null, expired_at = null`
 
-/** Gives messages the status of what was given up, where there is one. */
+/** Gives messages the status for failed ones, if the channel has one. */
 export async function markGivenUp(tx: Tx, { rows, given_up_as }: Deliverable, refs: readonly DeliveryRef[]) {
   if (given_up_as === null || refs.length === 0) return
   await tx.query(sql.type(object())`
@@ -175,7 +177,7 @@ export async function markGivenUp(tx: Tx, { rows, given_up_as }: Deliverable, re
     where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and unfinished`)
 }
 
-/** A timeline entry of our own, not of a provider. */
+/** A timeline entry that we create, not a provider. */
 export type Note = DeliveryRef & {
   event_key: string
   kind: 'requeued' | 'gave_up'
@@ -183,16 +185,16 @@ export type Note = DeliveryRef & {
   detail: string
 }
 
-/** Only what channels send is known to a provider. */
+/** Only messages of channels have a provider. */
 const hasProvider = (channel: Deliverable): channel is Channel => 'customers' in channel
 
 const stateRow = row({
   job: string().oneOf(SHARED_JOBS),
-  /** What its job says of its sender. */
+  /** The sender for its job. */
   sender: string().nullable(),
   status: string(),
   unfinished: boolean(),
-  /** While it waits for its time: when that comes. */
+  /** The scheduled time while it waits. */
   due_at: string().nullable(),
   expired: boolean(),
   refused: boolean(),
@@ -207,9 +209,8 @@ const stateRow = row({
 })
 
 /**
- * A message's queue, whether it has something left to deliver, whether that was given up, whether it was refused
- * without ever being handed over, whether what it said is gone, whether its team is suspended, and the pause of bulk
- * email that it waits for; null without one.
+ * Returns a message's queue and delivery state: unfinished, failed, rejected without being accepted, purged,
+ * team suspended, and the pause of bulk email that it waits for. Null if it doesn't exist.
  */
 export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
   const isNewer = await isOfNewerQueue(tx, sql.fragment`m.id`)

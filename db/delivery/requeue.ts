@@ -1,9 +1,9 @@
 /**
- * Gives undelivered messages a new job, and records in timelines which ones were given up. The operator, redriving and
- * the sweep all use it. Promises: a message that was handed over is left alone. A row never has two jobs (the job's id
- * is the row's). Rows, jobs and timelines change together. A person's requeue resets tries and hours, the sweep's
- * keeps them. Giving up is recorded once for each time that they begin, by the first to notice. `now` is the
- * database's time.
+ * Gives undelivered messages a new job, and records failures in timelines. Used by operators, redrives and
+ * the sweep. A message that the provider accepted doesn't change. A row never has two jobs, because the job's
+ * ID is the row's. Rows, jobs and timelines change together. A manual requeue resets attempts and deadline,
+ * the sweep's doesn't. A failure is recorded once until the next reset, by the first process to notice. `now`
+ * is the database's time.
  */
 
 import { NIL } from 'uuid'
@@ -37,7 +37,7 @@ import { TEXTS } from './texts.ts'
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
 
-/** The note that a message was given up. `since`: from when its tries count. */
+/** Returns the timeline entry for a failed message. `since`: when its attempts started to count. */
 export const gaveUpNote = (
   { since, ...ref }: DeliveryRef & { since: string },
   detail: string,
@@ -60,11 +60,17 @@ export async function noteGivenUp({ tx, now }: At, channel: Deliverable, limit: 
   return (await storeEvents(tx, channel, notes)).length
 }
 
-/** Keeps the bytes of the attachments that messages carry. @returns those whose messages lack them. */
+/**
+ * Keeps the attachments of messages from being deleted.
+ * @returns the messages whose attachments are missing.
+ */
 const keepFiles = async (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
   channel.name === EMAIL.name && refs.length > 0 ? goneOfEmails(tx, refs) : []
 
-/** Marks those of the messages that were not handed over, and records it in their timelines. @returns these. */
+/**
+ * Marks the messages that no provider has accepted, and records it in their timelines.
+ * @returns those messages.
+ */
 async function noteRequeued(
   { tx, now }: At,
   channel: Deliverable,
@@ -80,7 +86,7 @@ async function noteRequeued(
   return requeued
 }
 
-/** Runs as dead letters move back: records it in their messages' timelines. */
+/** Records a redrive in the messages' timelines. */
 export async function noteRedriven<J extends DeliveryJob>(
   at: At,
   channel: Deliverable<J>,
@@ -90,7 +96,10 @@ export async function noteRedriven<J extends DeliveryJob>(
   await noteRequeued(at, channel, refs, { by: 'person', force: channel.given_up_as !== null })
 }
 
-/** Requeues those of the messages that were not handed over, each in its own queue. @returns these. */
+/**
+ * Requeues the messages that no provider has accepted, each in its own queue.
+ * @returns those messages.
+ */
 export async function requeueMessages(
   { tx, queue, now }: Requeueing,
   channel: Deliverable,
@@ -105,7 +114,7 @@ export async function requeueMessages(
   return requeued.map(({ team_id, id }) => ({ team_id, id }))
 }
 
-/** What a person has picked, as it is stored with a background job: its times are text. */
+/** A manual selection as it is stored with a background job. Its times are text. */
 export type PickedByPerson = {
   ids?: readonly string[]
   status?: string
@@ -113,18 +122,20 @@ export type PickedByPerson = {
   force: boolean
   /** The last message that was there when they were picked. */
   until: string
-  /** When: from then on tries and hours count. */
+  /** When attempts and deadline start to count. */
   at: string
 }
 
-/** Where the next batch begins. */
+/** Where the next batch starts. */
 export type PickedCursor = { after: string }
 
 const REQUEUE_BATCH = 500
 
 /**
- * Requeues the next batch of what a person has picked. @returns how many were looked at, and requeued.
- * @param find reads the next ids of a filter of the channel's own, oldest first. Version 0.1.0 stored `ids` instead.
+ * Requeues the next batch of a manual selection.
+ * @returns how many were checked and requeued.
+ * @param find returns the next IDs for a filter of the channel, oldest first. Version 0.1.0 stored `ids`
+ * instead.
  */
 export async function requeuePicked(
   { tx, queue, channel }: Requeueing & { channel: Deliverable },
@@ -145,10 +156,12 @@ export async function requeuePicked(
 }
 
 /**
- * Requeues one message, with its line in the audit trail. @param words what that says of it besides. @param seen the
- * way that a page showed, where it showed one: what waits for its time goes without a question, what was refused does
- * not. @throws RequestError not_found; bad_request when it was handed over; invalid_state when it is another way by
- * now.
+ * Requeues one message, and writes the audit log.
+ * @param words a detail for the audit log.
+ * @param seen the way that a page showed, if any. A scheduled message is sent without confirmation, a
+ * rejected one isn't.
+ * @throws RequestError not_found. bad_request if a provider has accepted it. invalid_state if the way has
+ * changed.
  */
 export async function requeueOne(
   { queue, ...by }: By & Requeueing,
@@ -168,7 +181,7 @@ export async function requeueOne(
   await record(by, { team_id, action: `${channel.name}.requeue`, subject, detail })
 }
 
-/** What the audit trail says of a message that was requeued by force. */
+/** The detail in the audit log for a forced requeue. */
 const WAS = {
   forced: 'it had been rejected',
   scheduled: 'it was scheduled',
@@ -176,8 +189,8 @@ const WAS = {
 } as const
 
 /**
- * How a message can be requeued: as it is, by force when it was refused and never taken, waits for its time or has
- * expired, or not at all. For pages that offer it; requeueing checks again by itself.
+ * Returns how a message can be requeued: plainly, by force if it was rejected, scheduled or expired, or not
+ * at all. For pages. Requeueing checks again.
  */
 export function requeueWay(state: DeliveryState): 'plain' | keyof typeof WAS | null {
   if (state === null || state.emptied) return null
@@ -188,9 +201,9 @@ export function requeueWay(state: DeliveryState): 'plain' | keyof typeof WAS | n
 }
 
 /**
- * Pauses that a team's requeued messages still wait for, its suspension too: requeueing jumps none. `reason` null:
- * somebody's.
- * @param sender the key of what the message goes through, where that is one of many.
+ * Returns the pauses that a team's requeued messages still wait for, including its suspension. `reason` null:
+ * manual.
+ * @param sender the key of the message's sender, if the channel has many.
  */
 export async function pausesOf(
   tx: Tx,

@@ -1,7 +1,7 @@
 /**
- * Gives the waiting messages of resumed teams their jobs back: workers delete the jobs of a suspended team.
- * A slice is a transaction of its own. Teams take turns slice by slice, and the new jobs are in the lane of returning
- * messages, so that a large team delays no other.
+ * Gives the waiting messages of resumed teams new jobs, because workers delete the jobs of a suspended team.
+ * Each slice is a transaction. Teams take turns, and the new jobs are in the lane of returning messages, so
+ * that a large team delays no other.
  */
 import { lockPass, movePass, type Pass } from '../accounts/teams/resumed.sql.ts'
 import { DELIVERIES } from '../channels/channels.sql.ts'
@@ -19,7 +19,7 @@ export async function resumeSlice(
   const after = await lockPass(tx, pass)
   if (after === null) return false
   const channel = DELIVERIES.find(({ job }) => job === pass.queue)
-  // A newer version's queue: its workers do it.
+  // The workers of the newer version handle it.
   if (!channel) return false
   const { team_id } = pass
   const { lost, last } = await lostOfTeam(tx, channel, { team_id, after, size: RESUME_BATCH })

@@ -4,9 +4,10 @@ const FIRST_PAUSE_S = 2
 const MAX_PAUSE_S = 1_800
 
 /**
- * Grows with each attempt: 2 to 4 s, doubled each time, half an hour at most, and at least what the provider asks for.
- * @param deferrals how often the message was deferred before. @param spread from 0 to 1: separates messages that were
- * deferred together. @returns seconds
+ * Returns the pause before a retry, in seconds: 2 to 4 s, doubled with each attempt up to half an hour, and
+ * at least what the provider requests.
+ * @param deferrals how often the message was deferred before.
+ * @param spread from 0 to 1, to separate messages that were deferred together.
  */
 export function retryPause(deferrals: number, wait_seconds: number | undefined, spread: number): number {
   const first = wait_seconds ?? FIRST_PAUSE_S * (1 + spread)

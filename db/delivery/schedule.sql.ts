@@ -1,7 +1,7 @@
 /**
- * Messages that wait for their time: rows with `due_at` and without a job. The queries that find them, let them go,
- * move and count them, for every channel.
- * Promises: nothing is let go before its time, nor from a copy; of two that want a row, one waits for the other.
+ * Queries for scheduled messages, which have a `due_at` and no job: find, release, reschedule and count them,
+ * for every channel. None is released early, or from a restored copy. Transactions that want the same row
+ * wait for each other.
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -15,9 +15,9 @@ import { RESTORED } from '../queue/pauses.sql.ts'
 
 const nameRow = row({ name: string() })
 
-/** The channels that have something due, of those whose deliveries a copy does not hold back. */
+/** Returns the channels with due messages, except those paused by a restore. */
 export async function dueChannels(tx: Tx): Promise<readonly Channel[]> {
-  // The first of them and not any that is due: that would be looked for row by row while none is.
+  // The first one, because searching for any due one would scan the rows while none is due.
   const looks = CHANNELS.map(
     ({ name, rows, job }) => sql.fragment`
       select ${name}::text as name
@@ -32,10 +32,10 @@ export async function dueChannels(tx: Tx): Promise<readonly Channel[]> {
 const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS), sender: string().nullable() }))
 
 /**
- * Lets go what is due, `most` at most, each team's share of them: from now on it waits to be delivered, and its tries
- * and hours count. Teams are found one after the other, by an index; what somebody else holds is passed over. What a
- * suspended team has due stays due.
- * @returns what needs a job now.
+ * Releases up to `most` due messages, shared between teams. Their attempts and deadline start to count. Teams
+ * are found one by one in an index. Rows locked by other transactions are skipped, and those of suspended
+ * teams stay.
+ * @returns the messages that need a job now.
  */
 export const releaseDue = (tx: Tx, { rows, job_of, sender_of }: Channel, most: number) =>
   tx.any(sql.type(releasedRow)`
@@ -63,12 +63,15 @@ export const releaseDue = (tx: Tx, { rows, job_of, sender_of }: Channel, most: n
 
 const dueRow = row({ due_at: string().nullable(), scheduled_at: string().nullable() })
 
-/** Reads a message's times, locked until the transaction ends; null without one of this id. `due_at`: it waits. */
+/**
+ * Locks a message until the transaction ends, and returns its times. Null if it doesn't exist. `due_at` is
+ * set while it waits.
+ */
 export const lockDue = (tx: Tx, { rows }: Channel, { team_id, id }: DeliveryRef) =>
   tx.maybeOne(sql.type(dueRow)`
     select due_at, scheduled_at from ${rows} where team_id = ${team_id} and id = ${id} for update`)
 
-/** Moves a locked message to another time; one that has passed means now. Its end moves along. */
+/** Moves a locked message to another time. A past time means now. Its expiry moves by the same amount. */
 export async function moveDue(
   tx: Tx,
   { rows }: Channel,
@@ -81,7 +84,10 @@ export async function moveDue(
     where team_id = ${team_id} and id = ${id}`)
 }
 
-/** Gives up those of the messages that still wait to be delivered, since they have expired. @returns these. */
+/**
+ * Fails waiting messages that have expired.
+ * @returns those messages.
+ */
 export const markExpired = (tx: Tx, { rows }: Deliverable, refs: readonly DeliveryRef[], at: Date) =>
   tx.any(sql.type(refRow)`
     with held (of_team, of_id) as materialized (

@@ -1,7 +1,8 @@
 /**
- * What waits for its time, for every channel: let go when that has come, given up when it has expired; moved and
- * cancelled by messages/scheduled.ts. A row waits, and no job: let go, it gets one at a place of those that come back.
- * Promises: of a release, a move and a cancellation one wins, as each holds the row; no team's rush holds up another's.
+ * Releases scheduled messages of every channel when they are due, and fails expired ones.
+ * messages/scheduled.ts cancels and reschedules them. A scheduled message has no job until its release, which
+ * puts it in the lane of returning messages. A release, a reschedule and a cancellation lock the row, so that
+ * only one succeeds. No team delays another.
  */
 import { startedPasses } from '../accounts/teams/resumed.sql.ts'
 import type { Channel, Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
@@ -13,10 +14,13 @@ import type { Note } from './requeue.sql.ts'
 import { resumeSlice } from './resume.ts'
 import { dueChannels, markExpired, releaseDue } from './schedule.sql.ts'
 
-/** How many are let go in one transaction. */
+/** How many are released per transaction. */
 const RELEASE_BATCH = 500
 
-/** Lets go a batch of what is due. @returns how many. */
+/**
+ * Releases a batch of due messages.
+ * @returns how many.
+ */
 async function releaseBatch({ tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> }, channel: Channel) {
   const released = await releaseDue(tx, channel, RELEASE_BATCH)
   for (const [job, own] of Map.groupBy(released, (each) => each.job)) {
@@ -27,8 +31,8 @@ async function releaseBatch({ tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqu
 }
 
 /**
- * Releases what is due of every channel, and what waits of resumed teams, batch after batch, until nothing is left or
- * `closing` is aborted.
+ * Releases due messages of every channel, and waiting messages of resumed teams, in batches until none is
+ * left or `closing` is aborted.
  */
 export async function releaseAll(
   { database, queue }: { database: Database; queue: Pick<Producer, 'enqueue'> },
@@ -43,10 +47,10 @@ export async function releaseAll(
   }
 }
 
-/** A message whose time is over. */
+/** An expired message. */
 export type Expired = DeliveryRef & { expires_at: Date; at: Date }
 
-/** Gives up what has expired, each with its entry in the timeline; what was taken meanwhile is left alone. */
+/** Fails expired messages, each with a timeline entry. Messages accepted since then don't change. */
 export async function giveUpExpired(tx: Tx, channel: Deliverable, expired: readonly Expired[]) {
   const [first] = expired
   if (!first) return

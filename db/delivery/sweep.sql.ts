@@ -1,6 +1,6 @@
 /**
- * The queries behind the walk through all that waits, which finds what has lost its job.
- * Promises: one part of it reads a fixed number of rows and their jobs, however much waits.
+ * Queries for the sweep, which scans all waiting rows and finds those that have lost their job. A batch reads
+ * a fixed number of rows and their jobs.
  */
 import { sql } from 'slonik'
 import { array, string } from 'yup'
@@ -11,16 +11,16 @@ import { refRow, row } from '../postgres/rows.ts'
 import { isOfNewerQueue, withoutJob } from '../queue/dead-letters.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
 
-/** A part of the walk through what waits: `size` rows, those that follow `after`. */
+/** A batch of waiting rows: `size` rows after `after`. */
 type IdRange = { after: string; size: number }
 
 const stretchRow = row({
   lost: array(refRow),
-  /** Where the next part begins; null when this was the last. */
+  /** Where the next batch starts. Null at the end. */
   next: string().nullable(),
 })
 
-/** Returns the condition that a row `m` has neither a job nor been given up. */
+/** Returns the condition that a row `m` has no job and hasn't failed. */
 async function hasLostJob(tx: Tx, channel: Deliverable) {
   const isNewer = await isOfNewerQueue(tx, sql.fragment`m.id`)
   return sql.fragment`
@@ -28,10 +28,10 @@ async function hasLostJob(tx: Tx, channel: Deliverable) {
 }
 
 /**
- * In one part of all rows that wait: those accepted before `before` whose delivery is unfinished and that have neither
- * a job nor been given up, oldest first. The limit counts these alone, so a lost one is found however many wait or were
- * given up. A suspended team's rows stay as they are; once the team is resumed, all of them without a job count as
- * lost, however young. Rows of one moment are never divided, so that it can be said where the next part begins.
+ * Returns a batch of lost rows, oldest first: accepted before `before`, unfinished, without a job, and not
+ * failed. The limit only counts these, so that a lost row is found however many others wait. Rows of a
+ * suspended team are skipped. After the resume, all of them without a job count as lost, however new. Rows
+ * with the same time stay in one batch, so that the time marks where the next one starts.
  */
 export async function lostMessages(
   tx: Tx,
@@ -60,11 +60,11 @@ export async function lostMessages(
 
 const slicePassedRow = row({
   lost: array(row({ id: string(), sender: string().nullable() })),
-  /** The last one of a full slice; null if no more follow. */
+  /** The last row of a full slice. Null if there are no more. */
   last: string().nullable(),
 })
 
-/** Finds the next `size` waiting messages of a team after an id, and those of them that have no job. */
+/** Finds the next `size` waiting messages of a team after an ID, and those of them without a job. */
 export async function lostOfTeam(
   tx: Tx,
   channel: Deliverable,
@@ -87,7 +87,7 @@ export async function lostOfTeam(
 const placeRow = row({ place: string() })
 const START = '-infinity'
 
-/** Where the walk through what waits goes on. Only one process looks at a time: the others pass. */
+/** Locks the cursor of the sweep. Only one process scans at a time. The others skip it. */
 export async function lockCursor(tx: Tx, channel: Deliverable): Promise<string | null> {
   const kind = `sweep:${channel.job}`
   await tx.query(sql.unsafe`
@@ -97,7 +97,7 @@ export async function lockCursor(tx: Tx, channel: Deliverable): Promise<string |
   return row?.place ?? null
 }
 
-/** Notes how far the walk has come; null: it begins again. */
+/** Stores the cursor. Null: start again. */
 export const saveCursor = (tx: Tx, channel: Deliverable, place: string | null) =>
   tx.query(sql.unsafe`
     update upkeep set done_until = ${place ?? START}::timestamptz

@@ -1,7 +1,7 @@
 /**
- * Walks through all that waits, part by part, and gives what has lost its job a new one.
- * Promises: each part is a transaction of its own, whose cost does not depend on how much waits. A walk that takes
- * longer than a round is gone on with in the next one, by whichever worker.
+ * Scans all waiting messages in batches, and gives those that have lost their job a new one. Each batch is a
+ * transaction with a bounded cost. A scan that takes longer than a round continues in the next one, in any
+ * worker.
  */
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import type { At, Database } from '../postgres/pool.ts'
@@ -11,13 +11,16 @@ import { lockCursor, lostMessages, saveCursor } from './sweep.sql.ts'
 
 /** Waiting rows of one part. */
 const SWEEP_BATCH = 2_000
-/** For how long to begin further parts in one round, in milliseconds: half a million rows, more or less. */
+/** How long to start further batches in one round, in milliseconds: about half a million rows. */
 const SWEEP_ROUND_MS = 5_000
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
 type Limits = { before: Date; most: number; part?: number; patience?: number }
 
-/** Walks through the next part. @returns what was requeued, and whether the walk has come to its end. */
+/**
+ * Scans the next batch.
+ * @returns what was requeued, and whether the scan has ended.
+ */
 async function scanBatch(
   at: Requeueing,
   channel: Deliverable,
@@ -27,15 +30,16 @@ async function scanBatch(
   if (after === null) return { requeued: [], over: true }
   const { lost, next } = await lostMessages(at.tx, channel, { after, size: part }, { before, limit: most })
   const requeued = await requeueMessages(at, channel, lost, { by: 'sweep' })
-  // A part with more than may be requeued is looked at again.
+  // A batch with more than can be requeued is scanned again.
   const isFull = lost.length === most && requeued.length > 0
   if (!isFull) await saveCursor(at.tx, channel, next)
   return { requeued, over: isFull || next === null }
 }
 
 /**
- * One round of the walk: until its end, or for as long as the patience lasts.
- * @param most how many to requeue at most. @returns how many were.
+ * Runs one round of the scan, until its end or the time limit.
+ * @param most how many to requeue at most.
+ * @returns how many were requeued.
  */
 export async function requeueLost(
   { database, ...at }: Omit<Requeueing, 'tx'> & { database: Database },

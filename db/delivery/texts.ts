@@ -1,4 +1,4 @@
-/** What errors of db/delivery/ say. `fill` puts values into the names in braces. */
+/** The error messages of db/delivery/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   noReport: 'No report {id}.',

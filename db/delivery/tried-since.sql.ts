@@ -1,6 +1,6 @@
 /**
- * When senders, queues, teams, their bulk email and broadcasts were paused (the database's triggers keep it), and how
- * long messages have really been tried. Must not know what stops them.
+ * Computes how long messages have been attempted, without the pauses of senders, queues, teams, bulk email
+ * and broadcasts, which triggers record.
  */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
@@ -25,9 +25,9 @@ type Tried = DeliveryRef & {
 }
 
 /**
- * Since when messages have been tried, later by as long as their sender, their queue, their team or their broadcast
- * stood still since: that is no time in which they could be tried. Overlapping pauses count once. @returns by id,
- * without those that were never tried.
+ * Returns when the attempts of messages started, shifted by the pauses of their sender, queue, team or
+ * broadcast. Overlapping pauses count once.
+ * @returns the times by ID, without messages that were never attempted.
  */
 export async function triedSince<M extends Tried>(
   tx: Tx,

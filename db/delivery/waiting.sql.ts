@@ -1,4 +1,4 @@
-/** What a team's messages wait for, over all of them: for the page that says what needs a person. */
+/** Queries for what a team's messages wait for, for the overview page. */
 import { sql } from 'slonik'
 import { number, string } from 'yup'
 import type { Channel } from '../channels/channel.sql.ts'
@@ -6,21 +6,21 @@ import type { Tx } from '../postgres/pool.ts'
 import { row } from '../postgres/rows.ts'
 import { gaveUp } from './requeue.sql.ts'
 
-/** Entries of a timeline that say why a message is not gone yet. */
+/** Timeline entries that explain why a message hasn't been sent. */
 export const REFUSALS = ['deferred', 'unknown', 'gave_up', 'held'] as const
-/** Those of them whose words are about a message. What holds one back is about our own set-up: for operators alone. */
+/** Entries about the message itself. `held` is about our own configuration, and for operators only. */
 const OWN_REFUSALS = REFUSALS.filter((kind) => kind !== 'held')
 
 const longWaitRow = row({
   waiting: number(),
   given_up: number(),
-  /** The last refusal of most of them; null when none was refused. */
+  /** The most frequent last response, or null. */
   reason: string().nullable(),
 })
 
 /**
- * True if a row `m` waits as it should: bulk email of its team is paused, its domain is ramped, or its broadcast is
- * paused, or paced and nothing has refused it.
+ * True if a row `m` waits as intended: bulk email of its team is paused, its domain is ramping up, its
+ * broadcast is paused, or its broadcast is rate-limited and no provider has rejected it.
  */
 const isMeantToWait = ({ broadcast, events, message, bulk_pause, ramp }: Channel) => sql.fragment`
   (${bulk_pause ?? sql.fragment`null::json`} is not null or ${ramp ?? sql.fragment`null::json`} is not null or exists (
@@ -32,9 +32,9 @@ const isMeantToWait = ({ broadcast, events, message, bulk_pause, ramp }: Channel
           and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array(REFUSALS, 'text')})))))`
 
 /**
- * How many of a team's messages have been waiting to be delivered since `before` that should not, how many of them
- * were given up, and what most of them were refused with last; of the oldest `most`, internal mail apart. `operator`:
- * with words about our set-up.
+ * Counts a team's messages that have waited since `before` although they shouldn't, how many have failed, and
+ * the most frequent last response. Reads the oldest `most`, without internal email. `operator`: include
+ * responses about our configuration.
  */
 export async function longWaits(
   tx: Tx,

@@ -1,6 +1,6 @@
 /**
- * Says why an unfinished message waits: its state, its next attempt, the provider's last response and any pause in its
- * way. How long it waits is decided in workers/delivery/retry-policy.ts. It shows nothing about another message's
+ * Explains why an unfinished message waits: its state, its next attempt, the provider's last response and any
+ * pauses. workers/delivery/retry-policy.ts decides how long it waits. Reveals nothing about another message's
  * recipient or another channel's senders.
  */
 
@@ -15,14 +15,14 @@ import { pausedSenders, recipientPauses, type SenderPause } from './senders/send
 import { REFUSALS } from './waiting.sql.ts'
 
 /**
- * - `not_taken_yet`: due, and no worker has taken it so far.
- * - `in_flight`: a worker has it.
+ * - `not_taken_yet`: due, and no worker has claimed it.
+ * - `in_flight`: a worker has claimed it.
  * - `deferred`: the next attempt is at `next_attempt_at`.
- * - `failed`: there are no more attempts until someone requeues it or a report arrives.
- * - `scheduled`: it waits for its time, which is `next_attempt_at`, whatever else is wrong.
- * - `suspended`: its team is. It is sent once the team is resumed.
- * - `paused`: bulk email of its team is. It is sent once that is resumed.
- * - `lost`: the queue has no job for it; the sweep finds it within the hour.
+ * - `failed`: no more attempts until it is requeued or a report arrives.
+ * - `scheduled`: waits for `next_attempt_at`, regardless of other problems.
+ * - `suspended`: its team is suspended. It is sent after the resume.
+ * - `paused`: bulk email of its team is paused. It is sent after the resume.
+ * - `lost`: it has no job. The sweep finds it within an hour.
  */
 type WaitingState =
   | 'scheduled'
@@ -36,19 +36,19 @@ type WaitingState =
 
 export type Waiting = {
   state: WaitingState
-  /** Why, if the state is `suspended` or `paused`, or that its domain’s limit of today is reached; otherwise null. */
+  /** The reason for `suspended` or `paused`, or that its domain’s daily limit is reached. Otherwise null. */
   reason: string | null
   /** null unless it is deferred or due. */
   next_attempt_at: string | null
-  /** Its tries since it was accepted or requeued. */
+  /** Attempts since it was accepted or requeued. */
   attempts: number
   last_response: string | null
-  /** Whether its team is suspended: then nothing of it goes out, whatever it waits for besides. */
+  /** True if its team is suspended, so that none of its messages is sent. */
   team_suspended: boolean
-  /** Whether the queue is paused; and why, where no operator has paused it. */
+  /** True if the queue is paused. The reason if no operator has paused it. */
   queue_paused: boolean
   queue_pause_reason: string | null
-  /** Numbers, accounts and relays that are paused, until when and why: nothing goes through them, whatever waits. */
+  /** Paused numbers, accounts and relays, with the end and reason of each pause. */
   paused_senders: readonly SenderPause[]
   /** The same, where the pause is only about this message's recipient. */
   paused_for_recipient: readonly SenderPause[]
@@ -56,13 +56,15 @@ export type Waiting = {
 
 const TRIES = new Set(['deferred', 'unknown'])
 
-/** An event of a timeline, as far as it is about waiting. */
+/** A timeline event, as far as it matters for waiting. */
 type TimelineEvent = { kind: string; occurred_at: string; detail: string }
 
 /**
- * @param state of `deliveryState`.
- * @param recipient its own, where recipients can be paused. @param sender its own, where it has one.
- * @param events the message's timeline, oldest first. @returns null when nothing is left to deliver.
+ * @param state from `deliveryState`.
+ * @param recipient its recipient, if recipients can be paused.
+ * @param sender its sender, if it has its own.
+ * @param events its timeline, oldest first.
+ * @returns null if there is nothing left to deliver.
  */
 export async function waitingOf(
   tx: Tx,

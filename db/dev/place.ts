@@ -1,7 +1,7 @@
 /**
- * Where the embedded PostgreSQL lives and whom it runs as. Promises: the directory itself wherever the account can
- * enter it, tried rather than guessed; otherwise a stand-in that belongs to root, with a copy of the binaries. Data
- * that exist stay where they are. Must not touch a directory that somebody else made.
+ * Chooses the directory and user of the embedded PostgreSQL. Uses the given directory if the user can enter
+ * it, which is tested. Otherwise uses a replacement that belongs to root, with a copy of the binaries.
+ * Existing data stays where it is. Never uses a directory that another user created.
  */
 import { createHash } from 'node:crypto'
 import { chmod, cp, lstat, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -90,7 +90,7 @@ export async function unprivilegedAccount(): Promise<{ uid: number; gid: number 
     .catch(() => named('nobody').catch(() => null))
   if (account) return account
   throw new Error(
-    `PostgreSQL refuses to run as root: add a user named postgres, run as an ordinary user, ${OWN_SERVER}`,
+    `PostgreSQL can't run as root. Add a user named postgres, run as an ordinary user, ${OWN_SERVER}`,
   )
 }
 

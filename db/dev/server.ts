@@ -1,7 +1,7 @@
 /**
- * The embedded PostgreSQL server itself: makes its cluster, starts it, makes the database. Promises: a cluster is
- * there whole or not at all; the server listens on 127.0.0.1 alone, asks for the password, and survives the Ctrl-C
- * that ends the terminal's other processes; its starter stops it (postgres.ts).
+ * Creates the cluster of the embedded PostgreSQL, starts it, and creates the database. A cluster exists
+ * completely or not at all. The server listens on 127.0.0.1 only, requires the password, and survives a
+ * Ctrl-C in the terminal. Its starter stops it (postgres.ts).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -88,7 +88,7 @@ export async function launch(place: ServerPlace, port?: number, settings?: Setti
     if (fault === null) return chosen
     const taken = /could not bind/.test(fault)
     if (taken && port !== undefined)
-      throw new Error(`port ${port} is taken: stop what listens there, ${OWN_SERVER}`)
+      throw new Error(`port ${port} is in use. Stop the program that listens there, ${OWN_SERVER}`)
     // Sessions of a server that was killed take a moment to notice, and hold its shared memory until then.
     const passing = taken || /shared memory block/.test(fault)
     if (!passing || attempt === ATTEMPTS)

@@ -1,7 +1,7 @@
 /**
- * What `npm start` of this checkout leaves in `.data` for the CLI: the port that it answers at, and which databases it
- * has used, by the file that keeps each one's demo team.
- * The CLI asks before it seals: `.data/secret-key` fits these databases only. Processes of any other have another key.
+ * What `npm start` of this checkout stores in `.data` for the CLI: its port, and the databases it has used,
+ * by the files of their demo teams. The CLI checks this before it encrypts, because `.data/secret-key` only
+ * belongs to these databases.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

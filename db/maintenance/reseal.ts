@@ -8,7 +8,10 @@ import { resealSecrets } from '../messages/webhooks/reseal.ts'
 import { resealNumbers } from '../messages/whatsapp/numbers.ts'
 import type { Secrets } from '../process/secrets.ts'
 
-/** @returns how many of each there were. @throws RequestError bad_request naming what cannot be opened. */
+/**
+ * @returns the counts.
+ * @throws RequestError bad_request naming what can't be decrypted.
+ */
 export async function reseal({ secrets, ...by }: By & { secrets: Secrets }) {
   const { tx } = by
   const webhooks = await resealSecrets({ tx, secrets })

@@ -1,7 +1,7 @@
 /**
- * How calls of any channel are accepted: in order, each as if it came alone; what they make is stored together or not
- * at all, with the charges for it and its jobs, each behind its team's others of its line (DECISIONS: Lanes).
- * Must be called while the accounts are locked, which keep where each team's last job stands.
+ * Accepts calls of any channel in order. The messages, their charges and their jobs are stored in one
+ * transaction or not at all. Each job is placed behind the team's other jobs of its lane (DECISIONS: Lanes).
+ * The accounts must be locked, because they store the position of each team's last job.
  */
 import { type Account, chargesOf } from '../accounts/teams/limits.ts'
 import { deliveryFrom } from '../channels/channels.sql.ts'
@@ -12,17 +12,20 @@ import { placesAfter } from '../queue/fair-queue.ts'
 import { groupOf, type SharedJob } from '../queue/jobs.ts'
 import type { Placed, Producer } from '../queue/producer.ts'
 
-/** The calls of one team that are taken together, by team: their accounts are locked. */
+/** The calls of one team that are accepted together. Its account is locked. */
 type Batches<B extends { account: Account } = { account: Account }> = ReadonlyMap<string, B>
 
-/** What was made of one item, in a line of its team. */
+/** The messages created from one item, in a lane of its team. */
 type Made<M> = { team_id: string; line: keyof Account['places']; messages: readonly M[] }
 type Message = { team_id: string; id: string; due_at: string | null }
 
-/** What came of a call: its items' outcomes in order; a refusal when it was not taken; null when it was passed over. */
+/** The outcomes of a call's items, in order. An error if the call was rejected, null if it was skipped. */
 export type CallEnd<O> = O[] | RequestError | null
 
-/** Takes calls, and stores what they have made, if anything. @param take the refusal is of the whole call. */
+/**
+ * Accepts calls and stores the new messages.
+ * @param take an error rejects the whole call.
+ */
 export async function acceptCalls<C extends { team_id: string }, B extends { account: Account }, M, O>(
   calls: readonly C[],
   batches: Batches<B>,
@@ -43,7 +46,10 @@ export async function acceptCalls<C extends { team_id: string }, B extends { acc
   return ends.map((end) => (end === null || end instanceof RequestError ? end : end.outcomes))
 }
 
-/** What came of the one call that waited for its account. @throws RequestError when it was not taken. */
+/**
+ * Returns the outcomes of the only call. It waited for its account.
+ * @throws RequestError if the call was rejected.
+ */
 export function onlyEnd<O>([end]: readonly CallEnd<O>[]): O[] {
   if (!end) throw new Error('a call that waits is not passed over')
   if (end instanceof RequestError) throw end
@@ -58,8 +64,10 @@ function accountIn(batches: Batches, teamId: string): Account {
 }
 
 /**
- * Parts of the statement that stores what was made: the charges for it, and the jobs of what is due; what waits for its
- * time has none. @param also what a message's job says besides. @returns `due`: how many jobs there are.
+ * Returns the parts of the statement that store the charges and the jobs of due messages. Scheduled messages
+ * have no job.
+ * @param also extra data for a message's job.
+ * @returns `due`: the number of jobs.
  */
 export async function chargesAndJobs<M extends Message>(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> },

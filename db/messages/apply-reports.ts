@@ -1,7 +1,7 @@
 /**
- * Applies what reports bring, whatever channel it is of: set-based, in the caller's transaction.
- * Promises: any order and any repeats end in the same state; channels are always taken in the same order, which is
- * that of deliveries' locks. Must not know a provider's words. To add a channel: its appliers, and what follows them.
+ * Applies the events of delivery reports, of any channel, in the caller's transaction. Any order and any
+ * repeats end in the same state. Channels are always applied in the same order, which is the lock order of
+ * deliveries. To add a channel, add its appliers and followers.
  */
 import { type EventResult, ignored } from '../delivery/reports/event-result.ts'
 import { applyReportedPauses } from '../delivery/senders/reported-pauses.ts'
@@ -19,7 +19,7 @@ type Applier<E> = (
   options: ApplyOptions,
 ) => Promise<readonly EventResult[]>
 
-/** In the order of their locks: rows, templates, senders. What blames a sender locks nothing that others wait for. */
+/** In lock order: rows, templates, senders. Blaming a sender locks nothing that others wait for. */
 const APPLIERS = {
   email: applyReportedEmails,
   ...WHATSAPP_APPLIERS,
@@ -27,13 +27,13 @@ const APPLIERS = {
   sender_blame: applySenderBlames,
 } as const satisfies Record<string, Applier<never>>
 
-/** What enqueues what has to follow, in the same transaction. */
+/** Enqueue follow-up jobs in the same transaction. */
 const FOLLOWERS = [followWhatsappReports] as const
 
 type Appliers = typeof APPLIERS
 type Kind = keyof Appliers
 
-/** One piece of news of a report, by what it is about. */
+/** An event of a report, by its kind. */
 type Reported<K extends Kind> = { channel: K } & Parameters<Appliers[K]>[1][number]
 export type ReportedEvent = { [K in Kind]: Reported<K> }[Kind]
 
@@ -46,7 +46,7 @@ async function applyKind<K extends Kind>(
 ): Promise<Map<ReportedEvent, EventResult>> {
   const own = events.filter((event) => event.channel === kind)
   if (own.length === 0) return new Map()
-  // Each applier takes what it was filtered for.
+  // Each applier accepts the kind that it was filtered for.
   const results = await (APPLIERS[kind] as Applier<ReportedEvent>)(tx, own, now, options)
   return new Map(own.map((event, index) => [event, results[index] ?? ignored('no result')]))
 }
@@ -65,7 +65,7 @@ export async function applyEvents(
   return results
 }
 
-/** Enqueues what has to follow from what was applied. */
+/** Enqueues the follow-up jobs of applied events. */
 export async function followEvents(
   at: { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reenqueue'> },
   results: readonly EventResult[],

@@ -1,6 +1,7 @@
 /**
- * Judges what teams have sent in the last 24 hours. Warns their owners, or pauses a team's broadcasts and batch items
- * until an operator or an owner resumes them. Single emails go on. DECISIONS: Reputation of a team.
+ * Checks the bounces and complaints of each team over the last 24 hours. Warns the owners, or pauses
+ * broadcasts and batch items until an operator or an owner resumes them. Single emails are still sent.
+ * DECISIONS: Reputation of a team.
  */
 import { type By, record } from '../accounts/audit/record.ts'
 import { bulkPauseOf, setBulkPaused, setBulkResumed, setWarned } from '../accounts/teams/reputation.sql.ts'
@@ -27,7 +28,7 @@ import { waitingBatchItems } from './emails/of-batch.sql.ts'
 
 type Acting = { tx: Tx; queue: Pick<Producer, 'enqueue'> }
 
-/** Hands on what was found, to webhooks and to the owners. */
+/** Notifies the team's webhooks and owners. */
 async function announce(
   { tx, queue }: Acting,
   sending: SendingOfTeam,
@@ -60,7 +61,7 @@ async function warn(acting: Acting, sending: SendingOfTeam): Promise<void> {
   await announce(acting, sending, { paused: false, now: await serviceTime(acting.tx) })
 }
 
-/** Judges every team, each in a transaction of its own. */
+/** Checks every team, each in its own transaction. */
 export async function judgeTeams(
   { database, queue }: { database: Database; queue: Acting['queue'] },
   limits: ReputationLimits,

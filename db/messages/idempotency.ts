@@ -1,15 +1,16 @@
 /**
- * Idempotency keys: one that a team has sent is bound to the row that it made, and the same key again is a replay.
- * Promises: keys are looked up once their teams' accounts are locked, so that of two calls with one key at the same
- * moment one makes the row and the other replays it. A refusal binds none. DECISIONS: Idempotency.
+ * Idempotency keys: a key is bound to the row that it created, and the same key again is a replay. Keys are
+ * looked up after the teams' accounts are locked. Of two concurrent calls with one key, one creates the row
+ * and the other replays it. An error binds no key. DECISIONS: Idempotency.
  */
 
-/** What each key of a team is stored under, in this transaction too. */
+/** The stored keys of a team, including those of this transaction. */
 export type StoredKeys<K> = Map<string, K>
 
 /**
- * Looks up the keys that calls name, for the teams whose accounts are locked; no statement where there are none.
- * @param read the rows of these keys. @param keyOf what a row's key is stored under.
+ * Looks up the keys in calls of teams whose accounts are locked. Without keys, no statement runs.
+ * @param read returns the rows of these keys.
+ * @param keyOf returns the value for a row's key.
  */
 export async function readKeys<K, R extends { team_id: string; idempotency_key: string }>(
   batches: ReadonlyMap<string, { stored: StoredKeys<K> }>,
@@ -29,7 +30,7 @@ export async function readKeys<K, R extends { team_id: string; idempotency_key: 
     batches.get(row.team_id)?.stored.set(row.idempotency_key, keyOf(row))
 }
 
-/** What an item's key is stored under already; undefined for an item that is new. */
+/** Returns the value for an item's key, or undefined if the item is new. */
 export const originalOf = <K>(
   { idempotency_key: key }: { idempotency_key: string | null },
   stored: StoredKeys<K>,

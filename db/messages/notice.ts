@@ -1,9 +1,8 @@
 /**
- * The mail that notifies a team's owners of what stopped by itself, or fails: a webhook that was disabled, a broadcast
- * that is paused, a domain whose DKIM record is gone, a team whose email bounces too often.
- * Promises: an email to each owner, once, from the address of the service's own mail; it names what stopped and says
- * why, and holds neither a webhook's URL, nor a secret, nor anything that was sent. Without such an address there is
- * none. Must not decide what stops.
+ * Notifies a team's owners by email of failures: a disabled webhook, a paused broadcast, a missing DKIM
+ * record or a high bounce rate. Each owner gets one email from the service's own address. It states what has
+ * failed and why, but contains no webhook URL, no secret and no message content. Without that address,
+ * nothing is sent.
  */
 import { dkimRecord } from '../accounts/domains/dkim.ts'
 import { domainById, teamOfDomain } from '../accounts/domains/domains.sql.ts'
@@ -24,20 +23,20 @@ import { emailItem } from './emails/item.ts'
 import { endpointById } from './webhooks/endpoints.sql.ts'
 import { whatsappTemplatesOfTeam } from './whatsapp/templates.sql.ts'
 
-/** How the service writes to people. */
+/** The settings for notices. */
 export type Notices = {
-  /** Who its mail comes from: DASHBOARD_FROM. */
+  /** The sender: DASHBOARD_FROM. */
   from: string | null
-  /** Who gets mail to postmaster@ and abuse@: OPERATOR_EMAIL. */
+  /** The recipient of mail to postmaster@ and abuse@: OPERATOR_EMAIL. */
   operator: string | null
   /** Where the dashboard is: PUBLIC_URL. */
   site: string | null
 }
 
-/** What stopped. `path`: its page, below the team's; `next`: what to do about it. */
+/** What to report. `path`: its page below the team's. `next`: what to do. */
 type Stopped = { subject: string; what: string; next: string; path: string; link: string }
 
-/** A webhook that is disabled; null when it works again. */
+/** A disabled webhook. Null if it works again. */
 async function disabledWebhook(tx: Tx, teamId: string, id: string, team: string): Promise<Stopped | null> {
   const endpoint = await endpointById(tx, teamId, id)
   if (endpoint?.state !== 'disabled') return null
@@ -51,7 +50,7 @@ async function disabledWebhook(tx: Tx, teamId: string, id: string, team: string)
   }
 }
 
-/** A broadcast that paused itself; null when a person has seen to it since. */
+/** An automatically paused broadcast. Null after manual action. */
 async function pausedBroadcast(tx: Tx, teamId: string, id: string, team: string): Promise<Stopped | null> {
   const row = await broadcastById(tx, teamId, id)
   if (!row || row.state_reason === null) return null
@@ -65,7 +64,7 @@ async function pausedBroadcast(tx: Tx, teamId: string, id: string, team: string)
   }
 }
 
-/** A domain whose DKIM record is gone; null when it was found again. */
+/** A domain without its DKIM record. Null if it was found again. */
 async function failingDomain(tx: Tx, teamId: string, id: string, team: string): Promise<Stopped | null> {
   const domain = await domainById(tx, teamId, id)
   if (!domain || domain.failing_since === null) return null
@@ -80,7 +79,10 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   }
 }
 
-/** A team's bounces and complaints. @param found `paused`, or what the warning says; null if it was resumed since. */
+/**
+ * A team's bounces and complaints.
+ * @param found `paused`, or the warning. Null if it was resumed since.
+ */
 async function badReputation(tx: Tx, teamId: string, found: string, team: string): Promise<Stopped | null> {
   const hint = 'Remove addresses that you did not collect yourself, and look at where complaints come from.'
   const at = { path: 'emails', link: 'Open the emails' }
@@ -102,7 +104,7 @@ async function badReputation(tx: Tx, teamId: string, found: string, team: string
   )
 }
 
-/** A WhatsApp template whose category Meta has changed; null if it is gone. */
+/** A WhatsApp template whose category Meta has changed. Null if it was deleted. */
 async function changedCategory(
   tx: Tx,
   teamId: string,

@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000
 const keysOf = (hour: number): string[] =>
   Array.from({ length: MAX_AN_HOUR }, (_, at) => `operator-mail:${hour}:${at}`)
 
-/** Keys for as many mails as may still be forwarded. The caller's transaction holds the lock. */
+/** Returns keys for as many emails as can still be forwarded. The caller's transaction holds the lock. */
 async function freeKeys(tx: Tx, teamId: string, now: Date): Promise<string[]> {
   const hour = Math.floor(now.getTime() / HOUR_MS)
   const times = await timesOfKeys(tx, teamId, [...keysOf(hour - 1), ...keysOf(hour)])
@@ -33,7 +33,10 @@ async function freeKeys(tx: Tx, teamId: string, now: Date): Promise<string[]> {
     .slice(0, MAX_AN_HOUR - recent.length)
 }
 
-/** @returns how many it forwarded: none without OPERATOR_EMAIL or a verified DASHBOARD_FROM. @throws RequestError */
+/**
+ * @returns how many it forwarded. None without OPERATOR_EMAIL or a verified DASHBOARD_FROM.
+ * @throws RequestError
+ */
 export async function forwardToOperator(
   deps: AcceptDeps,
   mails: readonly OperatorMail[],

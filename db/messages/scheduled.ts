@@ -1,8 +1,7 @@
 /**
- * Messages that wait for their time: cancelled, or moved to another one, in the caller's transaction.
- * Promises: a cancelled one goes with its place in the allowance, and its key with the last of a call's messages; it is
- * never sent. Who did it is in the audit trail. The account is locked before the message. DECISIONS: Scheduled
- * messages.
+ * Cancels and reschedules messages in the caller's transaction. A cancelled message is deleted and never
+ * sent, and its quota is refunded. Its key is freed with the last message of the call. The audit log records
+ * who did it. The account is locked before the message. DECISIONS: Scheduled messages.
  */
 
 import { type Caller, record } from '../accounts/audit/record.ts'
@@ -25,12 +24,12 @@ import { senderOfEmail } from './emails/emails.sql.ts'
 import { TEXTS } from './texts.ts'
 import { deleteMessage } from './whatsapp/delete.sql.ts'
 
-/** A message as somebody names it. `domain`: the one that the key of who does is bound to; else any. */
+/** Names a message. `domain`: the one that the API key is limited to. Otherwise any. */
 type Named = { channel: ChannelName; team_id: string; id: string; domain?: string | null }
 
 type Messages = {
   channel: Channel
-  /** The address that one is sent from, where a key's domain matters; null without one of this id. */
+  /** Returns the sender's address, for keys limited to a domain. Null if the message doesn't exist. */
   senderOf?(tx: Tx, teamId: string, id: string): Promise<{ from_address: string } | null>
   delete(tx: Tx, teamId: string, id: string): Promise<readonly { created_at: string }[]>
 }
@@ -51,7 +50,10 @@ const noMessage = ({ channel: { noun } }: Messages, id?: string): RequestError =
     id === undefined ? fill(TEXTS.noSuchMessage, { noun }) : fill(TEXTS.noMessage, { noun, id }),
   )
 
-/** The message as it is stored, if it is there. @throws RequestError not_found, domain_not_allowed */
+/**
+ * Returns the stored message.
+ * @throws RequestError not_found, domain_not_allowed
+ */
 async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = null }: Named) {
   const id = given.toLowerCase()
   if (!isUuid(id)) throw noMessage(messages)
@@ -63,7 +65,10 @@ async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = 
   return { team_id, id }
 }
 
-/** Locks a message that waits for its time. @throws RequestError not_found, invalid_state, which says no status. */
+/**
+ * Locks a scheduled message.
+ * @throws RequestError not_found, invalid_state without a status.
+ */
 async function lockWaiting(tx: Tx, messages: Messages, ref: DeliveryRef) {
   const found = await lockDue(tx, messages.channel, ref)
   if (!found) throw noMessage(messages, ref.id)
@@ -94,7 +99,7 @@ async function takeToken(tx: Tx, teamId: string, account: Account): Promise<void
 
 type Moved = { id: string; scheduled_at: string }
 
-/** @param account locked, if the move takes a token of its bucket. */
+/** @param account locked, if the call uses a token of its bucket. */
 async function move(by: Caller, named: Named, scheduled_at: string, account?: Account): Promise<Moved> {
   const { tx } = by
   const now = await serviceTime(tx)
@@ -123,8 +128,8 @@ export const moveScheduled = (by: Caller, named: Named, scheduled_at: string): P
   move(by, named, scheduled_at)
 
 /**
- * Does the same for a call of the API, which takes a token of the team's bucket unless it is rejected.
- * @throws RequestError as `moveScheduled` does; LimitReached
+ * Does the same for an API call, which uses a token of the team's bucket unless it is rejected.
+ * @throws RequestError as `moveScheduled`. LimitReached
  */
 export async function moveScheduledAtRate(by: Caller, named: Named, scheduled_at: string) {
   const account = await lockAccount(by.tx, named.team_id)

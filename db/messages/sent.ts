@@ -1,6 +1,6 @@
 /**
- * What was sent to a contact, over every channel, for people: `contact show` and the contact's page.
- * A contact is known by its address alone; the numbers among its properties are where other channels reach it.
+ * Lists the messages sent to a contact on every channel, for `contact show` and the contact's page. A contact
+ * is identified by its address. Other channels use the numbers among its properties.
  */
 
 import type { ContactRow } from '../audience/contacts/contacts.sql.ts'
@@ -13,7 +13,7 @@ import { type SentBy, sentToNumbers } from './to-numbers.sql.ts'
 /** Newest first. Times are ISO 8601. */
 type SentToContact = { emails: readonly SentEmailRow[]; to_numbers: readonly SentBy[] }
 
-/** How many of its properties are taken for numbers: properties are free-form. */
+/** How many of its properties are treated as numbers, because properties are free-form. */
 const MAX_NUMBERS = 5
 
 /** The latest messages to a contact, at most `limit` of each channel. */
@@ -30,7 +30,7 @@ export async function sentToContact(
   return { emails, to_numbers: await sentToNumbers(tx, teamId, recipients, limit) }
 }
 
-/** The same as `contact show` prints it: emails, and the messages of each other channel under its name. */
+/** Formats the same for `contact show`: emails, and the messages of each other channel under its name. */
 export const sentView = ({ emails, to_numbers }: SentToContact) => ({
   emails,
   ...Object.fromEntries(to_numbers.map(({ channel, sent }) => [`${channel.name}_messages`, sent])),

@@ -1,4 +1,4 @@
-/** Times of a filter as they are stored with a background job, where all is JSON, and back. Pure. */
+/** Converts the times of a filter to and from the JSON of a background job. Pure. */
 
 type Timed = { from?: Date | undefined; to?: Date | undefined }
 export type Stored<F extends Timed> = Omit<F, 'from' | 'to'> & { from?: string; to?: string }

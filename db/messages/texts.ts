@@ -1,4 +1,4 @@
-/** What errors of db/messages/ say. `fill` puts values into the names in braces. */
+/** The error messages of db/messages/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   publicUrlUnset:

@@ -1,4 +1,4 @@
-/** The query behind what was sent to numbers, over every channel that goes to numbers. */
+/** Queries for messages sent to phone numbers, on every channel. */
 import { sql } from 'slonik'
 import { type InferType, number, string } from 'yup'
 import type { Channel } from '../channels/channel.sql.ts'
@@ -31,7 +31,10 @@ export async function sentToNumbers(tx: Tx, team: string, numbers: readonly stri
 
 const countRow = row({ team_id: string(), count: number() })
 
-/** How many messages each team sent to a number, at most `limit` of each channel. Each team is asked by its index. */
+/**
+ * Counts the messages that each team sent to a number, at most `limit` per channel. Each team is looked up by
+ * its index.
+ */
 export async function teamsSentTo(tx: Tx, to: string, limit: number) {
   const found: (InferType<typeof countRow> & { channel: Channel })[] = []
   for (const channel of CHANNELS) {

@@ -1,7 +1,7 @@
 /**
- * DATABASE_URL, read in one place: slonik, pg and pg-boss all connect by what this module makes of it.
- * Promises: sslmode means what it means to libpq and psql; a fault names what is wrong in words that hold no part of
- * the URL, since that has a password. Reads the files that sslrootcert, sslcert and sslkey name; must not connect.
+ * Parses DATABASE_URL for slonik, pg and pg-boss. sslmode has the meaning it has in libpq and psql. Error
+ * messages contain no part of the URL, because it has a password. Reads the files of sslrootcert, sslcert and
+ * sslkey. Doesn't connect.
  */
 import type { ConnectionOptions } from 'node:tls'
 import type { ClientConfig } from 'pg'
@@ -12,7 +12,7 @@ import { PASSWORD_HINT } from '../validation/strings.ts'
 /** A database's servers and how to log in. `hosts` has one configuration for each server that the URL names. */
 export type DatabaseAddress = {
   hosts: readonly [ClientConfig, ...ClientConfig[]]
-  /** sslmode allow or prefer: a server that offers no TLS is spoken to without. */
+  /** sslmode allow or prefer: connect without TLS if the server doesn't offer it. */
   lenient: boolean
 }
 
@@ -20,12 +20,12 @@ const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'no-verify', 'verify
 type SslMode = (typeof SSL_MODES)[number]
 
 const NO_URL = `must be a postgres:// URL; ${PASSWORD_HINT}`
-/** Everything up to the servers, the servers, and what follows them. */
+/** Everything before the servers, the servers, and the rest. */
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s
-/** What the driver would read in its own way, and what it does not know. */
+/** Options that the driver would interpret differently, or doesn't know. */
 const OURS = ['ssl', 'sslmode', 'uselibpqcompat', 'target_session_attrs']
 
-/** libpq's options that mean something here, or that nothing is lost without; any other is refused, as libpq does. */
+/** Supported libpq options, and those that can be ignored. All others are rejected, as in libpq. */
 const KNOWN = [
   ...OURS,
   ...['sslrootcert', 'sslcert', 'sslkey', 'channel_binding', 'host', 'port', 'user', 'password'],
@@ -35,7 +35,7 @@ const KNOWN = [
 
 const lettersOf = (name: string): string => name.toLowerCase().replace(/[^a-z]/g, '')
 
-/** @throws Error for an option that is unknown. What looks like the rest of a password is not repeated. */
+/** @throws Error for an unknown option. Text that may be part of a password isn't repeated. */
 function checkOptions(query: string, params: URLSearchParams): void {
   const unknown = [...params.keys()].find((name) => !KNOWN.includes(name))
   if (unknown === undefined) return
@@ -45,7 +45,7 @@ function checkOptions(query: string, params: URLSearchParams): void {
   throw new Error(`has an unknown option ${unknown}: ${known}`)
 }
 
-/** The mode that the URL asks for. Without any: plain, or a full check where a certificate's authority is named. */
+/** Returns the URL's sslmode. The default is no TLS, or full verification if a root certificate is named. */
 function sslModeOf(params: URLSearchParams): SslMode {
   const ssl = params.get('ssl')
   const words: Record<string, SslMode> = {
@@ -61,7 +61,10 @@ function sslModeOf(params: URLSearchParams): SslMode {
   throw new Error(`has an unknown sslmode: it must be one of ${SSL_MODES.join(', ')}`)
 }
 
-/** TLS as libpq means it: `require` encrypts and checks nothing, unless an authority is named. */
+/**
+ * Returns the TLS options as libpq defines them: `require` encrypts without verification, unless a root
+ * certificate is named.
+ */
 function tlsOf(mode: SslMode, files: ConnectionOptions): false | ConnectionOptions {
   if (mode === 'disable') return false
   if (mode === 'verify-full') return files
@@ -72,7 +75,7 @@ function tlsOf(mode: SslMode, files: ConnectionOptions): false | ConnectionOptio
   return { ...files, rejectUnauthorized: false }
 }
 
-/** What the driver reads of a URL of one server. */
+/** Parses a URL with one server. */
 function driverConfig(url: string): ReturnType<typeof parse> {
   try {
     return parse(url)
@@ -93,19 +96,19 @@ function serversOf({ host, port }: ReturnType<typeof parse>): { host?: string; p
   })
 }
 
-/** @throws Error whose message goes on after `DATABASE_URL `. */
+/** @throws Error whose message continues `DATABASE_URL `. */
 export function readDatabaseUrl(url: string): DatabaseAddress {
   const [, before = '', servers = '', after = ''] = PARTS.exec(url) ?? []
   if (before === '') throw new Error(NO_URL)
   const [path = '', query = ''] = after.split('?', 2)
-  // The rest of a password with characters that end a URL's part: `p@ss#w`, `p/w`.
+  // The rest of a password with characters that end a part of the URL: `p@ss#w`, `p/w`.
   if (after.includes('#') || path.includes('@') || path.indexOf('/', 1) > 0) throw new Error(NO_URL)
   const params = new URLSearchParams(query)
   checkOptions(query, params)
   const wish = params.get('target_session_attrs') ?? 'any'
   if (!['any', 'primary', 'read-write'].includes(wish))
     throw new Error(
-      'asks for a standby with target_session_attrs. It must lead to a server that accepts writes',
+      'selects a standby with target_session_attrs. It must lead to a server that accepts writes',
     )
   const mode = sslModeOf(params)
   if (params.get('sslrootcert') === 'system') params.delete('sslrootcert')
@@ -127,7 +130,7 @@ export function readDatabaseUrl(url: string): DatabaseAddress {
   return { hosts: hosts as [ClientConfig, ...ClientConfig[]], lenient: mode === 'allow' || mode === 'prefer' }
 }
 
-/** What is wrong with a URL, to go on after `DATABASE_URL `; null when nothing is. */
+/** Returns what is wrong with a URL, to continue `DATABASE_URL `, or null. */
 export function databaseUrlFault(url: string): string | null {
   try {
     readDatabaseUrl(url)
@@ -137,7 +140,7 @@ export function databaseUrlFault(url: string): string | null {
   }
 }
 
-/** The URL with the environment's sslmode and sslrootcert (PGSSLMODE, PGSSLROOTCERT) where it says nothing itself. */
+/** Adds sslmode and sslrootcert from the environment (PGSSLMODE, PGSSLROOTCERT) unless the URL has them. */
 export function withSslDefaults(url: string, sslmode = '', sslrootcert = ''): string {
   const query = new URLSearchParams(url.split('?', 2)[1] ?? '')
   const added = new URLSearchParams()

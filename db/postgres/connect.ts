@@ -1,7 +1,7 @@
 /**
- * Connections of pg: which server to speak to, and how.
- * Promises: of several servers the first that takes writes is chosen, again after a failover; sslmode allow and prefer
- * fall back to plain as libpq does; a connection pooler is recognised by the session state that it cannot keep.
+ * Connects with pg. Of several servers, the first that accepts writes is chosen, again after a failover.
+ * sslmode allow and prefer fall back to plain text as in libpq. A connection pooler is detected because it
+ * can't keep session state.
  */
 import { randomInt } from 'node:crypto'
 import { Client, type ClientConfig, defaults } from 'pg'
@@ -9,7 +9,7 @@ import { type DatabaseAddress, readDatabaseUrl } from './address.ts'
 
 const CONNECT_TIMEOUT_MS = 3_000
 
-/** The default of every connection, pg-boss’s own too. */
+/** The default of every connection, including pg-boss’s. */
 const named: { fallback_application_name?: string | undefined } = defaults
 
 /** Sets the application_name of this process's connections, unless a URL names one. */
@@ -17,12 +17,12 @@ export function nameConnections(process: 'web' | 'worker' | 'admin' | 'release')
   named.fallback_application_name = `heliograph ${process}`
 }
 
-/** pg's words for it; it has no code. */
+/** pg's error message, because there is no code. */
 export const NO_TLS = 'The server does not support SSL connections'
 
 /**
- * What values are read and written by, whatever the role or the database has set: dates as the driver reads them, days
- * that begin in UTC, backslashes that are backslashes. Poolers keep these three for a client between its transactions.
+ * Session settings for values, whatever the defaults of the role or database: the date format that the driver
+ * parses, UTC days, and standard strings. Poolers keep these three between a client's transactions.
  */
 const SESSION = {
   text: "set datestyle to 'ISO, YMD'; set timezone to 'UTC'; set standard_conforming_strings to on",
@@ -32,11 +32,13 @@ const SESSION = {
 /** Puts a new connection's session in order. */
 export const setSession = async (client: Client): Promise<void> => void (await client.query(SESSION))
 
-/** So that a statement takes as long as it takes. Not behind a pooler, which would hand this on with its connection. */
+/**
+ * Removes the statement timeout. Not behind a pooler, which would pass the setting on with its connection.
+ */
 export const liftTimeLimit = async (client: Client): Promise<void> =>
   void (await client.query('set statement_timeout = 0'))
 
-/** A connection that was opened, or the error; nothing is left behind. */
+/** Opens a connection. A failure leaves nothing open. */
 async function open(config: ClientConfig): Promise<Client> {
   const client = new Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true, ...config })
   // Errors surface as the end of the connection, or of the statement under way.
@@ -46,7 +48,7 @@ async function open(config: ClientConfig): Promise<Client> {
     await setSession(client)
     return client
   } catch (error) {
-    // Connected or not, a failed client must not hold a connection.
+    // A failed client must not keep a connection, whether it connected or not.
     client.end().catch(() => {})
     throw error
   }
@@ -70,8 +72,8 @@ const takesWrites = async (client: Client): Promise<boolean> => {
 }
 
 /**
- * How to connect just now. Looks for it with connections of its own only where the URL leaves a choice.
- * @throws what the last of the servers said, when none will do.
+ * Returns how to connect. Only probes with connections if the URL leaves a choice.
+ * @throws the error of the last server if none is suitable.
  */
 export async function wayTo({ hosts, lenient }: DatabaseAddress): Promise<ClientConfig> {
   if (hosts.length === 1 && !lenient) return hosts[0]
@@ -94,9 +96,9 @@ export const connect = async (url: string, extra: ClientConfig = {}): Promise<Cl
   open({ ...(await wayTo(readDatabaseUrl(url))), ...extra })
 
 /**
- * Settings for a pool of pg's own, such as pg-boss's: each of its connections is put in order, and where the URL names
- * several servers, looks for the one that takes writes.
- * @param further what else its connections begin with.
+ * Returns settings for pg's own pools, such as pg-boss's. Each connection gets the session settings, and with
+ * several servers finds the one that accepts writes.
+ * @param further additional set-up of each connection.
  */
 export async function poolConfig(
   url: string,
@@ -118,15 +120,15 @@ export async function poolConfig(
     const connectFor = (done: (error?: Error) => void) => void seekAndConnect().then(() => done(), done)
     return Object.assign(client, { connect: connectFor })
   }
-  // pg-boss has a name of its own otherwise.
+  // Otherwise pg-boss sets its own name.
   const application_name = way.application_name ?? named.fallback_application_name
   return { ...way, ...(application_name ? { application_name } : {}), Client: Seeking } as ClientConfig
 }
 
 /**
- * Whether a pooler such as PgBouncer stands between: it hands out keys of its own for cancelling, so that the number
- * in the key is not the backend's. What lasts for a session (settings, prepared statements, LISTEN) may not be
- * relied on then: the next transaction may be on another backend.
+ * True if a pooler such as PgBouncer is in between. It issues its own cancel keys, so that the process ID in
+ * the key isn't the backend's. Session state (settings, prepared statements, LISTEN) can't be used then,
+ * because the next transaction may run on another backend.
  */
 export async function isPooled(url: string): Promise<boolean> {
   const client = await connect(url)
@@ -143,8 +145,8 @@ const ANY_LOCK = 2 ** 48 - 1
 const COMPARE_WITHIN = 5_000
 
 /**
- * Whether two URLs lead to the same schema of the same database: a lock that is held through one is taken for the
- * other. That needs no rights, works through poolers, and distinguishes a database from its copy.
+ * True if two URLs lead to the same schema of the same database: a lock held through one is visible through
+ * the other. Needs no privileges, works through poolers, and distinguishes a database from its copy.
  */
 export async function isSameDatabase(url: string, other: string): Promise<boolean> {
   if (url === other) return true

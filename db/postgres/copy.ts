@@ -1,20 +1,19 @@
 /**
- * Bytes out of the database as they are, by `copy (select …) to stdout (format binary)` with one column, a bytea
- * that is never null.
- * Promises: none of them becomes text. Of any other query pg makes strings of all that it returns, hex of bytea; those
- * of large values outlive a collection of young objects, and V8 stops everything to collect the others.
+ * Reads bytes with `copy (select …) to stdout (format binary)`, with one bytea column that is never null. For
+ * any other query, pg creates hex strings of all bytes. Large ones survive minor garbage collections, and V8
+ * stops the process to collect them.
  */
 import pg from 'pg'
 
-/** Whether a statement is such a copy; its rows are `{ bytes }`. */
+/** True if a statement is such a copy. Its rows are `{ bytes }`. */
 export const isCopy = (text: string): boolean => /^\s*copy \(/.test(text)
 
-/** What a binary copy begins with: its signature, flags, and the length of what would extend these. */
+/** The length of the header of a binary copy: signature, flags and the length of the extension. */
 const HEADER = 19
 const COLUMNS = 2
 const LENGTH = 4
 
-/** The value in a message, of which each has one row, the first one the header, too; null at the end. */
+/** Returns the value in a message. Each has one row, and the first one also the header. Null at the end. */
 function valueIn(message: Buffer, isFirst: boolean): Buffer | null {
   const at = isFirst ? HEADER : 0
   if (message.readInt16BE(at) < 0) return null

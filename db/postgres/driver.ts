@@ -1,8 +1,8 @@
 /**
- * What slonik runs on: pg, connected by `connect.ts`.
- * Promises: int8 and numeric are numbers, timestamps RFC 3339 strings in UTC; the limits hold for every statement, or
- * behind a pooler for every transaction; a connection that died silently is given up. Behind a pooler it relies on
- * nothing that lasts for a session (no startup parameters, no prepared statements) but the settings that poolers keep.
+ * The driver of slonik: pg, connected by `connect.ts`. int8 and numeric are numbers, timestamps RFC 3339
+ * strings in UTC. The limits apply to every statement, or behind a pooler to every transaction. A connection
+ * that no longer responds is closed. Behind a pooler, no session state is used (no startup parameters, no
+ * prepared statements) except for the settings that poolers keep.
  */
 import pg from 'pg'
 import {
@@ -15,25 +15,25 @@ import { readDatabaseUrl } from './address.ts'
 import { isPooled, setSession, wayTo } from './connect.ts'
 import { copyOut, isCopy } from './copy.ts'
 
-/** In milliseconds; 0 is none. `idle` is how long a transaction may do nothing. */
+/** In milliseconds. 0: none. `idle`: how long a transaction can be idle. */
 type Limits = { statement: number; lock: number; idle: number }
 
-/** What the server gets beyond a statement's own limit to say that it is over, in milliseconds. */
+/** How long to wait for the server after a statement's own limit, in milliseconds. */
 const SILENCE_MS = 3_000
-export const SILENT = 'the connection does not answer any more'
+export const SILENT = 'the connection no longer responds'
 
 type Parser = (value: string) => unknown
 
 const rfc3339: Parser = (value) => new Date(value).toISOString()
 const { BYTEA, INT8, NUMERIC, TIMESTAMPTZ } = pg.types.builtins
-/** By the type's number; PostgreSQL's own types have the same ones everywhere. */
+/** By type OID. Those of PostgreSQL's built-in types never differ. */
 const PARSERS = new Map<number, Parser>([
   [INT8, Number],
   [NUMERIC, Number],
   [TIMESTAMPTZ, rfc3339],
 ])
 const TEXT_ARRAY = 1009
-/** Arrays of them: int8[], numeric[], timestamptz[]. */
+/** Array types: int8[], numeric[], timestamptz[]. */
 const ARRAYS = new Map<number, Parser>([
   [1016, Number],
   [1231, Number],
@@ -51,7 +51,7 @@ function parserOf(type: number): Parser {
 
 const types = { getTypeParser: parserOf } as unknown as pg.CustomTypesConfig
 
-/** The words of a lost connection, which slonik wants as errors of its own: it drops the connection then. */
+/** Converts errors of a lost connection to slonik's own, so that it drops the connection. */
 function toldToSlonik(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { code } = error as { code?: unknown }
@@ -62,7 +62,7 @@ function toldToSlonik(error: unknown): unknown {
   return error
 }
 
-/** Waits for an answer within `limit`, else gives up: the kernel itself would wait for a quarter of an hour. */
+/** Waits for a response up to `limit`, because the kernel would wait for 15 minutes. */
 async function answered<T>(answer: Promise<T>, limit: number, giveUp: (fault: Error) => void): Promise<T> {
   const silent = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
@@ -79,7 +79,7 @@ async function answered<T>(answer: Promise<T>, limit: number, giveUp: (fault: Er
 
 const BEGIN = 'START TRANSACTION'
 
-/** Begins a transaction behind a pooler: its limits go with it, in the same round trip. */
+/** Starts a transaction behind a pooler, with its limits in the same round trip. */
 const beginWithin = ({ statement, lock, idle }: Limits): string =>
   `${BEGIN}; set local statement_timeout = ${statement}; set local lock_timeout = ${lock};
    set local idle_in_transaction_session_timeout = ${idle}`
@@ -92,7 +92,9 @@ async function runCopy(client: pg.Client, text: string) {
   return { command: 'COPY' as never, fields, rowCount: rows.length, rows }
 }
 
-/** One query of slonik's. Behind a pooler it has no name: it would be prepared on a backend that the next one lacks. */
+/**
+ * Runs one query of slonik. Unnamed behind a pooler, because the next backend lacks the prepared statement.
+ */
 async function run(client: pg.Client, text: string, values: unknown[] | undefined, name: string | undefined) {
   const result = (await client.query({
     text,
@@ -108,7 +110,7 @@ async function run(client: pg.Client, text: string, values: unknown[] | undefine
   }
 }
 
-/** Makes slonik's driver for the database at `url`. Connects once, to learn whether a pooler stands between. */
+/** Creates slonik's driver for the database at `url`. Connects once to detect a pooler. */
 export const createDriver = (url: string, limits: Limits): DriverFactory =>
   createDriverFactory(async ({ driverConfiguration: { connectionTimeout } }) => {
     const address = readDatabaseUrl(url)
@@ -143,7 +145,7 @@ export const createDriver = (url: string, limits: Limits): DriverFactory =>
             return answered(answer, patience, onError).catch((error) => Promise.reject(toldToSlonik(error)))
           },
           stream: () => {
-            throw new Error('rows are read whole here')
+            throw new Error('streaming is not supported')
           },
         }
       },

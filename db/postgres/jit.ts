@@ -1,6 +1,7 @@
 /**
- * Turns just-in-time compilation off for our role in our database: compiling a statement takes longer than any of ours
- * runs, and a server's planner compiles by its estimate of the cost. Other roles and databases keep their setting.
+ * Turns just-in-time compilation off for our role in our database. Compiling a statement takes longer than
+ * running any of ours, and the planner decides by estimated cost. Other roles and databases keep their
+ * setting.
  */
 import type { Client } from 'pg'
 
@@ -8,8 +9,8 @@ import type { Client } from 'pg'
 const LOCK = 7_041_989
 
 /**
- * `pg_jit_available` is false where the server has no compiler, or `jit` is off already. A setting of this role in this
- * database stays as it is, whatever it says: an operator made it, or an earlier start did.
+ * `pg_jit_available` is false if the server has no compiler, or `jit` is off. An existing setting of this
+ * role in this database doesn't change: an operator or an earlier start made it.
  */
 const NEEDED = `
   select format('alter role %I in database %I set jit = off', session_user, current_database()) as statement
@@ -23,8 +24,8 @@ const NEEDED = `
 type JitChange = { statement: string; reason: string | null }
 
 /**
- * Turns JIT off for the sessions that follow. Sessions that are open keep it, a pooler's too.
- * @returns what was done; null where nothing was to be done.
+ * Turns JIT off for new sessions. Open sessions keep it, including a pooler's.
+ * @returns what was done, or null if nothing was necessary.
  */
 export async function turnOffJit(client: Client): Promise<JitChange | null> {
   const { rows } = await client.query<{ statement: string }>(NEEDED)

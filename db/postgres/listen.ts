@@ -1,7 +1,6 @@
 /**
- * LISTEN on one channel over a connection of its own.
- * Promises: comes back after a lost connection, and then says so, since notifications sent meanwhile are gone.
- * NOTIFY is a hint only: listeners must also poll.
+ * Listens on one channel with its own connection. Reconnects after a loss and reports that, because
+ * notifications were lost in between. NOTIFY is only a hint: listeners must also poll.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
@@ -23,15 +22,15 @@ async function subscribe(url: string, channel: string, onPayload: (payload: stri
     await client.query(`listen ${channel}`)
     return client
   } catch (error) {
-    // A client that cannot listen must not hold a connection.
+    // A client that can't listen must not keep a connection.
     client.end().catch(() => {})
     throw error
   }
 }
 
 /**
- * The URL to listen at: the direct one if there is one, else the process's own unless a pooler stands there, since
- * LISTEN does not work behind one. Null: the process has to poll.
+ * Returns the URL for LISTEN: the direct one if there is one, otherwise the process's own. Null behind a
+ * pooler, where LISTEN doesn't work: the process must poll.
  */
 export async function listeningUrl(url: string, directUrl?: string): Promise<string | null> {
   if (directUrl !== undefined) return directUrl
@@ -39,8 +38,8 @@ export async function listeningUrl(url: string, directUrl?: string): Promise<str
 }
 
 /**
- * Listens until closed. `onReconnect` runs after each (re)connection: read once what may have been missed.
- * @param url null: hears nothing, and the caller polls.
+ * Listens until closed. `onReconnect` runs after each (re)connection, to read what may have been missed.
+ * @param url null: receives nothing, and the caller polls.
  * @param channel an SQL identifier, a constant of ours.
  */
 export function listen(
@@ -71,7 +70,7 @@ export function listen(
   }
 }
 
-/** Resolves when the connection is lost, does not answer any more, or the listener closes. */
+/** Resolves when the connection is lost or no longer responds, or the listener closes. */
 async function untilLost(client: Client, closing: AbortSignal): Promise<void> {
   const ended = new AbortController()
   client.once('end', () => ended.abort())

@@ -1,8 +1,7 @@
 /**
- * The connection pool: slonik over pg.
- * Promises: every row is validated by the yup schema its query names; timestamps are RFC 3339 strings in UTC;
- * `isDatabaseUnavailable` recognises every error that means a lost database, silently dead connections included.
- * Must not hold SQL of any table.
+ * The connection pool: slonik over pg. Every row is validated by the yup schema of its query. Timestamps are
+ * RFC 3339 strings in UTC. `isDatabaseUnavailable` recognizes every error of a lost database, including
+ * connections that no longer respond. Contains no SQL of any table.
  */
 import {
   BackendTerminatedError,
@@ -23,11 +22,11 @@ import { isSurelyValid } from '../validation/valid.ts'
 import { NO_TLS } from './connect.ts'
 import { createDriver, SILENT } from './driver.ts'
 
-/** The whole pool: opens transactions, and runs single statements. */
+/** The pool: opens transactions, and runs single statements. */
 export type Database = DatabasePool
-/** What a named query runs on: a transaction, or the pool for a statement that stands alone. */
+/** Runs queries: a transaction, or the pool for a single statement. */
 export type Tx = CommonQueryMethods
-/** What a use case works at: the caller's transaction, and the time. */
+/** The caller's transaction and the time, for use cases. */
 export type At = { tx: Tx; now: Date }
 
 const validateRows: Interceptor = {
@@ -41,10 +40,11 @@ const validateRows: Interceptor = {
 }
 
 /**
- * Opens a pool. Connects once, to learn what it speaks to; later connections are made when they are needed, and a
- * database that goes away and comes back is found again.
- * @param statementTimeout in milliseconds; a statement past it is cancelled by the server.
- * @param lockTimeout in milliseconds; so is one that waits for a lock for longer. Without it a wait is a statement's.
+ * Opens a pool. Connects once to check the server. Later connections are created when needed, also after an
+ * outage.
+ * @param statementTimeout in milliseconds. The server cancels a longer statement.
+ * @param lockTimeout in milliseconds. The server cancels a longer wait for a lock. Without it, the statement
+ * timeout applies.
  */
 export async function openDatabase(
   url: string,
@@ -59,7 +59,7 @@ export async function openDatabase(
     driverFactory: createDriver(url, limits),
     maxPoolSize: size,
     connectionTimeout: 3_000,
-    // Tries: where a pooler gives no more connections, the second takes one of our own that has come free meanwhile.
+    // The retry helps if a pooler has no more connections, but one of ours has been released since.
     connectionRetryLimit: 2,
     idleTimeout: 30_000,
     // We set nothing that outlives a transaction, so a released connection needs no DISCARD ALL (one round trip).
@@ -72,8 +72,8 @@ export async function openDatabase(
 type Transaction = DatabasePool['transaction']
 
 /**
- * The pool's transactions: one that `work` has thrown out of is rolled back, and its connection is as good as before.
- * slonik would close it, so that each request that is refused cost the next one a connection.
+ * Keeps connections after a rollback. slonik would close a connection if `work` throws, so that each rejected
+ * request would cost the next one a connection.
  */
 const keepingConnections =
   ({ connect }: DatabasePool): Transaction =>
@@ -91,7 +91,7 @@ const keepingConnections =
         )
         return { value }
       } catch (error) {
-        // What `work` did not throw is a COMMIT or ROLLBACK that failed.
+        // An error that `work` did not throw is a failed COMMIT or ROLLBACK.
         if (error !== thrown || isDatabaseUnavailable(error)) throw error
         return { error }
       }
@@ -100,10 +100,10 @@ const keepingConnections =
     return outcome.value
   }
 
-/** What is to be done once a transaction has committed. */
+/** Callbacks to run after a transaction has committed. */
 const afterwards = new WeakMap<Tx, (() => void)[]>()
 
-/** The pool's transactions: what `onCommit` was given is done once they have committed, and never without. */
+/** Runs the `onCommit` callbacks of a transaction after it has committed, and never otherwise. */
 const thenAfterwards =
   (transaction: Transaction): Transaction =>
   async (work, retries) => {
@@ -117,7 +117,7 @@ const thenAfterwards =
     return result
   }
 
-/** Does something once the caller's transaction has committed; at once where a statement stands alone. Not awaited. */
+/** Runs a callback after the caller's transaction has committed, or immediately outside one. Not awaited. */
 export function onCommit(tx: Tx, work: () => void): void {
   const waiting = afterwards.get(tx)
   if (waiting) waiting.push(work)
@@ -136,7 +136,7 @@ const UNAVAILABLE_CODES = new Set([
   '08000',
   '08003',
   '08006',
-  '08P01', // what a pooler says of itself
+  '08P01', // from a pooler
   '25006', // read only: a standby, after a failover
   '25P03', // idle in a transaction for too long
   '40001', // could not serialize, though tried again
@@ -154,7 +154,7 @@ const UNAVAILABLE_CODES = new Set([
   '58030', // I/O error
 ])
 
-// What pg says of a lost connection without giving it a code.
+// pg's messages for a lost connection without a code.
 const CODELESS = new Set([
   'timeout expired',
   'Connection terminated',
@@ -181,38 +181,38 @@ const isAmong = (
   [...causes(error)].some((fault) => codes.has(fault.code) || classes.some((each) => fault instanceof each))
 
 /**
- * Whether a connection could not be made, whatever the system calls it: no route, no name server, no socket where the
- * server would have it (a file that is missing is ENOENT too, so that the code alone says nothing).
+ * True if a connection could not be made: no route, no name server, no socket (a missing file is also ENOENT,
+ * so that the code alone isn't enough).
  */
 const isUnreached = (fault: NodeJS.ErrnoException): boolean =>
   fault.syscall === 'connect' || fault.syscall === 'getaddrinfo'
 
-/** Whether an error means that the database could not be reached or did not answer in time. */
+/** True if an error means that the database could not be reached or did not respond in time. */
 export const isDatabaseUnavailable = (error: unknown): boolean =>
   isAmong(error, [...LOST, ...CANCELLED], UNAVAILABLE_CODES) ||
   [...causes(error)].some(
     (fault) => CODELESS.has(fault.message) || isUnreached(fault as NodeJS.ErrnoException),
   )
 
-/** Whether a statement was cancelled because it took too long, while the database is otherwise well. */
+/** True if a statement was cancelled because it took too long, while the database is available. */
 export const isTooSlow = (error: unknown): boolean => isAmong(error, CANCELLED, new Set(['57014']))
 
-/** Whether the server cancelled a statement that waited for somebody else's lock: its transaction left nothing. */
+/** True if the server cancelled a statement that waited for a lock. Its transaction was rolled back. */
 export const isLockTimeout = (error: unknown): boolean =>
   [...causes(error)].some(({ code }) => code === '55P03')
 
-// What a server answers to a user, a password or a database that it does not take.
+// Errors for an invalid user, password or database.
 const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
 
-/** What it answers to a statement that its role may not make. */
+/** Insufficient privilege. */
 const NOT_ALLOWED = '42501'
-/** What to do about it. Of what `release` has made nobody can use but who owns it. */
+/** The fix. Only the owner can use what `release` has created. */
 const howToAllow = (message: string): string =>
   message.includes('pg_control_system')
     ? 'let its owner grant it, such as by `grant execute on function pg_control_system() to ROLE`'
     : 'the role must be the one that `release` runs as, or a member of it'
 
-/** Why a TLS handshake failed, where a setting can fix it; null for any other error. */
+/** Returns why a TLS handshake failed, if a setting can fix it. Null for any other error. */
 function tlsRefusal({ code, message }: Error & { code?: unknown }): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `its certificate is for another name: connect by that name, or use sslmode=verify-ca (${message})`
@@ -223,9 +223,8 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
 }
 
 /**
- * Returns what the operator has to fix about the server, DATABASE_URL or the disk, in one sentence. Null for any other
- * error.
- * @param place where the server is, where the reader may know.
+ * Explains in one sentence what the operator has to fix: the server, DATABASE_URL or the disk. Null for any other error.
+ * @param place the server's address, if the reader may know it.
  */
 export function databaseRefusal(error: unknown, place = ''): string | null {
   for (const fault of causes(error)) {
@@ -248,10 +247,7 @@ export async function notify(tx: Tx, channel: string, payloads: readonly string[
     select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`)
 }
 
-/**
- * Bounds each lock and each statement of this transaction, in milliseconds: for work that is done again rather than
- * waited for.
- */
+/** Limits each lock and statement of this transaction, in milliseconds, for work that is retried later. */
 export async function limitWaits(tx: Tx, { lock, statement }: { lock: number; statement: number }) {
   await tx.query(sql.unsafe`
     select set_config('lock_timeout', ${String(lock)}, true), set_config('statement_timeout', ${String(statement)}, true)`)

@@ -1,4 +1,4 @@
-/** What is asked of a server to learn whether it is a replica of another, and how far it is behind. No tables. */
+/** Queries to check whether a server is a replica of another, and how far it is behind. No tables. */
 import { sql } from 'slonik'
 import { boolean, number, string } from 'yup'
 import type { Tx } from './pool.ts'
@@ -9,11 +9,14 @@ const placeRow = row({
   system: string(),
   database: string(),
   standby: boolean(),
-  /** For how many seconds nothing has been replayed; null where the server does not say. */
+  /** Seconds since the last replay. Null if the server doesn't report it. */
   behind: number().nullable(),
 })
 
-/** Where a connection leads. A service that runs writes every few seconds, so what replays nothing is behind. */
+/**
+ * Returns where a connection leads. A running service writes every few seconds, so that a server that replays
+ * nothing is behind.
+ */
 export const replayPlace = (tx: Tx) =>
   tx.one(sql.type(placeRow)`
     select system_identifier::text as system, current_database() as database, pg_is_in_recovery() as standby,

@@ -1,38 +1,41 @@
 /**
- * Reads that may be a moment behind, on a standby where there is one (DECISIONS: Reads from a replica).
- * Promises: while the standby is away, or far behind, or cannot answer, the primary does instead, and nobody waits for
- * the standby to come back. Nothing is ever written through it: a standby takes no writes.
+ * Reads that may be slightly stale, on a standby if there is one (DECISIONS: Reads from a replica). If the
+ * standby is unavailable, far behind or fails, the primary is used, and no request waits for the standby.
+ * Never writes.
  */
 import { errorWords, RequestError } from '../errors.ts'
 import { type Database, isTooSlow, openDatabase } from './pool.ts'
 import { replayPlace } from './replica.sql.ts'
 
 export type Replica = {
-  /** Runs something that only reads, on the standby if it will do, else on the primary. */
+  /** Runs a read on the standby if possible, otherwise on the primary. */
   read<T>(primary: Database, work: (database: Database) => Promise<T>): Promise<T>
   end(): Promise<void>
 }
 
-/** Where there is none. */
+/** Used without a standby. */
 export const NO_REPLICA: Replica = { read: (primary, work) => work(primary), end: async () => {} }
 
-/** It leads to another database: that will not change by waiting. */
+/** It leads to another database, so that retrying doesn't help. */
 export class ElsewhereError extends Error {}
 
-/** For how long a look at the standby counts, in milliseconds: one that serves, and one that does not. */
+/** How long a check of the standby is valid, in milliseconds: if it passed, and if it failed. */
 const GOOD_FOR = 2_000
 const BAD_FOR = 5_000
-/** How far it may be behind, in seconds. */
+/** The maximum replication delay, in seconds. */
 const MAX_BEHIND = 60
 
 type Log = { warn(what: object, words: string): void; info(what: object, words: string): void }
 type Options = { primary: Database; log: Log; options: Parameters<typeof openDatabase>[1] }
 
-/** Why the standby will not do; null when it will. @throws ElsewhereError */
+/**
+ * Returns why the standby can't be used, or null.
+ * @throws ElsewhereError
+ */
 async function faultOf(standby: Database, primary: Database): Promise<string | null> {
   const [there, here] = await Promise.all([replayPlace(standby), replayPlace(primary)])
   if (there.system !== here.system || there.database !== here.database)
-    throw new ElsewhereError('it is another database than that of DATABASE_URL')
+    throw new ElsewhereError('it is not a replica of the database in DATABASE_URL')
   if (!there.standby) return 'it is not a standby'
   return there.behind !== null && there.behind > MAX_BEHIND
     ? `it is ${Math.round(there.behind)} seconds behind`
@@ -40,8 +43,8 @@ async function faultOf(standby: Database, primary: Database): Promise<string | n
 }
 
 /**
- * Makes the way to the standby at `url`, and looks at it once. One that does not answer may come back.
- * @throws ElsewhereError when it is another database.
+ * Opens the standby at `url`, and checks it once. If it doesn't respond, it may come back.
+ * @throws ElsewhereError if it is another database.
  */
 export async function createReplica(url: string, { primary, log, options }: Options): Promise<Replica> {
   let standby: Database | null = null
@@ -69,7 +72,7 @@ export async function createReplica(url: string, { primary, log, options }: Opti
       })
     return looking
   }
-  /** The standby, if it will do now. One that would not is looked at again without anybody's waiting for it. */
+  /** Returns the standby if it can be used. A failed one is checked again in the background. */
   const usable = async (): Promise<Database | null> => {
     const age = performance.now() - state.at
     if (state.fault === null && age > GOOD_FOR) await lookOnce()
@@ -88,7 +91,7 @@ export async function createReplica(url: string, { primary, log, options }: Opti
       try {
         return await work(database)
       } catch (error) {
-        // What is refused, or takes too long, would be so there, too.
+        // These errors would also occur on the primary.
         if (error instanceof RequestError || isTooSlow(error)) throw error
         note(errorWords(error))
         return work(primaryPool)

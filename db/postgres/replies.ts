@@ -1,7 +1,7 @@
 /**
- * Waiting for the stored outcome of a job: LISTEN/NOTIFY, with a slow poll behind it.
- * Promises: one connection per process, however many wait; a lost notification costs a poll interval, nothing more;
- * the row that `read` looks at is the truth, no matter which process wrote it. Must not know what is waited for.
+ * Waits for the stored result of a job, with LISTEN/NOTIFY and a slow poll. Uses one connection per process
+ * for any number of callers. A lost notification only costs a poll interval. The result is always the row
+ * that `read` returns.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listen } from './listen.ts'
@@ -12,12 +12,12 @@ const POLL_MS = 2_000
 /** How often a command looks, which waits once and listens to nothing. */
 const COMMAND_POLL = 200
 
-/** How to ask, where the reply will lie, and how long to wait for it in milliseconds. */
+/** How to send the request, how to read the reply, and the timeout in milliseconds. */
 type Question<T> = { send: () => Promise<void>; read: () => Promise<T | null>; timeout: number }
 
 export type Replies = ReturnType<typeof createReplies>
 
-/** Resolves when the bell has rung, or after `ms`. */
+/** Resolves when notified, or after `ms`. */
 async function rungOrLate(bell: Promise<void>, ms: number): Promise<void> {
   const rung = new AbortController()
   const late = sleep(ms, undefined, { signal: rung.signal }).catch(() => {})
@@ -25,7 +25,10 @@ async function rungOrLate(bell: Promise<void>, ms: number): Promise<void> {
   rung.abort()
 }
 
-/** Starts listening, unless there is no URL for it. @param poll how often to look without, in milliseconds. */
+/**
+ * Starts listening, unless there is no URL.
+ * @param poll the poll interval, in milliseconds.
+ */
 export function createReplies(url: string | null, { poll = POLL_MS }: { poll?: number } = {}) {
   const bells = new Map<string, () => void>()
   let closing = false
@@ -36,10 +39,13 @@ export function createReplies(url: string | null, { poll = POLL_MS }: { poll?: n
     },
   })
   return {
-    /** Sends the question and waits. @returns what `read` finds, or null when it found nothing in time. */
+    /**
+     * Sends the request and waits.
+     * @returns what `read` finds, or null after the timeout.
+     */
     async ask<T>(key: string, { send, read, timeout }: Question<T>): Promise<T | null> {
       let bell = Promise.withResolvers<void>()
-      // Registered before the question is sent: no reply can come too soon.
+      // Registered before the request is sent, so that no reply is missed.
       bells.set(key, () => bell.resolve())
       try {
         await send()
@@ -68,8 +74,8 @@ export const announce = async (database: Database, keys: readonly string[]): Pro
   await notify(database, CHANNEL, keys)
 
 /**
- * Waits for what has been asked for already, without a connection to listen on: for commands.
- * @returns what `read` finds, or null when it found nothing within `timeout` milliseconds.
+ * Waits for the result of an earlier request, by polling only. For commands.
+ * @returns what `read` finds, or null after `timeout` milliseconds.
  */
 export async function awaitOutcome<T>(read: () => Promise<T | null>, timeout: number): Promise<T | null> {
   const replies = createReplies(null, { poll: COMMAND_POLL })

@@ -1,7 +1,7 @@
 /**
- * Rows as a statement returns them (row), and many values as rows of one statement (rowsOf): each column with its type,
- * once. A statement with rowsOf has one text, however many rows there are. Dates and JSON travel as text, bytes as they
- * are. Names, also those of a list of columns (columnsOf), are the code's own, never a customer's.
+ * Schemas of result rows (row), and rows from values (rowsOf), with one type per column. A statement with
+ * rowsOf has the same text for any number of rows. Dates and JSON are sent as text, bytes unchanged. Column
+ * names (columnsOf) are constants of the code, never customer data.
  */
 import { type FragmentSqlToken, type PrimitiveValueExpression, sql } from 'slonik'
 import { ArraySchema, number, type ObjectSchema, object, Schema, string } from 'yup'
@@ -15,8 +15,8 @@ const defined = (column: Schema): Schema =>
     : column.defined()
 
 /**
- * The schema of a row that has each of these columns. A value is never null unless its column says `nullable()`.
- * The type of `columns` is left open: with a context of its own, `oneOf(['a', 'b'])` would be any string.
+ * Creates the schema of a row with these columns. A value is never null unless its column is `nullable()`.
+ * The type of `columns` is open, because with a contextual type `oneOf(['a', 'b'])` would be any string.
  */
 export const row = <Of extends object>(columns: Of) =>
   object(
@@ -28,12 +28,15 @@ export const row = <Of extends object>(columns: Of) =>
     ),
   ) as ObjectSchema<Row<Of>>
 
-/** What many statements return. */
+/** Results that many statements share. */
 export const idRow = row({ id: string() })
 export const refRow = row({ team_id: string(), id: string() })
 export const countRow = row({ count: number() })
 
-/** Columns as a list, of one part. @param table what they are of, where that must be said. */
+/**
+ * Joins columns to a list.
+ * @param table qualifies them, if necessary.
+ */
 export const columnsOf = (names: readonly string[], ...table: string[]): FragmentSqlToken => {
   const identifiers = names.map((name) => sql.identifier([...table, name]))
   return sql.fragment`${sql.join(identifiers, sql.fragment`, `)}`
@@ -47,10 +50,12 @@ function written(value: unknown, type: string): PrimitiveValueExpression {
 
 type Types = Readonly<Record<string, string>>
 type KeyOf<Item> = Item extends unknown ? keyof Item : never
-/** Columns that no item has: none may be asked for. */
+/** Columns that no item has are rejected. */
 type Unknown<Item, Of> = { readonly [Column in Exclude<keyof Of, KeyOf<Item>>]: never }
 
-/** A relation `name`, with a column for each of the types and a row for each item; what an item lacks is null. */
+/**
+ * Creates a relation `name`, with a column for each type and a row for each item. Missing values are null.
+ */
 export function rowsOf<Item extends object, const Of extends Types>(
   name: string,
   types: Of & Unknown<Item, Of>,
@@ -64,7 +69,7 @@ export function rowsOf<Item extends object, const Of extends Types>(
     tuples,
     columns.map(([, type]) => type),
   )
-  // The names as one part: as one for each they cost more than all the rest.
+  // One part for all names. One each would take longer than the rest.
   const names = columns.map(([column]) => `"${column}"`).join(', ')
   return sql.fragment`${rows} ${{ ...sql.fragment``, sql: `as "${name}" (${names})` }}`
 }

@@ -1,12 +1,12 @@
 /**
- * The database's time in this process: set at each look at the database, carried on by a clock that never jumps.
- * Promises: all processes agree on it, to the length of a round trip, whatever their machines' clocks say; a look that
- * takes long, or is heard late, moves it no further than the look proves.
+ * The database's time in this process, set with each query of it and continued by a monotonic clock. All
+ * processes agree to within a round trip, whatever their system clocks show. A slow query only moves it as
+ * far as it proves.
  */
 export type ServiceClock = {
-  /** Waits for what the database was asked just now, and takes note of the time that its answer says. */
+  /** Waits for a query, and updates the clock with the time in its result. */
   setBy<A>(asking: Promise<A>, timeIn: (answer: A) => Date): Promise<A>
-  /** @throws Error before the first answer. */
+  /** @throws Error before the first result. */
   now(): Date
 }
 
@@ -17,7 +17,7 @@ export function createServiceClock(): ServiceClock {
       const asked = performance.now()
       const answer = await asking
       const at = timeIn(answer).getTime()
-      // The database said so at some moment between the two.
+      // The database's time was read between these two moments.
       const [least, most] = [at - performance.now(), at - asked]
       ahead = ahead === null ? (least + most) / 2 : Math.min(Math.max(ahead, least), most)
       return answer

@@ -1,8 +1,8 @@
 /**
- * What was there at a moment: somebody who was asked about a number of rows does something to those alone, as they
- * were when they were counted. A version of a row is known by the transaction that wrote it (xmin), and was there if
- * that had committed by then; so a moment is a few numbers that a form can carry, and rows need no column for it.
- * Must not be asked of a replica, nor of rows written within savepoints (we have none): neither has all transactions.
+ * Restricts a bulk action to the rows that were counted before, unchanged. A row version counts if the
+ * transaction that wrote it (xmin) had committed at the snapshot. A snapshot is a few numbers, which fit in a
+ * form, so that rows need no extra column. Doesn't work on a replica, or for rows written within savepoints
+ * (we have none), because neither has all transactions.
  */
 
 import { type FragmentSqlToken, sql } from 'slonik'
@@ -13,13 +13,16 @@ import { row } from './rows.ts'
 
 const momentRow = row({ seen: string() })
 
-/** The moment of this statement: rows that are counted after it are those that were there, or fewer. */
+/** Returns the current snapshot. Rows counted afterwards are those in it, or fewer. */
 export const seenNow = (tx: Tx) =>
   tx.oneFirst(sql.type(momentRow)`select pg_current_snapshot()::text as seen`)
 
 const NUMBER = /^\d{1,18}$/
 
-/** The first transaction that had not begun by then, and those before it that had not ended; null for anything else. */
+/**
+ * Returns the first transaction that had not started, and earlier ones that had not ended. Null for invalid
+ * text.
+ */
 function transactionsOf(seen: string): { end: string; unended: string[] } | null {
   const [begin = '', end = '', running, ...rest] = seen.split(':')
   const unended = running ? running.split(',') : []
@@ -29,9 +32,10 @@ function transactionsOf(seen: string): { end: string; unended: string[] } | null
 }
 
 /**
- * Whether a row has been as it is since then. Rows have the lower 32 bits of a transaction's number: the newest of
- * these numbers is meant. Where it was an older one, the row may be left out.
- * @param row its alias. @throws RequestError bad_request for what is no moment.
+ * True if a row hasn't changed since the snapshot. Rows store the lower 32 bits of a transaction ID. The
+ * newest matching ID is assumed. If it was an older one, the row may be left out.
+ * @param row its alias.
+ * @throws RequestError bad_request for an invalid snapshot.
  */
 export function wasSeen(row: FragmentSqlToken, seen: string): FragmentSqlToken {
   const known = transactionsOf(seen)

@@ -1,4 +1,4 @@
-/** The database's time: the one clock for rate, quota, period and pauses (DECISIONS: Bucket). */
+/** The database's time, the only clock for rate, quota, period and pauses (DECISIONS: Bucket). */
 import { sql } from 'slonik'
 import { string } from 'yup'
 import type { Tx } from './pool.ts'

@@ -1,7 +1,7 @@
 /**
- * Checks that SECRET_KEY is the key that this database was used with, then opens what it protects.
- * Promises: a process with another key stops at its start, instead of failing at each email. The first process that
- * uses a database decides which key counts. Processes that neither seal nor sign must not need it.
+ * Checks that SECRET_KEY is the key that this database was used with, and then creates the secrets. A process
+ * with another key stops at the start, instead of failing at each email. The first process that uses a
+ * database sets the key. Not needed by processes that neither encrypt nor sign.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { canaryOf, insertCanary, replaceCanary } from './canary.sql.ts'

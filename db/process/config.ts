@@ -91,13 +91,13 @@ const anySecretKey = string()
   .min(16, '${path} must be at least 16 characters long')
   .test(
     'not blank',
-    '${path} must be 16 random characters or more, not blanks',
+    '${path} must be 16 random characters or more, not spaces',
     (key) => key === undefined || key.trim() !== '',
   )
 
 const strongSecretKey = anySecretKey.test(
   'not weak',
-  '${path} is too easy to guess: take 32 random characters, such as `openssl rand -hex 16` prints',
+  '${path} is too easy to guess. Use 32 random characters, for example from `openssl rand -hex 16`',
   (key) => key === undefined || !isWeakKey(key),
 )
 
@@ -209,7 +209,7 @@ export function misspeltSettings(schema: ObjectSchema<object>, env: NodeJS.Proce
       .filter(
         (other) => Math.abs(other.length - name.length) <= MAX_TYPOS && distance(other, name) <= MAX_TYPOS,
       )
-      .map((other) => `${other} is no setting: is ${name} meant?`),
+      .map((other) => `${other} is not a setting. Did you mean ${name}?`),
   )
 }
 
@@ -233,7 +233,7 @@ export function portFault(setting: string, port: number, error: NodeJS.ErrnoExce
  */
 export const givenSecret = string().test(
   'bare',
-  '${path} must not begin or end with a blank or a line break',
+  '${path} must not start or end with whitespace',
   (value) => value === undefined || value.trim() === value,
 )
 

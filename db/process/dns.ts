@@ -138,7 +138,7 @@ function guarded(patience: number) {
     const last = states.get(key)
     const hung = typeof last === 'object'
     if (hung && performance.now() < last.until)
-      throw new Unanswered('no name server answered last time: it is not asked again yet')
+      throw new Unanswered('no name server responded last time. The next query is made later')
     const begin = () => attempt(key, work)
     const answer = await (hung ? few.run('', begin, 0) : places.run(last ?? 'new', begin, patience))
     if (answer === null) throw new Error('too many names are being looked up')

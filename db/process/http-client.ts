@@ -24,7 +24,7 @@ export class AnswerTooLarge extends Error {
   override name = 'AnswerTooLarge'
 }
 
-/** For the heads, before the body and beside it: a single one may be 16 KiB, by Node itself. */
+/** For headers and trailers. A single header may have 16 KiB, by Node's limit. */
 const HEADS_BYTES = 32 * 1024
 /** The framing of a body is given as much as the body. */
 const FRAMING_FACTOR = 2
@@ -40,7 +40,7 @@ const INFORMATIONAL = /HTTP\/\d\.\d 1\d\d/g
 /** One byte less than makes one, kept for what comes in two reads. */
 const OVERLAP_BYTES = 11
 
-/** The code of a connection that did not stand in time: nothing of the request can have left. */
+/** The code for a connection timeout. Nothing of the request has been sent. */
 export const NO_CONNECTION = 'CONNECT_TIMEOUT'
 
 /** Gives up a request whose connection does not stand in time. A kept one stands already. */
@@ -81,7 +81,7 @@ const BOUNDED = Symbol('bounded')
 /** Marked once it is bounded. */
 type Asked = ClientRequest & { [BOUNDED]?: true }
 
-/** Begins a request. `asked` ends it; `response` is the head of its answer. */
+/** Starts a request. `asked` ends it. `response` is the head of its response. */
 export function beginRequest(
   url: URL,
   { body, ...options }: RequestOptions & { body?: string | Uint8Array | undefined },
@@ -102,7 +102,7 @@ export function beginRequest(
   return { asked, response }
 }
 
-/** What Node calls each request as it is made. */
+/** Node's event for each new request. */
 const CREATED = 'http.client.request.created'
 
 /**

@@ -118,7 +118,7 @@ async function answerOf(response: IncomingMessage, most: number): Promise<Bounde
 async function bodyOf(response: IncomingMessage, most: number): Promise<Buffer> {
   if ((response.headers['content-encoding'] ?? 'identity') === 'identity') return readWithin(response, most)
   response.destroy()
-  throw new Error('the answer is packed, though we asked for it as it is')
+  throw new Error('the response is compressed, although the request forbids it')
 }
 
 type Fetching = Pick<Question, 'method' | 'headers' | 'body'> & { signal?: AbortSignal | undefined }

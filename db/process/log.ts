@@ -1,7 +1,7 @@
 /**
- * The log: pino, one JSON object a line, or readable lines while developing.
- * Promises: errors are logged by name, message, code and stack alone, since a driver's error carries the values
- * of the query that failed. Customer content is never logged above debug.
+ * The log: pino, one JSON object per line, or readable lines in development. Errors are logged by name,
+ * message, code and stack only, because a driver's error contains the values of the failed query. Customer
+ * content is never logged above debug.
  */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 
@@ -35,7 +35,7 @@ async function prettyStream(): Promise<DestinationStream | undefined> {
   }
 }
 
-/** What makes a log ours, whatever it is written to. */
+/** The options of every log, whatever its destination. */
 export const logOptions = ({ name, LOG_LEVEL }: { name: string; LOG_LEVEL: string }) => ({
   name,
   level: LOG_LEVEL,

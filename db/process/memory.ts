@@ -1,4 +1,4 @@
-/** How much memory this process may take: what a setting says, otherwise the limit of its container. */
+/** The memory that this process can use: from a setting, otherwise the limit of its container. */
 import { setFlagsFromString } from 'node:v8'
 import { SettingsFault } from './config.ts'
 
@@ -6,10 +6,13 @@ const MIB = 1024 * 1024
 
 /** The least that a web process and a worker need, in bytes: 256 MB. */
 const MIN_MEMORY = 256_000_000
-/** From here on, in bytes, bodies and attachments have all the room that is documented. */
+/** From this limit on, in bytes, bodies and attachments have their documented capacity. */
 const FULL_MEMORY = 512_000_000
 
-/** The limit in bytes; infinite if there is none. @param setting in MiB. */
+/**
+ * Returns the limit in bytes, or infinity.
+ * @param setting in MiB.
+ */
 export const memoryLimit = (setting?: number): number =>
   setting === undefined ? process.constrainedMemory() || Number.POSITIVE_INFINITY : setting * MIB
 

@@ -1,13 +1,12 @@
 /**
- * What a process counts: the figures of the service with their names, labels and buckets, and what was added to each
- * since it was last asked.
- * Promises: counting costs a few additions in memory, and writes nothing per message; labels have few values
- * (route patterns, codes, queue names), never ids or addresses. No state at import.
+ * The metrics of a process with their names, labels and buckets, and what was added since the last read.
+ * Counting costs a few additions in memory, and writes nothing per message. Labels have few values (route
+ * patterns, codes, queue names), never IDs or addresses. No state at import.
  */
 
 /**
- * A figure's buckets in seconds make it a histogram; its name must change when they do. Labels that are `optional` may
- * be absent.
+ * A metric with buckets (in seconds) is a histogram. Its name must change with the buckets. `optional` labels
+ * may be absent.
  */
 type Figure = {
   help: string
@@ -85,7 +84,7 @@ export type Addition = { figure: FigureName; labels: string; values: number[] }
 export type Metrics = {
   count<F extends CounterName>(figure: F, labels: Labels<F>, by?: number): void
   observe<F extends HistogramName>(figure: F, labels: Labels<F>, seconds: number): void
-  /** What was added since the last time. */
+  /** Returns what was added since the last call. */
   take(): Addition[]
   /** Adds again what could not be stored. */
   putBack(additions: readonly Addition[]): void
@@ -102,7 +101,7 @@ const labelText = (
     .map((name) => `${name}="${escaped(labels[name] ?? '')}"`)
     .join(',')
 
-/** Makes what a process counts with. */
+/** Creates the counters of a process. */
 export function createMetrics(): Metrics {
   let additions = new Map<string, Addition>()
 

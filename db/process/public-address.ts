@@ -1,8 +1,7 @@
 /**
- * The guard before every address that a customer gives us to call: only public ones, or those of networks that the
- * operator has allowed.
- * Promises: each address that a name has is looked at, and one that is not public refuses all; what is said of a
- * refusal reveals nothing of our network. Callers must connect to an address from here, never to the name again.
+ * Checks the addresses that customers give us to call: only public ones, or networks that the operator has
+ * allowed. Every address of a name is checked, and one that isn't public rejects all. Errors reveal nothing
+ * about our network. Callers must connect to a returned address, never to the name again.
  */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -13,7 +12,10 @@ export type Network = ReturnType<typeof ipaddr.parseCIDR>
 /** An address as proxies write it: in brackets, or with a port. */
 const WITH_PORT = /^(?:\[(?<v6>[^\]]+)\](?::\d+)?|(?<v4>[\d.]+):\d+)$/
 
-/** The network that limits count for an address: an IPv4 address itself, the /64 of an IPv6 one; else the text. */
+/**
+ * Returns the network that limits apply to: an IPv4 address itself, the /64 of an IPv6 address, otherwise the
+ * text.
+ */
 export function networkOf(address: string): string {
   const { v4, v6 } = WITH_PORT.exec(address)?.groups ?? {}
   const bare = v4 ?? v6 ?? address
@@ -22,8 +24,8 @@ export function networkOf(address: string): string {
   return one.kind() === 'ipv4' ? one.toString() : `${ipaddr.IPv6.networkAddressFromCIDR(`${one}/64`)}/64`
 }
 
-/** All that is ever said of an address that is refused. */
-const NOT_PUBLIC = 'refused: not a public address'
+/** The complete error for an address that isn't public. */
+const NOT_PUBLIC = 'not a public address'
 
 /** This machine, as WEBHOOK_ALLOW has it. */
 export const LOOPBACK = '127.0.0.0/8,::1/128'
@@ -32,10 +34,13 @@ const LONGEST_URL = 2_048
 /** Where IPv6 addresses of the internet are; all else is local, translated or reserved. */
 const GLOBAL = ipaddr.parseCIDR('2000::/3')
 
-/** Networks as a setting lists them. @throws Error for one that is no CIDR. */
+/**
+ * Parses networks of a setting.
+ * @throws Error for an invalid CIDR.
+ */
 export const networksOf = (cidrs: readonly string[]): Network[] => cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
 
-/** An address; an IPv4 one that is written as IPv6 becomes what it is. */
+/** Parses an address. An IPv4-mapped IPv6 address becomes IPv4. */
 const parsed = (address: string) => ipaddr.process(address)
 
 function isWithin(address: string, networks: readonly Network[]): boolean {
@@ -46,7 +51,7 @@ function isWithin(address: string, networks: readonly Network[]): boolean {
 /** Addresses in public ranges that only machines inside of a platform reach: services of Azure and of IBM's cloud. */
 const OF_PLATFORMS = networksOf(['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'])
 
-/** Whether anybody on the internet can reach this address. */
+/** True if the address is reachable from the internet. */
 function isPublicAddress(address: string): boolean {
   const one = parsed(address)
   if (one.range() !== 'unicast' || isWithin(address, OF_PLATFORMS)) return false
@@ -60,20 +65,20 @@ function literalOf(hostname: string): string | null {
 }
 
 /**
- * What is wrong with a URL that somebody gives us to call, after "url"; null when it may be tried. What its name stands
- * for is looked at with each call.
+ * Returns what is wrong with a URL to call, to continue "url", or null. Its name is resolved and checked with
+ * each call.
  */
 export function urlFault(text: string, allowed: readonly Network[]): string | null {
   if (text.length > LONGEST_URL) return `must be at most ${LONGEST_URL} characters long`
   if (!URL.canParse(text)) return 'must be a URL such as https://example.com/webhooks'
   const { protocol, username, password, hostname } = new URL(text)
-  if (protocol !== 'https:' && protocol !== 'http:') return 'must begin with https://'
-  if (username !== '' || password !== '') return 'must not hold a user name or a password'
+  if (protocol !== 'https:' && protocol !== 'http:') return 'must start with https://'
+  if (username !== '' || password !== '') return 'must not contain a user name or a password'
   const literal = literalOf(hostname)
   const isAllowed = literal === null ? mayBeAllowed(hostname, allowed) : isWithin(literal, allowed)
   const isPublic = literal === null ? !isLocalName(hostname) : isPublicAddress(literal)
   if (!isPublic && !isAllowed) return 'must lead to a public address'
-  return protocol === 'http:' && !isAllowed ? 'must begin with https://' : null
+  return protocol === 'http:' && !isAllowed ? 'must start with https://' : null
 }
 
 /** Names that never lead to the internet. */
@@ -81,7 +86,10 @@ const isLocalName = (hostname: string): boolean => /(^|\.)localhost\.?$/i.test(h
 
 const THIS_MACHINE = networksOf(['127.0.0.0/8', '::1/128'])
 
-/** Whether a name may stand for an address of an allowed network; of this machine's only names of its own do. */
+/**
+ * True if a name may resolve to an address in an allowed network. Only local names may resolve to this
+ * machine.
+ */
 const mayBeAllowed = (hostname: string, allowed: readonly Network[]): boolean =>
   allowed.some((network) => isLocalName(hostname) === isWithin(network[0].toString(), THIS_MACHINE))
 
@@ -94,8 +102,9 @@ export class NotPublic extends Error {
 }
 
 /**
- * The addresses to connect to for a URL. @throws NotPublic when one of them is not public, nor allowed, or when plain
- * http leads elsewhere than into an allowed network; the resolver's errors.
+ * Returns the addresses to connect to for a URL.
+ * @throws NotPublic if one of them is neither public nor allowed, or if plain http leads outside an allowed
+ * network. Also the resolver's errors.
  */
 export async function vettedAddresses(
   { hostname, protocol }: URL,

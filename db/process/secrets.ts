@@ -1,7 +1,7 @@
 /**
- * What SECRET_KEY protects: private keys at rest, and tokens that come back from outside.
- * Each purpose has a key of its own, derived by HKDF, so that a token of one kind is never one of another. While a key
- * is being replaced the other one is known too: it opens and verifies, and neither seals nor signs.
+ * Everything that SECRET_KEY protects: private keys at rest, and tokens that come back. Each purpose has its
+ * own key, derived by HKDF, so that a token of one kind is never valid for another. During a rotation, the
+ * other key only decrypts and verifies.
  */
 import {
   createCipheriv,
@@ -31,17 +31,17 @@ export type SecretPurpose =
 
 export type Secrets = {
   /**
-   * AES-256-GCM: nonce, tag and ciphertext in one buffer. It opens with the same `about` only, what it belongs to, so
-   * that it cannot be passed off as another's.
+   * AES-256-GCM: nonce, tag and ciphertext in one buffer. Only opens with the same `about`, the owner, so
+   * that it can't be used for another.
    */
   encrypt(purpose: SecretPurpose, plain: Buffer, about?: string): Buffer
-  /** The same, with the same bytes at each call: who sees two of them learns whether they hold the same, no more. */
+  /** Does the same with the same bytes for the same text, which reveals whether two texts are equal. */
   encryptAlike(purpose: SecretPurpose, plain: Buffer, about: string): Buffer
   /** @throws Error when the buffer was not encrypted for this purpose and `about` with a key that we know. */
   decrypt(purpose: SecretPurpose, sealed: Buffer, about?: string): Buffer
   /** The first `length` bytes of an HMAC-SHA256 over the data. */
   sign(purpose: SecretPurpose, data: Buffer, length?: number): Buffer
-  /** What `sign` gives, and gave before the key was replaced: to look up what was kept under it. */
+  /** Returns the results of `sign` with each key, to look up data stored under either. */
   signatures(purpose: SecretPurpose, data: Buffer, length?: number): Buffer[]
   /** Whether `signature` is what `sign` gives for the data, now or before the key was replaced, in constant time. */
   verify(purpose: SecretPurpose, data: Buffer, signature: Buffer): boolean
@@ -75,7 +75,7 @@ function createKeyring(secretKey: string): Secrets {
   return {
     encrypt: (purpose, plain, about = '') => seal(purpose, randomBytes(NONCE), plain, about),
     encryptAlike(purpose, plain, about) {
-      // A nonce serves one text: it is made of the text, by a key of its own.
+      // The nonce is derived from the text with its own key, so that each is used for one text only.
       const nonce = createHmac('sha256', keyFor(`${purpose}/nonce`))
         .update(about)
         .update('\0')
@@ -98,7 +98,7 @@ function createKeyring(secretKey: string): Secrets {
   }
 }
 
-/** What SECRET_KEY does, and beside it the key that it replaces or that will replace it. */
+/** Creates the secrets for SECRET_KEY, and for the other key of a rotation. */
 export function createSecrets(secretKey: string, otherKey?: string): Secrets {
   const current = createKeyring(secretKey)
   if (otherKey === undefined) return current

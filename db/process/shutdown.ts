@@ -1,8 +1,7 @@
 /**
- * The end of a process, ordered and time-limited, and the start that fails, in one place.
- * Promises: SIGTERM, SIGINT and the loss of a listening parent (`npm start`) stop a process once. It exits 0 when its
- * work is finished, or when the grace is over: heartbeats find the jobs that are cut off then. A second signal ends it
- * at once.
+ * Stops a process in order and within a time limit, and reports failed starts. SIGTERM, SIGINT and the loss
+ * of a listening parent (`npm start`) stop a process once. It exits with 0 when its work is finished or the
+ * grace period ends. Heartbeats recover interrupted jobs. A second signal exits immediately.
  */
 import { flushCompileCache } from 'node:module'
 import { RequestError } from '../errors.ts'
@@ -10,17 +9,20 @@ import { databaseRefusal, isDatabaseUnavailable } from '../postgres/pool.ts'
 import { SettingsFault } from './config.ts'
 import type { Log } from './log.ts'
 
-/** How long a process may take to end, in milliseconds. */
+/** The grace period, in milliseconds. */
 const GRACE_MS = 25_000
-/** How much of the grace work in flight may take; the rest is for recording it and closing connections. */
+/** The part of the grace period for work in flight. The rest is for recording it and closing connections. */
 export const DRAIN_MS = 23_500
 
-/** One Ctrl-C may reach a process twice, through the terminal and through npm: so soon it counts once. Milliseconds. */
+/**
+ * One Ctrl-C may reach a process twice, through the terminal and through npm. Signals within this time count
+ * once, in milliseconds.
+ */
 const ECHO_MS = 1_000
 /** The exit code after a second signal. */
 const CUT_OFF = 1
 
-/** What a process sends its parent once it is up: the port it listens on, if any. */
+/** Sent to the parent when the process is up: its port, if any. */
 export type Up = { port?: number }
 
 /**
@@ -49,7 +51,7 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
   process.send?.(up)
 }
 
-/** Why a start failed, in the words of one who can act on it, where we know the cause; else null. */
+/** Explains a failed start if the cause is known, or null. */
 export function startFault(error: unknown): string | null {
   if (error instanceof SettingsFault) return error.message
   if (error instanceof RequestError) return `cannot start, ${error.message}`

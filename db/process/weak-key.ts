@@ -1,6 +1,6 @@
 /**
- * Recognises a secret that can be guessed: with one signed address an attacker can try any number of keys offline.
- * Promises: random strings of 16 characters pass; keys that people type in a hurry are refused. Pure.
+ * Recognizes guessable secrets, because with one signed address an attacker can try keys offline. Random
+ * strings of 16 characters pass. Typical typed ones are rejected. Pure.
  */
 
 // As people type them; what is left when they are taken out has to be random.
@@ -18,7 +18,7 @@ function withoutRuns(text: string): string {
   return kept.join('')
 }
 
-/** What is left of a key once words, runs and repetitions are taken out. */
+/** Returns the rest of a key without words, runs and repetitions. */
 const coreOf = (key: string): string =>
   withoutRuns(key.slice(0, LONGEST_READ).toLowerCase().replace(WORDS, '')).replace(/(.+?)\1+/g, '$1')
 

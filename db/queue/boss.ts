@@ -1,7 +1,7 @@
 /**
- * pg-boss, as workers use it: the claims that they fetch and settle (claims.ts), what runs by the clock, its upkeep.
- * Promises: jobs of dead workers are found, but never those of living ones after the database was away. The only
- * module that imports pg-boss: what stores jobs (producer.ts) does without it.
+ * pg-boss for workers: claims (claims.ts), scheduled jobs and maintenance. Jobs of dead workers are found,
+ * but not those of living workers after a database outage. The only module that imports pg-boss. producer.ts
+ * stores jobs without it.
  */
 import { PgBoss } from 'pg-boss'
 import packageJson from 'pg-boss/package.json' with { type: 'json' }
@@ -29,22 +29,25 @@ import { createProducer, type Producer } from './producer.ts'
 
 type BossOptions = ConstructorParameters<typeof PgBoss>[0] & object
 
-/** For pg itself: a connection that died without a word is given up, in milliseconds. */
+/** For pg: a connection without a response is closed after this time, in milliseconds. */
 const CONNECTION = { query_timeout: 60_000, keepAlive: true } as BossOptions
 
 export type Consumer = Producer & {
   claims<J extends JobName>(job: J): Claims<J>
   /** Runs a handler by the clock (jobs.ts, SCHEDULES), in one process at a time. */
   schedule(name: ScheduleName, handler: () => Promise<void>): Promise<void>
-  /** Fetches now instead of at the next poll; a hint that costs one fetch when it was wrong. */
+  /** Fetches now instead of at the next poll. A false hint costs one query. */
   wake(job: string): void
-  /** Claims nothing from now on: for the start of a drain. */
+  /** Stops claiming, at the start of a drain. */
   close(): void
-  /** Ends the heartbeats and waits for what runs by the clock, at most `timeout` milliseconds. */
+  /** Stops the heartbeats, and waits up to `timeout` milliseconds for scheduled jobs. */
   stop(timeout: number): Promise<void>
 }
 
-/** pg-boss's SQL on a slonik transaction. The token is built by hand: the tag would refuse array parameters. */
+/**
+ * Runs pg-boss's SQL on a slonik transaction. The token is built by hand, because the tag rejects array
+ * parameters.
+ */
 const on = (tx: Tx) => ({
   db: {
     async executeSql(text: string, values: unknown[] = []) {
@@ -60,7 +63,7 @@ const runOn =
   async (text, values) =>
     (await boss.getDb().executeSql(text, values)) as Awaited<ReturnType<Run>>
 
-/** `registerInstance`: its list of processes is not kept, since ours (stats/fleet) is. */
+/** `registerInstance` is off, because stats/fleet has our own list of processes. */
 const createBoss = async (
   url: string,
   options: BossOptions,
@@ -72,7 +75,7 @@ const createBoss = async (
     ...options,
   } as BossOptions)
 
-/** Whether its tables are those of the installed version. */
+/** True if its tables have the schema of the installed version. */
 async function isCurrent(url: string): Promise<boolean> {
   const client = await connect(url)
   try {
@@ -89,23 +92,26 @@ async function start(url: string, options: BossOptions, onError: (error: Error) 
   try {
     await boss.start()
   } catch (error) {
-    // It has no code for it; a database that does not answer even this has said why.
+    // pg-boss has no error code for this. If the database doesn't respond, the error already shows it.
     if (await isCurrent(url).catch(() => true)) throw error
     throw new SettingsFault(['DATABASE_URL: this database is not migrated. Run `node db/migrate.ts`'])
   }
   return boss
 }
 
-/** How often dead workers' jobs are looked for, and what else pg-boss keeps up is done, in milliseconds. */
+/** How often to look for jobs of dead workers, and to run pg-boss's other maintenance, in milliseconds. */
 const [LOOK, SUPERVISE] = [2_000, 30_000]
-/** For so long the database must have answered before a silent heartbeat counts as a dead worker, in milliseconds. */
+/**
+ * How long the database must have responded before a missing heartbeat means a dead worker, in milliseconds.
+ */
 const STEADY_MS = 12_000
 
 /**
- * Looks for the jobs of dead workers. Not for some seconds after the database was away, or this process was frozen:
- * then every heartbeat is old, and living workers get the time to renew theirs and to record what they have sent.
- * @returns `shaken`, to be called with each fault, and `end`. Whatever kept one statement from being done may have kept
- * living workers' heartbeats, too: a job that is found late costs less than one that is sent twice.
+ * Looks for jobs of dead workers. Waits some seconds after a database outage or a freeze of this process,
+ * because then all heartbeats are old. Living workers need that time to renew them and to record what they
+ * have sent.
+ * @returns `shaken`, to call on each error, and `end`. An error of one statement may have affected other
+ * workers' heartbeats. Finding a job late is better than sending it twice.
  */
 function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   let steadyFrom = Number.NEGATIVE_INFINITY
@@ -122,7 +128,7 @@ function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
     if (busy || now < steadyFrom) return
     busy = true
     try {
-      // A round of pg-boss's is some thirty statements: most looks find nobody dead, and ask one.
+      // A full round of pg-boss runs about thirty statements. Most checks find no dead worker, and need one.
       if (now < supervised + SUPERVISE && !(await isAnyLost(runOn(boss)))) return
       supervised = now
       await boss.supervise()
@@ -137,7 +143,7 @@ function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   return { shaken, end: () => clearInterval(timer) }
 }
 
-/** Opens the queue for a worker: claims, schedules and upkeep (dead workers' jobs, old jobs). */
+/** Opens the queue for a worker: claims, schedules and maintenance (jobs of dead workers, old jobs). */
 export async function openConsumer(
   url: string,
   { connections, onError }: { connections: number; onError: (error: Error) => void },
@@ -194,11 +200,11 @@ export async function openConsumer(
 }
 
 /**
- * Creates pg-boss's schema and every queue with its dead letter queue, and brings their options up to date.
- * Serial, and before traffic: attaching a queue's own table waits for open inserts.
+ * Creates pg-boss's schema and all queues with their dead letter queues, and updates their options. Runs
+ * serially and before traffic, because attaching a queue's own table waits for open inserts.
  */
 export async function migrateQueues(url: string): Promise<void> {
-  // Its role may bound statements (README: behind a pooler); an index on millions of jobs takes longer.
+  // Its role may limit statements (README: behind a pooler), and an index on millions of jobs takes longer.
   const further = (await isPooled(url)) ? undefined : liftTimeLimit
   const boss = await createBoss(url, { max: 2, supervise: false, schedule: false }, further)
   boss.on('error', () => {})

@@ -1,8 +1,7 @@
 /**
- * The jobs of one queue that this process has claimed: fetched, kept by heartbeats, settled.
- * Promises: a job is settled in the caller's transaction and only as the attempt that was claimed; a claim whose last
- * confirmation is older than the heartbeat allows counts as lost (a frozen process), until a heartbeat confirms it.
- * Must not know what the jobs are about.
+ * The jobs of one queue that this process has claimed: fetch, heartbeat and settle. A job is settled in the
+ * caller's transaction, and only for the claimed attempt. If the last confirmation is too old (a frozen
+ * process), the claim counts as lost until a heartbeat confirms it.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { type Lines, placesOfReturning, priorityOf } from './fair-queue.ts'
@@ -17,35 +16,38 @@ export type FetchedJob<J extends JobName> = Attempt & { data: Payload<J> }
 type Among = {
   /** None of these groups. */
   except?: readonly string[]
-  /** At most this number of each group; as many as there are when absent. */
+  /** The maximum per group. Absent: no maximum. */
   rooms?: Rooms | undefined
 }
 
 export type Ends<J extends JobName> = ReadonlyMap<FetchedJob<J>, End>
 
 export type Claims<J extends JobName> = {
-  /** Claims up to `limit` jobs that are due, the most urgent first; none while the database is away. */
+  /**
+   * Claims up to `limit` due jobs, most urgent first. None during a database outage. If it finds `limit`, there may be
+   * more, and the next idle caller wakes.
+   */
   fetch(limit: number, among?: Among): Promise<FetchedJob<J>[]>
-  /** Whether a job is surely still ours: confirmed within the last seconds, by a clock that never jumps. */
+  /** True if the job is certainly still ours: confirmed within the last seconds, by a monotonic clock. */
   isHeld(job: FetchedJob<J>): boolean
-  /** Ends jobs in the caller's transaction: those whose attempt is still ours. */
+  /** Settles the jobs whose attempt is still ours, in the caller's transaction. */
   settle(tx: Tx, ends: Ends<J>): Promise<void>
-  /** Call it after that transaction: these jobs need no heartbeats any more. */
+  /** Stops the heartbeats of these jobs. Call it after that transaction. */
   release(jobs: Iterable<FetchedJob<J>>): void
   /**
-   * Resolves when there may be work: after a wake-up, at once if that came while nobody was idle, when a poll finds a
-   * job that is due, or at once when closed.
+   * Resolves when there may be work: after a wake-up (at once if it came earlier while no one was idle), when
+   * a poll finds a due job, or when closed.
    */
   idle(): Promise<void>
-  /** Ends the wait of everyone who is idle. */
+  /** Wakes one idle caller. Others would find nothing. */
   wake(): void
-  /** No more jobs from now on; heartbeats go on until `end`. */
+  /** Claims no more jobs. Heartbeats continue until `end`. */
   close(): void
   isClosed(): boolean
   end(): void
 }
 
-/** What is needed of pg-boss, on a pool of its own or in a transaction. */
+/** The part of pg-boss that claims use, on its own pool or in a transaction. */
 type Boss = {
   fetch(name: string, options: { batchSize: number; ignoreGroups?: string[] }): Promise<unknown[]>
   touch(name: string, jobs: Attempt[]): Promise<unknown>
@@ -53,22 +55,27 @@ type Boss = {
   fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
 }
 
-/** How claims are opened: pg-boss, its SQL on a transaction, who hears of faults, and the lines before the queues. */
+/** The dependencies of claims: pg-boss, its SQL on a transaction, the error handler and the lanes. */
 type ClaimDeps = {
   boss: Boss
   on: (tx: Tx) => object
   onFault: (fault: unknown) => void
   lines: Lines
-  /** Whether a job of this queue is due. A poll asks this first: a fetch reads every job that is deferred. */
+  /**
+   * True if a job of this queue is due. A poll checks this first, because a fetch reads every deferred job.
+   */
   isAnyDue: () => Promise<boolean>
   claimByGroup: (limit: number, rooms: Rooms) => Promise<ClaimedRow[]>
 }
 
 const POLL_MS = 1_000
 const HEARTBEAT_MS = 3_000
-/** A heartbeat that has no answer by now is sent once more beside it. */
+/** A heartbeat without a response by now is sent again in parallel. */
 const SILENT_MS = 10_000
-/** What a confirmation is worth, of the heartbeat's seconds: the rest is for a send that begins just now. */
+/**
+ * How long a confirmation is valid, as a share of the heartbeat's seconds. The rest is for a send that is
+ * just starting.
+ */
 const CONFIRMED_SHARE = 0.8
 
 export function openClaims<J extends JobName>(
@@ -80,23 +87,20 @@ export function openClaims<J extends JobName>(
   const idlers = createIdlers()
   let closed = false
 
-  const isDue = async (): Promise<boolean> => {
-    try {
-      return await isAnyDue()
-    } catch (error) {
+  const isDue = (): Promise<boolean> =>
+    isAnyDue().catch((error: unknown) => {
       onFault(error)
       return false
-    }
-  }
+    })
 
   const claim = async (limit: number, { except = [], rooms }: Among): Promise<Job[]> => {
     if (rooms) {
       const of = new Map([...rooms.of, ...except.map((group): [string, number] => [group, 0])])
       const rows = await claimByGroup(limit, { ...rooms, of })
-      return rows.map(({ id, data, retry_count }) => ({
+      return rows.map(({ id, data, retry_count: retryCount }) => ({
         id,
         data: data as Payload<J>,
-        retryCount: retry_count,
+        retryCount,
       }))
     }
     const left = except.length > 0 ? { ignoreGroups: [...except] } : {}
@@ -110,6 +114,7 @@ export function openClaims<J extends JobName>(
       try {
         const jobs = await claim(limit, among)
         heartbeat.confirm(jobs, started)
+        if (jobs.length === limit) idlers.next()
         return jobs
       } catch (error) {
         onFault(error)
@@ -125,14 +130,14 @@ export function openClaims<J extends JobName>(
     wake: idlers.wake,
     close() {
       closed = true
-      idlers.wake()
+      while (idlers.next()) {}
     },
     isClosed: () => closed,
     end: heartbeat.end,
   }
 }
 
-/** Confirms the claimed jobs every few seconds, and knows until when each confirmation holds. */
+/** Confirms the claimed jobs every few seconds, and knows how long each confirmation is valid. */
 function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<ClaimDeps, 'boss' | 'onFault'>) {
   type Job = FetchedJob<J>
   const confirmed = new Map<Job, number>()
@@ -169,21 +174,30 @@ function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<Claim
   }
 }
 
-/** Those who wait until there may be work. */
+/** Callers that wait until there may be work. */
 type Idlers = {
-  /** Waits for a wake-up, or for the next poll: each full second of this process, the same for all its queues. */
+  /** Waits for a wake-up or the next poll, at each full second of this process for all its queues. */
   idle(): Promise<'woken' | 'poll'>
   wake(): void
+  /** Wakes the caller that is idle for longest. @returns false if no one is idle. */
+  next(): boolean
 }
 
 function createIdlers(): Idlers {
   const idlers = new Set<() => void>()
-  /** Whether a wake-up has met nobody idle: somebody may be looking for work just then, and miss what it was for. */
+  const next = (): boolean => {
+    const [end] = idlers
+    end?.()
+    return end !== undefined
+  }
+  /**
+   * True if a wake-up came while no one was idle. A caller may be fetching just then, and miss the new work.
+   */
   let woken = false
   return {
+    next,
     wake() {
-      woken = idlers.size === 0
-      for (const end of [...idlers]) end()
+      woken = !next()
     },
     async idle() {
       const isOver = woken
@@ -203,7 +217,7 @@ function createIdlers(): Idlers {
   }
 }
 
-/** Writes the ends: a statement or two for each kind of end, whatever the number of jobs. */
+/** Writes the results with one or two statements per kind, for any number of jobs. */
 async function settle<J extends JobName>(
   { job, boss, on, lines }: { job: J } & Omit<ClaimDeps, 'onFault' | 'isAnyDue' | 'claimByGroup'>,
   tx: Tx,
@@ -217,7 +231,8 @@ async function settle<J extends JobName>(
   }
   const postponed = [...(groups.get('again') ?? []), ...(groups.get('snoozed') ?? [])]
   if (postponed.length > 0) {
-    // A job that comes back stands behind what has been reached by then: it neither jumps the line nor starves in it.
+    // A returning job is placed behind what has been reached by then: it doesn't jump the queue, and doesn't
+    // starve.
     const payloads = postponed.map(([{ data }]) => data)
     const priorities = (await placesOfReturning(lines, tx, job, payloads)).map(priorityOf)
     const attempts = postponed.map((each, index) => ({ ...postponement(each), priority: priorities[index] }))

@@ -1,6 +1,6 @@
 /**
- * Dead letters: the jobs that a queue gave up on, in the queue `<name>-dead` until a person redrives or requeues them.
- * Their `source_id` is the id of the job that each was, and so of its row.
+ * Dead letters: jobs that failed, in the queue `<name>-dead` until someone redrives or requeues them.
+ * `source_id` is the ID of the original job, and of its row.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, mixed, number, object, string } from 'yup'
@@ -11,17 +11,16 @@ import { deadLetterOf, JOBS, type JobName, type Payload, SCHEDULES } from './job
 import { deadReason } from './pgboss.sql.ts'
 
 /**
- * The dead letters of a queue, as a relation: `source_id` is their row's id, `reason` what their last attempt said, if
- * anything.
+ * The dead letters of a queue as a relation. `source_id`: the ID of the row. `reason`: from the last attempt,
+ * if any.
  */
 export const openDeadLetters = (job: JobName) => sql.fragment`(
   select source_id, data, created_on, source_output ->> 'reason' as reason
   from pgboss.job where name = ${deadLetterOf(job)} and state < 'active')`
 
 /**
- * Whether a row has neither a job that is waiting or running, nor a dead letter: a condition for a query over rows.
- * Both are fenced.
- * @param id the row's id, as a column.
+ * True for a row without a waiting or running job and without a dead letter. Both subqueries are fenced.
+ * @param id the column of the row's ID.
  */
 export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   not exists (select from pgboss.job j where j.name = ${job} and j.id = ${id} and j.state <= 'active' offset 0)
@@ -53,18 +52,18 @@ export async function isOfNewerQueue(tx: Tx, id: FragmentSqlToken): Promise<Frag
 const reasonRow = row({
   reason: string(),
   count: number(),
-  /** How many teams' jobs they are; 0 for a queue whose jobs are nobody's. */
+  /** The number of teams. 0 for a queue without teams. */
   teams: number(),
   first_at: string(),
   last_at: string(),
-  /** The ids of the rows that the newest few are about: emails, webhook messages, reports. */
+  /** The row IDs of the newest few: emails, webhook messages, reports. */
   samples: array(string()),
 })
 
 /** How many of a reason's dead letters are named. */
 const MAX_SAMPLES = 5
 
-/** The reasons for which a queue's jobs were given up, and how many dead letters have each: the most frequent first. */
+/** Counts a queue's dead letters by reason, the most frequent first. */
 export const deadReasons = (tx: Tx, job: JobName, limit: number) =>
   tx.any(sql.type(reasonRow)`
     select ${deadReason} as reason, count(*) as count, count(distinct data ->> 'team_id') as teams,
@@ -80,7 +79,7 @@ export const countDeadLetters = (tx: Tx, job: JobName) =>
 const dataRow = row({ data: mixed<object>() })
 
 /**
- * Takes dead letters out of their queue, the oldest first: all that were seen then, or those of them with one reason.
+ * Removes dead letters from their queue, oldest first: all that existed at `seen`, or those with one reason.
  * @returns their payloads.
  */
 export async function takeDeadLetters<J extends JobName>(
@@ -99,9 +98,9 @@ export async function takeDeadLetters<J extends JobName>(
 }
 
 /**
- * What is left of the jobs of these rows that were given up: the dead letters, and for some minutes the jobs that they
- * were; each as a condition that names its queues, so that no other queue is looked through. What somebody redrives
- * just now is passed over: it goes with that.
+ * Selects what is left of these rows' failed jobs: the dead letters, and for some minutes the original jobs.
+ * Each is a condition that names its queues, so that no other queue is scanned. Rows locked by a redrive are
+ * skipped, and handled by it.
  */
 function leftOf(jobs: readonly JobName[], ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')
@@ -116,7 +115,7 @@ function leftOf(jobs: readonly JobName[], ids: readonly string[]) {
   }
 }
 
-/** Forgets that rows which are gone were given up: nobody can try them again. */
+/** Deletes what is left of failed jobs, for rows that were deleted. */
 export async function deleteLeftOf(tx: Tx, jobs: readonly JobName[], ids: readonly string[]): Promise<void> {
   const { letters, ended } = leftOf(jobs, ids)
   await tx.query(sql.type(object())`
@@ -124,7 +123,7 @@ export async function deleteLeftOf(tx: Tx, jobs: readonly JobName[], ids: readon
     delete from pgboss.job where ${ended}`)
 }
 
-/** Forgets why rows were given up, where the words have what `pattern` finds. */
+/** Deletes the failure reasons that match `pattern`. */
 export async function forgetReasons(
   tx: Tx,
   jobs: readonly JobName[],

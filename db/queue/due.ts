@@ -1,6 +1,6 @@
 /**
- * Asks whether queues have jobs that are due: one statement for all queues that ask at the same time. The polls of a
- * process come at the same time (claims.ts), so that an idle worker asks once a second.
+ * Checks whether queues have due jobs, with one statement for all queues that check at the same time. The
+ * polls of a process coincide (claims.ts), so that an idle worker sends one query per second.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 

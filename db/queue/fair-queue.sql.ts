@@ -1,11 +1,11 @@
-/** What a queue's line looks like: pg-boss's rows and the sequence of places, as far as fair-queue.ts needs them. */
+/** Queries for the state of a queue's order: pg-boss's rows, and the sequence of positions. */
 import { sql } from 'slonik'
 import { number } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { row } from '../postgres/rows.ts'
 import type { SharedJob } from './jobs.ts'
 
-/** Where the queue's line begins, as a priority: that of the job which goes next. */
+/** Returns the front of the queue: the priority of the next job. */
 export const frontOf = (job: SharedJob) => sql.fragment`
   coalesce((
     select priority from pgboss.job where name = ${job} and state < 'active' and not blocked and start_after <= now()
@@ -13,22 +13,23 @@ export const frontOf = (job: SharedJob) => sql.fragment`
 
 const lineRow = row({ head: number().nullable(), top: number() })
 
-/** How many jobs of the front are looked through for one that is due, and of those that are due for longest. */
+/** How many jobs at the front are searched for a due one, and how many of those due longest. */
 const FRONT_JOBS = 1_000
 
 /**
- * The place of the job that goes next (null: none is due, which another index shows without reading all that is put
- * off), and the highest place that was given; raises the latter to `given`. It is a sequence, so that nobody waits for
- * it; a place that is lost in a race costs nothing. Behind very many that are put off it is the lowest place of those
- * that are due for longest. Neither index is left to the planner: by what it knew when all was put off, it would read
- * and sort all that became due since. @param group looks at the line of this group alone.
+ * Returns the position of the next job (null: none is due, which an index shows without reading all deferred
+ * jobs) and the highest position assigned. Raises the latter to `given`. It is a sequence, so that no one
+ * waits for it. A value lost in a race is harmless. If very many jobs are deferred, it uses the lowest
+ * position of those due longest. Both indexes are forced, because with statistics from when all were
+ * deferred, the planner would read and sort everything that became due since.
+ * @param group restricts the search to this group.
  */
 export async function lookAtLine(tx: Tx, job: SharedJob, given: number, group: string | null = null) {
   const name = `${job.replaceAll('-', '_')}_places`
   const inGroup = group === null ? sql.fragment`` : sql.fragment` and group_id = ${group}`
   const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked${inGroup}`
-  // Not prepared: a plan that was made while the queue was empty reads and sorts all that waits, until autovacuum has
-  // analyzed the table again.
+  // Not prepared: a plan made while the queue was empty would read and sort all waiting jobs until autovacuum
+  // analyzes the table.
   return tx.one(sql.type(lineRow)`
     select case when (select start_after ${waiting} order by start_after limit 1) <= now() then coalesce(
         (

@@ -1,9 +1,9 @@
 /**
- * The line before a queue that teams share: start-time fair queueing. Each job has a place, lower ones go first.
- * Promises: a team's next job stands behind its own last one, and never before the place that the line has reached. So
- * a team that is new in line stands beside the first jobs of a team that floods it. It costs a statement every quarter
- * of a second, not one per message. Places become pg-boss's priorities (measured to cost nothing when fetching).
- * Where a queue's groups have lines of their own (jobs.ts, by_group), one that stands still holds back no other.
+ * Start-time fair queueing for queues that teams share. Each job has a position, and lower ones go first. A
+ * team's next job is placed after its own last one, and never before the position that the queue has reached.
+ * A new team is placed next to the first jobs of a team with a large backlog. This costs a statement every
+ * 250 ms, not one per message. Positions are stored as pg-boss's priorities. If a queue's groups have their
+ * own order (jobs.ts, by_group), a paused one delays no other.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { lookAtLine } from './fair-queue.sql.ts'
@@ -17,7 +17,10 @@ import {
   type SharedJob,
 } from './jobs.ts'
 
-/** pg-boss fetches the highest priority first. Beyond the column's range all are alike. */
+/**
+ * Converts a position to a priority, because pg-boss fetches the highest first. Positions beyond the column's
+ * range are equal.
+ */
 export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
 
 /** How long a look at the line is good for, in milliseconds. */
@@ -26,13 +29,13 @@ const LINE_CACHED_MS = 250
 const TEAMS_REMEMBERED = 10_000
 const GROUPS_REMEMBERED = 1_000
 
-/** The places of `count` more jobs of a team whose last one stands at `last`. Pure. */
+/** Returns the positions of `count` more jobs of a team whose last one is at `last`. Pure. */
 export function placesAfter(last: number, reached: number, count: number): number[] {
   const first = Math.max(last + 1, reached)
   return Array.from({ length: count }, (_, index) => first + index)
 }
 
-/** What is known of a line: the place that it has reached, and when that was looked at. */
+/** The position that a queue has reached, and when that was read. */
 type Reached = { place: number; looked: number }
 
 function createLine(job: SharedJob) {
@@ -55,13 +58,16 @@ function createLine(job: SharedJob) {
   }
 
   return {
-    /** The place that the queue has reached, as far as this process knows; where each group has a line, its group. */
+    /**
+     * Returns the position that the queue has reached, as far as this process knows. With groups, that of the
+     * group.
+     */
     reached: (tx: Tx, group: string | null = null) => look(tx, group),
     /** Says that places up to this one are given. */
     given(place: number): void {
       top = Math.max(top, place)
     },
-    /** Places for jobs that come back, or come again: each behind its team's others that did. */
+    /** Returns positions for jobs that return or recur, each behind the team's other returning jobs. */
     async placesOf(tx: Tx, jobs: readonly { team: string; group: string | null }[]): Promise<number[]> {
       const groups = [...new Set(jobs.map(({ group }) => (byGroup ? group : null)))]
       const from = new Map<string | null, number>()
@@ -83,7 +89,7 @@ export type Lines = Readonly<Record<SharedJob, ReturnType<typeof createLine>>>
 export const createLines = (): Lines =>
   Object.fromEntries(SHARED_JOBS.map((job) => [job, createLine(job)])) as Lines
 
-/** Places for jobs of any queue that come back; none where nobody stands in line. */
+/** Returns positions for returning jobs of any queue. None if the queue has no order. */
 export async function placesOfReturning<J extends JobName>(
   lines: Lines,
   tx: Tx,

@@ -1,16 +1,16 @@
 /**
- * What the log gets of the queue's faults.
- * Promises: each once in a while; a lost database once for all of pg-boss's loops, whatever the words.
+ * Reports the queue's errors to the log. Each is logged once per interval. A lost database is logged once for
+ * all of pg-boss's loops.
  */
 import { isDatabaseUnavailable } from '../postgres/pool.ts'
 import { IN_LOOP } from './pgboss.sql.ts'
 
-/** How long the same fault is not logged again, in milliseconds: every poll of a lost database meets it. */
+/** How long the same error isn't logged again, in milliseconds. Every poll during an outage meets it. */
 const QUIET_MS = 10_000
 
 /**
- * pg-boss reports faults as plain objects, and over and over. A lost database is one fault, whichever loop meets it
- * and whatever the words.
+ * pg-boss reports errors as plain objects, repeatedly. An outage of the database is one error, in whichever
+ * loop and with whatever message.
  */
 export function faultReporter(onError: (error: Error) => void): (fault: unknown) => void {
   const lastReported = new Map<string, number>()

@@ -1,21 +1,20 @@
 /**
- * The claim from a queue whose jobs have groups, of which each has its own room: pg-boss's would claim a batch of one
- * group alone, and read all that waits of groups that are full.
- * Promises: reads an entry of an index for each group that has jobs waiting, and what it claims, however much waits.
- * Groups go in the order of their jobs that are due first; within a group what is due first goes first, or teams take
- * turns (jobs.ts, by_group). As text, for pg-boss's own connections.
+ * Claims jobs from a queue with groups, each with its own capacity. pg-boss's own claim takes a batch of one
+ * group only, and reads all waiting jobs of full groups. Reads one index entry per waiting group, and what it
+ * claims. Groups are served in the order of their longest due jobs. Within a group, the longest due job is
+ * first, or teams take turns (jobs.ts, by_group). As text, for pg-boss's own connections.
  */
 import { hasLineByGroup, type JobName } from './jobs.ts'
 import type { Run } from './pgboss.sql.ts'
 
-/** How many jobs of a group may be claimed: those named, and each of the others. */
+/** How many jobs can be claimed of the named groups, and of each other group. */
 export type Rooms = { of: ReadonlyMap<string, number>; others: number }
 
 export type ClaimedRow = { id: string; data: unknown; retry_count: number }
 
 /**
- * Claims up to `limit` jobs that are due. Not prepared: a plan that was made while the queue was empty would go through
- * all that waits later.
+ * Claims up to `limit` due jobs. Not prepared: a plan made while the queue was empty would later scan all
+ * waiting jobs.
  */
 export async function claimByGroup(run: Run, job: JobName, limit: number, { of, others }: Rooms) {
   const order = hasLineByGroup(job) ? 'j.priority desc, j.created_on' : 'j.start_after'

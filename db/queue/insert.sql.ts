@@ -1,7 +1,7 @@
 /**
- * The one statement that stores jobs, by itself or as a part of one that stores what they are about.
- * Promises: a job is as pg-boss's own insert would make it, by its queue's options; one whose row has a job already is
- * left out; a queue that is missing is a fault.
+ * The statement that stores jobs, alone or as a part of one that stores their rows. A job has the same
+ * columns as from pg-boss's own insert, with its queue's options. A job whose row already has one is skipped.
+ * A missing queue is an error.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { Tx } from '../postgres/pool.ts'
@@ -29,8 +29,9 @@ const NEW_JOB = { name: 'text', id: 'uuid', data: 'jsonb', priority: 'int4', gro
 export const asRelation = (jobs: readonly NewJob[]): FragmentSqlToken => rowsOf('f', NEW_JOB, jobs)
 
 /**
- * Stores jobs. Prepared: to parse and plan it took a sixth of a single send, and it reads no jobs, so that no plan of
- * an empty queue is kept for a long one. @returns how many were stored.
+ * Stores jobs. Prepared, because parsing and planning took a sixth of a single send. It reads no jobs, so
+ * that an outdated plan does no harm.
+ * @returns how many were stored.
  */
 export const insertJobs = (tx: Tx, jobs: readonly NewJob[]) =>
   tx.oneFirst(sql.prepared('insert_jobs', countRow)`

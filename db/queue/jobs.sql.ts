@@ -1,7 +1,7 @@
 /**
- * The queries over pg-boss's rows that we run ourselves: to read, delete or put jobs back. They spare the CLI from
- * loading pg-boss, or do what it has no call for. Must not fail jobs, nor complete those whose output is kept: that is
- * pg-boss's own business (boss.ts).
+ * Our own queries over pg-boss's rows: read, delete and defer jobs. They do what pg-boss has no call for, or
+ * keep the CLI from loading it. Failing jobs, and completing those with an output, is left to pg-boss
+ * (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
@@ -11,9 +11,7 @@ import { deadLetterOf, JOB_RETENTION_S, JOBS, type JobName } from './jobs.ts'
 
 const openRow = row({ active: boolean(), at: string(), dead: boolean() })
 
-/**
- * A row's job that has not ended, or its dead letter; null when it has neither. `at`: when it is due.
- */
+/** Returns a row's unfinished job or dead letter, or null. `at`: when it is due. */
 export const openJob = (tx: Tx, job: JobName, id: string) =>
   tx.maybeOne(sql.type(openRow)`
     select state = 'active' as active, start_after as at, false as dead from pgboss.job
@@ -24,8 +22,8 @@ export const openJob = (tx: Tx, job: JobName, id: string) =>
     order by dead limit 1`)
 
 /**
- * The jobs of a team that were made before this one of its own and have not ended, oldest first; not those that were
- * tried in vain, once that is known: one that kills its workers is tried by itself.
+ * Returns the jobs of a team that were created before this one and have not ended, oldest first. Excludes
+ * those whose workers died, because each is attempted alone.
  */
 export const openJobsBefore = (tx: Tx, job: JobName, { team_id, id }: { team_id: string; id: string }) =>
   tx.anyFirst(sql.prepared('open_jobs_before', idRow)`
@@ -47,7 +45,10 @@ const endRow = row({
   }>().nullable(),
 })
 
-/** How a job stands, and what its last attempt said; null when there is none. For someone who waits for it. */
+/**
+ * Returns a job's state and the output of its last attempt, for a caller that waits for it. Null if there is
+ * none.
+ */
 export const jobEnd = (tx: Tx, job: JobName, id: string) =>
   tx.maybeOne(sql.type(endRow)`
     select state::text, data ->> 'team_id' as team_id, output from pgboss.job where name = ${job} and id = ${id}`)
@@ -59,20 +60,20 @@ const lengthsRow = row({
   failed: number(),
   oldest_ready_seconds: number().nullable(),
 })
-/** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MAX_COUNTED`. */
+/** The counts of a queue. `dead`: its dead letters. Waiting jobs are counted up to `MAX_COUNTED`. */
 export type QueueStatus = InferType<typeof lengthsRow> & { queue: string; dead: number }
 
 const statusRow = lengthsRow.concat(row({ name: string(), dead: number() }))
 
-/** For a look at the queues, in milliseconds: watching must not add to a load. */
+/** The statement timeout for reading the status, in milliseconds. Monitoring must not add load. */
 const STATUS_TIMEOUT = 3_000
 
-/** Up to how many of what waits is counted: people want to know whether it is much, and a count reads each. */
+/** Waiting jobs are counted up to this number, because a count reads each. */
 export const MAX_COUNTED = 100_000
 
 /**
- * One queue, and its dead letters. Its names are values: by a column of `pgboss.queue` the planner prunes no partition,
- * and expects to read what waits in all of them for each queue.
+ * Counts one queue and its dead letters. The names are literals: with a column of `pgboss.queue` the planner
+ * prunes no partition, and expects to read all of them for each queue.
  */
 function statusOf(job: JobName, most: number) {
   const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked`
@@ -90,8 +91,9 @@ function statusOf(job: JobName, most: number) {
 }
 
 /**
- * Every queue of jobs.ts. What waits is counted by the index of what is due, each figure up to `most`; what is active
- * by one of its own; failed jobs, which no index finds, are as pg-boss counted them up to a minute ago.
+ * Returns the counts of every queue. Waiting jobs are counted in the index of due jobs, each count up to
+ * `most`. Active jobs have their own index. Failed jobs, which no index finds, are as pg-boss counted them up
+ * to a minute ago.
  */
 export async function queueStatus(database: Database, most = MAX_COUNTED): Promise<QueueStatus[]> {
   const each = (Object.keys(JOBS) as JobName[]).map((job) => statusOf(job, most))
@@ -122,8 +124,8 @@ export function createQueueStatus(database: Database, fresh = 5_000): () => Prom
 export type Attempt = { id: string; retryCount: number }
 
 /**
- * Deletes claimed jobs that are over, as the attempts that they are. Kept as completed, as pg-boss does it, each would
- * be written once more, entered in every index, and deleted ten minutes later all the same.
+ * Deletes completed claimed jobs, for the claimed attempts. pg-boss would keep each as completed: written
+ * again, added to every index, and deleted ten minutes later.
  */
 export async function deleteDoneJobs(tx: Tx, job: JobName, attempts: readonly Attempt[]): Promise<void> {
   const ids = sql.array(
@@ -134,9 +136,8 @@ export async function deleteDoneJobs(tx: Tx, job: JobName, attempts: readonly At
     attempts.map(({ retryCount }) => retryCount),
     'int4',
   )
-  // Found by their key: `state = 'active'` would fit the index of active jobs, and all that run would be looked at,
-  // with what vacuum has left of those that have ended. Not prepared: a plan that was made while the queue was empty
-  // would go through all that waits later.
+  // Found by key: `state = 'active'` would match the index of active jobs, and read all running ones and dead
+  // tuples. Not prepared: a plan made while the queue was empty would later scan all waiting jobs.
   await tx.query(sql.unsafe`
     delete from pgboss.job where name = ${sql.literalValue(job)} and id = any(${ids})
       and retry_count = (${numbers})[array_position(${ids}, id)] and state::text = 'active'`)
@@ -146,7 +147,9 @@ export const deleteEndedJobs = (tx: Tx, job: JobName, ids: readonly string[]) =>
   tx.query(sql.unsafe`
     delete from pgboss.job where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state > 'active'`)
 
-/** Deletes the jobs of these rows that are not running, and their dead letters: a fresh job can take their place. */
+/**
+ * Deletes these rows' jobs that aren't running, and their dead letters, so that new jobs can replace them.
+ */
 export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[]): Promise<void> {
   await tx.query(sql.unsafe`
     delete from pgboss.job where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state <> 'active'`)
@@ -166,21 +169,22 @@ export const delayJobs = (
     from unnest(${sql.array(ids, 'uuid')}, ${sql.array(seconds, 'float8')}) as d (id, seconds)
     where j.name = ${job} and j.id = d.id and j.state = 'created'`)
 
-/** One attempt of a job that is put back, and whether it was a try. */
+/** A deferred attempt of a job. `tried`: true if it counts. */
 type Postponement = {
   id: string
   attempt: number
   tried: boolean
   seconds: number
-  /** Its new one, where it stands in a line. */
+  /** The new priority, if the queue has an order. */
   priority?: number | undefined
 }
 
 const POSTPONEMENT = { id: 'uuid', attempt: 'int4', tried: 'bool', seconds: 'float8', priority: 'int4' }
 
 /**
- * Puts claimed jobs back, each for its own number of seconds, in one statement; the payload stays. The number of the
- * next attempt is always a new one: pg-boss raises it itself after a try, and what was none must not use up a retry.
+ * Defers claimed jobs, each by its own number of seconds, in one statement. The payload doesn't change. The
+ * next attempt always has a new number: pg-boss raises it after a counted attempt. An uncounted one must not
+ * use up a retry.
  */
 export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponement[]) =>
   tx.query(sql.unsafe`
@@ -196,8 +200,8 @@ export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponeme
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 
 /**
- * Those of these claimed jobs that workers have lost this many times, by dying or freezing: whatever else ends an
- * attempt gives the retry back (`postponeJobs`).
+ * Returns the claimed jobs that workers have lost this many times by dying or freezing. Every other end of an
+ * attempt returns the retry (`postponeJobs`).
  */
 export async function oftenLost(tx: Tx, job: JobName, ids: readonly string[], times: number) {
   const found = await tx.anyFirst(sql.type(idRow)`
@@ -207,7 +211,7 @@ export async function oftenLost(tx: Tx, job: JobName, ids: readonly string[], ti
   return new Set(found)
 }
 
-/** Leaves claimed jobs no retry, so that failing them gives them up. */
+/** Sets the retry limit of claimed jobs, so that failing them moves them to the dead letters. */
 export const exhaustRetries = (tx: Tx, job: JobName, attempts: readonly Attempt[]) =>
   tx.query(sql.unsafe`
     update pgboss.job j set retry_limit = j.retry_count
@@ -215,8 +219,9 @@ export const exhaustRetries = (tx: Tx, job: JobName, attempts: readonly Attempt[
     where j.name = ${job} and j.id = g.id and j.retry_count = g."retryCount" and j.state = 'active'`)
 
 /**
- * Makes jobs due that wait for nothing but a state of their row; those that were refused for now, or whose answer was
- * lost, keep their time. @param ids a query for their rows' ids.
+ * Makes jobs due that only wait for a state of their row. Jobs that were deferred, or whose response was
+ * lost, keep their time.
+ * @param ids a query for the row IDs.
  */
 export const bringForward = (tx: Tx, job: JobName, ids: FragmentSqlToken) =>
   tx.query(sql.unsafe`
@@ -225,7 +230,7 @@ export const bringForward = (tx: Tx, job: JobName, ids: FragmentSqlToken) =>
 
 const waitingRow = row({ jobs: number(), teams: number() })
 
-/** How many jobs of a queue wait, and of how many teams: counted up to `most`. */
+/** Counts the waiting jobs of a queue and their teams, up to `most`. */
 export const waitingOfTeams = (tx: Tx, job: JobName, most: number) =>
   tx.one(sql.type(waitingRow)`
     select count(*) as jobs, count(distinct data ->> 'team_id') as teams

@@ -1,30 +1,29 @@
 /**
- * Every queue of the service: its payload, how it retries, where its dead letters go.
- * Owns the names and options that the migrate step creates; producers and workers meet only here.
- * Must not import a handler.
+ * All queues of the service: payloads, retries and dead letter queues. The release step creates them with
+ * these names and options. Producers and workers share only this module.
  *
  * Glossary of the queue and the workers:
- * - job: the work for one row. Its id is the row's, so a row never has two.
- * - claim: a job that this process has fetched. Heartbeats keep it; without them another worker gets the job.
- * - attempt: one claim of a job. Its number is never used again, so a late end of one attempt cannot end another.
- * - try: an attempt that counts, because the provider was asked about the message itself.
- * - simulator: stands in for the providers of test teams: it answers and reports by the recipient, and sends nothing.
- * - sender: what messages go out through: a relay, an SES account, a WhatsApp number, a webhook's endpoint.
- * - circuit breaker: pauses a sender in trouble; after each pause one message in the whole fleet probes it.
- * - reserve: take a send's place in its sender's rate ahead of time, so that the fleet keeps to it.
- * - handed over: taken by the provider. From then on a message is not sent again.
- * - lost answer: a try whose outcome is unknown. The message may have arrived.
- * - settle: write what becomes of a claimed job (End), in the transaction that records the work's results.
- * - write buffer: collects the results of many sends, so that one transaction settles them all.
- * - put off: due later, because it was refused for now (a try, `deferred` in timelines) or snoozed (no try).
- * - paused: said of a sender, a recipient or a queue. What waits for it is neither tried nor given up.
- * - poison job: one whose workers died with it. It is tried alone, so that it takes no other with it.
- * - given up: moved to the dead letters, where it waits for a person.
- * - requeue: give a message that was not handed over a fresh job. When a person does it, tries count from zero.
- * - redrive: move all dead letters of a queue back, so that they are tried again.
- * - background job: what a person has begun and workers go on with, slice by slice (maintenance/background-jobs).
- * - sweep: the scheduled job that requeues rows when the queue has lost their jobs. Their tries go on counting.
- * - parked: said of a report that cannot be read or matched. It waits for a person.
+ * - job: the work for one row. Its ID is the row's, so a row never has two.
+ * - claim: a job that this process has fetched. Without heartbeats, another worker gets the job.
+ * - attempt: one claim of a job. Its number is never reused, so a late end of one attempt can't end another.
+ * - counted attempt: the provider was contacted about the message itself.
+ * - simulator: replaces the providers of test teams. The recipient decides its responses. It sends nothing.
+ * - sender: a relay, an SES account, a WhatsApp number or a webhook endpoint.
+ * - circuit breaker: pauses a failing sender. After each pause, one message of all workers probes it.
+ * - reserve: claim a send in its sender's rate limit ahead of time.
+ * - accepted: the provider has the message. It is never sent again.
+ * - lost response: an attempt with an unknown outcome. The message may have arrived.
+ * - settle: store the result of a claimed job (End), in the transaction that stores the work's results.
+ * - write buffer: collects the results of many sends, so that one transaction settles them.
+ * - deferred: due later, after a temporary rejection (counted) or a snooze (not counted).
+ * - paused: a sender, a recipient or a queue. Waiting messages are neither attempted nor failed.
+ * - poison job: its workers died with it. It is attempted alone, so that it affects no other job.
+ * - failed: moved to the dead letters, and needs manual action.
+ * - requeue: give a message that wasn't accepted a new job. A manual requeue resets its attempts.
+ * - redrive: move all dead letters of a queue back, so that they are retried.
+ * - background job: a manual bulk action that workers run in slices (maintenance/background-jobs).
+ * - sweep: the scheduled job that requeues rows whose jobs the queue has lost. Attempts keep counting.
+ * - parked: a report that can't be parsed or matched, and needs manual action.
  */
 import { boolean, type InferType, object, string } from 'yup'
 
@@ -33,7 +32,7 @@ const DAY = 86_400
 /** The group of jobs whose messages are large. */
 export const LARGE = 'large'
 
-/** How a queue is kept; times in seconds. See pg-boss's queue options of the same names. */
+/** The options of a queue. Times are in seconds. See pg-boss's queue options of the same names. */
 type QueueOptions = {
   retryLimit: number
   retryDelay: number
@@ -41,14 +40,14 @@ type QueueOptions = {
   retryDelayMax?: number
   expireInSeconds: number
   heartbeatSeconds: number
-  /** Gets a table of its own: for queues that see every message. */
+  /** Uses its own table, for queues that every message passes. */
   partition: boolean
 }
 
 /**
- * How delivery is kept. Its pauses are its own (workers/delivery/retry-policy.ts): these are for jobs whose worker
- * died, which go to another one at once. The expiry is longer than the longest send: 50 MiB at 64 KiB/s, and 10 min for
- * the server's answer after the final dot.
+ * Options for delivery. Retries after failed sends are decided in workers/delivery/retry-policy.ts. These
+ * options are for jobs whose worker died, which move to another worker immediately. The expiry is longer than
+ * the longest send: 50 MiB at 64 KiB/s, and 10 minutes for the server's response to the data.
  */
 const delivery = {
   retryLimit: 64,
@@ -58,20 +57,20 @@ const delivery = {
   partition: true,
 }
 
-/** How all else is kept, with the rest of its own. */
+/** Options for all other queues, which set the rest. */
 const background = { heartbeatSeconds: 10, partition: false }
 
 /**
- * The pause after a turn whose worker died, in seconds, for work that goes on turn by turn. Never one that doubles:
- * each turn is an attempt, so that after some minutes of work a single death would cost the longest pause.
+ * The retry delay after a turn whose worker died, in seconds, for work that runs in turns. It doesn't double:
+ * each turn is an attempt, so that after some minutes of work, one death would cause the longest delay.
  */
 const TURN_LOST = 5
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
-/** `large` where it is known when the job is made: workers may leave these alone. */
+/** `large` if known when the job is created. Workers can exclude such jobs. */
 const singleRef = emailRef.shape({ large: boolean().optional() })
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
-/** Of a test team: such a job is of another type, so that nothing which speaks to a provider takes it. */
+/** A job of a test team has another type, so that code that contacts a provider can't process it. */
 const simulated = { test: boolean().isTrue().required() }
 const testRef = emailRef.shape(simulated)
 const testWhatsappRef = whatsappRef.shape(simulated)
@@ -80,9 +79,9 @@ const webhookRef = object({
   message_id: string().required(),
   endpoint_id: string().required(),
 })
-/** Of a number that isn't the default one: it is the job's group, so that each number is claimed by itself. */
+/** A number other than the default one. It is the job's group, so that each number is claimed on its own. */
 const numberRef = whatsappRef.shape({ phone_number_id: string().required() })
-/** `wish`: what to do with the list besides; `add` names a template of it. */
+/** `wish`: what else to do with the list. `add` names one of its templates. */
 const syncRef = object({
   team_id: string().required(),
   sync_id: string().required(),
@@ -95,7 +94,7 @@ const checkRef = object({ check_id: string().required() })
 
 const backgroundJobRef = object({ background_job_id: string().required() })
 const broadcastRef = object({ team_id: string().required(), broadcast_id: string().required() })
-/** What stopped or fails: a webhook, a broadcast, a domain, or a team's reputation (`paused`, or the warning). */
+/** What failed: a webhook, a broadcast, a domain, or a team's reputation (`paused`, or the warning). */
 const noticeRef = object({
   team_id: string().required(),
   endpoint_id: string(),
@@ -139,7 +138,7 @@ export const JOBS = {
   'sync-whatsapp-templates': {
     payload: syncRef,
     id: 'sync_id',
-    // A person waits for it, and can ask again.
+    // A user waits for it, and can request it again.
     options: { ...background, retryLimit: 2, retryDelay: 5, retryDelayMax: 60, expireInSeconds: 300 },
   },
   'sync-whatsapp-number-templates': {
@@ -150,7 +149,8 @@ export const JOBS = {
   'ingest-report': {
     payload: reportRef,
     id: 'report_id',
-    // Waiting for a message that is not there yet is no attempt: these are for crashes and a lost database.
+    // Waiting for a message that doesn't exist yet isn't an attempt. The retries are for crashes and database
+    // outages.
     options: {
       ...background,
       retryLimit: 20,
@@ -243,7 +243,7 @@ export const BY_GROUP: ReadonlyMap<string, 'due' | 'place'> = new Map(
 )
 /** Whether teams take turns within each group of a queue, not in the queue as a whole. */
 export const hasLineByGroup = (job: JobName): boolean => BY_GROUP.get(job) === 'place'
-/** What a job may stay unclaimed with; null where its queue has no groups. */
+/** Returns the group of a job. Null if its queue has no groups. */
 export const groupOf = <J extends JobName>(job: J, payload: Payload<J>): string | null =>
   (JOBS[job] as { group?: (payload: Payload<J>) => string | null }).group?.(payload) ?? null
 
@@ -251,7 +251,7 @@ export const groupOf = <J extends JobName>(job: J, payload: Payload<J>): string 
 export type ScheduleName = keyof typeof SCHEDULES
 export type Payload<J extends JobName> = InferType<(typeof JOBS)[J]['payload']>
 
-/** The queue that takes what a queue gave up on. */
+/** Returns the dead letter queue of a queue. */
 export const deadLetterOf = (job: JobName): string => `${job}-dead`
 
 /** Jobs that run by the clock, in UTC. */
@@ -271,10 +271,10 @@ export const SCHEDULES = {
   'recheck-domains': { cron: '*/5 2-4 * * *' },
 } as const
 
-/** How long a message is tried before it is given up: 24 h (DECISIONS: Temporary failures), in milliseconds. */
+/** How long a message is retried before it fails: 24 h (DECISIONS: Temporary failures), in milliseconds. */
 export const DELIVERY_DEADLINE_MS = DAY * 1_000
-/** Jobs are kept for a month at most, dead letters too; in seconds. */
+/** How long jobs and dead letters are kept, in seconds. */
 export const JOB_RETENTION_S = 30 * DAY
 
-/** Why a job was given up when no attempt of it has said anything. */
+/** The failure reason if no attempt has returned one. */
 export const NO_ANSWER = 'the worker stopped during every attempt'

@@ -1,21 +1,24 @@
 /**
- * Statements that keep pg-boss's upkeep cheap when millions wait, as text for its own connections: indexes on its
- * tables, made where its tables are made, and longer pauses between its counts of whole tables.
+ * Statements that keep pg-boss's maintenance cheap with millions of waiting jobs: indexes on its tables, and
+ * longer intervals between its full counts. As text, for its own connections.
  */
 
 import type { Run } from './pgboss.sql.ts'
 
-/** By the end of its name, which is short: pg-boss's tables have names of 57 characters, of 63 that a name may have. */
+/** Short suffixes, because pg-boss's table names have 57 of the 63 characters that a name can have. */
 const INDEXES = {
   // Every two seconds each worker looks for active jobs that have expired or whose worker is silent.
   busy: `(name) where state = 'active'`,
-  // Whether anything is due at all: pg-boss's own index would be walked to its end when all is put off.
+  // Finds whether anything is due. pg-boss's own index would be scanned completely when all jobs are
+  // deferred.
   due: `(name, start_after) where state < 'active' and not blocked`,
   // A row's dead letter is found by it.
   dead: '(source_id) where source_id is not null',
 }
 
-/** Beside those, where jobs are claimed by their groups (group-claims.sql.ts): to find groups, and each one's order. */
+/**
+ * Additional indexes for claims by group (group-claims.sql.ts): to find groups, and for the order in each.
+ */
 const GROUP = { group: `(name, group_id, start_after) where state < 'active' and not blocked` }
 const BY_GROUP = {
   due: GROUP,
@@ -26,8 +29,8 @@ const BY_GROUP = {
 }
 
 /**
- * Makes them on every table of jobs, while jobs are stored. One that was left half-built is made again.
- * @param byGroup the queues whose jobs are claimed by their groups: each has a table of its own.
+ * Creates the indexes on all job tables without blocking inserts. Invalid ones are created again.
+ * @param byGroup queues that are claimed by group. Each has its own table.
  */
 export async function indexJobs(
   run: Run,
@@ -57,7 +60,7 @@ const MANY_JOBS = 10_000
 const PER_SECOND = 5_000
 const MAX_COUNT_INTERVAL_S = 60
 
-/** Puts off pg-boss's next count by the time that the last one is worth: it reads every stored job. */
+/** Delays pg-boss's next count in proportion to the last one, because it reads every stored job. */
 export const spreadCounts = async (run: Run): Promise<void> =>
   void (await run(
     `update pgboss.version set monitor_backoff_on =
@@ -78,7 +81,7 @@ export async function queuesDue(run: Run, jobs: readonly string[]): Promise<Read
   return new Set(rows.map(({ name }) => String(name)))
 }
 
-/** Whether an active job has expired or its worker is silent: what pg-boss's supervision would end. */
+/** True if an active job has expired or its worker has no heartbeat. pg-boss's supervision would end it. */
 export async function isAnyLost(run: Run): Promise<boolean> {
   const { rows } = await run(`
     select from pgboss.job

@@ -1,6 +1,6 @@
 /**
- * Rows of paused_queues: queues that an operator has stopped, or that stand because the database is a copy.
- * Promises: on a copy that nobody has looked at yet the deliveries count as paused, though no row says so.
+ * Rows of paused_queues: queues that an operator or a restore has paused. On a restored copy that has not
+ * been checked yet, delivery queues count as paused without a row.
  */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
@@ -8,7 +8,7 @@ import type { Tx } from '../postgres/pool.ts'
 import { row } from '../postgres/rows.ts'
 import { JOBS, type JobName } from './jobs.ts'
 
-/** Why a queue stands that the service itself has stopped: the database is another one than it was. */
+/** The reason for an automatic pause: the database was restored or copied. */
 export const RESTORED = 'restored'
 
 /** The queues that mail, messages and webhooks leave by. */
@@ -18,7 +18,7 @@ const pauseRow = row({
   queue: string(),
   /** Null while it is not settled yet that this is a copy. */
   paused_at: string().nullable(),
-  /** Who has paused it; null when nobody did. */
+  /** Who has paused it. Null if it was paused automatically. */
   paused_by: string().nullable(),
   reason: string().nullable(),
 })
@@ -33,10 +33,10 @@ export async function pausedQueues(tx: Tx): Promise<ReadonlyMap<string, QueuePau
   return new Map(rows.map((row) => [row.queue, row]))
 }
 
-/** Who pauses, or why the service does. */
+/** Who pauses it, or the reason for an automatic pause. */
 type PauseCause = { paused_by: string } | { reason: typeof RESTORED }
 
-/** Pauses queues; one that is paused stays so, but a person's pause takes the place of the service's own. */
+/** Pauses queues. An existing pause stays, but a manual pause replaces an automatic one. */
 export async function storePauses(tx: Tx, queues: readonly JobName[], cause: PauseCause, now: Date) {
   const by = 'paused_by' in cause ? cause.paused_by : null
   const reason = 'reason' in cause ? cause.reason : null
@@ -52,7 +52,10 @@ export const deletePause = (tx: Tx, queue: JobName) =>
 
 const queueRow = row({ queue: string<JobName>() })
 
-/** Resumes all that stand for this reason. @returns which these were. */
+/**
+ * Resumes all queues paused for this reason.
+ * @returns the queues.
+ */
 export async function deletePausesFor(tx: Tx, reason: typeof RESTORED): Promise<JobName[]> {
   const queues = await tx.anyFirst(sql.type(queueRow)`
     delete from paused_queues where reason = ${reason} returning queue`)

@@ -1,6 +1,6 @@
 /**
- * Whether a queue is paused, for loops that ask before each claim.
- * Promises: at most one read a second for all of them; the answer is at most a second old.
+ * Checks whether a queue is paused, before each claim. At most one query per second for all queues, so that
+ * the result is at most a second old.
  */
 import type { Database } from '../postgres/pool.ts'
 import type { JobName } from './jobs.ts'

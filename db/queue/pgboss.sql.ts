@@ -1,7 +1,6 @@
 /**
- * The border to pg-boss: what our statements take for granted of its tables, and our code of what it answers and says.
- * test/db/queue/pgboss.test.ts holds each against the installed version: what a new version changes fails there first.
- * Beyond what is named here, nothing may rely on what pg-boss does not document.
+ * What our statements assume about pg-boss's tables and results. test/db/queue/pgboss.test.ts checks each
+ * assumption against the installed version. Other code must not rely on undocumented behavior of pg-boss.
  */
 import { sql } from 'slonik'
 
@@ -10,18 +9,18 @@ export type Run = (text: string, values?: unknown[]) => Promise<{ rows: Record<s
 
 export const SCHEMA = 'pgboss'
 
-/** A job's states, in the order of their type: before `active` it waits, beyond it has ended. */
+/** A job's states in the order of their type: waiting before `active`, ended after it. */
 export const STATES = ['created', 'retry', 'active', 'completed', 'cancelled', 'failed'] as const
 
 /**
- * The columns that statements of ours name, with their types, by table.
- * - `retry_count` is the number of a job's attempt: a claim after the first raises it, nothing else does.
- * - A failed job is tried again while `retry_count < retry_limit`; then it is stored afresh in the queue `dead_letter`,
- *   with its id as `source_id` and what its last attempt said as `source_output`.
- * - Of those that are due, the highest `priority` is fetched first, then the oldest by `created_on`; none that is
- *   `blocked`.
- * - A claimed job whose `heartbeat_on` is `heartbeat_seconds` old counts as lost. One that waits is deleted at
- *   `keep_until`.
+ * The columns in our statements and their types, by table.
+ * - `retry_count` is the number of a job's attempt. Only a claim after the first raises it.
+ * - A failed job is retried while `retry_count < retry_limit`. Then a copy is stored in the queue
+ * `dead_letter`, with its ID as `source_id` and the output of its last attempt as `source_output`.
+ * - Of due jobs that aren't `blocked`, the highest `priority` is fetched first, then the oldest by
+ * `created_on`.
+ * - A claimed job whose `heartbeat_on` is older than `heartbeat_seconds` counts as lost. A waiting job is
+ * deleted at `keep_until`.
  */
 export const COLUMNS = {
   job: {
@@ -53,7 +52,7 @@ export const COLUMNS = {
   },
   queue: {
     name: 'text',
-    /** Of the table that has its jobs: 57 characters for one of its own, so that names of indexes have 6 left. */
+    /** The table with its jobs. An own table has a name of 57 characters, which leaves 6 for index names. */
     table_name: 'text',
     policy: 'text',
     dead_letter: 'text',
@@ -65,7 +64,7 @@ export const COLUMNS = {
     expire_seconds: 'integer',
     deletion_seconds: 'integer',
     heartbeat_seconds: 'integer',
-    /** Jobs as they were counted last. */
+    /** The latest counts. */
     failed_count: 'integer',
     total_count: 'integer',
   },
@@ -73,18 +72,23 @@ export const COLUMNS = {
   version: { version: 'integer', monitor_backoff_on: 'timestamp with time zone' },
 } as const
 
-/** Why a dead letter is where it is: our own words, else pg-boss's for a job that was lost with its workers. */
+/** The reason of a dead letter: our own, or pg-boss's for a job that was lost with its workers. */
 export const deadReason = sql.fragment`
   coalesce(source_output ->> 'reason', source_output #>> '{value,message}', 'no reason is known')`
 
-/** The ids of the jobs that are still ours, of those that `touch` was asked to keep: its types do not say so. */
+/**
+ * Returns the IDs of the jobs that are still ours from the result of `touch`, whose types don't include them.
+ */
 export const touchedIds = (response: unknown): Set<string> =>
   new Set((response as { settled?: string[] }).settled ?? [])
 
-/** What its loops add to a fault's words: each would be reported by itself. */
+/**
+ * The suffix that pg-boss's loops add to an error message. Without removing it, each loop's error would be
+ * logged.
+ */
 export const IN_LOOP = ' (Queue: '
 
-/** Whether its tables are there, as this version of its code (its package says which) has them. */
+/** True if the schema matches this version of pg-boss (its package has the number). */
 export async function isMigrated(run: Run, version: number): Promise<boolean> {
   const { rows: made } = await run(`select to_regclass('${SCHEMA}.version') is not null as is_made`)
   if (made[0]?.is_made !== true) return false

@@ -1,7 +1,7 @@
 /**
- * The job queue for those who store jobs: `enqueue(tx, job, payloads)`, or beside their rows, in the same statement.
- * Promises: a job is stored by the caller's transaction or not at all; a job's id is its row's id, so a row never has
- * two jobs. It has no connections of its own, and never loads pg-boss.
+ * Stores jobs: `enqueue(tx, job, payloads)`, or in the statement that stores their rows. The caller's
+ * transaction stores a job, or nothing. A job's ID is its row's ID, so a row never has two jobs. Has no
+ * connections of its own, and never loads pg-boss.
  */
 import { onCommit, type Tx } from '../postgres/pool.ts'
 import { takeDeadLetters } from './dead-letters.sql.ts'
@@ -16,20 +16,23 @@ export type Placed<J extends SharedJob = SharedJob> = {
   [K in J]: { job: K; payloads: readonly Payload<K>[]; places: readonly number[] }
 }[J]
 
-/** What the API, the CLI and the workers store jobs by. */
+/** How the API, the CLI and the workers store jobs. */
 export type Producer = {
   /**
-   * Stores jobs in the caller's transaction, behind what the queue's line has reached. A row whose job is still stored
-   * keeps that one. @returns how many jobs were stored.
+   * Stores jobs in the caller's transaction, after the position that the queue has reached. A row that
+   * already has a job keeps it.
+   * @returns how many jobs were stored.
    */
   enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
-  /** A part of a statement in the caller's transaction that does so: it returns a row for each job that it stored. */
+  /**
+   * Returns a part of a statement in the caller's transaction that stores jobs. It returns a row for each.
+   */
   storing(tx: Tx, placed: readonly Placed[]): ReturnType<typeof insertingJobs>
-  /** What the queue's line has reached (fair-queue.ts), or the line of its group, where each group has one. */
+  /** Returns the position that the queue has reached (fair-queue.ts). With groups, that of the group. */
   reached(tx: Tx, job: SharedJob, group?: string | null): Promise<number>
   /**
-   * As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running.
-   * @param seconds for how long each of them waits; at once without it.
+   * Does the same as `enqueue`, but replaces the rows' jobs and dead letters, except running ones.
+   * @param seconds delay of each job. Absent: none.
    */
   reenqueue<J extends JobName>(
     tx: Tx,
@@ -41,7 +44,7 @@ export type Producer = {
   redrive<J extends JobName>(tx: Tx, job: J, letters: DeadLetters): Promise<Payload<J>[]>
 }
 
-/** Which dead letters: the oldest of those seen then, with this reason, or with any when it is null. */
+/** Selects dead letters: the oldest that existed at `seen`, with this reason (null: any). */
 type DeadLetters = { seen: string; reason: string | null; limit: number }
 
 const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
@@ -50,7 +53,7 @@ const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
 const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): string[] =>
   payloads.map((payload) => jobId(job, payload))
 
-/** @param places none where nobody stands in line. */
+/** @param places none if the queue has no order. */
 const jobsOf = <J extends JobName>(
   name: J,
   payloads: readonly Payload<J>[],

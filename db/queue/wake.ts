@@ -1,7 +1,7 @@
 /**
- * Wake-ups: a hint to idle workers that a queue has fresh work, so that it starts within milliseconds.
- * Promises: heard after the commit; gathered, at most one statement every few milliseconds; never inside the
- * accept transaction (measured: -43 % commits at 32 clients). Losing one costs a poll interval, nothing more.
+ * Wake-ups: hints for idle workers that a queue has new work, so that it starts within milliseconds. Sent
+ * after the commit, combined to one statement every few milliseconds, and never inside the accept transaction
+ * (measured: 43 % fewer commits at 32 clients). A lost hint only costs one poll interval.
  */
 
 import { type Listener, listen } from '../postgres/listen.ts'
@@ -14,8 +14,8 @@ const GATHER_MS = 5
 export type Waker = (job: JobName) => void
 
 /**
- * Makes the sending side: a first hint goes at once, those behind it together. Errors are dropped: the poll finds
- * it.
+ * Creates the sending side. A first hint is sent immediately, the following ones are combined. Errors are
+ * dropped, because the poll finds the work.
  */
 export function createWaker(database: Database): Waker {
   const pending = new Set<JobName>()
@@ -37,15 +37,18 @@ export function createWaker(database: Database): Waker {
 }
 
 /**
- * Wakes once the caller's transaction commits, for work that is rare and made deep inside of it. Commits with such a
- * hint wait for each other: none belongs on the way of an accept.
+ * Wakes workers when the caller's transaction commits, for rare work. Commits with such a hint wait for each
+ * other, so don't use it when accepting messages.
  */
 export const wakeOnCommit = (tx: Tx, job: JobName): Promise<void> => notify(tx, CHANNEL, [job])
 
-/** Wakes at once, for processes that end soon. Never fails: the poll finds what is not heard of. */
+/**
+ * Wakes workers immediately, for processes that end soon. Never fails, because the poll finds the work
+ * anyway.
+ */
 export const wakeAtOnce = (database: Database, job: JobName): Promise<void> =>
   notify(database, CHANNEL, [job]).catch(() => {})
 
-/** The receiving side: `wake` runs for each hint, and for every queue after a reconnection. */
+/** Creates the receiving side. `wake` runs for each hint, and for every queue after a reconnection. */
 export const onWake = (url: string | null, jobs: readonly JobName[], wake: (job: string) => void): Listener =>
   listen(url, CHANNEL, { onPayload: wake, onReconnect: () => jobs.forEach(wake) })

@@ -77,9 +77,7 @@ t.test(
     const all: Record<string, string> = { ...bare, ...openid, ...relay, PUBLIC_URL: 'https://a.example' }
     t.strictSame(faults(all), [])
     for (const name of Object.keys(all).filter((each) => /SECRET|TOKEN|CLIENT_ID/.test(each)))
-      t.match(faults({ ...all, [name]: `${all[name]}\n` }), [
-        `${name} must not begin or end with a blank or a line break`,
-      ])
+      t.match(faults({ ...all, [name]: `${all[name]}\n` }), [`${name} must not start or end with whitespace`])
   },
 )
 
@@ -142,7 +140,7 @@ t.test('a variable named nearly like a setting is warned about, unless that is s
   const settings = readApiSettings(BASE)
   t.strictSame(
     settingsWarnings(settings, { METRIC_TOKEN: 'x', PATH: '/', PUBLIC_URI: 'y', PUBLIC_URL: 'z' }),
-    ['METRIC_TOKEN is no setting: is METRICS_TOKEN meant?'],
+    ['METRIC_TOKEN is not a setting. Did you mean METRICS_TOKEN?'],
   )
 })
 

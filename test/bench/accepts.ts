@@ -1,4 +1,4 @@
-/** Rows 1 to 4: how fast sends are accepted, beside the same rows and jobs stored without HTTP. */
+/** Rows 1 to 4: how fast sends are accepted, compared with storing the same rows and jobs without HTTP. */
 
 import { randomUUID } from 'node:crypto'
 import { PgBoss } from 'pg-boss'
@@ -82,7 +82,7 @@ export type Accepts = {
   one: number
   batch_reference: number
   batches: number
-  /** The most megabytes that the API held. */
+  /** The API's peak memory in megabytes. */
   memory: number
 }
 
@@ -120,7 +120,7 @@ export async function measureAccepts(place: Place): Promise<Accepts> {
   }
 }
 
-/** Rows 1, 2 and 4 of what was measured. */
+/** Returns rows 1, 2 and 4 of the measurement. */
 export const acceptFigures = (measured: Accepts): Figure[] => [
   atLeast(2.5, {
     row: '1',
@@ -161,7 +161,7 @@ export async function acceptInTurns(places: readonly Place[]): Promise<number[]>
   return rates.map(median)
 }
 
-/** Row 3: at a tenth of its load a send takes hardly longer than one that is alone. */
+/** Row 3: at a tenth of the maximum load a send is hardly slower than a single one. */
 export async function measureQuiet(rig: Rig): Promise<Figure[]> {
   const place = await rig.place()
   const teams = await place.teams(TEAMS)
@@ -184,7 +184,7 @@ export async function measureQuiet(rig: Rig): Promise<Figure[]> {
   ]
 }
 
-/** Where somebody wants rows of a team without accepting them: fills the table, with jobs or without. */
+/** Fills a team's table with rows that weren't accepted, with or without jobs. */
 export async function fill(
   place: Place,
   { id, domain_id }: TestTeam,

@@ -1,6 +1,6 @@
 /**
- * Row 23: what a web process takes in memory while large bodies come at once, each kind in a process of its own, what
- * becomes of them, and how long small sends of another team take meanwhile.
+ * Row 23: the memory of a web process while large bodies arrive together, each kind in a separate process,
+ * their results, and the latency of another team's small sends.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { anEmail, type TestTeam } from '../support/service.ts'
@@ -12,7 +12,7 @@ const MIB = 1024 * 1024
 const LARGE = 9 * MIB
 const BODIES = QUICK ? 3 : 20
 
-/** A body of nearly `LARGE` bytes: as much of `unit` as finds room between `head` and `tail`. */
+/** Makes a body of nearly `LARGE` bytes: as much of `unit` as fits between `head` and `tail`. */
 const filled = (head: string, unit: string, tail: string): string =>
   head + unit.repeat(Math.floor((LARGE - head.length - tail.length) / unit.length)) + tail
 
@@ -21,7 +21,7 @@ const around = (emails: unknown): [string, string] => {
   return [head, tail]
 }
 
-/** A contact of as many values as find room. */
+/** Makes a contact with as many values as fit. */
 const junkContact = (values: (at: number) => string): string => {
   const all: string[] = []
   for (let bytes = 60, at = 0; bytes < LARGE; at++) {
@@ -38,7 +38,7 @@ const buffer = (): string =>
     anEmail({ attachments: [{ filename: 'a.bin', content: Buffer.alloc(LARGE / 4 - 1_000, 'z') }] }),
   )
 
-/** Fills what is left. */
+/** Fills the rest. */
 const DIGITS = '1'.repeat(50)
 
 type Kind = { name: string; path: string; body: () => string; isHonest: boolean }

@@ -33,13 +33,15 @@ async function aTeam(place: Place): Promise<TestTeam> {
   return team
 }
 
-/** Takes what was made as delivered, so that the walk goes on. */
+/** Marks created emails as delivered, so that the fan-out continues. */
 const deliverAll = ({ database }: Place, broadcast: string) =>
   database.query(sql.unsafe`
     update email_states set status = 'sent', provider_message_id = id::text
     where broadcast_id = ${broadcast} and unfinished`)
 
-/** Row 16: steps of the walk alone, in this process, one after another; what is made is out of the way at once. */
+/**
+ * Row 16: steps of the fan-out only, in this process, one after another. Created emails are removed at once.
+ */
 export async function measureWalk(rig: Rig): Promise<Figure[]> {
   const place = await rig.place()
   const team = await aTeam(place)
@@ -78,7 +80,7 @@ export async function measureWalk(rig: Rig): Promise<Figure[]> {
 
 type Singles = { calls: number[]; waits: number[] }
 
-/** Single sends at a steady rate, and when each was handed over. */
+/** Sends single emails at a steady rate, and records when each was sent. */
 export async function singles(
   { base }: { base: string },
   team: TestTeam,

@@ -1,4 +1,7 @@
-/** Row 11: a bulk upsert of 1,000 contacts over HTTP, half of them new, beside the same upsert as one statement. */
+/**
+ * Row 11: a bulk upsert of 1,000 contacts over HTTP, half of them new, compared with the same upsert as one
+ * statement.
+ */
 import { Client } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { TestTeam } from '../support/service.ts'

@@ -1,7 +1,8 @@
 /**
- * How fast workers deliver: mails a second from the queue through one and two worker processes to an SMTP server that
- * takes 5 ms a message. Prints figures and their ratio from one run; asserts nothing.
- * Run: DATABASE_URL=postgres://… node test/bench/deliver.ts (an empty database; it is migrated).
+ * Measures how fast workers deliver: emails per second from the queue through one and two worker processes to
+ * an SMTP server that takes 5 ms per message. Prints the results and their ratio from one run, without
+ * assertions. Run: DATABASE_URL=postgres://… node test/bench/deliver.ts (an empty database, which is
+ * migrated).
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'

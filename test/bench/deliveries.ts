@@ -1,4 +1,4 @@
-/** Rows 5 to 9: mail and WhatsApp messages end to end, beside Postfix and beside bare clients. */
+/** Rows 5 to 9: emails and WhatsApp messages end to end, compared with Postfix and bare clients. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -19,7 +19,10 @@ const smtpUrl = ({ port }: Pick<Sink, 'port'>): string => `smtp://127.0.0.1:${po
 
 export type Through = { rate: number; cpu_ms: number; api_memory: number; worker_memory: number }
 
-/** Mails a second by batch calls through one API and one worker into a sink, and what the worker spends on each. */
+/**
+ * Measures emails per second by batch calls through one API and one worker into a sink, and the worker's cost
+ * per email.
+ */
 export async function measureThrough(place: Place): Promise<Through> {
   const [team] = await place.teams(1)
   if (!team) throw new Error('there must be a team')
@@ -96,7 +99,7 @@ export async function postfixFigures({ rate }: Through): Promise<Figure[]> {
   ]
 }
 
-/** Row 6: what a bare client spends on as many mails, in a process of its own. */
+/** Row 6: the cost of a bare client for the same number of emails, in a separate process. */
 export async function cpuFigure({ cpu_ms }: Through): Promise<Figure[]> {
   const sink = await startSmtpSink()
   const bare = fork(join(import.meta.dirname, 'bare-mailer.ts'), [String(sink.port), String(MAILS)])
@@ -114,7 +117,7 @@ export async function cpuFigure({ cpu_ms }: Through): Promise<Figure[]> {
   ]
 }
 
-/** Row 7: two workers against a sink that takes 50 ms per mail. */
+/** Row 7: two workers with a sink that takes 50 ms per email. */
 export async function measureScaling(rig: Rig): Promise<Figure[]> {
   const rateOf = async (workers: number): Promise<number> => {
     const place = await rig.place()
@@ -145,7 +148,7 @@ export async function measureScaling(rig: Rig): Promise<Figure[]> {
   ]
 }
 
-/** Row 8: from POST to the mail at the sink, with nothing else to do. */
+/** Row 8: from POST to the email at the sink, on an idle machine. */
 export async function measureLatency(rig: Rig): Promise<Figure[]> {
   const place = await rig.place()
   const [team] = await place.teams(1)
@@ -188,7 +191,7 @@ export async function measureLatency(rig: Rig): Promise<Figure[]> {
   ]
 }
 
-/** A Cloud API that takes everything at once. */
+/** Starts a Cloud API that accepts everything at once. */
 async function startCloud() {
   let taken = 0
   const server = await startHttp((request, response) => {

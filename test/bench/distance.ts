@@ -1,6 +1,6 @@
 /**
- * Row 24: a database that is 1 ms away, each way, beside the same one without the distance. Above a part that does not
- * wait for the database, a ratio is how many round trips follow one another.
+ * Row 24: a database at a distance of 1 ms each way, compared with a local one. Apart from work that doesn't
+ * wait for the database, a ratio is the number of sequential round trips.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { signedIn } from '../support/dashboard.ts'
@@ -14,9 +14,9 @@ const AWAY_MS = 1
 const RUNS = QUICK ? 1 : 3
 const BYTES = 2_048
 
-/** Passes what comes on, in its order, `AWAY_MS` later. */
+/** Forwards data in order, `AWAY_MS` later. */
 function passLater(from: Socket, to: Socket): void {
-  // Timers of one delay end in the order in which they began.
+  // Timers with the same delay end in the order of their start.
   const later = (pass: () => void): void => void setTimeout(pass, AWAY_MS)
   from.on('data', (chunk) => later(() => void to.write(chunk)))
   from.on('close', () => later(() => to.destroy()))
@@ -24,7 +24,7 @@ function passLater(from: Socket, to: Socket): void {
   from.setNoDelay(true)
 }
 
-/** A database's URL by way of a proxy that takes its time. */
+/** Returns a database's URL through a proxy with a delay. */
 async function away(url: string): Promise<{ url: string; stop(): void }> {
   const { port, hostname } = new URL(url)
   const open = new Set<Socket>()
@@ -47,7 +47,10 @@ async function away(url: string): Promise<{ url: string; stop(): void }> {
 
 type Measured = { accept: number; delivery: number; page: number }
 
-/** Milliseconds of an accept and of an email's page, one after another, and mails a second through one worker. */
+/**
+ * Measures milliseconds of an accept and of an email's page, one after another, and emails per second through
+ * one worker.
+ */
 async function measure(place: Place, team: TestTeam, url: string): Promise<Measured> {
   const sink = await startSmtpSink()
   const api = await place.api({ DATABASE_URL: url })

@@ -1,9 +1,9 @@
-/** What a row of the bench measured, how it compares with its goal, and the arithmetic of samples. */
+/** Contains the result of a bench row, its comparison with the goal, and the arithmetic of samples. */
 
 export type Figure = {
   row: string
   measure: string
-  /** Whose figure comes first in the ratio, and what it is measured in. */
+  /** Our result comes first in the ratio. The unit follows. */
   ours: number
   reference: number
   unit: string
@@ -13,13 +13,16 @@ export type Figure = {
   note?: string
 }
 
-/** A try of the bench itself (`--quick`): everything once and short; its figures mean nothing. */
+/**
+ * A quick check of the bench itself (`--quick`): everything runs once and briefly, and the results mean
+ * nothing.
+ */
 export const QUICK = process.argv.includes('--quick')
 
 /** `full`, or a twentieth of it in a quick try. */
 export const upTo = (full: number): number => (QUICK ? Math.ceil(full / 20) : full)
 
-/** A row that could not be measured, and what to install. */
+/** Thrown for a row that can't be measured, with what to install. */
 export class Missing extends Error {}
 
 export function median(values: readonly number[]): number {
@@ -31,13 +34,13 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-/** A figure that should be at least a multiple of its reference. */
+/** Makes a result that should be at least a multiple of its reference. */
 export const atLeast = (goal: number, figure: Omit<Figure, 'ratio' | 'goal' | 'met'>): Figure => {
   const ratio = figure.ours / figure.reference
   return { ...figure, ratio, goal: `≥ ${goal} ×`, met: ratio >= goal }
 }
 
-/** A figure that should be at most a multiple of its reference. */
+/** Makes a result that should be at most a multiple of its reference. */
 export const atMost = (goal: number, figure: Omit<Figure, 'ratio' | 'goal' | 'met'>): Figure => {
   const ratio = figure.ours / figure.reference
   return { ...figure, ratio, goal: `≤ ${goal} ×`, met: ratio <= goal }

@@ -1,6 +1,6 @@
 /**
- * Row 22: mails with files, beside bare nodemailer; what a worker takes while many large ones wait; and how long mail
- * without files takes meanwhile.
+ * Row 22: emails with files, compared with bare nodemailer; a worker's memory while many large ones wait; and
+ * the latency of emails without files in the meantime.
  */
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -46,7 +46,7 @@ async function prepare(
     emails.push(anEmail({ attachments: [{ attachment_id }] }))
   }
   return async () => {
-    // Other mail is on its way too.
+    // Other emails are also in progress.
     const taken = () => relay.taken.filter(({ bytes }) => bytes > size).length
     const before = taken()
     const { post } = client(base, 1)
@@ -56,13 +56,13 @@ async function prepare(
   }
 }
 
-/** When a relay has taken mails, by their ids. */
+/** Returns when a relay accepted emails, by their ids. */
 const arrivalsAt = ({ taken }: Relay) => {
   const at = (id: string) => taken.find((each) => each.id === id)?.at
   return { get: at, has: (id: string) => at(id) !== undefined }
 }
 
-/** What mail without files waits for, by itself and beside large mail, in turns; in milliseconds. */
+/** Measures what emails without files wait for, alone and with large emails, in turns, in milliseconds. */
 async function compare(
   { database }: Place,
   { base, team, relay }: { base: string; team: TestTeam; relay: Relay },
@@ -73,7 +73,7 @@ async function compare(
     (await singles({ base }, team, arrivalsAt(relay), { rate: 20, seconds })).waits
   await send(2)
   for (let turn = 0; turn < upTo(3); turn++) {
-    // What was written before is of neither.
+    // Earlier writes belong to neither.
     await database.query(sql.unsafe`checkpoint`)
     found.calm.push(...(await send(upTo(10))))
     let isOver = false
@@ -86,7 +86,7 @@ async function compare(
   return found
 }
 
-/** Runs something in a place of its own, with a relay that throws away what it takes. */
+/** Runs something in a separate place, with a relay that discards what it accepts. */
 async function inPlace<T>(rig: Rig, work: (place: Place, relay: Relay) => Promise<T>): Promise<T> {
   const relay = await startRelayProcess()
   const place = await rig.place()

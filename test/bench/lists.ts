@@ -1,8 +1,8 @@
 /**
- * How long the first page of each of the dashboard's lists takes, over HTTP, for a team with 2,000,000 emails and
- * 1,000,000 contacts: the goal is 200 ms and 60 KB. Prints a line for each; asserts nothing.
- * Run: DATABASE_URL=postgres://… node test/bench/lists.ts [EMAILS] (an empty database; it is migrated and filled, which
- * takes minutes). A second run over the same database measures alone.
+ * Measures the first page of each of the dashboard's lists, over HTTP, for a team with 2,000,000 emails and
+ * 1,000,000 contacts. The goal is 200 ms and 60 KB. Prints a line for each, without assertions. Run:
+ * DATABASE_URL=postgres://… node test/bench/lists.ts [EMAILS] (an empty database, which is migrated and
+ * filled in minutes). A second run with the same database only measures.
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -40,7 +40,7 @@ const measured = await service.database.one(sql.type(
     (select id from templates where team_id = ${team} limit 1) as template,
     (select id from topics where team_id = ${team} limit 1) as topic`)
 
-/** What is asked for, below /dashboard/teams/ID; what begins with /operator is the operator's. */
+/** Paths below /dashboard/teams/ID. A path that starts with /operator is the operator's. */
 const PATHS = [
   '',
   '/emails',
@@ -156,7 +156,7 @@ async function fillEmails(
       cross join lateral (select a.at, ${uuidAt(sql.fragment`a.at`)} as id) i`
     await insertEmailRows({ database }, rows)
   }
-  // One in ten by a template, which the rows above cannot say.
+  // One in ten uses a template, which the rows above can't express.
   await database.query(sql.unsafe`
     update accepted_emails e set template_id = ${template}, template_version_id = t.version_id, html = null
     from templates t where t.team_id = e.team_id and t.id = ${template} and e.team_id = ${id}

@@ -1,4 +1,4 @@
-/** Load over HTTP: as much as the API takes, one request after another, or at a given rate. */
+/** Makes load over HTTP: the maximum, one request after another, or a given rate. */
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
@@ -29,7 +29,7 @@ export async function flood(
     timeout: 120,
     duration: seconds,
     requests,
-    // Each client begins with another team.
+    // Each client starts with another team.
     setupClient: (client) => {
       const at = (clients++ * 3) % requests.length
       client.setRequests([...requests.slice(at), ...requests.slice(0, at)])
@@ -84,7 +84,7 @@ export async function oneByOne(base: string, team: TestTeam, count: number): Pro
   return times
 }
 
-/** The p99 in milliseconds while sends are offered at the given rate, whatever becomes of them. */
+/** Returns the p99 in milliseconds while sends are offered at the given rate, whatever their results. */
 export async function offered(
   base: string,
   teams: readonly TestTeam[],

@@ -1,11 +1,11 @@
-/** The relay that throws away what it takes, as a process of its own: what is measured shares no event loop with it. */
+/** Runs the discarding relay as a separate process, so that it shares no event loop with what is measured. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { startDiscardingRelay, type Taken } from '../support/discarding-relay.ts'
 
 export type RelayProcess = {
   url: string
-  /** What it has taken, in order; `at` by the `performance.now()` of this process. */
+  /** Accepted emails in order. `at` is the `performance.now()` of this process. */
   taken: readonly Taken[]
   stop(): Promise<void>
 }

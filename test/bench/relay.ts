@@ -1,4 +1,6 @@
-/** A place's API and worker with a sink for their mail, and the rates of several places beside one another. */
+/**
+ * Opens an API and a worker with a sink for their emails, and measures the rates of several places in turns.
+ */
 import type { TestTeam } from '../support/service.ts'
 import { seconds, upTo } from './figures.ts'
 import { postBatches } from './load.ts'
@@ -9,17 +11,17 @@ const BYTES = 4_096
 /** Mails of a turn, and before it. */
 export const [MAILS, WARM] = [upTo(1_500), 200]
 
-/** Mails a second until the last is with the sink, and until what each turn leaves to do is done too. */
+/** Emails per second until the last is at the sink, and until the work that each turn leaves is also done. */
 export type Rates = { mails: number; whole: number }
 
-/** An API and a worker of a place, and a sink that takes their mail. */
+/** Opens an API and a worker of a place, and a sink for their emails. */
 export async function openRelay(place: Place) {
   const sink = await startSmtpSink()
   const smtp = `smtp://127.0.0.1:${sink.port}?ignoreTLS=true`
   const api = await place.api()
   const worker = await place.worker({ SMTP_URL: smtp, WEBHOOK_ALLOW: '127.0.0.0/8' })
   return {
-    /** @param settled waits for what the mails leave to do, so that it is no burden to the next. */
+    /** @param settled waits for the work that the emails leave, so that it doesn't affect the next turn. */
     async pour(team: TestTeam, count: number, settled = async (): Promise<void> => {}): Promise<Rates> {
       const before = sink.taken()
       const took = await seconds(async () => {

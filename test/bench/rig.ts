@@ -1,6 +1,6 @@
 /**
- * What the rows of the bench stand on: a PostgreSQL of its own with durability as it comes, a fresh database for each
- * row, the API and workers as processes, and their memory and processor time as the kernel counts them.
+ * Provides the environment of the bench: a separate PostgreSQL with default durability, a fresh database per
+ * row, the API and workers as processes, and their memory and CPU time as counted by the kernel.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -30,7 +30,7 @@ export type Watched = {
   /** Megabytes resident now, and the most that ever were, by the kernel's account. */
   rss(): Promise<number>
   peak(): Promise<number>
-  /** Seconds of processor time since it began. */
+  /** The CPU time since its start, in seconds. */
   cpu(): Promise<number>
   /** Lets it have no processor time until it is resumed. */
   pause(): void
@@ -38,7 +38,7 @@ export type Watched = {
   stop(): Promise<void>
 }
 
-/** A database of a row's own, and what makes rows in it. */
+/** A separate database for a row, and functions that create rows in it. */
 export type Place = {
   url: string
   database: Database
@@ -50,7 +50,7 @@ export type Place = {
 
 export type Rig = {
   place(): Promise<Place>
-  /** The ten million, on a server of their own (ten-million.ts). */
+  /** The ten million, on a separate server (ten-million.ts). */
   full(): Promise<Place>
   version: string
   stop(): Promise<void>
@@ -70,7 +70,7 @@ async function cpuOf(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }
 
-/** Starts one of our entry files and waits until it says that it is up. */
+/** Starts one of our entry files and waits until it is up. */
 export async function launch(file: string, env: Record<string, string>, preload?: string): Promise<Watched> {
   const preloaded = preload === undefined ? [] : ['--import', join(import.meta.dirname, preload)]
   const child: ChildProcess = fork(join(ROOT, file), {
@@ -157,8 +157,9 @@ export async function startRig({ store, say }: Kept): Promise<Rig> {
 }
 
 /**
- * Measures several that are open at once, in turns that are seconds apart, as the machine is faster at one minute than
- * at another. Whose turn it is not stands still. @returns what the turns of each gave.
+ * Measures several open places in turns, seconds apart, because the machine's speed varies. Only the current
+ * one runs.
+ * @returns the results of each one's turns.
  */
 export async function takeTurns<T extends Pick<Watched, 'pause' | 'resume'>>(
   all: readonly T[],

@@ -42,7 +42,7 @@ const OPTIONS = {
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** Does something in a database of its own. */
+/** Runs something in a separate database. */
 async function inPlace<T>(rig: Rig, work: (place: Place) => Promise<T>): Promise<T> {
   const place = await rig.place()
   try {
@@ -102,7 +102,10 @@ const short = (value: number): string =>
 
 const GROWING =
   'the heap finds its size in the first minutes (chaos A9 watches what is left after whole collections)'
-/** What a row that misses its goal is made of, as profiles of 2026-11-23 show it (2 cores, client and sink beside). */
+/**
+ * The parts of a row that misses its goal, from profiles of 2026-11-23 (2 cores, client and sink on the same
+ * machine).
+ */
 const MADE_OF: Record<string, string> = {
   1: 'the API: 0.37 ms a send (slonik and pg 28 %, collection 17 %, the rest spread thin), PostgreSQL 0.2, the client 0.05; two batches take turns at one thread of JavaScript and PostgreSQL, and a quarter of the processors’ time is left over',
   3: 'collections of young objects, and commits that wait for the disk',

@@ -1,6 +1,6 @@
 /**
- * Where mail goes in the bench: Debian's smtp-sink, a slow sink of our own, Postfix and OpenDKIM in front of one. And
- * where HTTP goes.
+ * Starts the bench's mail and HTTP servers: Debian's smtp-sink, a slow sink of our own, Postfix and OpenDKIM
+ * in front of one.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,7 +33,7 @@ export async function need(...programs: (keyof typeof PACKAGES)[]): Promise<void
     throw new Missing('Postfix must be run as root')
 }
 
-/** An HTTP server that answers as it is given to. */
+/** Starts an HTTP server with the given response. */
 export async function startHttp(answer: RequestListener): Promise<{ url: string; close(): void }> {
   const server = createHttpServer(answer)
   server.listen(0, '127.0.0.1')
@@ -47,11 +47,11 @@ export async function startHttp(answer: RequestListener): Promise<{ url: string;
   }
 }
 
-/** A server that takes mail, and knows how much it took. */
+/** A server that accepts and counts emails. */
 export type Sink = {
   port: number
   taken(): number
-  /** Resolves once `count` mails have been taken since the sink began. */
+  /** Resolves once `count` emails have been accepted since the sink started. */
   until(count: number): Promise<void>
   stop(): Promise<void>
 }
@@ -73,7 +73,7 @@ const stopChild = async (child: ChildProcess): Promise<void> => {
   await exit
 }
 
-/** Debian's smtp-sink: written in C, so that what is measured is in front of it. */
+/** Starts Debian's smtp-sink. It is written in C, so it is not the bottleneck. */
 export async function startSmtpSink(): Promise<Sink> {
   await need('smtp-sink')
   const port = await freePort()
@@ -144,7 +144,7 @@ export async function startSlowSink(delay: number, onMail: (text: string) => voi
   }
 }
 
-/** OpenDKIM, signing for example.com with a key of its own. @returns its port. */
+/** Starts OpenDKIM, which signs for example.com with its own key. @returns its port. */
 async function startOpenDkim(): Promise<{ port: number; stop(): Promise<void> }> {
   await need('opendkim')
   const home = await mkdtemp(join(tmpdir(), 'bench-opendkim-'))
@@ -191,7 +191,7 @@ export async function startRelayingPostfix(
   }
 }
 
-/** Hands mails to an SMTP server as fast as it takes them, over 20 connections. */
+/** Sends emails to an SMTP server as fast as it accepts them, over 20 connections. */
 export const pour = async (port: number, count: number, bytes: number): Promise<void> => {
   const options = ['-l', bytes, '-m', count, '-s', 20, '-f', 'hello@example.com', '-t', 'someone@example.org']
   await runProgram('smtp-source', ['-d', ...options.map(String), `127.0.0.1:${port}`])

@@ -1,4 +1,7 @@
-/** For an API of the bench: SNS's host is the bench's own stand-in, which signs with the key in the environment. */
+/**
+ * Replaces SNS's host with the bench's stand-in, which signs with the key in the environment. Preloaded into
+ * an API.
+ */
 import { createPrivateKey } from 'node:crypto'
 import https from 'node:https'
 import { startSns } from '../support/sns.ts'

@@ -1,10 +1,11 @@
 /**
- * The database of row 12: 10,000,000 emails of 180 days, 4,000,000 of them of one team and the rest of 1,999, with
- * their states, 10,000,000 events, 3,000,000 contacts, 1,000,000 WhatsApp messages, reports, figures and audit trail.
- * 200,000 emails wait, their jobs put off for good. It is loaded once, by set-based statements that skip the WAL, into
- * a server of its own, and kept there under a digest of this file: 18 GB, some ten minutes. Later migrations are
- * applied to it as to anybody's database; where it has others than ours, it is loaded again.
- * Beside test/support/email-rows.ts this alone knows that emails are two tables: rows by the million are no view's.
+ * Builds the database of row 12: 10,000,000 emails of 180 days, 4,000,000 from one team and the rest from
+ * 1,999, with their states, 10,000,000 events, 3,000,000 contacts, 1,000,000 WhatsApp messages, reports,
+ * stats and audit log. 200,000 emails wait, with their jobs deferred far ahead. It is loaded once, by
+ * set-based statements that skip the WAL, into a separate server, and kept there under a digest of this file:
+ * 18 GB, some ten minutes. Later migrations are applied to it as usual. If it has different migrations from
+ * ours, it is loaded again. Only this module and test/support/email-rows.ts know that emails are two tables,
+ * because a view can't load millions of rows.
  */
 import { createHash } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
@@ -14,13 +15,16 @@ import { migrate } from '../../db/migrate.ts'
 import { databaseUrl } from '../support/database.ts'
 import { QUICK } from './figures.ts'
 
-/** Where it is kept unless `--store` says otherwise. */
+/** The default directory, unless `--store` is given. */
 export const STORE = '/var/tmp/heliograph-bench'
 
 export const EMAILS = QUICK ? 100_000 : 10_000_000
 const [DAYS, TEAMS, PEOPLE, WAITING] = [180, 2_000, EMAILS / 10, EMAILS / 50]
 const MESSAGES = EMAILS / 10
-/** While it is loaded, a crash may cost it all: it is begun again. What is kept runs with durability as it comes. */
+/**
+ * A crash while loading may lose everything, and loading restarts. The stored database runs with default
+ * durability.
+ */
 const LOADING = {
   ...{ fsync: 'off', wal_level: 'minimal', max_wal_senders: '0', max_wal_size: '8GB', autovacuum: 'off' },
   ...{ shared_buffers: '1GB', maintenance_work_mem: '512MB', max_parallel_maintenance_workers: '0' },
@@ -38,8 +42,9 @@ const timedId = (at: string, n: string) =>
     || substr(md5(${n}::text), 4, 15))::uuid`
 
 /**
- * The same whenever and by however many connections it is read; what became of an email goes by `k`, since its team
- * goes by `n`. @param newest seconds since 1970.
+ * Gives the same rows at any time and over any number of connections. `k` decides an email's result, because
+ * `n` decides its team.
+ * @param newest seconds since 1970.
  */
 const mails = (newest: number): string => `
   create view bench_mails as
@@ -99,7 +104,7 @@ const states = [
     from bench_mails`,
 ]
 
-/** Of the newest half; 5 soft bounces in a row of each of a part of the large team's contacts. */
+/** Events of the newest half, and 5 consecutive soft bounces of some of the large team's contacts. */
 const events = [
   `insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
     select team_id, id, decode(md5(kind || n), 'hex'), kind, case when kind <> 'sent' then address end,
@@ -164,7 +169,7 @@ const whatsapp = (newest: number): string[] => {
   ]
 }
 
-/** Put off until long after the bench: what waits is there, and is not sent in place of what a row measures. */
+/** Deferred until long after the bench, so that they aren't sent instead of what a row measures. */
 const jobs = [
   ...(['email', 'whatsapp'] as const).map((channel) => {
     const [table, key] =
@@ -184,7 +189,7 @@ const jobs = [
 
 type Run = (statements: readonly string[]) => Promise<void>
 
-/** Does all of it at once, each with a connection of its own. */
+/** Runs everything at once, each with a connection of its own. */
 async function beside(url: string, ...loads: ((run: Run) => Promise<void>)[]): Promise<void> {
   await Promise.all(
     loads.map(async (load) => {
@@ -247,7 +252,7 @@ const digest = async (): Promise<string> => {
   return createHash('sha256').update(loader).update(String(EMAILS)).digest('hex').slice(0, 12)
 }
 
-/** Deletes what is kept. */
+/** Deletes the stored database. */
 export const dropTenMillion = (store: string): Promise<void> => rm(store, { recursive: true, force: true })
 
 /**
@@ -266,7 +271,7 @@ export async function startTenMillion(
   const began = performance.now()
   const loading = await startPostgres({ directory: store, settings: LOADING })
   try {
-    // Those of other loaders make room.
+    // Databases of other loaders are removed.
     const stale = (await databases(loading)).filter((each) => /^(full|loading)_/.test(each))
     await query(
       loading,

@@ -1,4 +1,6 @@
-/** A server for webhooks in a process of its own: takes everything at once, and says how much it took when asked. */
+/**
+ * A webhook server in a separate process. It accepts everything at once, and returns the count on request.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

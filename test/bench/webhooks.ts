@@ -18,7 +18,7 @@ const NEAR = '127.0.0.0/8'
 const ROUNDS = QUICK ? 1 : 3
 const HANGING = 10
 
-/** Takes everything at once, in a process of its own, and counts it. */
+/** Starts a server that accepts and counts everything, in a separate process. */
 async function startTaking() {
   const child = fork(join(import.meta.dirname, 'webhook-receiver.ts'))
   const heard = async (): Promise<number> => ((await once(child, 'message')) as [number])[0]
@@ -54,7 +54,7 @@ const middle = (own: readonly Rates[]): Rates => ({
   whole: median(own.map((each) => each.whole)),
 })
 
-/** Mails a second of one team and of another, turn by turn. */
+/** Measures emails per second of one team and of another, turn by turn. */
 async function inTurns(
   place: Place,
   teams: readonly [TestTeam, TestTeam],
@@ -76,8 +76,8 @@ async function twoTeams(place: Place): Promise<[TestTeam, TestTeam]> {
 }
 
 /**
- * Row 19: the rate of a team with an endpoint for what each mail brings, beside a team without one. Webhooks yield
- * to mail that waits: the note says how it looks with all that they cost, until the last of them has come.
+ * Row 19: the rate of a team with an endpoint for its emails' events, compared with a team without one.
+ * Webhooks yield to waiting emails, so the note gives the rate until the last webhook has arrived.
  */
 export async function measureNotifying(rig: Rig): Promise<Figure[]> {
   const place = await rig.place()
@@ -94,7 +94,7 @@ export async function measureNotifying(rig: Rig): Promise<Figure[]> {
   return [atLeast(0.85, { row: '19', measure: 'mail beside its webhooks', ...rates, note })]
 }
 
-/** Row 20: the rate of mail without and beside ten endpoints that hang, each with a backlog. */
+/** Row 20: the rate of emails without and with ten hanging endpoints, each with a backlog. */
 export async function measureHanging(rig: Rig): Promise<Figure[]> {
   const server = await startHttp((request) => void request.resume())
   const open = async (hanging: number) => {
@@ -134,7 +134,10 @@ const BODY = JSON.stringify({
   data: { detail: 'x'.repeat(500) },
 })
 
-/** Row 21: webhooks a second to one endpoint, beside a loop of fetch that only posts as many at once, in turns. */
+/**
+ * Row 21: webhooks per second to one endpoint, compared with a fetch loop with the same concurrency, in
+ * turns.
+ */
 export async function measureWebhooks(rig: Rig): Promise<Figure[]> {
   const count = upTo(4_000)
   const place = await rig.place()

@@ -17,14 +17,14 @@ import { EMAILS } from './ten-million.ts'
 
 /** Rows 1 and 11 in an empty database. */
 type Empty = { accepts: Accepts; upserts: { ours: number; reference: number } }
-/** What row 14 looks at: the same measures without what it adds. */
+/** The baseline of row 14: the same measures without its additions. */
 export type Baseline = { accepts: Accepts; through: Through }
 
 const settled = ({ database }: Place) => database.query(sql.unsafe`analyze`)
 
 /**
- * Row 12: rows 1, 5 and 11 with 10,000,000 emails and 3,000,000 contacts stored, beside an empty database: row 1 by the
- * loop in each, row 5 in turns. What it adds, it takes off again.
+ * Row 12: rows 1, 5 and 11 with 10,000,000 emails and 3,000,000 contacts stored, compared with an empty
+ * database: row 1 by the loop in each, row 5 in turns. It removes what it adds.
  */
 export async function measureFull(rig: Rig, { accepts, upserts }: Empty): Promise<Figure[]> {
   const [full, empty] = [await rig.full(), await rig.place()]
@@ -55,7 +55,7 @@ async function withTeam(place: Place): Promise<{ place: Place; team: TestTeam }>
   return { place, team }
 }
 
-/** Takes off what the row has added to the ten million: its teams are called so, and no other job is due. */
+/** Removes what the row added to the ten million: its teams have this name, and no other job is due. */
 async function dropRun({ database }: Place): Promise<void> {
   const ours = sql.fragment`team_id in (select id from teams where name = 'A team')`
   await deleteEmailRows({ database }, ours)
@@ -64,7 +64,10 @@ async function dropRun({ database }: Place): Promise<void> {
   await database.query(sql.unsafe`delete from teams where name = 'A team'`)
 }
 
-/** Row 13: rows 1 and 5 with 200,000 jobs waiting, and with as many put off, in turns with an empty database. */
+/**
+ * Row 13: rows 1 and 5 with 200,000 waiting jobs, and with as many deferred ones, in turns with an empty
+ * database.
+ */
 export async function measureBacklog(rig: Rig): Promise<Figure[]> {
   const waiting = await backlogged(rig, 'waiting')
   const putOff = await backlogged(rig, 'put off')
@@ -188,7 +191,7 @@ const bytesRow = object({
 /** An email is a row of each. */
 const EMAIL_TABLES = sql.fragment`unnest(array['accepted_emails', 'email_states']::regclass[]) as t (each)`
 
-/** Bytes of emails, their indexes, events and jobs, as the tables lie. */
+/** Returns the bytes of emails, their indexes, events and jobs, without a vacuum. */
 const bytesOf = ({ database }: Place) =>
   database.one(sql.type(bytesRow)`
     select (select sum(pg_table_size(each)) from ${EMAIL_TABLES}) as rows,
@@ -200,7 +203,7 @@ const walOf = ({ database }: Place): Promise<number> =>
   database.oneFirst(sql.type(object({ at: number().defined() }))`
     select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') as at`)
 
-/** Row 15: what an accepted and delivered template email weighs. */
+/** Row 15: the size of an accepted and delivered template email. */
 export async function measureBytes(rig: Rig): Promise<Figure[]> {
   const MAILS = upTo(10_000)
   const place = await rig.place()

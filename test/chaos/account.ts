@@ -1,6 +1,6 @@
 /**
- * What a fault has cost, counted at the end: what was accepted, what was lost, what was repeated, what went over a
- * limit, how long it took until all was well again.
+ * Counts the cost of a fault at the end: what was accepted, lost, repeated or over a limit, and the time to
+ * recover.
  */
 import type { TestTeam } from '../support/service.ts'
 import type { Load } from './load.ts'
@@ -9,27 +9,25 @@ import { CONCURRENCY, type World, within } from './world.ts'
 /** A line of the table. */
 export type Account = {
   accepted: number
-  /** Accepted, and never taken whole by the relay. */
+  /** Accepted, but never completely received by the relay. */
   lost: number
   /** Copies beyond the first of a message. */
   repeated: number
-  /** Of these, the copies of messages that had been answered before. */
+  /** Copies of messages that had already been answered. */
   after_answer: number
-  /**
-   * Rows beyond what a limit allows, keys with two rows, counters that differ from a recount, states that are wrong.
-   */
+  /** Rows over a limit, keys with two rows, counters that differ from a recount, and wrong states. */
   over: number
-  /** Seconds from the end of the fault until all that was accepted had been taken; null when it never was. */
+  /** Seconds from the end of the fault until everything accepted was received; null if never. */
   recovered: number | null
   note?: string
 }
 
-/** Kills may repeat what had no answer yet, or whose answer was not on record yet. */
+/** Returns how many sends kills may repeat: those without a response, or without a recorded one. */
 export const inFlight = (kills: number): number => kills * CONCURRENCY
 
 const isTaken = ({ relay }: World, id: string): boolean => relay.copies.has(id)
 
-/** What is counted where nothing is to be taken, or nothing to recover from. */
+/** Makes the account of a fault with nothing to receive or recover from. */
 export const counted = (accepted: number, over: number, note = ''): Account => ({
   accepted,
   lost: 0,
@@ -69,8 +67,8 @@ export async function contradictions(world: World): Promise<number> {
 }
 
 /**
- * Waits until all that was accepted has been taken, and every row whose message was answered says so.
- * @param ended when the fault ended: now, unless it is said.
+ * Waits until everything accepted is received, and every row with a response says so.
+ * @param ended when the fault ended. The default is now.
  */
 export async function settle(
   world: World,

@@ -1,4 +1,7 @@
-/** Emails that wait with their jobs, made by two statements: a flood that is over before anything is measured. */
+/**
+ * Creates waiting emails with their jobs in two statements, so that a flood is complete before the
+ * measurement.
+ */
 import { sql } from 'slonik'
 import { insertEmailRows } from '../support/email-rows.ts'
 import type { TestTeam } from '../support/service.ts'
@@ -33,7 +36,7 @@ export async function fillQueue(
   )
 }
 
-/** Takes away what still waits of a team, so that nothing of it is to be settled. */
+/** Removes a team's waiting emails, so that they needn't be settled. */
 export async function emptyQueue({ sql: run }: World, { id }: TestTeam): Promise<void> {
   await run(
     `delete from pgboss.job where name like 'deliver-%' and state < 'active' and data ->> 'team_id' = $1`,

@@ -1,4 +1,6 @@
-/** A broadcast to many contacts, started through the API, and what is counted at its end: who fitted, who got it. */
+/**
+ * Starts a broadcast to many contacts through the API, and counts at its end who matched and who received it.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeAudience } from '../support/audience.ts'
 import type { TestTeam } from '../support/service.ts'
@@ -6,14 +8,14 @@ import { type Account, contradictions } from './account.ts'
 import { attempt } from './load.ts'
 import { type Start, type World, within } from './world.ts'
 
-/** What an API needs so that broadcasts can be started: links begin with it. */
+/** The settings with which an API can start broadcasts. Links start with this URL. */
 export const REACHABLE: Start = { env: { PUBLIC_URL: 'http://127.0.0.1' } }
 
 export type Broadcast = {
   id: string
   team: TestTeam
   fitting: number
-  /** What the relay had been given before. */
+  /** What the relay had received before. */
   others: ReadonlySet<string>
 }
 
@@ -70,7 +72,7 @@ export async function insistOn(
 
 type Tally = { state: string; made: number; left: number; skipped: number }
 
-/** How it stands, by the rows themselves; null while the database is away. */
+/** Returns its state from the rows; null while the database is unavailable. */
 export async function tally({ sql }: World, { id, team }: Broadcast): Promise<Tally | null> {
   const rows = await sql<Record<keyof Tally, string>>(
     `select state,

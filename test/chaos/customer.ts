@@ -1,7 +1,7 @@
 /**
- * A customer's server that webhooks go to, and that is killed and comes back: what it was given, by event, outlives it.
- * Promises: of each request it says whether it answered, so that a repetition can be distinguished from a loss. Names
- * what the API's description does not know.
+ * A customer's webhook server that is killed and restarted. Its record by event survives. For each request it
+ * records whether it responded, so that a repeat can be distinguished from a loss. It lists anything that the
+ * API's description doesn't cover.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -14,11 +14,11 @@ type Copy = { body: string; answered: boolean }
 
 export type Customer = {
   url: string
-  /** What came, by webhook-id. */
+  /** Received requests, by webhook-id. */
   copies: ReadonlyMap<string, readonly Copy[]>
-  /** What came that is not described, by webhook-id, and why. */
+  /** Received requests that aren't described, by webhook-id, with the reason. */
   undescribed: ReadonlyMap<string, string>
-  /** Drops every request, and is away for some milliseconds. */
+  /** Drops every request, and is down for some milliseconds. */
   kill(away: number): Promise<void>
   close(): Promise<void>
 }

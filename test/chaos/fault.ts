@@ -1,9 +1,9 @@
-/** What a fault is: how it is made, what the load is meanwhile, and what it may cost. */
+/** Defines a fault: how it is caused, the load in the meantime, and its allowed cost. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from './account.ts'
 import type { World, WorldOptions } from './world.ts'
 
-/** What became of it, and what the promises allow. */
+/** The result, and what the guarantees allow. */
 export type Outcome = Account & {
   /** How many copies may follow one that was answered; 0 unless something was killed. */
   allowed?: number
@@ -16,9 +16,9 @@ export type Fault = {
   id: string
   words: string
   load: string
-  /** Only where the database server is ours alone. */
+  /** Only if no one else uses the database server. */
   own_server?: boolean
-  /** It mostly waits: a whole run has it beside the others, on another database server. */
+  /** It mostly waits, so a whole run starts it next to others, on another database server. */
   patient?: boolean
   /** The world that it needs; otherwise the usual one. */
   world?: WorldOptions
@@ -30,12 +30,13 @@ export type Fault = {
 /** Whether a fault that lasts for these seconds mostly waits. */
 export const isPatient = (seconds: number): boolean => seconds >= 100
 
-/** Whether the promises held. */
+/** True if the guarantees were kept. */
 export const holds = ({ lost, over, after_answer, recovered, allowed = 0, limit = 120 }: Outcome): boolean =>
   lost === 0 && over === 0 && after_answer <= allowed && recovered !== null && recovered <= limit
 
 /**
- * Does something again and again while work goes on; what says `false` did nothing, and is tried at the next turn.
+ * Repeats something while work is running. If it returns `false`, it did nothing and is repeated at the next
+ * turn.
  * @returns the work's result, and how often it was done.
  */
 export async function meanwhile<T>(
@@ -48,7 +49,7 @@ export async function meanwhile<T>(
   const done = work.finally(() => {
     over = true
   })
-  // Nobody waits for it any more where a strike fails.
+  // No one awaits it if a strike fails.
   done.catch(() => {})
   for (;;) {
     await Promise.race([done, sleep(every)])

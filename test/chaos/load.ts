@@ -1,6 +1,6 @@
 /**
- * Clients that insist: each send has a key of its own and is repeated until it is answered for good.
- * Promises: what is called accepted was answered 201 or 200, and nothing else is. Goes round the API processes.
+ * Clients that repeat each send, with its own key, until its final response. A send only counts as accepted
+ * after a 201 or 200. They use the API processes in turn.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import type { World } from './world.ts'
 export type Load = {
   /** The ids that clients were given, by the key of the send. */
   accepted: Map<string, string>
-  /** Keys whose answers did not agree, or that were refused for good. */
+  /** Keys with contradictory responses, or permanently rejected. */
   wrong: string[]
 }
 
@@ -37,7 +37,7 @@ async function post(
   }
 }
 
-/** Sends one email until it is answered for good, or the world is closed. */
+/** Sends one email until its final response, or until the world is closed. */
 export async function insist(
   world: World,
   team: TestTeam,

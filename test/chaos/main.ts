@@ -1,7 +1,7 @@
 /**
- * `npm run test:chaos [-- FAULT …]`: every fault against a fleet over a PostgreSQL of its own, and a table of what each
- * has cost, which a whole run leaves in RESULTS.md. CHAOS_SCALE multiplies the loads. Exit code 1 when a promise did
- * not hold.
+ * Runs `npm run test:chaos [-- FAULT …]`: every fault against a fleet with its own PostgreSQL. Prints a table
+ * of their costs, which a whole run writes to RESULTS.md. CHAOS_SCALE multiplies the loads. Exits 1 if a
+ * guarantee was broken.
  */
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ async function versionOf(url: string): Promise<string> {
   return rows[0]?.server_version ?? ''
 }
 
-/** Runs one of them over a database of its own; null when this machine lacks what it takes. */
+/** Runs one fault with a separate database; null if this machine lacks a requirement. */
 async function run(
   server: TestServer,
   fault: Fault,
@@ -46,13 +46,13 @@ async function run(
   }
 }
 
-/** A name is an id, what is before its slash, or a letter for a whole family: A1 is not A10. */
+/** A name is an id, the part before its slash, or a letter for a whole family. A1 is not A10. */
 const isNamed = (id: string, name: string): boolean =>
   id === name || id.startsWith(`${name}/`) || (name.length === 1 && id.startsWith(name))
 
 /** PostgreSQL as it comes; few connections, so that they can be used up. */
 const SETTINGS = { max_connections: '90' }
-/** How many of the patient faults run beside each other, and beside the one that is at work. */
+/** How many patient faults run concurrently, next to the active one. */
 const PATIENT_LANES = 2
 
 /** A database server, and the faults that are run on it one after another. */

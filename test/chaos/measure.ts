@@ -2,16 +2,16 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { Member } from './world.ts'
 
-/** The resident set of a process, in MB; 0 when it is gone. */
+/** Returns the resident set of a process in MB; 0 if it has ended. */
 export async function resident(member: Member): Promise<number> {
   const status = await readFile(`/proc/${member.pid()}/status`, 'utf8').catch(() => '')
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024
 }
 
-/** The largest resident set of these processes, in whole MB. */
+/** Returns the largest resident set of these processes, in whole MB. */
 export const largest = async (members: readonly Member[]): Promise<number> =>
   Math.round(Math.max(0, ...(await Promise.all(members.map(resident)))))
 
-/** How many files, sockets and the like a process has open. */
+/** Returns how many files, sockets and similar a process has open. */
 export const descriptors = async (member: Member): Promise<number> =>
   (await readdir(`/proc/${member.pid()}/fd`).catch(() => [])).length

@@ -1,13 +1,14 @@
 /**
- * A TCP proxy whose weather can be chosen: calm, frozen, cut, refusing, late, dripping. Stands between the service and
- * its database or its relay. Promises: in calm weather every byte passes, in order; it stops with `close`.
+ * A TCP proxy with selectable conditions: calm, frozen, cut, rejecting, delayed, byte by byte. It runs
+ * between the service and its database or relay. In calm weather every byte passes in order. It stops with
+ * `close`.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reset } from '../support/reset.ts'
 
-/** `freeze` holds bytes back and answers nothing; `refuse` resets every client; `drip` passes a byte at a time. */
+/** `freeze` stops all bytes, `refuse` resets every client, and `drip` forwards one byte at a time. */
 type Weather = 'calm' | 'freeze' | 'refuse' | 'drip' | { late: number }
 
 export type Network = {
@@ -15,7 +16,7 @@ export type Network = {
   weather(now: Weather): void
   /** From now on it leads to another port, for those that connect. */
   lead(port: number): void
-  /** How many connections were asked for so far. */
+  /** Returns how many connections were requested so far. */
   asked(): number
   /** Resets every connection that is open. */
   cut(): void

@@ -1,7 +1,7 @@
 /**
- * The relay at the other end: an SMTP server that counts each message's copies and can be made to misbehave.
- * Promises: a copy is counted before it is answered, so that a killed worker cannot have an answer that is not
- * counted; `answered` says whether its 250 was handed to a connection that was still there.
+ * The receiving relay: an SMTP server that counts each message's copies and can misbehave. A copy is counted
+ * before the response, so that a killed worker can't have a response that isn't counted. `answered` is true
+ * if its 250 was written to an open connection.
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -9,15 +9,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { reset } from '../support/reset.ts'
 
 export type Step = 'banner' | 'mail' | 'rcpt' | 'dot'
-/** A reply as it is sent, or what happens in its place. */
+/** A reply, or what happens instead. */
 export type Answer = 'drop' | 'reset' | 'hang' | 'endless' | (string & {})
 /**
- * What a step is answered; undefined: as a proper relay would. `line` is the command, or the message's id at the dot.
+ * The reply to a step; undefined means a normal relay's. `line` is the command, or the message's id at the
+ * dot.
  */
 export type Manners = (step: Step, line: string) => Answer | undefined | Promise<Answer | undefined>
 
 export type Copy = {
-  /** When its sender began with it, and when it had come whole: milliseconds since 1970. */
+  /** When its sender started, and when it had arrived completely, in milliseconds since 1970. */
   began: number
   at: number
   answered: boolean
@@ -27,7 +28,7 @@ export type Copy = {
 
 export type Relay = {
   port: number
-  /** The copies of each message that came whole and were not refused, by the id of its row. */
+  /** The complete, unrejected copies of each message, by the id of its row. */
   copies: Map<string, Copy[]>
   manners(manners: Manners): void
   close(): Promise<void>
@@ -102,7 +103,7 @@ async function say(socket: Socket, reply: Answer): Promise<boolean> {
   return false
 }
 
-/** Writes a line that does not end, until nobody listens. */
+/** Writes an endless line until no one listens. */
 async function babble(socket: Socket): Promise<void> {
   const words = Buffer.alloc(64 * 1024, 'x')
   while (socket.writable) {

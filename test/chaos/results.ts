@@ -1,4 +1,4 @@
-/** The table of a run: what each fault has cost, on the terminal and in RESULTS.md. */
+/** Prints the costs of a run's faults as a table, on the terminal and in RESULTS.md. */
 import { writeFile } from 'node:fs/promises'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ const COLUMNS = [
   '',
 ]
 
-// A note may hold a provider's words, or an error's lines.
+// A note may contain a provider's message, or an error's lines.
 const row = (cells: readonly (string | number)[]): string =>
   `| ${cells.map((cell) => String(cell).replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`
 

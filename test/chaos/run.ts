@@ -1,4 +1,4 @@
-/** Runs faults: several in one world, each set up in calm weather, or one in a world of its own. */
+/** Runs faults: several in one world, each set up in calm conditions, or one in a separate world. */
 import type { Fault, Outcome } from './fault.ts'
 import { holds } from './fault.ts'
 import { openWorld, type World, within } from './world.ts'
@@ -26,7 +26,7 @@ export async function runIn(world: World, fault: Fault, scale: number): Promise<
   return { fault, outcome, held: holds(outcome) }
 }
 
-/** What there is to say of a fault that did not come to an end. */
+/** Makes the outcome of a fault that didn't finish. */
 const unfinished = (error: unknown): Outcome => ({
   accepted: 0,
   lost: 0,
@@ -38,7 +38,7 @@ const unfinished = (error: unknown): Outcome => ({
 })
 
 /**
- * Runs a fault in a world of its own, over a migrated database. What it throws is a promise that did not hold.
+ * Runs a fault in a separate world, with a migrated database. An exception counts as a broken guarantee.
  * @param stop ends it early.
  */
 export async function runAlone(

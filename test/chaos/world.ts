@@ -1,7 +1,7 @@
 /**
- * The world that faults happen in: a database, two API and two worker processes, a relay, and the networks between.
- * Promises: a process that ends is started again at once, unless it is to stay away; all of it ends with
- * `close`. Counts what was promised to clients and what became of it.
+ * The environment of faults: a database, two API and two worker processes, a relay, and the networks between.
+ * A process that ends is restarted at once, unless it must stay down. Everything ends with `close`. It counts
+ * what clients were promised and its results.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,10 +29,10 @@ export const CONCURRENCY = 10
 
 export type Entry = 'api/main.ts' | 'workers/main.ts'
 
-/** What one process has of its own: settings, and arguments of Node. */
+/** One process's own settings and Node arguments. */
 export type Start = { env?: Record<string, string>; argv?: string[] }
 
-/** A database server that is a world's own, and what becomes of it. */
+/** A world's own database server, and its failover. */
 export type OwnServer = { url: string; failOver(): Promise<void> }
 
 type Closing = { teardown(end: () => Promise<void>): void }
@@ -43,22 +43,25 @@ export type WorldOptions = {
   workers?: Start[]
   /** For all of them. */
   env?: Record<string, string>
-  /** What stands between the network and the database; `url` is the database's. @returns where it listens. */
+  /** What is between the network and the database, whose URL is `url`. @returns its address. */
   before?: (url: string, closing: Closing) => Promise<string>
-  /** Starts a server of its own, in place of the database that it is given. */
+  /** Starts a separate server instead of using the given database. */
   server?: (closing: Closing) => Promise<OwnServer>
 }
 
 /** A process that is started again whenever it ends. */
 export type Member = {
-  /** Where an API process listens just now; '' while it is away. */
+  /** Returns the current address of an API process; '' while it is down. */
   base(): string
-  /** Whether it has said that it is up, and has not ended since. */
+  /** True if it has reported that it is up, and hasn't ended since. */
   isUp(): boolean
   pid(): number
-  /** Reaches it once it is up: what is killed on its way up again and again never works. @returns whether it did. */
+  /**
+   * Signals it once it is up, because a process killed repeatedly at startup never works.
+   * @returns true if it did.
+   */
   signal(signal: NodeJS.Signals): boolean
-  /** Ends it for good. @returns its exit code or signal. */
+  /** Ends it permanently. @returns its exit code or signal. */
   stop(signal?: NodeJS.Signals): Promise<number | string>
   /** How often it was started. */
   starts(): number
@@ -69,9 +72,9 @@ export type Member = {
 export type World = {
   url: string
   database: Database
-  /** Kills the database server, and has its standby take its place. Only where the server is the world's own. */
+  /** Kills the database server and promotes its standby. Only if the server is the world's own. */
   failOver(): Promise<void>
-  /** The way of all processes to the database, and of the workers to the relay. */
+  /** The connections of all processes to the database, and of the workers to the relay. */
   toDatabase: Network
   toRelay: Network
   relay: Relay
@@ -87,7 +90,7 @@ export type World = {
   close(): Promise<void>
 }
 
-/** What a closed world answers. */
+/** The error of a closed world. */
 const CLOSED = new Error('the world is closed')
 
 /** Keeps one process running. */
@@ -110,7 +113,7 @@ async function startMember(entry: Entry, { env = {}, argv = [] }: Start): Promis
       base = ''
       up = false
       ended.resolve(signal ?? code ?? 0)
-      // A process that cannot start yet, its database being away, is not started in a tight loop.
+      // A process that can't start because its database is down isn't restarted in a tight loop.
       if (wanted && code === 1) await sleep(300)
       if (wanted) await launch()
     })
@@ -223,14 +226,14 @@ async function connected(url: string): Promise<{ client(): Client; end(): Promis
   let repair = Promise.resolve()
   const connect = async (): Promise<void> => {
     const fresh = new Client({ connectionString: url, connectionTimeoutMillis: 10_000 })
-    // One that breaks may say so twice: each time it would be replaced by a connection that nobody ends.
+    // It may emit two errors. Each would be replaced by a connection that no one closes.
     fresh
       .on('error', () => {})
       .once('error', () => {
         repair = reconnect()
       })
     await fresh.connect()
-    // Not before: what is asked of one that never connects is never answered.
+    // Not earlier, because a query on one that never connects never returns.
     client = fresh
   }
   const reconnect = async (): Promise<void> => {
@@ -254,7 +257,10 @@ async function connected(url: string): Promise<{ client(): Client; end(): Promis
   }
 }
 
-/** Waits until a condition holds. @returns false when it does not within `seconds`, or asks a world that is closed. */
+/**
+ * Waits until a condition is true.
+ * @returns false if it isn't within `seconds`, or if the world is closed.
+ */
 export async function within(seconds: number, holds: () => Promise<boolean> | boolean): Promise<boolean> {
   const end = performance.now() + seconds * 1_000
   for (;;) {

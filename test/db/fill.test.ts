@@ -10,6 +10,6 @@ t.test('does not fill names inside values', async (t) => {
   t.equal(fill('{a} and {b}', { a: '{b}', b: '$1 $&' }), '{b} and $1 $&')
 })
 
-t.test('leaves variables of templates as they are', async (t) => {
+t.test('leaves template variables unchanged', async (t) => {
   t.equal(fill('{a} is not a {{name}} variable', { a: 'x' }), 'x is not a {{name}} variable')
 })

@@ -117,7 +117,7 @@ t.before(async () => {
   await database.query(sql.unsafe`vacuum analyze`)
 })
 
-t.test('a stretch of a team’s emails is read once, wherever it lies', async (t) => {
+t.test("reads a range of a team's emails once", async (t) => {
   const rereads: string[] = []
   for (let day = 1; day < 55; day += 1) {
     const [from, to] = [day * 86_400_000, day * 86_400_000 - 5 * 3_600_000].map(
@@ -131,7 +131,7 @@ t.test('a stretch of a team’s emails is read once, wherever it lies', async (t
   t.strictSame(rereads, [])
 })
 
-t.test('the collector of files looks at mail that waits, not at all that has carried one', async (t) => {
+t.test('the file collector only reads waiting email', async (t) => {
   const before = new Date()
   const accepted = firstIdAt(new Date(before.getTime() - 3_600_000))
   const { buffers } = await touched(database, (tx) => unusedFiles(tx, before, 100))
@@ -144,7 +144,7 @@ t.test('the collector of files looks at mail that waits, not at all that has car
   t.ok(orphaned.buffers < 100, `${orphaned.buffers} buffers to orphan one`)
 })
 
-t.test('the collector of files walks past none that uploads keep, however many they are', async (t) => {
+t.test('the file collector skips uploads that are kept', async (t) => {
   await database
     .transaction(async (tx) => {
       await tx.query(sql.unsafe`
@@ -176,7 +176,7 @@ t.test('soft bounces are judged by the mail of the address, not of the team', as
   t.ok(buffers < 900, `${buffers} buffers for three`)
 })
 
-t.test('metrics read what is queued alone, the oldest of it, up to what they count', async (t) => {
+t.test('metrics only read queued messages, up to a limit', async (t) => {
   const all = await database.oneFirst(sql.type(object({ count: number().defined() }))`
     select count(*) as count from email_states where unfinished`)
   const figures = async (most: number) => {
@@ -194,7 +194,7 @@ t.test('metrics read what is queued alone, the oldest of it, up to what they cou
   t.ok(each.buffers < 60, `${each.buffers} buffers`)
 })
 
-t.test('an operator’s look at a queue counts up to a bound, however many jobs wait', async (t) => {
+t.test('queue status counts up to a limit', async (t) => {
   const look = async (most: number) => {
     let found: Awaited<ReturnType<typeof queueStatus>> = []
     const { buffers } = await touched(database, async (tx) => {
@@ -233,14 +233,14 @@ const runOn =
     return { rows: [...rows] as Record<string, unknown>[] }
   }
 
-t.test('a queue whose jobs are all put off is found to have none due without reading them', async (t) => {
+t.test('checks a queue of deferred jobs without reading them', async (t) => {
   const line = await touched(database, (tx) => lookAtLine(tx, 'deliver-email', 0))
   t.ok(line.buffers < 20, `${line.buffers} buffers for its line`)
   const due = await touched(database, (tx) => queuesDue(runOn(tx), ['deliver-email', 'ingest-report']))
   t.ok(due.buffers < 10, `${due.buffers} buffers before it is fetched from`)
 })
 
-t.test('of many endpoints that once asked to wait, those that do now are found alone', async (t) => {
+t.test('finds paused endpoints among many', async (t) => {
   await database.query(sql.unsafe`
     insert into senders (key, rate, tokens, refilled_at, troubles, paused_until)
     select 'webhook:' || n, 1000, 1000, now(), (n < 3)::int, case when n < 3 then now() + interval '1 hour' end
@@ -291,7 +291,7 @@ t.test('failed webhooks are listed and sent again without reading those that wer
   t.ok(over.buffers < 2 * 1_440 + 100, `${over.buffers} buffers for all 1,440 of a day`)
 })
 
-t.test('looking for dead workers reads active jobs alone, however many wait', async (t) => {
+t.test('looks for dead workers among active jobs only', async (t) => {
   const { buffers } = await touched(database, (tx) => isAnyLost(runOn(tx)))
   t.ok(buffers < (descendsByValue ? 100 : 20), `${buffers} buffers`)
 })
@@ -312,7 +312,7 @@ t.test('pg-boss counts many jobs less often, and few as often as ever', async (t
   t.equal(await pause(10_000_000), 60)
 })
 
-t.test('a person to be erased is found in a large team by the recipients’ index', async (t) => {
+t.test("finds a person to erase by the recipients' index", async (t) => {
   const { buffers, nodes } = await touched(database, (tx) =>
     emailsTo(tx, TEAM, ['user7@example.com'], { after: uuid('0000', 0), limit: 500 }),
   )
@@ -320,7 +320,7 @@ t.test('a person to be erased is found in a large team by the recipients’ inde
   t.ok(buffers < 300, `${buffers} buffers`)
 })
 
-t.test('a person is found among those whom broadcasts skipped without reading all of these', async (t) => {
+t.test("finds a person's skips by an index", async (t) => {
   const broadcast = uuid('0006', 2)
   await database.query(sql.unsafe`
     insert into broadcasts (team_id, id, name, state, from_address, reply_to, subject, template_id, topic_ids,
@@ -358,7 +358,7 @@ t.test('failed WhatsApp messages are listed without reading those that arrived',
   t.ok(buffers < 60, `${buffers} buffers`)
 })
 
-t.test('tables that grow without end are vacuumed long before a fifth of their rows is dead', async (t) => {
+t.test('vacuums growing tables long before a fifth is dead', async (t) => {
   const row = object({ relname: string().defined() })
   const careless = await database.any(sql.type(row)`
     select relname from pg_class
@@ -367,7 +367,7 @@ t.test('tables that grow without end are vacuumed long before a fifth of their r
   t.strictSame(careless, [])
 })
 
-t.test('an id alone leads to its message, however many teams there are', async (t) => {
+t.test('finds a message by its ID alone', async (t) => {
   const row = object({ id: string().defined() })
   const id = await database.oneFirst(sql.type(row)`select id from emails where provider_message_id = 'p-777'`)
   await database.query(sql.unsafe`
@@ -422,7 +422,7 @@ t.test('the contacts of topics are counted by deltas, however many there are', a
   await count(10)
 })
 
-t.test('the audit trail is filtered by person and by action without reading the rest of it', async (t) => {
+t.test('filters the audit log by user and action with an index', async (t) => {
   await database.query(sql.unsafe`
     insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
     select ('0190a1b2-0007-7000-8000-' || lpad(n::text, 12, '0'))::uuid, case when n % 5 > 0 then ${TEAM}::uuid end,
@@ -452,7 +452,7 @@ t.test('the audit trail is filtered by person and by action without reading the 
     }
 })
 
-t.test('what was done with one broadcast is found without reading the rest of the audit trail', async (t) => {
+t.test('finds the audit entries of one broadcast by an index', async (t) => {
   const broadcast = uuid('0008', 1)
   await database.query(sql.unsafe`
     insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
@@ -475,7 +475,7 @@ t.test('what was done with one broadcast is found without reading the rest of th
   }
 })
 
-t.test('a topic that few have is deleted without a look at the other contacts of its team', async (t) => {
+t.test('deletes a rare topic without reading other contacts', async (t) => {
   const topic = { id: uuid('0002', 2), name: 'Few have it' }
   await insertTopic(database, TEAM, topic, new Date())
   await database.query(sql.unsafe`
@@ -495,7 +495,7 @@ t.test('a topic that few have is deleted without a look at the other contacts of
   t.ok(buffers < 300, `${buffers} buffers for five contacts of a thousand and more`)
 })
 
-t.test('retention asks a thousand teams at once whether they have anything to forget', async (t) => {
+t.test('retention checks a thousand teams with one statement', async (t) => {
   const span = { from: uuid('0000', 0), before: firstIdAt(new Date(Date.now() - 59 * 86_400_000)) }
   const { buffers } = await touched(database, async (tx) => {
     const teams = await teamsAndWhetherTheyHave(tx, messagesOf(EMAIL), span, {
@@ -516,7 +516,7 @@ t.test('bodies are emptied by stretches of time that are read once, whatever the
   t.ok(buffers < 4_000, `${buffers} buffers for 330 of 40,000`)
 })
 
-t.test('a part of the sweep reads its own rows and their jobs alone, however much waits', async (t) => {
+t.test('a sweep batch only reads its own rows and jobs', async (t) => {
   await database.query(sql.unsafe`
     with waiting as (
       insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
@@ -545,35 +545,29 @@ t.test('a part of the sweep reads its own rows and their jobs alone, however muc
   t.strictSame(found, [uuid('0003', 700)])
 })
 
-t.test(
-  'what is requeued, and what the sweep finds lost, reads no jobs of others, however many wait',
-  async (t) => {
-    const refs = Array.from({ length: 100 }, (_, index) => ({
-      team_id: TEAM,
-      id: uuid('0003', 1_001 + index),
-    }))
-    const ids = sql.array(
-      refs.map(({ id }) => id),
-      'uuid',
-    )
-    const { buffers } = await touched(database, async (tx) => {
-      const requeued = await markRequeued(tx, WHATSAPP, refs, { by: 'person', force: false, now: new Date() })
-      t.equal(requeued.length, 100)
-    })
-    t.ok(buffers < 6_000, `${buffers} buffers to requeue a hundred`)
-    await database.query(
-      sql.unsafe`delete from pgboss.job where name = 'deliver-whatsapp' and id = any(${ids})`,
-    )
-    const sweep = await touched(database, async (tx) => {
-      const part = { after: '-infinity', size: 2_000 }
-      const { lost } = await lostMessages(tx, WHATSAPP, part, { before: new Date(), limit: 500 })
-      t.equal(lost.length, 101)
-    })
-    t.ok(sweep.buffers < 20_000, `${sweep.buffers} buffers for a part with a hundred lost ones`)
-  },
-)
+t.test('requeues and sweeps read no other jobs', async (t) => {
+  const refs = Array.from({ length: 100 }, (_, index) => ({ team_id: TEAM, id: uuid('0003', 1_001 + index) }))
+  const ids = sql.array(
+    refs.map(({ id }) => id),
+    'uuid',
+  )
+  const { buffers } = await touched(database, async (tx) => {
+    const requeued = await markRequeued(tx, WHATSAPP, refs, { by: 'person', force: false, now: new Date() })
+    t.equal(requeued.length, 100)
+  })
+  t.ok(buffers < 6_000, `${buffers} buffers to requeue a hundred`)
+  await database.query(
+    sql.unsafe`delete from pgboss.job where name = 'deliver-whatsapp' and id = any(${ids})`,
+  )
+  const sweep = await touched(database, async (tx) => {
+    const part = { after: '-infinity', size: 2_000 }
+    const { lost } = await lostMessages(tx, WHATSAPP, part, { before: new Date(), limit: 500 })
+    t.equal(lost.length, 101)
+  })
+  t.ok(sweep.buffers < 20_000, `${sweep.buffers} buffers for a part with a hundred lost ones`)
+})
 
-t.test('emails of all teams are looked through by their time, whatever the number of teams', async (t) => {
+t.test('searches emails of all teams by time', async (t) => {
   await database.query(sql.unsafe`
     insert into teams (id, name, created_at)
     select ('0190a1b2-0006-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Silent ' || n, now()
@@ -587,7 +581,7 @@ t.test('emails of all teams are looked through by their time, whatever the numbe
   t.ok(buffers < 3_000, `${buffers} buffers among 5,200 teams`)
 })
 
-t.test('the figures of a template read its newest emails, not all of them nor those of others', async (t) => {
+t.test('template stats only read its newest emails', async (t) => {
   const since = new Date(Date.now() - 30 * 86_400_000)
   const figures = (most: number) => (tx: Tx) =>
     countsOfTemplate(tx, { team_id: TEAM, id: TEMPLATE }, { since, most })
@@ -611,7 +605,7 @@ t.test('the figures of a template read its newest emails, not all of them nor th
   t.equal(all.find(({ status }) => status === 'sent')?.count, rows.sent)
 })
 
-t.test('of what waits in all teams, the newest are found without reading the rest of it', async (t) => {
+t.test('finds the newest waiting emails of all teams by an index', async (t) => {
   const [now, waiting] = [new Date(), 10_000]
   const rows = sql.fragment`
     select '0190a1b2-0000-7000-8000-' || lpad((n % 200 + 1)::text, 12, '0') as team_id,
@@ -641,7 +635,7 @@ t.test('of what waits in all teams, the newest are found without reading the res
   t.equal(lookups, 100, 'no more is looked up than is shown')
 })
 
-t.test('a page of a list reads its own rows, not all that a team of some hundreds has', async (t) => {
+t.test('a list page only reads its own rows', async (t) => {
   const team = '0190a1b2-0000-7000-8000-000000000009'
   await database.query(sql.unsafe`
     with message as materialized (
@@ -667,7 +661,7 @@ t.test('a page of a list reads its own rows, not all that a team of some hundred
   }
 })
 
-t.test('a claim by group reads what it takes, however much waits of groups that are full', async (t) => {
+t.test('a claim by group only reads what it claims', async (t) => {
   // Nothing has counted these rows yet: a plan that goes by their number would take all of them for one.
   await database.query(sql.unsafe`
     insert into pgboss.job (name, data, group_id)
@@ -759,7 +753,7 @@ t.test('jobs that are done are found by their key, however many wait or run', as
   t.ok(buffers < 200, `${buffers} buffers`)
 })
 
-t.test('a walk asks of each contact if it was reached without reading the whole broadcast', async (t) => {
+t.test('an expansion checks each contact by key', async (t) => {
   const [topic, broadcast] = [uuid('0002', 3), uuid('0006', 1)]
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)

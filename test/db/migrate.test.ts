@@ -35,7 +35,7 @@ async function withOneMore(t: Test, text: string): Promise<{ directory: URL; fil
   return { directory: pathToFileURL(`${folder}/`), file: `${number}-one-more.sql` }
 }
 
-t.test('the default catalog is loaded by the first run only: an emptied one stays empty', async (t) => {
+t.test('only the first run loads the default catalog', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   t.equal((await cli.json(['plan', 'list'])).plans.length, 4)
@@ -46,7 +46,7 @@ t.test('the default catalog is loaded by the first run only: an emptied one stay
   t.strictSame(await cli.json(['plan', 'list']), { plans: [] })
 })
 
-t.test('a role that may not make tables hears what to grant it, and with that it migrates', async (t) => {
+t.test('prints the grants that a role needs to create tables', async (t) => {
   const { url } = await emptyDatabase(t)
   const admin = await connected(t, url)
   const name = new URL(url).pathname.slice(1)
@@ -62,7 +62,7 @@ t.test('a role that may not make tables hears what to grant it, and with that it
   t.match((await admin.query('select from plans')).rowCount, 4)
 })
 
-t.test('a first run that was killed before the catalog is made good by the next', async (t) => {
+t.test('the next run loads the catalog after a kill', async (t) => {
   const { url } = await testDatabase(t)
   const client = new Client({ connectionString: url })
   await client.connect()
@@ -73,7 +73,7 @@ t.test('a first run that was killed before the catalog is made good by the next'
   t.strictSame(lines, ['loaded the default plan catalog'])
 })
 
-t.test('a database of another history is left as it is, and each way in says what to do', async (t) => {
+t.test('rejects a database of another history', async (t) => {
   const { url } = await testDatabase(t)
   const client = await connected(t, url)
   const { directory } = await withOneMore(t, '-- makes a table\ncreate table extra (id integer);\n')
@@ -92,7 +92,7 @@ t.test('a database of another history is left as it is, and each way in says wha
       ),
     ]) {
       t.match(said, words)
-      t.match(said, /use an empty one \(`npm start`: delete \.data\)/)
+      t.match(said, /use an empty database \(with `npm start`, delete \.data\)/)
     }
     const files = await migrationFiles()
     await client.query('update schema_migrations set file = $1, digest = $2 where number = 4', [
@@ -103,7 +103,7 @@ t.test('a database of another history is left as it is, and each way in says wha
   t.equal((await client.query("select to_regclass('extra') as made")).rows[0].made, null)
 })
 
-t.test('a file that says so runs outside of a transaction, statement by statement', async (t) => {
+t.test('runs a marked file outside a transaction', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(
     t,
@@ -138,7 +138,7 @@ t.test('a limit that its role has for statements ends no migration', async (t) =
   }
 })
 
-t.test('a limit that its role has for statements ends no index of the queues either', async (t) => {
+t.test("ignores the role's statement timeout for queue indexes", async (t) => {
   const { url } = await testDatabase(t)
   const other = await connected(t, url)
   const { rows } = await other.query<{ name: string }>(
@@ -165,7 +165,7 @@ t.test('a limit that its role has for statements ends no index of the queues eit
   t.strictSame(index.rows, [{ indisvalid: true }])
 })
 
-t.test('a file that waits for a lock lets others pass, tries again, and applies once', async (t) => {
+t.test('a file that waits for a lock retries and applies once', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(
     t,
@@ -187,7 +187,7 @@ t.test('a file that waits for a lock lets others pass, tries again, and applies 
   t.equal(lines.at(-1), `applied ${file}`)
 })
 
-t.test('an autovacuum in the way is ended before the last tries, and no send waits meanwhile', async (t) => {
+t.test('cancels a blocking autovacuum before the last attempts', async (t) => {
   // It takes minutes, and is cancelled for a session that has waited three seconds.
   const slow = {
     autovacuum: 'on',
@@ -225,7 +225,7 @@ t.test('an autovacuum in the way is ended before the last tries, and no send wai
   t.strictSame(lines, [`${file} is waiting for a lock held by another session`, `applied ${file}`])
 })
 
-t.test('a lock that is never given ends it with the file’s name, and nothing half done', async (t) => {
+t.test("fails with the file's name if a lock is never released", async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(
     t,
@@ -253,7 +253,7 @@ alter table accepted_emails add column extra integer;
 alter table allowances add column extra integer;
 `
 
-t.test('a file that deadlocks with an accept gives way to it, and is applied by a later try', async (t) => {
+t.test('a file that deadlocks with an accept is retried', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(t, AGAINST_ACCEPTS)
   const accept = await connected(t, url)
@@ -302,7 +302,7 @@ call copy_all();
 drop procedure copy_all;
 `
 
-t.test('a migration that is killed stops in the server too, and the next one resumes it', async (t) => {
+t.test('a killed migration stops in the server, and the next run resumes', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(t, LONG_COPY)
   const killed = spawn(

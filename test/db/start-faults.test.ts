@@ -141,7 +141,10 @@ t.test('a DATABASE_DIRECT_URL of another database stops all that starts, and lea
   const [{ url }, { url: other }] = [await testDatabase(t), await emptyDatabase(t)]
   const settings = { DATABASE_URL: url, DATABASE_DIRECT_URL: other, LOG_LEVEL: 'error' }
   for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, settings))))
-    t.match(said, /^cannot start, .*:\n {2}DATABASE_DIRECT_URL leads to another database .*\n$/)
+    t.match(
+      said,
+      /^cannot start, .*:\n {2}DATABASE_DIRECT_URL and DATABASE_URL lead to different databases .*\n$/,
+    )
   t.match(await adminCli({ DATABASE_URL: other }).fault(['plan', 'list']), /is not migrated/)
   const direct = `${url}?application_name=direct`
   t.equal(await isSameDatabase(url, direct), true)
@@ -150,7 +153,7 @@ t.test('a DATABASE_DIRECT_URL of another database stops all that starts, and lea
 
 t.test('a SECRET_KEY of blanks is refused', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: ' '.repeat(32) }
-  const line = /SECRET_KEY must be 16 random characters or more, not blanks/
+  const line = /SECRET_KEY must be 16 random characters or more, not spaces/
   for (const entry of ['api/main.ts', 'workers/main.ts']) t.match(await failing(entry, settings), line, entry)
   t.match(await adminCli(settings).fault(['plan', 'list']), line)
 })

@@ -1,6 +1,6 @@
 /**
- * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
- * a text or a report what it means.
+ * Lists the sources that `npm run test:mutants` mutates, each with its tests: code that makes decisions or
+ * interprets a text or a report.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'api/hooks/relay-signatures.ts': ['test/api/hooks/relay-signatures.test.ts'],

@@ -1,8 +1,8 @@
 /**
- * What `npm run test:mutants [-- WORDS]` runs: tests against Stryker's mutants of the sources they judge (covered.ts),
- * all of them or those whose path has one of the words. Tests that need a database have the one that test:one keeps.
- * Promises: prints each mutant that no test notices, unless survivors.ts says why; exits 1 for such a one, for a line
- * of survivors.ts that is killed today, and where fewer than 90 % are killed.
+ * Runs `npm run test:mutants [-- WORDS]`: tests against Stryker's mutants of their sources (covered.ts), all
+ * or those whose path contains one of the words. Tests that need a database use that of test:one. Prints each
+ * surviving mutant without a reason in survivors.ts. Exits 1 for such a mutant, for a line of survivors.ts
+ * that is killed now, and if fewer than 90 % are killed.
  */
 import { rmSync } from 'node:fs'
 import { mkdtemp, readFile } from 'node:fs/promises'
@@ -24,7 +24,7 @@ const isStateful = (tests: readonly string[]) => tests.some((file) => needsDatab
 async function judge(file: string, tests: readonly string[], scratch: string) {
   const began = Date.now()
   const text = await readFile(join(ROOT, file), 'utf8')
-  // What is stopped at its first failure leaves its database behind.
+  // A run stopped at its first failure leaves its database.
   const mutants = await mutantsOf({ file, text }, tests, { scratch, bail: !isStateful(tests) })
   const left = mutants.filter(({ isKilled }) => !isKilled)
   const minutes = ((Date.now() - began) / 60_000).toFixed(1)

@@ -1,7 +1,6 @@
 /**
- * Stryker, as the mutants use it: the mutants of one source, each run against the tests that judge the source in a
- * process of its own, in a copy of the checkout.
- * Promises: the copy lies in the scratch directory that it is given. Must not know which sources there are.
+ * Runs Stryker: the mutants of one source, each against that source's tests in a separate process, in a copy
+ * of the checkout in the given scratch directory. It knows no source.
  */
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +13,7 @@ const WITHOUT_HOOKS = join(ROOT, 'test/support/without-hooks.ts')
 type Mutant = { line: number; name: string; isKilled: boolean }
 type Result = Awaited<ReturnType<Stryker['runMutationTest']>>[number]
 
-/** What does not pass: a test fails, the process ends by an error, or it never ends. */
+/** The results that count as killed: a test fails, the process ends with an error, or it never ends. */
 const KILLED = new Set<Result['status']>(['Killed', 'RuntimeError', 'Timeout'])
 
 /** A text on one line, and no more of it than tells it from its neighbours. */

@@ -1,4 +1,4 @@
-/** Mutants that no test notices: of each source, by the reason; run.ts asks for the reason of any other. */
+/** Lists the surviving mutants of each source by reason. run.ts requires a reason for each. */
 const SAME = 'the outcome is the same: '
 
 export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {

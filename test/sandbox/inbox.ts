@@ -1,8 +1,7 @@
 /**
- * What arrived in the sandbox, to look at in a browser or to read as JSON; a port of its own.
- * Promises: nothing in a mail can act on this page: text is escaped, html is shown only inside a sandboxed frame under
- * a policy of its own, and the page's policy loads nothing from elsewhere. Must not be reachable from outside: it has
- * no login.
+ * Serves the sandbox's inbox, for a browser or as JSON, on a separate port. Nothing in an email can affect
+ * this page: text is escaped, html is shown only in a sandboxed frame under its own policy, and the page's
+ * policy loads nothing external. It has no login, so it must not be reachable from outside.
  */
 
 import { readFileSync } from 'node:fs'
@@ -25,7 +24,10 @@ const POLICY = [
   "frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 ].join('; ')
 
-/** For a mail's html: nothing runs and nothing is fetched; images from elsewhere only when asked for. */
+/**
+ * Returns the policy of an email's html: nothing runs and nothing is fetched, except external images on
+ * request.
+ */
 const mailPolicy = (images: boolean): string =>
   `sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:${images ? ' https: http:' : ''}; frame-ancestors 'self'`
 
@@ -37,7 +39,7 @@ type Whatsapp = Pick<WhatsappSandbox, 'messages' | 'clear'>
 const NO_WHATSAPP: Whatsapp = { messages: () => [], clear: () => {} }
 
 export async function startInbox(options: {
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   port: number
   host?: string
   sandbox: Mail
@@ -138,7 +140,7 @@ function mailRoutes(sandbox: Mail, pages: Pages): Router {
   return router
 }
 
-/** A WhatsApp message as it is listed. */
+/** Returns a WhatsApp message for the list. */
 const sent = ({ id, received_at, status, body }: CloudMessage) => {
   const { to, template, biz_opaque_callback_data } = body
   return { id, received_at, to, status, template, biz_opaque_callback_data }
@@ -162,7 +164,7 @@ function whatsappRoutes(whatsapp: Whatsapp, pages: Pages): Router {
   return router
 }
 
-/** A server of a customer's own, at /webhooks: what comes is kept, and shown with whether it is genuine. */
+/** Serves /webhooks as a customer's server: requests are stored, and shown with whether they are genuine. */
 function webhookRoutes(receiver: WebhookReceiver, pages: Pages): Router {
   const router = new Router()
   const url = (ctx: Context): string => `${ctx.protocol}://${ctx.host}/webhooks`

@@ -1,13 +1,13 @@
 /**
- * Keeps what the sandbox received in a directory, so that the inbox survives a restart.
- * Promises: one file for each message; a file that cannot be read is left out; writing never delays an answer, and
- * `settled` waits for it. Must not know what a message is: callers bring text in and out.
+ * Stores what the sandbox received in a directory, so that the inbox survives a restart. There is one file
+ * per message, and unreadable files are skipped. Writing never delays a response; `settled` waits for it.
+ * Messages are opaque text.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export type Keep = {
-  /** What is kept, oldest first. */
+  /** Returns the stored messages, oldest first. */
   load(): Promise<string[]>
   /** Stores a message under a name that sorts by its arrival; again to replace it. */
   put(name: string, text: string): void

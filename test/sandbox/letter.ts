@@ -1,4 +1,4 @@
-/** What the inbox shows of a mail: a summary for lists, and the details of one. */
+/** Prepares emails for the inbox: a summary for lists, and the details of one. */
 import type { Address } from 'postal-mime'
 import type { SandboxMessage } from './smtp.ts'
 
@@ -43,7 +43,7 @@ export async function summaryOf(message: SandboxMessage): Promise<Summary> {
 const bytesOf = (content: ArrayBuffer | Uint8Array | string): Buffer =>
   typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer)
 
-/** The name and bytes of an attachment, by its place; null when there is none. */
+/** Returns the name and bytes of an attachment by its index; null if there is none. */
 export async function attachmentOf(message: SandboxMessage, place: number) {
   const part = (await message.parsed()).attachments[place]
   return part ? { filename: part.filename ?? 'attachment', bytes: bytesOf(part.content) } : null

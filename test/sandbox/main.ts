@@ -1,11 +1,12 @@
 /**
- * The sandbox process that `npm start` runs: stand-ins for the providers, each a file of its own beside this one.
- * Promises: one line on stdout once everything listens; SIGTERM or SIGINT closes and exits 0; a fault at the start
- * is one line on stderr and exit code 1. Ports from SANDBOX_SMTP_PORT, SANDBOX_HTTP_PORT and SANDBOX_WHATSAPP_PORT (0
- * takes a free one). WhatsApp webhooks go to SANDBOX_WHATSAPP_WEBHOOK, signed with WHATSAPP_APP_SECRET.
- * With SANDBOX_REPORT_URL and SMTP_REPORT_TOKEN it reports of the magic recipients to that hook as a mail server; with
- * SMTP_RELAY=mailgun, SMTP_RELAY_SECRET and SANDBOX_RELAY_URL as that relay, in its place. SANDBOX_DATA names a
- * directory in which what it received is kept between runs, SANDBOX_DASHBOARD the dashboard to link messages to.
+ * Runs the sandbox process of `npm start`: stand-ins for the providers, each in a separate file. It prints
+ * one line on stdout once everything listens. SIGTERM or SIGINT closes it with exit code 0. A startup error
+ * is one line on stderr and exit code 1. Ports come from SANDBOX_SMTP_PORT, SANDBOX_HTTP_PORT and
+ * SANDBOX_WHATSAPP_PORT (0 picks a free one). WhatsApp webhooks go to SANDBOX_WHATSAPP_WEBHOOK, signed with
+ * WHATSAPP_APP_SECRET. With SANDBOX_REPORT_URL and SMTP_REPORT_TOKEN it reports on the magic recipients to
+ * that hook as a mail server. With SMTP_RELAY=mailgun, SMTP_RELAY_SECRET and SANDBOX_RELAY_URL it reports as
+ * that relay instead. SANDBOX_DATA is a directory for received messages, and SANDBOX_DASHBOARD is the
+ * dashboard that messages link to.
  */
 import { join } from 'node:path'
 import { startInbox } from './inbox.ts'
@@ -48,7 +49,7 @@ async function startCloudApi(): Promise<WhatsappSandbox> {
 
 const warn = (line: string): void => void process.stderr.write(`sandbox: ${line}\n`)
 
-/** Who reports of the magic recipients, if anybody does. */
+/** Returns the reporter for the magic recipients, if one is configured. */
 function reporter(): Pick<SandboxOptions, 'onAccepted'> {
   const { SMTP_RELAY, SMTP_RELAY_SECRET: secret = '', SANDBOX_RELAY_URL: relay = '' } = process.env
   if (SMTP_RELAY === 'mailgun' && relay !== '')
@@ -85,7 +86,7 @@ async function main(): Promise<void> {
   }
   process.once('SIGTERM', () => stop(0))
   process.once('SIGINT', () => stop(0))
-  // Started by `npm start`: says when it is up, and does not outlive it.
+  // Started by `npm start`: reports when it is up, and ends with it.
   process.once('disconnect', () => stop(0))
   try {
     process.stdout.write(`${await start(running)}\n`)

@@ -1,6 +1,6 @@
 /**
- * The inbox's pages: what they show of a mail or a WhatsApp message, through the views beside this file.
- * Promises: every text from outside is escaped by Handlebars; no view uses triple braces. Must not serve anything.
+ * Renders the inbox's pages for emails and WhatsApp messages, with the views in this folder. Handlebars
+ * escapes every external text, and no view uses triple braces. It serves nothing.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * The sandbox as Mailgun: what that relay would report of the magic recipients, signed as it signs, with the variables
- * that the message brought. Must not know how the service reads it.
+ * Simulates Mailgun: its reports on the magic recipients, with its signature and the variables of the
+ * message. It is independent of the code that reads them.
  */
 import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -50,7 +50,7 @@ function signed(secret: string, event: Part): string {
   return JSON.stringify({ signature: { timestamp, token, signature }, 'event-data': event })
 }
 
-/** Makes what the sandbox calls for each accepted recipient: it reports of the magic ones, a moment later. */
+/** Makes the callback for each accepted recipient. It reports on magic ones a moment later. */
 export function createMailgunReporter(
   options: RelayOptions,
 ): (message: SandboxMessage, recipient: string) => void {

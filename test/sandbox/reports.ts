@@ -1,15 +1,15 @@
 /**
- * What a mail server reports of the magic recipients: real delivery status notifications (RFC 3464) and feedback
- * reports (RFC 5965), built byte by byte and posted to the service's hook.
- * Promises: each report goes to the envelope sender of its message, as a mail server's would, and quotes its header.
- * Must not know how the service reads them.
+ * Simulates a mail server's reports on the magic recipients: real delivery status notifications (RFC 3464)
+ * and feedback reports (RFC 5965), built byte by byte and posted to the service's hook. Each goes to its
+ * message's envelope sender, as from a mail server, and quotes its header. It is independent of the code that
+ * reads them.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type EmailReport, emailReports } from '../../workers/providers/test/magic-recipients.ts'
 import type { SandboxMessage } from './smtp.ts'
 
-/** The message that a report is about, and whom of its recipients. */
+/** The message of a report, and the affected recipient. */
 export type About = {
   mail_from: string
   recipient: string
@@ -31,7 +31,9 @@ const dateOf = (at: Date): string => at.toUTCString().replace('GMT', '+0000')
 
 const headerOf = (raw: Buffer): string => raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? ''
 
-/** A multipart/report of three parts: words, the machine's part, the message or its header. */
+/**
+ * Builds a multipart/report of three parts: text, the machine-readable part, and the message or its header.
+ */
 function multipartReport(
   kind: 'delivery-status' | 'feedback-report',
   { to, subject, at }: { to: string; subject: string; at: Date },
@@ -101,7 +103,7 @@ export function deliveryStatus(
   )
 }
 
-/** A complaint of a recipient: to the address that the sender has agreed on, with the message as it was received. */
+/** Builds a recipient's complaint: to the sender's agreed address, with the message as received. */
 export function feedbackReport(
   { mail_from, recipient, raw, at = new Date() }: About,
   type = 'abuse',
@@ -146,7 +148,7 @@ const BOUNCED: RecipientFields = {
 }
 const TRIES = 5
 
-/** What makes the reports about a magic recipient, in order; nothing about anyone else. Mail servers see no opening. */
+/** Returns the reports for a magic recipient in order, and none for others. Mail servers don't see opens. */
 function reportsOf(about: About): (() => Buffer)[] {
   const status = (fields: RecipientFields) => (): Buffer =>
     deliveryStatus(about, [{ recipient: about.recipient, ...fields }])
@@ -158,13 +160,13 @@ function reportsOf(about: About): (() => Buffer)[] {
   return (emailReports(about.recipient) ?? []).flatMap((report) => makers[report] ?? [])
 }
 
-/** Makes what the sandbox calls for each accepted recipient: it reports of the magic ones, a moment later. */
+/** Makes the callback for each accepted recipient. It reports on magic ones a moment later. */
 export function createReporter(
   options: ReporterOptions,
 ): (message: SandboxMessage, recipient: string) => void {
   const { delay_ms = 1_200, warn = () => {} } = options
   return ({ mail_from, raw }, recipient) => {
-    // A message without an envelope sender is a report itself: nobody is notified.
+    // A message without an envelope sender is itself a report, so no one is notified.
     if (mail_from === '') return
     const report = async (): Promise<void> => {
       for (const make of reportsOf({ mail_from, recipient, raw })) {
@@ -183,7 +185,7 @@ const post = ({ url, token }: ReporterOptions, body: Buffer): Promise<void> =>
     new Uint8Array(body),
   )
 
-/** As mail servers and relays do: tries again while the hook does not take it. */
+/** Retries while the hook doesn't accept it, as mail servers and relays do. */
 export async function postUntilTaken(
   url: string,
   headers: Record<string, string>,

@@ -33,7 +33,7 @@ async function startWithInbox(t: Test) {
   return { ...started, base: `http://127.0.0.1:${inbox.port}` }
 }
 
-t.test('mail for anyone is taken and kept with its envelope', async (t) => {
+t.test('email to anyone is accepted and stored with its envelope', async (t) => {
   const { sandbox, sendTo } = await start(t)
   const to = ['anyone@anywhere.test', 'delivered@demo.test', 'bounced@demo.test', 'complained@demo.test']
   for (const outcome of await sendTo(...to)) t.match(outcome, { kind: 'accepted' })
@@ -41,7 +41,7 @@ t.test('mail for anyone is taken and kept with its envelope', async (t) => {
   t.equal((await sandbox.messages()[0]?.parsed())?.subject, 'Hello')
 })
 
-t.test('refused@ is refused for good, at any domain and in any case', async (t) => {
+t.test('refused@ is rejected permanently, at any domain and in any case', async (t) => {
   const { sandbox, sendTo } = await start(t)
   for (const recipient of ['refused@demo.test', 'REFUSED@else.test', 'refused+1@demo.test']) {
     t.match(await sendTo(recipient), [
@@ -52,7 +52,7 @@ t.test('refused@ is refused for good, at any domain and in any case', async (t) 
   t.equal(sandbox.messages().length, 1)
 })
 
-t.test('deferred@ is put off twice, then accepted, and then from the start again', async (t) => {
+t.test('deferred@ is deferred twice, then accepted, then starts over', async (t) => {
   const { sendTo } = await start(t)
   const kinds: (string | undefined)[] = []
   for (let round = 0; round < 6; round += 1) kinds.push((await sendTo('deferred@demo.test'))[0]?.kind)
@@ -61,7 +61,7 @@ t.test('deferred@ is put off twice, then accepted, and then from the start again
   t.match(await sendTo('deferred@other.test'), [{ detail: '451 4.3.0 Try again later (1 of 2)' }], 'alone')
 })
 
-t.test('onAccepted hears of each recipient of each message taken, and of no other', async (t) => {
+t.test('onAccepted is called for each recipient of each accepted message only', async (t) => {
   const heard: string[] = []
   const { sendTo } = await start(t, { onAccepted: (_message, recipient) => heard.push(recipient) })
   await sendTo('bounced@demo.test', 'refused@demo.test', 'delivered@demo.test')
@@ -85,7 +85,7 @@ t.test('only the newest messages are kept', async (t) => {
   t.ok(kept.length > 0 && kept.length < 6 && kept.reduce((sum, { size }) => sum + size, 0) <= 1200)
 })
 
-t.test('the inbox lists what arrived, newest first, and shows each message whole', async (t) => {
+t.test('the inbox lists emails, newest first, and shows each completely', async (t) => {
   const { base, provider, sandbox } = await startWithInbox(t)
   await provider.send(outgoingEmail({ subject: 'first' }))
   const email = outgoingEmail({ subject: 'Grüße', text: 'Hallo', headers: { 'X-MyHeader': 'v' } })
@@ -117,7 +117,7 @@ t.test('the inbox lists what arrived, newest first, and shows each message whole
   t.equal((await fetch(`${base}/messages`, { method: 'PUT' })).status, 405)
 })
 
-t.test('nothing in a mail can act on the inbox page', async (t) => {
+t.test('nothing in an email can affect the inbox page', async (t) => {
   const { base, provider, sandbox } = await startWithInbox(t)
   const hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>\'</iframe>'
   await provider.send(
@@ -144,7 +144,7 @@ t.test('nothing in a mail can act on the inbox page', async (t) => {
   t.equal((await fetch(`${base}/?id=unknown`)).status, 200)
 })
 
-t.test('the inbox finds mail by words of its sender, recipients, subject and text', async (t) => {
+t.test('the inbox searches sender, recipients, subject and text', async (t) => {
   const { base, provider } = await startWithInbox(t)
   await provider.send(outgoingEmail({ subject: 'Your invoice', to: ['ana@example.com'] }))
   await provider.send(outgoingEmail({ subject: 'Welcome', to: ['ben@example.com'] }))
@@ -158,7 +158,7 @@ t.test('the inbox finds mail by words of its sender, recipients, subject and tex
   t.same(await listed('invoice ben'), [])
 })
 
-t.test('what the sandbox received is there after a restart, in order, until it is deleted', async (t) => {
+t.test('received messages survive a restart in order, until they are deleted', async (t) => {
   const directory = t.testdir()
   const kept = async (): Promise<string[]> => {
     const { sandbox, provider } = await start(t, { keep: await keepIn(directory) })
@@ -204,7 +204,7 @@ const run = (t: Test, env: Record<string, string>): ChildProcess => {
   return child
 }
 
-t.test('the sandbox process says when it is ready, takes mail, and SIGTERM ends it with 0', async (t) => {
+t.test('the sandbox process starts, accepts email, and exits 0 on SIGTERM', async (t) => {
   const child = run(t, { SANDBOX_SMTP_PORT: '0', SANDBOX_HTTP_PORT: '0', SANDBOX_WHATSAPP_PORT: '0' })
   const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer]
   const [, smtp = '', http = ''] =
@@ -217,7 +217,7 @@ t.test('the sandbox process says when it is ready, takes mail, and SIGTERM ends 
   await provider.close()
 })
 
-t.test('a port that is taken or absurd is one clear line on stderr and exit code 1', async (t) => {
+t.test('an occupied or invalid port is one clear line on stderr and exit code 1', async (t) => {
   const { sandbox } = await start(t)
   for (const [port, words] of [
     [String(sandbox.port), /^sandbox: .*EADDRINUSE.*\n$/],

@@ -1,11 +1,10 @@
 /**
- * An SMTP server that takes mail for anyone and keeps what it took, whole and readable.
- * Serves `npm start` as the sandbox and, with a script in place of the magic recipients, the tests as their sink.
- * Promises: keeps the newest messages within its bounds; the bytes kept are those that came over the wire.
- *
- * Magic local parts are those of test teams (workers/providers/test/magic-recipients.ts): what is reported of some
- * starts at `onAccepted`; deferred@ is put off with 451 4.3.0, counted for each pair of sender and recipient, and from
- * the start again after each acceptance; refused@ is refused with 550 5.1.1.
+ * An SMTP server that accepts email for anyone and stores it, complete and readable. It is the sandbox of
+ * `npm start` and, with a script instead of the magic recipients, the sink of tests. It keeps the newest
+ * messages within its limits, with the bytes from the wire. Magic local parts are those of test teams
+ * (workers/providers/test/magic-recipients.ts). Reports start at `onAccepted`. deferred@ is deferred with 451
+ * 4.3.0, counted per sender and recipient, and starts over after each acceptance. refused@ is rejected with
+ * 550 5.1.1.
  */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
@@ -29,7 +28,7 @@ export type SandboxMessage = {
 /** A reply such as `451 4.3.0 Try later`; nothing means accepted. A script delays by awaiting. */
 type SmtpReply = string | undefined
 
-/** What to answer instead of 250. `onMessage` answers the final dot, with the message complete. */
+/** The reply to send instead of 250. `onMessage` replies to the final dot, with the complete message. */
 export type SmtpScript = {
   onConnect?: () => SmtpReply | Promise<SmtpReply>
   onMail?: (mail_from: string) => SmtpReply | Promise<SmtpReply>
@@ -38,16 +37,16 @@ export type SmtpScript = {
 }
 
 export type SandboxOptions = {
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   port: number
   host?: string
   /** The magic recipients when absent. */
   script?: SmtpScript
-  /** Called once for each recipient of a message that has been accepted: where reports begin. */
+  /** Called once per recipient of an accepted message. Reports start here. */
   onAccepted?: (message: SandboxMessage, recipient: string) => void
   keep_messages?: number
   keep_bytes?: number
-  /** Where messages outlive the process; memory alone when absent. */
+  /** Where messages are stored across runs. The default is memory only. */
   keep?: Keep
   /** Further options of smtp-server: TLS, logins, extensions to hide. */
   server?: SMTPServerOptions
@@ -55,7 +54,7 @@ export type SandboxOptions = {
 
 export type SmtpSandbox = {
   port: number
-  /** What is kept, oldest first. */
+  /** Returns the stored messages, oldest first. */
   messages(): readonly SandboxMessage[]
   clear(): void
   close(): Promise<void>
@@ -65,10 +64,10 @@ const KEEP_MESSAGES = 1_000
 const KEEP_BYTES = 100 * 1024 * 1024
 const LARGEST_MESSAGE = 50 * 1024 * 1024
 const UNREADABLE: Email = { headers: [], headerLines: [], attachments: [], subject: '(unreadable)' }
-/** Bounds what a long-running sandbox remembers of deferred@ pairs. */
+/** Limits the remembered deferred@ pairs of a long-running sandbox. */
 const REMEMBERED_PAIRS = 10_000
 
-/** Listens, and resolves once it takes connections; rejects when the port is taken. */
+/** Resolves once it accepts connections, and rejects if the port is in use. */
 export async function startSmtpSandbox(options: SandboxOptions): Promise<SmtpSandbox> {
   const kept = await openStore(options)
   const script = options.script ?? magicScript()
@@ -81,7 +80,7 @@ export async function startSmtpSandbox(options: SandboxOptions): Promise<SmtpSan
     })
   }
   const server = new SMTPServer({ ...serverOptions(script, take), ...options.server })
-  // clients that hang up are no concern of ours
+  // Clients that disconnect don't matter.
   server.on('error', () => undefined)
   await new Promise<void>((resolve, reject) => {
     server.server.once('error', reject)
@@ -154,7 +153,7 @@ function messageOf(arrival: Arrival, raw: Buffer): SandboxMessage {
 const newMessage = (mail_from: string, rcpt_to: string[], raw: Buffer): SandboxMessage =>
   messageOf({ id: randomUUID(), received_at: new Date().toISOString(), mail_from, rcpt_to }, raw)
 
-/** A message as it is kept in a file, and back. */
+/** Converts a message to its file format and back. */
 const stored = ({ id, received_at, mail_from, rcpt_to, raw }: SandboxMessage): string =>
   JSON.stringify({ id, received_at, mail_from, rcpt_to, raw: raw.toString('base64') })
 

@@ -1,8 +1,6 @@
 /**
- * A receiver of webhooks, as a customer's own server is: takes what comes, verifies it with the reference library, and
- * keeps it to be looked at.
- * Promises: every body that is JSON is taken; whether it is genuine is said beside it, by the secrets that were pasted
- * so far. Must not know the service but by what it sends.
+ * A webhook receiver, like a customer's server. It accepts every JSON body, verifies it with the reference
+ * library and all secrets pasted so far, and stores it with the result. It only knows what the service sends.
  */
 import { Webhook } from 'standardwebhooks'
 
@@ -21,7 +19,7 @@ export type ReceivedWebhook = {
 export type WebhookReceiver = {
   /** @returns the status to answer with. */
   take(headers: Readonly<Record<string, string | string[] | undefined>>, raw: string): number
-  /** What came, oldest first. */
+  /** Returns the received webhooks, oldest first. */
   messages(): ReceivedWebhook[]
   /** Adds a secret to verify by. @returns whether it is one. */
   trust(secret: string): boolean
@@ -65,7 +63,7 @@ export function createWebhookReceiver(): WebhookReceiver {
   }
 }
 
-/** What came, as JSON; undefined for what is none. */
+/** Returns the received JSON; undefined if it isn't JSON. */
 function parsed(raw: string): unknown {
   try {
     return JSON.parse(raw)

@@ -1,6 +1,6 @@
 /**
- * How the sandbox's Cloud API treats numbers: what it answers, and what it reports of a message afterwards. The magic
- * numbers are those of test teams (workers/providers/test/whatsapp-magic-numbers.ts).
+ * Defines the sandbox's Cloud API per number: its response, and the reports afterwards. The magic numbers are
+ * those of test teams (workers/providers/test/whatsapp-magic-numbers.ts).
  */
 import {
   FAULT_CODES,

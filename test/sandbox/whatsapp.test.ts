@@ -1,5 +1,5 @@
-// The sandbox's Cloud API: its magic numbers, all the way through our API, worker and hook, and what the inbox lists
-// of them.
+// The sandbox's Cloud API: its magic numbers, end to end through our API, worker and hook, and the inbox's
+// list.
 
 import { startCloud } from '../support/cloud.ts'
 import { WHATSAPP_APP_SECRET, world } from '../support/service.ts'
@@ -9,7 +9,7 @@ import { startWorker, until } from '../support/worker.ts'
 import { startInbox } from './inbox.ts'
 import { DEMO_TEMPLATE, magicNumbers } from './whatsapp-magic.ts'
 
-t.test('each magic number ends as its header says', async (t) => {
+t.test('each magic number ends as documented', async (t) => {
   const { service, team } = await world(t)
   const { id, slots } = await makeTemplate(service, team.id, DEMO_TEMPLATE)
   t.same(slots, ['header:1', 'body:1', 'body:2', 'url:1'])

@@ -1,8 +1,8 @@
 /**
- * A stand-in for the WhatsApp Cloud API: takes template messages, lists templates page by page, and posts webhooks
- * with a valid X-Hub-Signature-256. Serves `npm start` as the sandbox (whatsapp-magic.ts) and, with a script of their
- * own, the tests. Promises: whatever a script says, each request is kept with its parsed body, its headers and the
- * connection it came over. Must not know our code: it speaks the provider's words only.
+ * A stand-in for the WhatsApp Cloud API. It accepts template messages, lists templates page by page, and
+ * posts webhooks with a valid X-Hub-Signature-256. It is the sandbox of `npm start` (whatsapp-magic.ts) and,
+ * with scripts, used by tests. Each request is stored with its parsed body, headers and connection, whatever
+ * a script does. It only knows the provider's protocol.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -23,10 +23,12 @@ export type CloudComponent = {
 
 export type CloudTemplate = { name?: string; language?: { code: string }; components?: CloudComponent[] }
 
-/** A request for a template message, as far as it is looked into: it is kept as it came, whatever it lacks. */
+/**
+ * The parts of a request for a template message that are read. It is stored unchanged, whatever is missing.
+ */
 type CloudRequest = { to?: string; template?: CloudTemplate; biz_opaque_callback_data?: string }
 
-/** A message that the stand-in was given. `body` is the request's, parsed. */
+/** A message that the stand-in received. `body` is the parsed request. */
 export type CloudMessage = {
   /** The id it is answered with, wamid.… */
   id: string
@@ -47,10 +49,10 @@ export type CloudAnswer =
   | 'reset'
   | 'cut'
 
-/** What to answer instead of taking the message; nothing means taken. A script delays by awaiting. */
+/** The response to send instead of accepting. Nothing means accepted. A script delays by awaiting. */
 export type CloudScript = {
   onMessage?: (message: CloudMessage) => CloudAnswer | undefined | Promise<CloudAnswer | undefined>
-  /** The statuses to report of a message that was taken, in order. */
+  /** Returns the statuses to report for an accepted message, in order. */
   reports?: (message: CloudMessage) => readonly CloudStatus[]
 }
 
@@ -61,7 +63,7 @@ export type CloudAccount = {
   id: string
   token: string
   app_id: string
-  /** Whether the token's app gets the account's events, and how often that was asked for. */
+  /** Whether the token's app gets the account's events, and how often that was requested. */
   subscribed: boolean
   subscriptions?: number
   numbers: (Json & { id: string })[]
@@ -69,9 +71,9 @@ export type CloudAccount = {
 }
 
 export type WhatsappSandboxOptions = {
-  /** Accounts that are asked about; what no account has is answered as ever. */
+  /** Accounts that can be queried. Unknown ones get the default response. */
   accounts?: CloudAccount[]
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   port: number
   host?: string
   script?: CloudScript
@@ -82,19 +84,19 @@ export type WhatsappSandboxOptions = {
   /** Milliseconds between a message and its first report, and between reports. */
   report_pause?: number
   most?: number
-  /** Where messages outlive the process; memory alone when absent. */
+  /** Where messages are stored across runs. The default is memory only. */
   keep?: Keep
 }
 
 export type WhatsappSandbox = {
   port: number
   url: string
-  /** What is kept, oldest first. */
+  /** Returns the stored messages, oldest first. */
   messages(): readonly CloudMessage[]
   clear(): void
   /** How many connections have been made so far. */
   connections(): number
-  /** Posts a webhook, as often as it takes. */
+  /** Posts a webhook until it is accepted. */
   post(body: unknown): Promise<void>
   close(): Promise<void>
 }
@@ -139,7 +141,7 @@ export const statusWebhook = (phone_number_id: string, statuses: readonly Json[]
   ],
 })
 
-/** The body of a webhook with a message that somebody writes to a number. */
+/** Returns the body of a webhook with an incoming message to a number. */
 const incomingWebhook = (phone_number_id: string, { from, text }: { from: string; text: string }): Json => ({
   object: 'whatsapp_business_account',
   entry: [
@@ -170,7 +172,7 @@ const eventWebhook = (account: string, field: string, value: Json): Json => ({
   entry: [{ id: account, time: Math.floor(Date.now() / 1_000), changes: [{ field, value }] }],
 })
 
-/** What a webhook says of one message. */
+/** Returns a webhook's status of one message. */
 export const statusOf = ({ id, body }: CloudMessage, { status, errors }: CloudStatus): Json => ({
   id,
   status,
@@ -191,7 +193,7 @@ type State = {
   posting: Promise<void> | null
 }
 
-/** Listens, and resolves once it takes connections; rejects when the port is taken. */
+/** Resolves once it accepts connections, and rejects if the port is in use. */
 export async function startWhatsappSandbox(options: WhatsappSandboxOptions): Promise<WhatsappSandbox> {
   const { keep = keepNothing } = options
   const state: State = {
@@ -239,7 +241,7 @@ export async function startWhatsappSandbox(options: WhatsappSandboxOptions): Pro
 
 const nameOf = ({ received_at, id }: CloudMessage): string => `${received_at}-${id}`
 
-/** Remembers a message as it stands now; never its credentials. */
+/** Stores a message in its present state, without its credentials. */
 const remember = ({ keep }: State, message: CloudMessage): void =>
   keep.put(nameOf(message), JSON.stringify({ ...message, authorization: '' }))
 
@@ -271,7 +273,7 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
 
 type Asked = { request: IncomingMessage; id: string; edge: string | undefined; searchParams: URLSearchParams }
 
-/** Answers what is asked about an account or a number of one. @returns false if no account has it. */
+/** Responds to a request about an account or one of its numbers. @returns false if no account has it. */
 function answerOfAccount(
   { options }: State,
   { request, id, edge, searchParams }: Asked,
@@ -304,7 +306,7 @@ function answerOfAccount(
   return true
 }
 
-/** What an edge of an account answers. */
+/** Returns the response of an account's edge. */
 function edgeOf(
   account: CloudAccount,
   method: string | undefined,
@@ -408,7 +410,7 @@ async function report(
   }
 }
 
-/** One webhook of a number at a time, with whatever has come together meanwhile. */
+/** Posts one webhook of a number at a time, with everything that has accumulated. */
 async function postWaiting(state: State): Promise<void> {
   while (state.waiting.length > 0) {
     const batch = state.waiting.splice(0, MAX_STATUSES)
@@ -423,7 +425,7 @@ async function postWaiting(state: State): Promise<void> {
   }
 }
 
-/** Posts a webhook until it is taken, as the provider does, only faster. */
+/** Posts a webhook until it is accepted, like the provider, only faster. */
 async function post({ options, closing }: State, body: unknown): Promise<void> {
   const { webhook } = options
   if (!webhook) return

@@ -1,6 +1,7 @@
 /**
- * The CLI's `main` in a process that stays, so that a call costs milliseconds and not a start of Node.
- * Takes one call at a time from its parent, answers with what the call printed, ends with its parent.
+ * Runs the CLI's `main` in a persistent process, so that a call takes milliseconds instead of a start of
+ * Node. It accepts one call at a time from its parent, returns what the call printed, and ends with its
+ * parent.
  */
 import { Readable } from 'node:stream'
 import { main } from '../../db/admin/main.ts'
@@ -12,7 +13,10 @@ export type HostCall = {
 }
 export type HostAnswer = { code: number; stdout: string; stderr: string }
 
-/** Keeps what is written to a stream, instead of writing it. @returns a look at what was kept, and the end of it. */
+/**
+ * Collects what is written to a stream, instead of writing it.
+ * @returns a function that reads it, and one that stops.
+ */
 function keep(stream: NodeJS.WriteStream) {
   const write = stream.write
   let text = ''

@@ -1,7 +1,6 @@
 /**
- * The CLI as a test runs it, on a database of the test's own. Calls that come one after the other share a process;
- * one that comes while another runs has a process of its own, as every call has outside of tests (`process: true`
- * asks for that).
+ * Runs the CLI with a test's own database. Sequential calls share a process. A concurrent call gets a
+ * separate process, like every call outside tests (`process: true` forces that).
  */
 import { type ChildProcess, type ExecFileException, execFile, fork } from 'node:child_process'
 import { join } from 'node:path'
@@ -17,14 +16,14 @@ type CallOptions = { env?: Record<string, string>; input?: string | Buffer }
 type Cli = {
   /** Runs a call, whatever its end. */
   run(args: readonly string[], options?: CallOptions): Promise<Call>
-  /** The call's JSON value. @throws Error with what it printed when it failed. */
+  /** Returns the call's JSON value. @throws Error with its output if it failed. */
   // biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
   json(args: readonly string[], options?: CallOptions): Promise<any>
   /** The line of a call that must fail. @throws Error when it did not fail as promised: one line, nothing else. */
   fault(args: readonly string[], options?: CallOptions): Promise<string>
 }
 
-/** Runs one call in a process of its own. */
+/** Runs one call in a separate process. */
 const runAlone = ({ args, env, input }: HostCall): Promise<Call> =>
   new Promise((resolve) => {
     const done = (error: ExecFileException | null, stdout: string, stderr: string) =>
@@ -60,7 +59,7 @@ async function runHosted(call: HostCall): Promise<Call> {
   }
 }
 
-/** The CLI with only these settings in its environment, besides SECRET_KEY. */
+/** Creates a CLI with only these settings and SECRET_KEY in its environment. */
 export function adminCli(settings: Record<string, string>, { process: alone = false } = {}): Cli {
   const run: Cli['run'] = async (args, { env = {}, input = '' } = {}) => {
     const call = { args, env: { ...bareEnvironment(), SECRET_KEY, ...settings, ...env }, input }

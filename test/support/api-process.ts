@@ -1,4 +1,4 @@
-/** The API as a process of its own, as production runs it, on a free port that it picks itself. */
+/** Runs the API in a separate process, as in production, on a free port that it picks itself. */
 import { type Call, caller } from './service.ts'
 import type { Teardown } from './smtp-sink.ts'
 import { type OurProcess, startProcess } from './worker.ts'

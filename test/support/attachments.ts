@@ -1,4 +1,4 @@
-/** What tests of attachments begin with: files, sends that carry them, and what is stored. */
+/** Set-up for tests of attachments: files, sends with attachments, and what is stored. */
 import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import type { Test } from 'tap'
@@ -13,7 +13,7 @@ export const aFile = (changes: Record<string, unknown> = {}) => ({
   ...changes,
 })
 
-/** A team that sends with attachments; `stored` counts what is stored of a team, from the rows themselves. */
+/** Creates a team that sends attachments. `stored` counts a team's stored files from the rows. */
 export async function beginAttachments(t: Test) {
   const service = await startService(t)
   const team = await makeTeam(service)

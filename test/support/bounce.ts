@@ -3,7 +3,7 @@ import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailRef } from '../../db/messages/emails/emails.sql.ts'
 import type { Service } from './service.ts'
 
-/** Has an email come back from a recipient for good. `detail`: the server's words. */
+/** Records a permanent bounce of an email's recipient. `detail` is the server's message. */
 export async function recordBounce(
   { database }: Pick<Service, 'database'>,
   ref: EmailRef,

@@ -1,4 +1,4 @@
-/** What tests of broadcasts begin with: a service that recipients reach, a template, a topic, contacts, a draft. */
+/** Set-up for tests of broadcasts: a service with public links, a template, a topic, contacts, a draft. */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { createTopic } from '../../db/audience/contacts/topics.ts'

@@ -1,4 +1,7 @@
-/** Broadcasts for tests of their delivery: rows as a start leaves them, and emails as the walk makes them. */
+/**
+ * Broadcasts for tests of their delivery: rows in the state after a start, and emails as the fan-out creates
+ * them.
+ */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
@@ -20,9 +23,9 @@ export type TestBroadcast = {
   figures(): Promise<Record<string, number>>
   /** As if this many emails had come to this. */
   moved(figures: Partial<Record<Exclude<Figure, 'made'>, number>>): Promise<void>
-  /** Has its walk, which has met everybody, look at it now. */
+  /** Runs its fan-out, which has met every contact, now. */
   walk(): Promise<void>
-  /** Whether nobody has claimed the job of an email. */
+  /** True if no one has claimed the job of an email. */
   isWaiting(emailId: string): Promise<boolean>
   /** For how many seconds the job of an email still waits. */
   waitOf(emailId: string): Promise<number>
@@ -37,7 +40,7 @@ const walkIn = async (database: Database, id: string, interval: string): Promise
   void (await database.query(sql.unsafe`
     update pgboss.job set start_after = now() + ${interval}::interval where name = 'expand-broadcast' and id = ${id}`))
 
-/** A broadcast that is being sent, of a topic of its own. */
+/** Creates a broadcast that is being sent, with its own topic. */
 export async function aBroadcast(
   { database, deps, call }: Service,
   { id: teamId, key }: TestTeam,
@@ -53,7 +56,8 @@ export async function aBroadcast(
     values (${teamId}, ${id}, 'News', 'sending', 'hello@example.com', '', 'News', ${uuidv7()},
       ${sql.array([topic], 'uuid')}, '{}', '[]', '{}', '[]', ${uuidv7()}, 'https://mail.example.com',
       ${rate_per_minute}, now(), now(), now(), now(), 2, now())`)
-  // With its job, since the sweep would have it walked; not due, since it would end before its emails are made.
+  // With its job, or the sweep would expand it. The job isn't due, or the broadcast would end before its
+  // emails exist.
   await database.transaction((tx) =>
     deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: teamId, broadcast_id: id }]),
   )

@@ -1,6 +1,6 @@
 /**
- * Debian's chromium, and what tests of the dashboard do with it: sign in, look whether a page is accessible and fits.
- * Promises: nothing is downloaded; where there is no chromium, tests say so and go on without.
+ * Runs Debian's chromium for tests of the dashboard: signs in, and checks that a page is accessible and fits.
+ * Nothing is downloaded. Without chromium, tests print that and continue.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -12,7 +12,7 @@ import type { Role } from '../../db/accounts/members/roles.ts'
 import type { Service } from './service.ts'
 import { byCli } from './service.ts'
 
-// The first one is made for this and takes less than half of the processor time.
+// The first one is made for tests and takes less than half of the CPU time.
 const CHROMIUM = ['chromium-headless-shell', 'chromium', 'chromium-browser']
   .map((name) => join('/usr/bin', name))
   .find(existsSync)
@@ -24,14 +24,14 @@ const FLAGS = [
   '--disable-sync',
   '--disable-background-networking',
   '--disable-component-update',
-  // Each document begins afresh: to optimize its code takes longer than what is won.
+  // Each document starts fresh, so optimizing its code takes longer than it saves.
   '--js-flags=--no-opt --no-maglev',
 ]
 
-/** For what is waited for on a page, in milliseconds: a busy machine must only be slow. */
+/** The timeout for changes on a page, in milliseconds. A busy machine must only be slow. */
 const PATIENCE = 90_000
 
-/** A browser until the test ends; null, and the test says why, where there is none. */
+/** Returns a browser until the test ends; null without one, and the test says why. */
 export async function launchBrowser(t: Test, what: string): Promise<Browser | null> {
   if (!CHROMIUM) {
     t.pass(what, { skip: 'chromium is not installed (Debian: apt-get install -y chromium-headless-shell)' })
@@ -45,7 +45,9 @@ export async function launchBrowser(t: Test, what: string): Promise<Browser | nu
 /** @param also another team that they are in, with the same role. */
 type Reader = { t: Test; team: string; email?: string; role?: Role; operator?: boolean; also?: string }
 
-/** A browser window in which somebody of the team has signed in by a link: its owner, an operator too, unless said. */
+/**
+ * Opens a browser window and signs in by a link. The default is the team's owner, who is also an operator.
+ */
 export async function signInWith(
   browser: Browser,
   { base, database }: Service,
@@ -84,16 +86,14 @@ async function bringAxe(page: Page): Promise<void> {
 
 type Violation = { id: string; nodes: { html: string }[] }
 
-/**
- * What presses need room for (WCAG 2.5.8): smaller than 24 × 24 px, unless it is a link within a sentence or hidden.
- */
+/** Targets smaller than 24 × 24 px (WCAG 2.5.8), unless they are links within a sentence or hidden. */
 const TOO_SMALL = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary')].filter((one) => {
   const { width, height } = one.getBoundingClientRect()
   const isInline = one.matches('p a, td a, dd a, dd button, label input, li p a, .detail a, .submit a, h1 a, footer a')
   return !isInline && one.checkVisibility() && !one.closest('.vh') && !one.matches('.skip, .vh') && (width < 24 || height < 23.5) && width > 1
 }).map((one) => one.outerHTML.slice(0, 120))`
 
-/** Takes away the rows of a table after its first ones, for axe: it takes long for each, and they are made alike. */
+/** Removes all but a table's first rows for axe, which is slow for each, because they are alike. */
 const SHORTENED = `[...document.querySelectorAll('tbody')].map((body) => {
   const rows = [...body.children].slice(5)
   for (const row of rows) row.remove()
@@ -127,14 +127,14 @@ const CUT = `[...document.querySelectorAll('td button')].filter((one) => {
   return one.checkVisibility() && own.right > room.right + 1
 }).map((one) => one.outerHTML.slice(0, 160))`
 
-/** Notices that something lies over, or that lie over something. */
+/** Notices that cover something, or are covered. */
 const OVER = `[...document.querySelectorAll('.notice')].filter((notice) =>
   [...document.querySelectorAll('main button, main a, main h1')].some((one) => {
     const [a, b] = [notice, one].map((box) => box.getBoundingClientRect())
     return !notice.contains(one) && one.checkVisibility() && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
   })).map((one) => one.outerHTML.slice(0, 160))`
 
-/** What is wrong with how a page stands in its window: pixels that it is too wide, what is cut, covered, small. */
+/** The layout errors of a page: pixels that it is too wide, and what is cut, covered or too small. */
 const UNFIT = `({
   wider: Math.max(0, document.documentElement.scrollWidth - innerWidth),
   cut: ${CUT},
@@ -145,8 +145,8 @@ const UNFIT = `({
 const FIT = { wider: 0, cut: [], over: [], small: [] }
 
 /**
- * Fails unless the page fits its window, no button is cut, nothing lies over a notice, and what is pressed has room for
- * a finger.
+ * Fails unless the page fits its window, no button is cut, no notice is covered, and targets are large
+ * enough.
  */
 export async function fits(t: Test, page: Page, about: string): Promise<void> {
   t.strictSame(await page.evaluate(UNFIT), FIT, about)

@@ -1,29 +1,29 @@
 /**
- * Watches, in every test that uses this support, that contents and secrets stay where they belong: what tests put in
- * (bodies, forms, keys, settings) is looked for in what must not hold it (logs, refusals, jobs, metrics).
- * Promises: a leak fails the test file when its process ends, and says where it was. Contents may be logged at debug;
- * secrets may not. A refusal may repeat what its own call has sent, but for secrets.
+ * Checks in every test that uses this support that contents and secrets stay where they belong. Test input
+ * (bodies, forms, keys, settings) must not appear in logs, errors, jobs or metrics. A leak fails the test
+ * file when its process ends, with its location. Contents may be logged at debug; secrets may not. An error
+ * may repeat its own call's input, except secrets.
  */
 
-/** Where a text was found: a name for people. */
+/** Where a text was found, in readable form. */
 type Note = {
   where: string
   text: string
-  /** What the call itself has sent, and may read again. */
+  /** The call's own input, which it may read again. */
   own?: string
   /** Whether contents may be here. */
   mayHoldContents?: boolean
 }
 
 export type Canary = {
-  /** Remembers the contents in what a client sends. */
+  /** Records the contents that a client sends. */
   contents(body: unknown): void
-  /** Remembers secrets. What is too short to be one, or absent, is left out. */
+  /** Records secrets. Missing and short values are skipped. */
   secrets(...values: (string | undefined)[]): void
   note(note: Note): void
   /** Every leak so far, in a line each. */
   leaks(): string[]
-  /** Keeps the leaks so far and begins afresh: the next test file has contents of its own. */
+  /** Keeps the leaks so far and starts over, because the next test file has other contents. */
   forget(): void
 }
 
@@ -32,14 +32,14 @@ const FIELDS = new Set([
   ...['html', 'text', 'subject', 'to', 'cc', 'bcc', 'email', 'reply_to', 'tags'],
   ...['headers', 'properties', 'variables', 'parameters'],
 ])
-/** Shorter ones are part of other words. */
+/** Shorter ones are parts of other words. */
 const SHORTEST = 8
 const LONGEST = 80
 /** Some tests send ten thousand addresses: the first ones are as good. */
 const MOST = 300
 const SHORTEST_SECRET = 12
 
-/** The longest run of a text that JSON writes as it is; null when there is none that stands out. */
+/** Returns the longest run of a text that JSON writes unchanged; null if none is distinctive. */
 function markOf(text: string): string | null {
   const [run = ''] = text
     .slice(0, 2_000)
@@ -62,7 +62,7 @@ function contentsIn(body: unknown): string[] {
     .flatMap(([name, value]) => (FIELDS.has(name) ? stringsIn(value) : contentsIn(value)))
 }
 
-/** Whether a mark is in a text as a word of its own: `a@example.org` is not in `ana@example.org`. */
+/** True if a mark is in a text as a separate word: `a@example.org` is not in `ana@example.org`. */
 function holds(text: string, mark: string): boolean {
   for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1))
     if (!/[\w.+-]/.test(text[at - 1] ?? ' ') && !/\w/.test(text[at + mark.length] ?? ' ')) return true

@@ -1,6 +1,6 @@
 /**
- * Self-signed X.509 certificates for tests, made from node:crypto alone: Node can read them but makes none, and
- * openssl is not on every machine. DER after RFC 5280; it says RSA with SHA-256, whatever its key.
+ * Makes self-signed X.509 certificates for tests with node:crypto only, because Node can't make them and
+ * openssl may be missing. DER after RFC 5280, with RSA and SHA-256 as the stated algorithm for any key.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
@@ -30,7 +30,7 @@ const altNames = (hosts: readonly string[]): Buffer => {
 
 type Choices = { begins?: Date; expires?: Date; type?: 'rsa' | 'ec' }
 
-/** A certificate for these hosts, valid from an hour ago for a day unless it is said, with a key pair of its own. */
+/** Makes a certificate for these hosts with its own key pair, by default valid for a day from an hour ago. */
 export function makeCertificate(
   hosts: readonly string[],
   {

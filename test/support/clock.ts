@@ -9,7 +9,7 @@ const replaced = (body: ReturnType<typeof sql.literalValue>) => sql.unsafe`
 export const stopClock = async (database: Database, time: Date): Promise<void> =>
   void (await database.query(replaced(sql.literalValue(`select timestamptz '${time.toISOString()}'`))))
 
-/** Lets it run ahead by these seconds: what is timed by it is over sooner. */
+/** Moves it ahead by these seconds, so that timed things end earlier. */
 export const shiftClock = async (database: Database, seconds: number): Promise<void> =>
   void (await database.query(
     replaced(sql.literalValue(`select clock_timestamp() + interval '${seconds} s'`)),

@@ -7,9 +7,9 @@ import { launch, type Settings } from '../../db/dev/server.ts'
 import { SETTINGS } from './quick-server.ts'
 
 /**
- * Makes an empty cluster and starts it. Who connects from this machine is believed.
- * @param bin where its programs are.
- * @param home an empty folder, for its data.
+ * Creates an empty cluster and starts it. Connections from this machine need no password.
+ * @param bin the folder of its programs.
+ * @param home an empty folder for its data.
  */
 export async function startCluster(
   bin: string,
@@ -18,7 +18,7 @@ export async function startCluster(
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const account: ProcessUser = isRoot() ? await unprivilegedAccount() : {}
   const data = join(home, 'data')
-  // Run by root, PostgreSQL is somebody else, who must be able to pass through.
+  // If run by root, PostgreSQL is another user, who needs access to the folder.
   await chmod(home, 0o711)
   await mkdir(data, { mode: 0o700 })
   if (account.uid !== undefined) await run('chown', [`${account.uid}:${account.gid}`, data])

@@ -1,4 +1,4 @@
-/** What tests of contacts share: a team's allowance, and the two ways to count what it has used of it. */
+/** Helpers of tests of contacts: a team's quota, and the two ways to count its usage. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { mixed, object } from 'yup'
@@ -25,7 +25,7 @@ export async function setRoom(service: Service, team: TestTeam, contacts: number
 export const contactsUsed = async ({ database }: Service, { id }: TestTeam): Promise<number> =>
   (await showTeam(database, id)).used.contacts
 
-/** As they lie in the table. */
+/** Counts them in the table. */
 export const contactsStored = ({ database }: Service, { id }: TestTeam): Promise<number> =>
   database.oneFirst(sql.type(countRow)`select count(*) as count from contacts where team_id = ${id}`)
 
@@ -58,7 +58,7 @@ export async function report(
   })
 }
 
-/** Has somebody listen to all that happens in a team. */
+/** Adds an endpoint for all events of a team. */
 export const listenTo = async ({ database }: Pick<Service, 'database'>, teamId: string): Promise<void> => {
   const endpoint = { id: idNow(), url: 'https://example.com/', name: '', types: ['*'], domain: null }
   await insertEndpoint(database, teamId, { ...endpoint, secret: Buffer.alloc(1) }, new Date())
@@ -66,7 +66,7 @@ export const listenTo = async ({ database }: Pick<Service, 'database'>, teamId: 
 
 type Announced = { type: string; timestamp: string; data: { detail: string; topic_ids?: string[] } }
 
-/** What was announced of a contact, oldest first. */
+/** Returns the events of a contact, oldest first. */
 export const announced = ({ database }: Pick<Service, 'database'>, id: string) =>
   database.anyFirst(sql.type(object({ body: mixed<Announced>().defined() }))`
     select body::json as body from webhook_messages where subject_id = ${id} order by id`)

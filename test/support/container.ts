@@ -1,8 +1,8 @@
 /**
- * The image of .container/Containerfile, built here and run as a container runtime runs it.
- * Owns: two bases in place of those that the file names, made of this machine's own Debian packages and of the Node
- * that runs the tests; images and containers, which lie in a folder of the test's own. Promises: a process of the image
- * is the first of its own process namespace, with the user, environment and command that the image says; nothing stays.
+ * Builds the image of .container/Containerfile here and runs it like a container runtime. Two bases replace
+ * those of the file, made of this machine's Debian packages and the Node that runs the tests. Images and
+ * containers are in a folder of the test. A process of the image is the first of its process namespace, with
+ * the image's user, environment and command. Everything is removed afterwards.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,12 +16,12 @@ import { ROOT } from './program.ts'
 import { programMissing, runProgram } from './programs.ts'
 import { until } from './worker.ts'
 
-/** What Node needs, and what the commands of the build need beside it. */
+/** The packages of Node, and additional ones of the build's commands. */
 const FOR_NODE = ['libc6', 'libgcc-s1', 'libstdc++6']
 const FOR_COMMANDS = ['libacl1', 'libattr1', 'libgmp10', 'libpcre2-8-0', 'libselinux1']
 const FOR_BUILDING = [...FOR_NODE, ...FOR_COMMANDS, 'coreutils', 'dash', 'findutils', 'sed']
 const PATH = '/usr/local/bin:/usr/bin:/bin'
-/** Where npm keeps what it has fetched for this checkout, while the image is built. */
+/** npm's cache for this checkout during the build of the image. */
 const NPM_CACHE = '/npm-cache'
 
 /** Why no image can be built here, or null when one can. */
@@ -65,7 +65,7 @@ async function layNode(root: string): Promise<void> {
   await writeFile(join(own, 'etc/npmrc'), `${settings.join('\n')}\n`)
 }
 
-/** What the image says of itself, in the words of the image specification. */
+/** The image's configuration, in the terms of the image specification. */
 type ImageConfig = {
   User: string
   Env: string[]
@@ -76,7 +76,7 @@ type ImageConfig = {
   Healthcheck: { Test: string[] }
 }
 
-/** A process of the image: by its number outside of it, with what it has printed. */
+/** A process of the image: its outer pid, and what it has printed. */
 export type Contained = {
   pid: number
   output(): string
@@ -85,13 +85,13 @@ export type Contained = {
 }
 
 type Image = {
-  /** Where its files lie. */
+  /** The folder of its files. */
   root: string
   bytes: number
   config: ImageConfig
-  /** Starts it by its entry point with these arguments, in place of its own. */
+  /** Starts it through its entry point, with these arguments instead of its own. */
   start(args: string[], env?: Record<string, string>): Promise<Contained>
-  /** Runs a command of its own, beside what it has started. @returns its exit code. */
+  /** Runs another command in it. @returns its exit code. */
   exec(command: string[], env?: Record<string, string>): Promise<number | string>
 }
 
@@ -146,7 +146,7 @@ async function contain(
   return { pid, output: () => said.join('\n'), exited, kill }
 }
 
-/** Builds the image. It is gone with the test. */
+/** Builds the image. It is removed with the test. */
 export async function buildImage(t: Test): Promise<Image> {
   const home = await mkdtemp(join(tmpdir(), 'heliograph-image-'))
   t.teardown(() => rm(home, { recursive: true, force: true }))

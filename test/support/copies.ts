@@ -13,7 +13,7 @@ async function run(url: string, statements: readonly string[]): Promise<void> {
   }
 }
 
-/** Copies the database at `url`, which nobody may be connected to. @returns the copy's URL. */
+/** Copies the database at `url`, which must have no connections. @returns the copy's URL. */
 export async function copyDatabase(
   t: { teardown(drop: () => Promise<void>): unknown },
   url: string,

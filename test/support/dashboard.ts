@@ -1,6 +1,6 @@
 /**
- * A person with a browser on the dashboard, without the browser: keeps cookies, sends forms as pages have them.
- * Promises: nothing is sent that a browser would not send; redirects are returned, not followed.
+ * Simulates a user with a browser on the dashboard: keeps cookies, and submits forms from pages. It sends
+ * nothing that a browser wouldn't. Redirects are returned, not followed.
  */
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
@@ -16,22 +16,22 @@ export type Visitor = {
   email: string
   /** Asks for a page. @param path after /dashboard. */
   get(path: string): Promise<Seen>
-  /** Sends a form, confirmed, with the token of the person's pages unless it names one. */
+  /** Submits a form, confirmed, with the token of the user's pages unless it names one. */
   post(
     path: string,
     form?: Record<string, string | string[]>,
     headers?: Record<string, string>,
   ): Promise<Seen>
-  /** Sends a form, and opens the question that comes first. @returns what came where none is asked. */
+  /** Submits a form, and opens its confirmation. @returns the response if there is no confirmation. */
   ask(path: string, form?: Record<string, string | string[]>): Promise<Seen>
-  /** Sends the form of a page that leads to a path, as it is there but for these fields; confirmed, if it asks. */
+  /** Submits a page's form for a path with these changes, and confirms it if asked. */
   press(page: string, path: string, changes?: Record<string, string | string[]>): Promise<Seen>
   /** Sends a form with a file in its field `file`. */
   upload(path: string, name: string, text: string | Uint8Array<ArrayBuffer>): Promise<Seen>
   cookies: Map<string, string>
 }
 
-/** A browser that nobody has signed in with. */
+/** Returns a browser without a session. */
 export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example.com'): Visitor {
   const cookies = new Map<string, string>()
   const ask = async (path: string, init: RequestInit): Promise<Seen> => {
@@ -134,7 +134,7 @@ export const textOf = (html: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** What each form of a page that goes there sends by itself, but for its token. */
+/** Returns the fields that each form of a page for this path sends by itself, without the token. */
 export const formsTo = ({ html }: Pick<Seen, 'html'>, path: string): Record<string, string>[] =>
   (html.match(/<form[\s\S]*?<\/form>/g) ?? [])
     .filter((form) => [`"`, '?'].some((end) => form.includes(`action="/dashboard${path}${end}`)))
@@ -146,17 +146,17 @@ export const formsTo = ({ html }: Pick<Seen, 'html'>, path: string): Record<stri
       ),
     )
 
-/** The page that a form goes on to. */
+/** Returns the page that a form redirects to. */
 export async function after(person: Visitor, sent: Seen): Promise<Seen> {
   if (sent.status !== 303) throw new Error(`not sent on: ${sent.status} ${textOf(sent.html)}`)
   return person.get(sent.location ?? '')
 }
 
-/** A stranger's HTML as a preview holds it, without what we add at its end. */
+/** Returns customer HTML as a preview contains it, without our addition at its end. */
 export const framedIn = ({ html }: Pick<Seen, 'html'>): string =>
   html.replace(/\n<base target="_blank">.*$/, '')
 
-/** What stands out among the buttons beside a page's title: the acts that it is mostly for. */
+/** Returns the main buttons next to a page's title. */
 export function mainActs({ html }: Pick<Seen, 'html'>): string[] {
   const [, head = ''] = /<div class="acts">([\s\S]*?)\n {4}<\/div>/.exec(html) ?? []
   const beside = head.replace(/<div class="form">[\s\S]*?<\/details>/g, '')
@@ -164,6 +164,6 @@ export function mainActs({ html }: Pick<Seen, 'html'>): string[] {
   return [...beside.matchAll(looks)].map(([, label = '']) => label)
 }
 
-/** Fails unless the page shows these words. */
+/** Fails unless the page shows this text. */
 export const shows = (t: Test, { html }: Pick<Seen, 'html'>, words: string | RegExp): boolean =>
   t.match(textOf(html), words)

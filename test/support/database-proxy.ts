@@ -1,6 +1,6 @@
 /**
- * A TCP proxy in front of PostgreSQL: counts the statements that pass (message types Query and Execute of the
- * frontend protocol), keeps the server's notices, and can cut the way. It changes nothing of what it passes on.
+ * A TCP proxy for PostgreSQL. It counts the statements that pass (Query and Execute of the frontend
+ * protocol), collects the server's notices, and can cut connections. It doesn't change the data.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
@@ -14,20 +14,20 @@ const NOTICE = 'N'.charCodeAt(0)
 
 type Reader = { onStatement: () => void; onText: (text: string) => void; onBind: (name: string) => void }
 
-/** What a message says of a statement's text, if it does: a Parse has its name before it. */
+/** Returns the text of a statement in a message, if it has one. A Parse has its name first. */
 function textOf(type: number | undefined, body: Buffer): string | null {
   if (type !== PARSE && type !== QUERY) return null
   const begin = type === PARSE ? body.indexOf(0) + 1 : 0
   return body.toString('utf8', begin, body.indexOf(0, begin))
 }
 
-/** Which prepared statement is to run; '' for one without a name. Its portal's name stands before it. */
+/** Returns the prepared statement of a Bind; '' for one without a name. The portal's name comes first. */
 function boundIn(body: Buffer): string {
   const begin = body.indexOf(0) + 1
   return body.toString('utf8', begin, body.indexOf(0, begin))
 }
 
-/** Cuts what one side of a connection says into messages. @param started whether the first one has a type, too. */
+/** Splits one side of a connection into messages. @param started is true if the first one also has a type. */
 function framed(
   started: boolean,
   onMessage: (type: number | undefined, body: Buffer) => void,
@@ -49,7 +49,7 @@ function framed(
 
 /** Reads one connection's frontend messages and reports each statement, and each text. */
 const messageReader = ({ onStatement, onText, onBind }: Reader): ((chunk: Buffer) => void) =>
-  // The startup message alone has no type byte.
+  // Only the startup message has no type byte.
   framed(false, (type, body) => {
     if (type === QUERY || type === EXECUTE) onStatement()
     const text = textOf(type, body)
@@ -73,14 +73,14 @@ type DatabaseProxy = {
   preparedDuring(work: () => Promise<unknown>): Promise<ReadonlyMap<string, number>>
   /** The texts of the statements that were parsed while `work` ran: a connection parses a prepared one once. */
   textsDuring(work: () => Promise<unknown>): Promise<string[]>
-  /** What the server remarked (NOTICE) while `work` ran. */
+  /** Returns the server's notices (NOTICE) during `work`. */
   noticesDuring(work: () => Promise<unknown>): Promise<string[]>
   /** How many connections there are, and how many there ever were. */
   connections(): { open: number; opened: number }
-  /** Breaks every connection and takes no new one, until `restore`. */
+  /** Breaks every connection and accepts no new ones until `restore`. */
   cut(): void
   restore(): void
-  /** Lets nothing through the connections that are open any more, and closes none: they die without a word. */
+  /** Stops all data on open connections without closing them: they die silently. */
   silence(): void
 }
 

@@ -1,7 +1,7 @@
 /**
- * The test server behind TLS, with a certificate of the test's own for `localhost`, which rejects connections without
- * TLS in PostgreSQL's words. And a server without TLS, which the test server may have.
- * Promises to change nothing of what it passes on.
+ * Puts the test server behind TLS, with a certificate for `localhost`, and rejects connections without TLS
+ * with PostgreSQL's message. Also provides a server without TLS, in case the test server has it. The data
+ * aren't changed.
  */
 import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -34,7 +34,7 @@ function passOn(client: Duplex, url: string): Socket {
   return server
 }
 
-/** Listens on a port of its own until the test ends. @param answer gets each client's first bytes. */
+/** Listens on a free port until the test ends. @param answer gets each client's first bytes. */
 async function serve(t: Test, answer: (client: Socket, first: Buffer) => void): Promise<number> {
   const open = new Set<Socket>()
   const proxy = createServer((client) => {

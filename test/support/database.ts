@@ -1,6 +1,6 @@
 /**
- * Databases for tests, cloned from a template that test/run.ts has migrated once.
- * Promises: every name begins with the run's own prefix, so several runs share a server and each drops only its own.
+ * Clones test databases from a template that test/run.ts has migrated once. Every name has the run's prefix,
+ * so several runs can share a server and each drops only its own.
  */
 import { randomBytes } from 'node:crypto'
 import { Client, Pool } from 'pg'
@@ -14,7 +14,7 @@ const NAME = 'heliograph tests'
 /** The line of pg_hba.conf. */
 const LOGINS = 'host all all 127.0.0.1/32 password'
 
-// PostgreSQL's object_in_use: somebody still looks at the template, autovacuum for one.
+// PostgreSQL's object_in_use: something still uses the template, for example autovacuum.
 const IN_USE = '55006'
 
 /** The server's URL with another database in it. */
@@ -31,7 +31,7 @@ function poolOf(url: string): Pool {
   const known = pools.get(url)
   if (known) return known
   const pool = new Pool({ connectionString: url, application_name: NAME, max: 1, allowExitOnIdle: true })
-  // The server may stop while nothing is asked of it.
+  // The server may stop while the pool is idle.
   pool.on('error', () => {})
   pools.set(url, pool)
   return pool
@@ -42,8 +42,9 @@ async function execute(url: string, statements: readonly string[]): Promise<void
 }
 
 /**
- * Tests log in thousands of times: lets it cost one message, the password as it is, in place of SCRAM's four, and one
- * round of hashing instead of 4,096 (RFC 7677 §4). Only for a server that is the run's own, and on 127.0.0.1 alone.
+ * Makes logins cheap, because tests log in thousands of times: one message with the plain password instead of
+ * SCRAM's four, and one round of hashing instead of 4,096 (RFC 7677 §4). Only for the run's own server, and
+ * only on 127.0.0.1.
  */
 export async function hurryLogins(url: string): Promise<void> {
   const { password } = new URL(url)
@@ -109,7 +110,7 @@ async function canCompile(url: string): Promise<boolean> {
   return rows[0]?.jit === true
 }
 
-/** Sets what the template's migration set for its role: a clone's roles have no settings of their own. */
+/** Sets what the template's migration set for its role, because a clone's roles have no settings. */
 async function turnOffJit(url: string, name: string): Promise<void> {
   if (!compiling.has(url)) compiling.set(url, canCompile(url))
   if (await compiling.get(url))
@@ -139,7 +140,7 @@ export async function cloneDatabase({
 // Each test makes a few; one of ten thousand shows nothing that its first ones do not.
 const MAX_JOBS = 2_000
 
-/** Has the canary look at what the queue keeps, and at what metrics are drawn from. */
+/** Lets the canary check the queue's contents, and the sources of metrics. */
 export async function noteRest(url: string, watch: Canary = canary): Promise<void> {
   const client = new Client({ connectionString: url, application_name: NAME })
   await client.connect()

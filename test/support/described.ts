@@ -1,6 +1,6 @@
 /**
- * Holds what the API answers against its own description. Promises: the first answer that it does not describe (a
- * status, a code, a shape) fails the test that saw it.
+ * Checks the API's responses against its own description. The first undescribed response (a status, a code, a
+ * shape) fails its test.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
@@ -11,8 +11,8 @@ import type { V1Route } from '../../api/v1/deps.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import type { Code } from '../../db/errors.ts'
 
-// Held against JSON Schema itself, the wrapper shows nothing of what is in `components`: docs.test.ts validates that.
-// Nearly every test file loads this, and would compile the meta-schema for it.
+// A check against JSON Schema itself shows nothing of `components`; docs.test.ts validates that. Nearly every
+// test file loads this, and would compile the meta-schema for it.
 const ajv = new Ajv2020({ strict: false, validateSchema: false })
 // The package is CommonJS: its default export is the module itself.
 ;(formats as unknown as { default: (ajv: Ajv2020) => void }).default(ajv)
@@ -41,7 +41,7 @@ const patterns = V1_ROUTES.map((route) => ({
   pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),
 }))
 
-/** The literal route where there is one: /v1/contacts/bulk is no contact's. */
+/** Prefers a literal route: /v1/contacts/bulk is no contact's. */
 function routeOf(method: string, path: string): V1Route | undefined {
   const known = patterns.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route)
   const literal = known.filter((route) => route.path === path)

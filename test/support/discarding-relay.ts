@@ -1,6 +1,6 @@
 /**
- * An SMTP server for large mail: it reads a message's header and throws the rest away, so that what is measured is in
- * front of it. Must not be asked for anything but taking mail.
+ * An SMTP server for large emails. It reads a message's header and discards the rest, so that it isn't the
+ * bottleneck. It only accepts email.
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -11,7 +11,7 @@ export type Taken = { id: string; subject: string; bytes: number; at: number }
 
 type DiscardingRelay = { url: string; taken: readonly Taken[] }
 
-/** What an answer to a message waits for, by its subject. */
+/** Returns what the response to a message waits for, by its subject. */
 type Answering = (subject: string) => Promise<unknown>
 type RelayOptions = { answering?: Answering; onTaken?: (mail: Taken) => void }
 
@@ -54,7 +54,7 @@ function converse(socket: Socket, onTaken: (mail: Taken) => void, answering: Ans
     message.bytes += chunk.length
     if (message.head.length < 8_192) message.head += chunk.toString('latin1').slice(0, 8_192)
     message.tail = Buffer.concat([message.tail, chunk.subarray(-END.length)]).subarray(-END.length)
-    // Given back at once: as garbage, megabytes of it stop this process to collect its whole heap.
+    // Freed at once, because megabytes of it as garbage make this process collect its whole heap.
     ;(chunk.buffer as ArrayBuffer).transfer(0)
     if (!message.tail.equals(END)) return
     const whole = message

@@ -1,6 +1,6 @@
 /**
- * Judges DKIM signatures from RFC 6376 alone (rsa-sha256, relaxed/relaxed), so that the signer is not its own judge.
- * Must not import nodemailer.
+ * Verifies DKIM signatures from RFC 6376 only (rsa-sha256, relaxed/relaxed), independently of the signer and
+ * without nodemailer.
  */
 import { createHash, createVerify, type KeyObject } from 'node:crypto'
 
@@ -46,7 +46,7 @@ const tagsOf = (field: string): Map<string, string> =>
       .map((tag) => [tag.slice(0, tag.indexOf('=')), tag.slice(tag.indexOf('=') + 1)] as const),
   )
 
-/** RFC 6376 §5.4.2: of several fields of one name, the last is signed first. */
+/** RFC 6376 §5.4.2: the last of several fields with the same name is signed first. */
 function chosen(fields: readonly string[], names: readonly string[]): string[] {
   const left = [...fields]
   return names.flatMap((name) => {

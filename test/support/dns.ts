@@ -1,6 +1,7 @@
 /**
- * A DNS server that answers TXT, MX, CNAME, A, AAAA and SOA questions from tables, over UDP on 127.0.0.1.
- * Promises just enough of RFC 1035 for a resolver: one question, uncompressed names in it, NXDOMAIN for what it lacks.
+ * A DNS server that responds to TXT, MX, CNAME, A, AAAA and SOA queries from tables, over UDP on 127.0.0.1.
+ * It implements what a resolver needs of RFC 1035: one question, uncompressed names, NXDOMAIN for unknown
+ * ones.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -13,7 +14,7 @@ type DnsServer = {
   records: Map<string, string[][]>
   /** Hosts that accept mail, by name. */
   exchanges: Map<string, string[]>
-  /** What a name is an alias of. Other questions about it aren't followed. */
+  /** The target of an alias. Other queries for it aren't followed. */
   aliases: Map<string, string>
   /** Names that are zones. */
   zones: Set<string>
@@ -58,7 +59,7 @@ const nameOf = (name: string): Buffer => Buffer.concat([stringsOf(name.split('.'
 
 const bytesOf = (address: string): Buffer => Buffer.from(ipaddr.parse(address).toByteArray())
 
-/** The answers to a question for addresses, an alias with what it stands for. */
+/** Returns the records for an address query, an alias with its target. */
 function addressRecords(
   addresses: DnsServer['addresses'],
   name: string,
@@ -75,7 +76,7 @@ function addressRecords(
   })
 }
 
-/** The start of a zone: who keeps it, and five numbers of which nothing is asked. */
+/** Returns the start of a zone: its contact, and five unused numbers. */
 const zoneRecord = (name: string): Buffer =>
   record(SOA, Buffer.concat([nameOf(`ns.${name}`), nameOf(`hostmaster.${name}`), Buffer.alloc(20)]))
 

@@ -1,6 +1,7 @@
 /**
- * Verified sending domains for tests that are not about domains. Those of one process share a key pair, since drawing
- * one takes a tenth of a second of processor time; each is sealed for its own team, as addDomain does it.
+ * Creates verified sending domains for tests that are not about domains. Those of one process share a key
+ * pair, because generating one takes a tenth of a second of CPU time. Each is encrypted for its team, as
+ * addDomain does it.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { sql } from 'slonik'
@@ -13,7 +14,7 @@ import { createSecrets, type Secrets } from '../../db/process/secrets.ts'
 import { canary } from './canary.ts'
 import { SECRET_KEY } from './environment.ts'
 
-/** Of all of them, so that tests know the record's name. */
+/** The same for all, so that tests know the record's name. */
 const SELECTOR = 'hg1'
 
 const ours = createSecrets(SECRET_KEY)

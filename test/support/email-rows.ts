@@ -1,6 +1,6 @@
 /**
- * Emails made, made older and deleted by statements of a test's own, where the API would take too long or would refuse:
- * they know that what was accepted and what becomes of it are two tables.
+ * Creates, ages and deletes emails with direct statements, where the API would be slow or reject it. It knows
+ * that an accepted email and its state are two tables.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { Service } from './service.ts'
@@ -43,7 +43,7 @@ export const ageEmailRows = async (
     where (team_id, id) in (select team_id, id from older)`)
 }
 
-/** Deletes emails without a word to anybody. @param which a condition on columns of `email_states`. */
+/** Deletes emails without events. @param which a condition on columns of `email_states`. */
 export const deleteEmailRows = async ({ database }: Place, which: FragmentSqlToken): Promise<void> => {
   await database.query(sql.unsafe`
     with gone as (delete from email_states where ${which} returning team_id, id)

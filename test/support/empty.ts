@@ -1,7 +1,6 @@
 /**
- * What a pattern of `t.match` says where nothing may stand. tap takes `[]` and `{}` for a part of any other array or
- * object, so that a pattern with one of them cannot fail (patterns.test.ts checks that none has; of a text
- * it is `/^$/`).
+ * Matchers for `t.match` where a value must be empty. tap treats `[]` and `{}` as a part of any other array
+ * or object, so a pattern with one of them can't fail (patterns.test.ts forbids them; for text use `/^$/`).
  */
 
 /** Fits an array without elements and an object without properties; nothing else. */

@@ -1,4 +1,4 @@
-/** Erases a person as the CLI does: as a background job, all of it in this process. */
+/** Erases a contact like the CLI: as a background job, completely in this process. */
 
 import { runBackgroundJob } from '../../db/maintenance/background-jobs/background-jobs.ts'
 import { type BackgroundJobTools, erasureOf } from '../../db/maintenance/background-jobs/kinds.ts'

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
-/** What a reader without a bound takes before the test ends all the same. */
+/** What a reader without a limit reads before the test ends anyway. */
 const ENOUGH = 96 * 1024 * 1024
 
 /** `sent`: the bytes of bodies so far; `cut`: how many answers the reader has cut off. */
@@ -21,12 +21,12 @@ async function pour(response: ServerResponse): Promise<number> {
     for (; sent < ENOUGH; sent += CHUNK.length) yield CHUNK
     yield '"}'
   }
-  // A reader that cuts the answer off is what it is for.
+  // The reader under test aborts the response.
   await pipeline(Readable.from(chunks()), response).catch(() => {})
   return sent
 }
 
-/** Answers everything like this, whatever is asked. `packed`: a small gzip of a large JSON object. */
+/** Responds to every request like this. `packed` is a small gzip of a large JSON object. */
 export async function startFlood(t: Test, kind: 'endless' | 'packed', status = 200): Promise<Flood> {
   const packed = gzipSync(`{"data":[],"x":"${'x'.repeat(8 * 1024 * 1024)}"}`)
   let sent = 0

@@ -18,7 +18,7 @@ const attribute = (tag: string, name: string): string | undefined => {
 /** Line breaks as a form sends them. */
 const sent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
-/** What a field of one line makes of a value that its page sets. */
+/** Returns a single-line field's value for a value that its page sets. */
 function cleaned(value: string, type: string): string {
   const line = value.replace(/[\r\n]/g, '')
   return type === 'email' ? line.trim() : line
@@ -37,7 +37,7 @@ function fieldsOf(html: string): [string, string][] {
     const name = attribute(tag, 'name')
     if (name === undefined) return []
     if (tag.startsWith('<select')) return [[name, chosen(control)]]
-    // A browser drops the line break that a textarea begins with.
+    // A browser drops a textarea's first line break.
     if (tag.startsWith('<textarea'))
       return [[name, sent(unescaped(control.slice(tag.length, -'</textarea>'.length).replace(/^\r?\n/, '')))]]
     const type = attribute(tag, 'type') ?? 'text'
@@ -47,7 +47,7 @@ function fieldsOf(html: string): [string, string][] {
   })
 }
 
-/** The forms of a page that change something, as they stand there. @param action after /dashboard. */
+/** Returns the forms of a page that change something. @param action after /dashboard. */
 const formsIn = (html: string): PageForm[] =>
   [...html.matchAll(/<form[^>]*method="post"[^>]*>(.*?)<\/form>/gs)].map(([form, inner = '']) => ({
     action: (attribute(/^<form[^>]*>/.exec(form)?.[0] ?? '', 'action') ?? '').replace(/^\/dashboard/, ''),

@@ -1,4 +1,4 @@
-/** A port for programs that cannot take any that is free. */
+/** Finds a free port for programs that can't pick one. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 

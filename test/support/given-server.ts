@@ -1,4 +1,4 @@
-/** What the tests ask of the server that DATABASE_URL names, beside what the service asks of it. */
+/** Checks the requirements of tests on the server of DATABASE_URL, in addition to the service's. */
 import { Client } from 'pg'
 
 /** The oldest version that the service runs on. */

@@ -5,8 +5,8 @@ import type { Database, Tx } from '../../db/postgres/pool.ts'
 type Act = (tx: Tx) => Promise<unknown>
 
 /**
- * Begins one and does `act` in it. @returns how it is committed, after a last act of its own if it has one; a test that
- * fails commits it at its end.
+ * Starts one and runs `act` in it.
+ * @returns a function that commits it, after an optional last act. A failing test commits it at its end.
  */
 export async function hold(t: Test, database: Database, act: Act) {
   const [done, end] = [Promise.withResolvers<void>(), Promise.withResolvers<Act>()]

@@ -1,9 +1,9 @@
-/** What somebody sends who means harm: bodies and headers of a size, each of a kind that some reader is slow at. */
+/** Malicious input: large bodies and headers, each of a kind that is slow for some reader. */
 
 const BOUNDARY = 'a-boundary-that-browsers-might-make'
 const MULTIPART = `multipart/form-data; boundary=${BOUNDARY}`
 const URLENCODED = 'application/x-www-form-urlencoded'
-/** As many as are read, with some room for a page's own. */
+/** As many as are read, minus a margin for a page's own. */
 const FIELDS = 1_900
 
 export type Hostile = { name: string; type: string; body: Buffer }

@@ -1,4 +1,6 @@
-/** What tests of ingestion begin with: a contact with emails, reports about them, and the hook that takes these. */
+/**
+ * Set-up for tests of ingestion: a contact with emails, reports about them, and the hook that accepts them.
+ */
 import type { Test } from 'tap'
 import { storeReports } from '../../db/delivery/reports/store.ts'
 import { returnPath } from '../../db/messages/emails/return-path.ts'

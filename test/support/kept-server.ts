@@ -1,6 +1,6 @@
 /**
- * The server of tests that are run without test/run.ts: DATABASE_URL's, one that another run in this checkout holds, or
- * one of our own, with a template that is kept for as long as the schema is the same.
+ * Provides the server for tests outside test/run.ts: DATABASE_URL's, another run's in this checkout, or a
+ * separate one, with a template that is kept while the schema is unchanged.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { createTemplate, hurryLogins, type TestServer } from './database.ts'
 import { ROOT } from './program.ts'
 import { SETTINGS } from './quick-server.ts'
 
-/** What makes a template another one. */
+/** Files that define the template. */
 const SCHEMA = ['db/migrations', 'db/queue', 'db/accounts/plans', 'db/migrate.ts', 'package-lock.json']
 const filesIn = (path: string): string[] =>
   existsSync(path) && !path.match(/\.\w+$/) ? readdirSync(path).map((name) => join(path, name)) : [path]
@@ -26,8 +26,8 @@ export function needsDatabase(file: string, seen = new Set<string>()): boolean {
 }
 
 /**
- * Makes the template of today's schema unless it is there. On a server of our own another schema's are dropped, and
- * what a killed run has left.
+ * Creates the template of the current schema unless it exists. On our own server those of other schemas are
+ * dropped, and the remains of killed runs.
  */
 async function prepare(url: string, isOurs: boolean): Promise<TestServer> {
   const hash = createHash('sha256')
@@ -55,10 +55,10 @@ async function prepare(url: string, isOurs: boolean): Promise<TestServer> {
 
 type Opened = { server: TestServer; close(): Promise<unknown> }
 
-/** What is kept of this checkout between runs begins so: another's, or another user's, is not ours to use. */
+/** The prefix of this checkout's files between runs. Those of another checkout or user aren't used. */
 export const keptName = `heliograph-one-${createHash('sha256').update(ROOT).digest('hex').slice(0, 12)}`
 
-/** @param parent where the data of one of our own lie. */
+/** @param parent the folder for the data of our own server. */
 export async function openServer(parent: string): Promise<Opened> {
   const directory = join(parent, keptName)
   const found = process.env.DATABASE_URL || (await runningPostgres(directory).catch(() => null))

@@ -1,6 +1,6 @@
 /**
- * A page used by its keys alone, as by somebody without a mouse. Promises: where the focus goes is where Tab takes it;
- * each stop on the way is looked at: it shows that it has the focus, within the window and not below the header.
+ * Uses a page by keyboard only. Tab moves the focus, and each stop is checked: the focus is visible, within
+ * the window and not below the header.
  */
 import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
@@ -8,24 +8,24 @@ import { signInWith } from './browser.ts'
 import type { Service } from './service.ts'
 import { until } from './worker.ts'
 
-/** More stops than any page has between its first and what one looks for. */
+/** More stops than any page has up to a wanted one. */
 const MAX_STOPS = 250
 
-/** What has the focus: its name, and what is wrong with how it shows that; '' for nothing. */
+/** The focused element: its name, and the error in how the focus shows; '' if there is none. */
 type Stop = { name: string; inMain: boolean; wrong: string }
 
-/** Of an element: the name by which people know it. */
+/** The accessible name of an element. */
 const NAME = `(one) => {
   const labels = [...(one.labels ?? [])].map((label) => label.textContent.trim())
   const name = [one.getAttribute('aria-label'), ...labels, one.matches('input, select, textarea') ? '' : one.textContent]
   return name.filter(Boolean).join(' ').replace(/\\s+/g, ' ').trim()
 }`
 
-/** The names of what can have the focus in the content of a page. */
+/** The names of the focusable elements in the content of a page. */
 const IN_MAIN = `[...document.querySelectorAll('main :is(a, button, input, select, textarea, summary)')].map(${NAME})`
 const SKIP = 'Skip to content'
 
-// A field of a date has stops of its own within it, which the browser marks, as a frame has.
+// A date field has internal stops, which the browser marks, like a frame.
 const STOP = `(() => {
   const one = document.activeElement
   if (one === null || one === document.body) return { name: '', inMain: false, wrong: '' }
@@ -47,10 +47,10 @@ const STOP = `(() => {
   }
 })()`
 
-/** What has the focus now. */
+/** Returns the focused element. */
 export const focused = (page: Page): Promise<Stop> => page.evaluate<Stop>(STOP)
 
-/** Presses Tab and looks at where it leads. @returns what has the focus then. */
+/** Presses Tab and checks the new focus. @returns the focused element. */
 export async function tab(t: Test, page: Page): Promise<Stop> {
   await page.keyboard.press('Tab')
   const stop = await focused(page)
@@ -75,7 +75,7 @@ export async function tabTo(t: Test, page: Page, name: string | RegExp): Promise
   throw new Error(`Tab leads to no ${name}, but to ${[...new Set(seen)].join(' | ')}`)
 }
 
-/** Goes to something by Tab, and presses Enter: for what opens or closes on the page itself. */
+/** Tabs to an element and presses Enter, for what opens or closes on the page itself. */
 export async function press(t: Test, page: Page, name: string | RegExp): Promise<void> {
   await tabTo(t, page, name)
   await page.keyboard.press('Enter')
@@ -95,14 +95,14 @@ export async function follow(t: Test, page: Page, name: string | RegExp): Promis
   await enter(page)
 }
 
-/** Goes to a field by Tab, and types; what stood in it goes. */
+/** Tabs to a field and types, replacing its content. */
 export async function type(t: Test, page: Page, name: string | RegExp, words: string): Promise<void> {
   await tabTo(t, page, name)
   await page.keyboard.press('Control+A')
   await page.keyboard.type(words)
 }
 
-/** Goes to a choice by Tab, and types the beginning of what is wanted until it is chosen. */
+/** Tabs to a select and types the start of the wanted option until it is selected. */
 export async function choose(t: Test, page: Page, name: string | RegExp, wanted: string): Promise<void> {
   await tabTo(t, page, name)
   await page.keyboard.type(wanted)
@@ -111,8 +111,8 @@ export async function choose(t: Test, page: Page, name: string | RegExp, wanted:
 }
 
 /**
- * Goes to the field of a file by Tab, and opens by Space what asks for one. Listens before it tabs: the browser learns
- * of listeners by another way than of keys, and where there is none yet it opens a window of its own.
+ * Tabs to a file field and opens its dialog with Space. It listens before tabbing: the browser learns of
+ * listeners and keys on different channels, and without a listener it opens its own window.
  */
 export async function pickFile(
   t: Test,
@@ -128,7 +128,7 @@ export async function pickFile(
   await chooser.setFiles(file)
 }
 
-/** A page of somebody who has paused its updates: nothing of it changes but by a key. */
+/** Opens a page for a user who has paused its updates, so that only keys change it. */
 export async function signInByKeys(
   browser: Browser,
   service: Service,
@@ -140,6 +140,6 @@ export async function signInByKeys(
   return page
 }
 
-/** Waits until a page says so. */
+/** Waits until a page shows this text. */
 export const says = (page: Page, words: string | RegExp): Promise<void> =>
   page.locator('main').getByText(words).first().waitFor()

@@ -16,11 +16,11 @@ const IN_FLIGHT = 20
 export type Run = {
   rows: number
   kills: number
-  /** Milliseconds between kills; 0: by what has arrived, evenly over the rows. */
+  /** Milliseconds between kills. 0 kills by arrivals, evenly over the rows. */
   every: number
-  /** How long the provider takes for a message, in milliseconds. */
+  /** How long the provider takes per message, in milliseconds. */
   pause: number
-  /** How long all of it may take, in seconds. */
+  /** The time limit of the run, in seconds. */
   seconds: number
 }
 
@@ -63,8 +63,9 @@ async function killWorkers(
 }
 
 /**
- * Accepts the rows, then kills workers while they deliver. Asserts: none lost, repeats only for what was in flight.
- * @returns the figures.
+ * Accepts the rows, then kills workers while they deliver. Asserts that none is lost and that only sends in
+ * flight repeat.
+ * @returns the results.
  */
 export async function deliverThroughKills(t: Test, run: Run): Promise<string> {
   const { rows, kills, pause, seconds } = run

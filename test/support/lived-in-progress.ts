@@ -1,6 +1,6 @@
 /**
- * What is under way in a team that has been at it for some weeks: an import of which half is stored, and broadcasts at
- * every state, drafts aside. What pages are looked at with, beside lived-in.ts.
+ * Activity in progress in a team of some weeks: a half-stored import, and broadcasts in every state except
+ * draft. Pages are checked with it and lived-in.ts.
  */
 import { sql } from 'slonik'
 import { record } from '../../db/accounts/audit/record.ts'
@@ -10,7 +10,7 @@ import type { Service, TestTeam } from './service.ts'
 
 const ACTOR = 'ana@example.com'
 
-/** A file whose columns nobody has assigned yet. @returns the import's id. */
+/** Creates an import whose columns aren't assigned yet. @returns its id. */
 export const anUploadedImport = ({ database }: Service, { id }: TestTeam): Promise<string> => {
   const source =
     'email,city,Kunde seit\nana@example.net,Graz,2019\nno address,Wien,2020\nana@example.net,Linz,2021\n'
@@ -18,7 +18,10 @@ export const anUploadedImport = ({ database }: Service, { id }: TestTeam): Promi
   return database.transaction((tx) => storeDraft({ tx, now: new Date() }, id, file, ACTOR))
 }
 
-/** An import of 5,000 records: a worker has stored most of them, and refused two. @returns its id. */
+/**
+ * Creates an import of 5,000 records, of which a worker has stored most and rejected two.
+ * @returns its id.
+ */
 export async function anImportUnderWay(service: Service, team: TestTeam): Promise<string> {
   const { database } = service
   const { id } = team
@@ -60,7 +63,7 @@ const FIGURES: Readonly<Record<State, Parameters<TestBroadcast['moved']>[0]>> = 
   cancelled: { sent: 2, delivered: 510, opened: 12 },
 }
 
-/** What is stored of one at this state besides. */
+/** The additional columns of one in this state. */
 const STANDING: Readonly<Record<State, ReturnType<typeof sql.fragment>>> = {
   scheduled: sql.fragment`state = 'scheduled', send_at = now() + interval '19 hours', started_at = null,
     audience = null, audience_until = null, walked_at = null`,
@@ -72,7 +75,7 @@ const STANDING: Readonly<Record<State, ReturnType<typeof sql.fragment>>> = {
     ended_at = now() - interval '1 hour'`,
 }
 
-/** What a person did with one last. */
+/** The last user action on one. */
 const LAST_ACT: Partial<Record<State, string>> = {
   scheduled: 'broadcast.start',
   stopped: 'broadcast.pause',

@@ -50,7 +50,7 @@ export type LivedIn = {
   message: string
   whatsappTemplate: string
   webhook: string
-  /** What the webhook was sent. */
+  /** The message of the webhook. */
   event: string
   report: string
   job: string
@@ -106,7 +106,7 @@ async function storeAudience({ call, database }: Service, { id, key }: TestTeam)
       'subscribed', '{}', '{}', now() - make_interval(hours => n), now() from generate_series(1, 60) n on conflict do nothing`)
 }
 
-/** WhatsApp messages at every status, the newest of them refused. @returns the id of that one. */
+/** Stores WhatsApp messages of every status. The newest is rejected. @returns its id. */
 async function storeWhatsapp(
   { call, database }: Service,
   { key }: TestTeam,
@@ -133,7 +133,7 @@ async function storeWhatsapp(
 
 const HOOK = 'https://hooks.northwind-traders.example.com/incoming/heliograph/events'
 
-/** A webhook that worked, and answers with faults now: 60 messages to it, each with a try. */
+/** Stores a webhook that worked and now returns errors: 60 messages to it, each with an attempt. */
 async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
   const by = { now: deps.clock(), actor: 'ana@example.com', secrets: deps.secrets, allowed: [] }
   const fields = {
@@ -165,7 +165,7 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
   return { webhook: endpoint.id, event: await database.oneFirst(event) }
 }
 
-/** What operators see besides: parked reports, a worker at work, a background job that goes on. */
+/** Stores what operators also see: parked reports, a running worker, a background job in progress. */
 async function storeService({ database }: Service, { id }: TestTeam) {
   await database.query(sql.unsafe`
     insert into reports (id, provider, event_key, body, received_at, retry_until, state, reason)
@@ -185,7 +185,7 @@ async function storeService({ database }: Service, { id }: TestTeam) {
   return { report, job }
 }
 
-/** What a call made. @throws Error with the refusal. */
+/** Returns what a call created. @throws Error with the error response. */
 function made<B = { id: string }>({ status, body }: Reply): B {
   if (status < 300) return body
   throw new Error(JSON.stringify(body))

@@ -1,4 +1,4 @@
-/** A log that nobody reads but the canary: every level of it, written as production writes. */
+/** A log that only the canary reads: every level of it, in production's format. */
 import { pino } from 'pino'
 import { logOptions } from '../../db/process/log.ts'
 import { type Canary, canary } from './canary.ts'

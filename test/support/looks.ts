@@ -1,7 +1,7 @@
 /**
- * Looks at pages of the dashboard in all their forms: whether axe finds fault, whether they fit the window, whether
- * fingers find room. With DASHBOARD_LOOKS set to a folder, pictures of each are left there, wide and narrow, light and
- * dark (DASHBOARD_LOOKS_ONLY: a pattern of paths), README's among them.
+ * Checks all forms of the dashboard's pages: accessibility with axe, layout, target sizes. If DASHBOARD_LOOKS
+ * is a folder, it gets pictures of each, wide and narrow, light and dark (DASHBOARD_LOOKS_ONLY is a pattern
+ * of paths), including README's.
  */
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -12,7 +12,7 @@ import { fits, isAccessible } from './browser.ts'
 const FOLDER = process.env.DASHBOARD_LOOKS
 const ONLY = new RegExp(process.env.DASHBOARD_LOOKS_ONLY ?? '')
 
-/** Not pages to look at here: those of who is not signed in, files, and what stands in a frame. */
+/** Pages without a check here: those before sign-in, files, and frames. */
 const NO_PAGES = /login|openid|\.csv|\/preview|\/files\//
 
 export const WIDE = { width: 1_280, height: 800 }
@@ -66,11 +66,11 @@ export const pathsWith = (things: Readonly<Record<string, string>>): string[] =>
     )
     .filter((path) => !path.includes(':'))
 
-/** Tables of a wide window that go on beyond their frame. */
+/** Tables of a wide window that extend beyond their frame. */
 export const BEYOND = `[...document.querySelectorAll('main .scroll')]
   .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute('aria-label'))`
 
-/** What of its frame a page shows, whose it says to be, and how wide its main column is. */
+/** The frame parts that a page shows, its team, and the width of its main column. */
 const FRAME = `({
   parts: ['#nav', '.opener', '.seek input', '.menu[open], .menu summary'].filter(
     (one) => document.querySelector(one)?.checkVisibility()),
@@ -80,7 +80,7 @@ const FRAME = `({
 
 type Frame = { parts: string[]; team: string; main: number }
 
-/** Words that go on in the next line though they would fit in one. */
+/** Words that wrap although they would fit on one line. */
 const BROKEN = `(() => {
   const broken = []
   const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
@@ -100,8 +100,8 @@ const BROKEN = `(() => {
 })()`
 
 /**
- * Fails unless a page stands in its whole frame, in the window that it has: navigation, or on a phone the way to it,
- * the search field, the name of the team, and room for what it is about, where no word is broken.
+ * Fails unless a page shows its whole frame in the window: the navigation, or on a phone its menu, the search
+ * field, the team's name, and enough width for its content, without broken words.
  */
 async function isFramedAt(
   t: Test,
@@ -117,8 +117,8 @@ async function isFramedAt(
 }
 
 /**
- * Fails unless a page stands in its whole frame and fits, in a wide window and on a phone.
- * @param team whose name its frame bears.
+ * Fails unless a page shows its whole frame and fits, in a wide window and on a phone.
+ * @param team the name in its frame.
  */
 export async function isFramed(t: Test, page: Page, name: string, team: string): Promise<void> {
   for (const size of [WIDE, PHONE]) {
@@ -130,7 +130,7 @@ export async function isFramed(t: Test, page: Page, name: string, team: string):
   }
 }
 
-/** What the buttons of a page do that change something: by the last part of the path that they lead to. */
+/** The actions of a page's buttons, by the last part of their paths. */
 const DOES = `[...document.querySelectorAll('main form[method=post]')].flatMap((form) => {
   const button = form.querySelector('.submit button, button')
   const act = new URL(form.action).pathname.split('/').at(-1)
@@ -138,8 +138,8 @@ const DOES = `[...document.querySelectorAll('main form[method=post]')].flatMap((
 })`
 
 /**
- * The buttons and links of a page by name, with what each does. A table's own links are named by its data, and so are
- * its buttons but for the words that only screen readers get.
+ * The buttons and links of a page by name, with their actions. A table's links are named by its data, and so
+ * are its buttons, except for screen reader text.
  */
 const CONTROLS = `[...document.querySelectorAll('main :is(a, button, summary)')].flatMap((one) => {
   if (one.matches('td a, dd a')) return []
@@ -151,7 +151,7 @@ const CONTROLS = `[...document.querySelectorAll('main :is(a, button, summary)')]
   return [{ name, does }]
 })`
 
-/** Fails unless each button and link that does something of its own has a name of its own. */
+/** Fails unless each button and link with its own action has its own name. */
 export async function hasOwnNames(t: Test, page: Page, about: string): Promise<void> {
   const controls = await page.evaluate<{ name: string; does: string }[]>(CONTROLS)
   const ambiguous = [...Map.groupBy(controls, ({ name }) => name)].flatMap(([name, all]) =>
@@ -164,8 +164,8 @@ const DESTROYS = /^(cancel|delete|disable|discard|drop|end-others|end-sessions|e
 const NAMED = /^(Cancel|Delete|Disable|Discard|Drop|End|Erase|Remove|Revoke|Sign|Suspend) \S/
 
 /**
- * Fails unless the buttons are red that destroy or stop something, and those alone, and say what.
- * @returns their acts.
+ * Fails unless exactly the destructive and stopping buttons are red, and say what they do.
+ * @returns their actions.
  */
 export async function redActs(t: Test, page: Page, name: string): Promise<string[]> {
   const buttons = await page.evaluate<{ act: string; label: string; red: boolean }[]>(DOES)
@@ -180,7 +180,7 @@ const ASKED = PAGES.filter(({ asks }) => asks !== undefined).map(({ path }) => p
 const ASKING = `[...document.querySelectorAll('main form[method=post]')].find((form) =>
   new RegExp(${JSON.stringify(`^/dashboard(${ASKED.join('|')})$`)}).test(new URL(form.action).pathname))`
 
-/** Sends the first form of a page that asks before it is carried out. @returns whether there is one. */
+/** Submits the first form of a page that needs confirmation. @returns true if there is one. */
 export async function ask(page: Page): Promise<boolean> {
   if (!(await page.evaluate<boolean>(`${ASKING} !== undefined`))) return false
   await Promise.all([page.waitForEvent('load'), page.evaluate(`${ASKING}.submit()`)])
@@ -188,10 +188,9 @@ export async function ask(page: Page): Promise<boolean> {
 }
 
 /**
- * Looks at the page that is open: whether axe finds fault with it, whether it fits at 1,280, 1,024, 900 and 320 px,
- * and, when a team is given, whether it stands in that one's frame as isFramed has it. Between, at 1,024 and 900 px, no
- * table hides a column.
- * @param name what its pictures are called after.
+ * Checks the open page: axe, its layout at 1,280, 1,024, 900 and 320 px, and, with a team, its frame (see
+ * isFramed). At 1,024 and 900 px no table may hide a column.
+ * @param name the name of its pictures.
  */
 export async function lookOver(t: Test, page: Page, name: string, team?: string): Promise<void> {
   await page.setViewportSize(WIDE)

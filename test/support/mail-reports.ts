@@ -20,7 +20,7 @@ export const reported_at = '2026-03-01T11:59:00.999Z'
 export const readBytes = async (body: Buffer | string) =>
   await createSmtpReportReader(secrets)({ body: Buffer.from(body), received_at })
 
-/** A report to `to` with a status part as given, and with what else it returns. */
+/** Builds a report to `to` with the given status part and other returned parts. */
 export const report = (
   to: string,
   status: string,

@@ -9,10 +9,10 @@ import { bareEnvironment } from './environment.ts'
 import { MODULES, ROOT } from './program.ts'
 import { runProgram } from './programs.ts'
 
-/** Added to a file, after the words that it has once. */
+/** An addition to a file, after text that occurs once in it. */
 type Addition = { file: string; after: string; more: string }
 
-/** What the next version needs, one file of each kind that db/migrate.ts knows and README allows. */
+/** The next version's migrations, one file of each kind that db/migrate.ts knows and README allows. */
 const MIGRATIONS: Readonly<Record<string, string>> = {
   'next.sql': `-- A table and columns, with and without a default.
 create table next_things (id uuid primary key);
@@ -99,7 +99,7 @@ const ADDITIONS: readonly Addition[] = [
   },
 ]
 
-/** Makes it. @returns where its sources are, and its `release`; both are gone with the test. */
+/** Creates it. @returns its source folder, and its `release`. Both are removed with the test. */
 export async function nextVersion(t: {
   teardown(end: () => Promise<void>): unknown
 }): Promise<{ root: string; release(url: string): Promise<void> }> {

@@ -1,6 +1,6 @@
 /**
- * A small OpenID provider on a port of its own: discovery, keys, authorization and token endpoint.
- * Promises: a code is good once, for the client that it was made for, with the verifier of its challenge.
+ * A small OpenID provider on a free port: discovery, keys, authorization and token endpoint. A code is valid
+ * once, for its client, with the verifier of its challenge.
  */
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -14,7 +14,7 @@ type Issuer = {
   url: string
   clientId: string
   clientSecret: string
-  /** Who signs in next, and what their token says wrongly, if anything. */
+  /** Who signs in next, and wrong claims in their token, if any. */
   next: { somebody: Somebody; lie?: Record<string, unknown> }
 }
 

@@ -1,4 +1,4 @@
-/** Emails for provider tests: complete, plain, each its own; a test states only what it is about. */
+/** Makes distinct, complete and plain emails for provider tests. A test states only what matters to it. */
 import { randomUUID } from 'node:crypto'
 import type { OutgoingEmail } from '../../workers/providers/provider.ts'
 

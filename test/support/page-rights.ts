@@ -1,12 +1,12 @@
 /**
- * Which page of the dashboard is for whom, written from api/DASHBOARD.md ("Who may do what") and not from the
- * pages: a page that is added, moved or given to somebody else is written here too, by a person who means it.
+ * Lists which dashboard page is for whom, from api/DASHBOARD.md ("Who may do what"), independently of the
+ * pages. A page that is added, moved or given to another role must be changed here manually.
  */
 import type { Page } from '../../api/dashboard/server/page.ts'
 
-/** Every page by the least that it takes: method and path after /dashboard. */
+/** Every page by its minimum role: method and path after /dashboard. */
 export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
-  // Getting in: the doors themselves.
+  // Sign-in pages.
   open: [
     'GET /login',
     'POST /login',
@@ -15,7 +15,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /openid',
     'GET /openid/callback',
   ],
-  // Anybody who is signed in: their own sessions, and a search that finds what their teams hold.
+  // Any signed-in user: their own sessions, and a search in their teams.
   person: ['POST /sign-out', 'GET ', 'GET /account', 'POST /account/end-others', 'GET /find'],
   // "viewer: read".
   viewer: [
@@ -218,6 +218,6 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   ],
 }
 
-/** The access of a page, as README has it; undefined for one that nobody has written down. */
+/** Returns the documented access of a page; undefined if it isn't listed. */
 export const rightOf = ({ method, path }: Pick<Page, 'method' | 'path'>): Page['access'] | undefined =>
   (Object.keys(RIGHTS) as Page['access'][]).find((access) => RIGHTS[access].includes(`${method} ${path}`))

@@ -16,7 +16,7 @@ const ATTEMPTS = 5
 
 export type PoolMode = 'session' | 'transaction'
 
-/** Why there can be no PgBouncer here, or null when there can. */
+/** Returns why PgBouncer isn't available; null if it is. */
 export const pgbouncerMissing = () => programMissing('pgbouncer', 'pgbouncer')
 
 const configuration = (target: URL, mode: PoolMode, port: number, users: string, settings: string): string =>
@@ -32,9 +32,9 @@ pool_mode = ${mode}
 ${settings}
 `
 
-/** Starts it and waits until it is up. @returns how to stop it; null when its port was taken meanwhile. */
+/** Starts it and waits until it is up. @returns a function that stops it; null if its port is in use. */
 async function launch(file: string): Promise<(() => Promise<void>) | null> {
-  // It refuses to run as root.
+  // It doesn't run as root.
   const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = spawn('pgbouncer', [...asUser, file], { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = once(child, 'exit')

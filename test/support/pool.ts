@@ -1,4 +1,4 @@
-/** A pool of a test's own, beside that of its service. */
+/** A pool of a test, separate from its service's. */
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 
 /** Opens a pool that ends with the test. */

@@ -1,8 +1,8 @@
 /**
- * A real Postfix of the test's own: it takes mail on a free port and hands everything to one relay. Where it collects,
- * it pipes what comes to the return domain to the service's hook, with the very lines that README shows, and mail to
- * arrives.test is delivered, as far as anybody hears.
- * Promises: nothing of the machine's own Postfix is read or changed; it stops and is removed with the test.
+ * A real Postfix for a test. It accepts email on a free port and relays everything. If it collects, it pipes
+ * email to the return domain to the service's hook, with exactly README's configuration. Email to
+ * arrives.test counts as delivered. The machine's own Postfix isn't read or changed. It stops and is removed
+ * with the test.
  */
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,14 +15,16 @@ const ATTEMPTS = 5
 
 export type Postfix = { port: number; url: string; log(): Promise<string> }
 
-/** Why there can be no Postfix here, or null when there can. */
+/** Returns why Postfix isn't available; null if it is. */
 export async function postfixMissing(): Promise<string | null> {
   if (process.platform !== 'linux') return 'Postfix runs on Linux'
   if (process.getuid?.() !== 0) return 'Postfix must be started by root'
   return (await programMissing('postfix', 'postfix')) ?? (await programMissing('curl', 'curl'))
 }
 
-/** How Postfix hands reports over. curl's own exit codes would make it bounce them: 75 asks it to try again. */
+/**
+ * Returns Postfix's transport for reports. It would bounce on curl's own exit codes, so 75 makes it retry.
+ */
 const pipeLines = (token_file: string, hook: string): string =>
   `heliograph unix - n n - 10 pipe
   flags=DORq user=nobody argv=/bin/sh -c
@@ -87,10 +89,10 @@ type PostfixOptions = {
   milter_port?: number | undefined
 }
 
-/** Starts one. @throws Error with Postfix's own words when it cannot. */
+/** Starts one. @throws Error with Postfix's message if it can't. */
 export async function startPostfix(t: Teardown, options: PostfixOptions): Promise<Postfix> {
   const home = await mkdtemp(join(tmpdir(), 'postfix-'))
-  // Its daemons run as users of their own.
+  // Its daemons run as separate users.
   await chmod(home, 0o755)
   const [config, token_file] = [join(home, 'etc'), join(home, 'token')]
   for (const name of ['etc', 'queue', 'data']) await mkdir(join(home, name), { mode: 0o755 })
@@ -104,7 +106,7 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
     await runProgram('postfix', ['-c', config, 'stop']).catch(() => {})
     await rm(home, { recursive: true, force: true })
   })
-  // Postfix takes no port 0: the one that was free a moment ago may be taken by now.
+  // Postfix accepts no port 0, so a port that was free may be in use by now.
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     await writeFile(join(config, 'master.cf'), masterCf(port, pipes))

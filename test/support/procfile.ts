@@ -1,4 +1,4 @@
-/** The Procfile's lines, so that benches and chaos measure processes as they are deployed. */
+/** Reads the Procfile's lines, so that benches and chaos measure processes as deployed. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

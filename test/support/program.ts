@@ -1,6 +1,4 @@
-/**
- * Programs that a run of the tests starts. Promises: a program that is stopped takes along all that it started.
- */
+/** Runs the programs of a test run. A stopped program stops everything that it started. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -16,7 +14,10 @@ const SYSTEM_PROGRAMS = ['/usr/local/sbin', '/usr/sbin']
 
 export type Printer = (text: string) => void
 
-/** What a process of tests finds in its environment. @param cache where tens of processes keep compiled modules. */
+/**
+ * Returns the environment of test processes.
+ * @param cache the folder for compiled modules, shared by tens of processes.
+ */
 export function testEnvironment(server: TestServer | null, cache: string): Record<string, string> {
   const withoutHooks = `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`
   return {
@@ -35,7 +36,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Runs a program of node_modules/.bin, hands over each line it prints, and returns its exit code. */
+/** Runs a program of node_modules/.bin, passes each line that it prints, and returns its exit code. */
 export async function program(
   run: { stop: AbortSignal },
   argv: string[],
@@ -60,7 +61,7 @@ export async function program(
     signalGroup(child, 'SIGKILL')
   }
   run.stop.addEventListener('abort', stop)
-  // What a test left running goes with the program; only then do its pipes close.
+  // Remaining processes of a test end with the program. Only then do its pipes close.
   child.once('exit', () => signalGroup(child, 'SIGKILL'))
   const code = await new Promise<number>((resolve) => {
     child.once('close', (status) => resolve(status ?? 1))

@@ -1,8 +1,8 @@
-/** Programs of the machine that some tests ask for, and leave out with words where they are missing. */
+/** Runs optional programs of the machine. Tests that need a missing one are skipped with the reason. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** Runs a program to its end. @throws Error when it fails, with what it wrote. */
+/** Runs a program to its end. @throws Error with its output if it fails. */
 export const runProgram = promisify(execFile)
 
 /** Why a program cannot be used here, or null when it can. @param packaged the Debian package that has it. */

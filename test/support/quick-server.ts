@@ -1,8 +1,8 @@
-/** Where a run's own PostgreSQL lies, and how it is set: its data are thrown away. */
+/** Chooses the folder and settings of a run's own PostgreSQL, whose data are temporary. */
 import { statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 
-// A tmpfs, and its number in statfs(2); a run takes a few hundred megabytes of it.
+// A tmpfs, with its type number in statfs(2). A run uses a few hundred megabytes of it.
 const MEMORY = { directory: '/dev/shm', type: 0x01021994, least: 4 * 1024 ** 3 }
 // The data are thrown away, and many test processes connect side by side.
 export const SETTINGS = {

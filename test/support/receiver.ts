@@ -1,6 +1,6 @@
 /**
- * A team's own server, as webhooks reach it: keeps what comes, verifies it with the reference library, and answers as
- * the test says. What the API's description does not know fails the test. Closes with the test.
+ * A team's webhook server. It stores requests, verifies them with the reference library, and responds as the
+ * test says. A request that the API's description doesn't cover fails the test. It closes with the test.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
@@ -10,7 +10,7 @@ import { Webhook } from 'standardwebhooks'
 import type { Test } from 'tap'
 import { assertWebhook } from './described.ts'
 
-/** A webhook's body, as it was sent. */
+/** The body of a webhook. */
 type Sent = { type: string; timestamp: string; data: Readonly<Record<string, unknown>> }
 
 export type Received = {
@@ -61,7 +61,7 @@ export async function startReceiver(t: Test): Promise<Receiver> {
   return receiver
 }
 
-/** Whether the reference library takes it with this secret. */
+/** True if the reference library accepts it with this secret. */
 export function isVerified({ raw, headers }: Received, secret: string): boolean {
   try {
     new Webhook(secret).verify(raw, headers as Record<string, string>)

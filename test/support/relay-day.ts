@@ -1,6 +1,6 @@
 /**
- * A day of a relay's reports: events of many emails in any order, some of them twice, some about people who are not on
- * the email, some forged. Says what all of it has to come to, by the ladder alone.
+ * A day of a relay's reports: events of many emails in random order, some repeated, some about others than
+ * the recipients, some forged. It computes the expected results from the order of states only.
  */
 import type { ContactEffect } from '../../db/audience/contacts/effect.ts'
 import { signedReference } from '../../db/messages/emails/return-path.ts'
@@ -24,7 +24,7 @@ export type Day = {
   contacts: ReadonlyMap<string, 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'>
 }
 
-/** Fewer soft bounces than suppress anybody. */
+/** Fewer soft bounces than lead to a suppression. */
 const MAX_SOFT = 4
 
 /** Random numbers that are the same for the same seed. */

@@ -1,7 +1,7 @@
 /**
- * Events of hosted relays, as they post them, and the posts as each of them proves them. The samples are those of
- * their `source`, shortened to what their relay's events have in common and what tells them apart, with our reference
- * in its place; where the source has none of the kind, `made` says of what it was made.
+ * Events of hosted relays, and their authenticated posts. The samples are from their `source`, shortened to
+ * the common and distinguishing parts, with our reference inserted. If the source has no example, `made` says
+ * what it was derived from.
  */
 import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ export const RELAY_SECRETS: Record<Relay, string> = {
 }
 
 type Json = Record<string, unknown>
-/** A sample: where it is from, or of what it was made; what it means here, and what the relay posts. */
+/** A sample: its source or derivation, its meaning, and the relay's post. */
 type Sample = { source: string; made?: string; is: string; event: Json }
 
 const folder = join(import.meta.dirname, '../fixtures/relays')
@@ -30,7 +30,7 @@ const folder = join(import.meta.dirname, '../fixtures/relays')
 export const samplesOf = (relay: Relay): Sample[] =>
   JSON.parse(readFileSync(join(folder, `${relay}.json`), 'utf8')) as Sample[]
 
-/** What of an event says whom it is about, when, and which email. */
+/** The recipient, time and email of an event. */
 export type About = { recipient: string; reference: string; at: Date; id?: string }
 
 const seconds = (at: Date): number => Math.floor(at.getTime() / 1_000)

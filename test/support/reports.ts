@@ -1,4 +1,4 @@
-/** What tests about reports look at behind the API's back, and the rows that they begin with. */
+/** Helpers of tests about reports: state that the API doesn't show, and initial rows. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { mixed, number, object, string } from 'yup'
@@ -43,7 +43,7 @@ export const setDue = async ({ database }: Place, queue: string): Promise<void> 
   )
 }
 
-/** A bare team, without the key pair that a domain takes time to make. */
+/** Stores a bare team, without a key pair, which takes time to generate. */
 export async function storeTeam({ database }: Place): Promise<string> {
   const id = uuidv7()
   await database.query(sql.unsafe`insert into teams (id, name, created_at) values (${id}, 'A team', now())`)
@@ -66,7 +66,7 @@ export async function storeContact(
 
 const contactRow = object({ status: string().defined(), suppression: string().defined().nullable() })
 
-/** What a contact has come to. @throws when there is none. */
+/** Returns a contact's state. @throws if there is none. */
 export const contactState = async ({ database }: Place, teamId: string, email: string) =>
   await database.one(sql.type(contactRow)`
     select status, suppression from contacts where team_id = ${teamId} and identity = ${addressIdentity(email)}`)
@@ -76,7 +76,7 @@ export const unsubscribe = async ({ database }: Place, teamId: string): Promise<
   await database.query(sql.unsafe`update contacts set status = 'unsubscribed' where team_id = ${teamId}`)
 }
 
-/** A queued email's row as it is stored, of a domain and team that need not be there. */
+/** Makes a queued email's row in stored form. Its domain and team needn't exist. */
 export const anEmailRow = (changes: Partial<EmailRow> = {}): EmailRow => ({
   team_id: uuidv7(),
   id: uuidv7(),
@@ -165,7 +165,7 @@ export const ingestJobs = async ({ database }: Place) =>
   await database.any(sql.type(ingestJobRow)`
     select state::text, retry_count as attempts from pgboss.job where name = 'ingest-report' order by id`)
 
-/** Makes the database refuse every event of an email with these words. */
+/** Makes the database reject every event of an email with this detail. */
 export const refuseEvents = async ({ database }: Place, detail: string): Promise<void> => {
   await database.query(sql.unsafe`
     create function refuse_event() returns trigger language plpgsql
@@ -205,7 +205,7 @@ export async function holdReport({ database }: Place) {
   }
 }
 
-/** How many of the waiting jobs of reports have been put off. */
+/** Returns how many of the waiting jobs of reports were retried. */
 export const tries = async ({ database }: Place): Promise<number> =>
   (
     await database.one(sql.type(countRow)`

@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net'
 
 /**
- * Resets it. A socket that has said its last word already is only destroyed: Node cannot reset one that is shutting
- * down, keeps its handle for ever, and then never ends its process.
+ * Resets it. A socket that has ended its side is only destroyed, because Node can't reset one that is
+ * shutting down and would keep its handle, and so its process, forever.
  */
 export function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy()

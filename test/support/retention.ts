@@ -1,4 +1,4 @@
-/** For how long tests have what is old kept: reports and files, as every installation has it, and else for good. */
+/** The retention of tests: reports and files as in every installation, everything else forever. */
 import type { Retention } from '../../db/maintenance/retention/purge.ts'
 
 export const KEPT: Retention = {

@@ -12,7 +12,7 @@ import type { Service } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>
 
-/** What the team has used, as `team show` prints it. */
+/** Returns the team's usage, as `team show` prints it. */
 export const usedBy = async ({ database }: Place, teamId: string) => (await showTeam(database, teamId)).used
 
 const jobRow = object({ name: string().defined(), data: mixed<Record<string, unknown>>().defined() })
@@ -39,7 +39,7 @@ export const removeDomains = async ({ database }: Place, teamId: string): Promis
 export const keyIdOf = ({ database }: Place, key: string): Promise<string> =>
   database.oneFirst(sql.type(idRow)`select id from api_keys where hash = ${sql.binary(credentialHash(key))}`)
 
-/** What the two tables of emails take on disk, indexes and TOAST included, in bytes. */
+/** Returns the size of the two email tables on disk, with indexes and TOAST, in bytes. */
 export const tableSize = ({ database }: Place): Promise<number> =>
   database.oneFirst(sql.type(countRow)`
     select pg_total_relation_size('accepted_emails') + pg_total_relation_size('email_states') as count`)
@@ -111,7 +111,7 @@ const senderRow = object({
   pause_reason: string().defined().nullable(),
 })
 
-/** Every sender that was ever paced, as it is stored. */
+/** Returns every stored sender. */
 export const sendersOf = async ({ database }: Pick<Service, 'database'>) =>
   await database.any(sql.type(senderRow)`
     select key, rate, slowed_at, paused_until, pause_reason from senders order by key`)
@@ -125,7 +125,7 @@ export const tuplesRead = async (
   work: (tx: Tx) => Promise<unknown>,
 ): Promise<number> =>
   database.transaction(async (tx) => {
-    // The view also counts what this connection has read before and PostgreSQL has not passed on yet.
+    // The view also counts earlier reads of this connection that PostgreSQL has not published yet.
     const soFar = () =>
       tx.oneFirst(sql.type(readRow)`
         select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read from pg_stat_xact_user_tables

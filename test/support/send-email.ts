@@ -1,7 +1,7 @@
-/** An email by the API, for tests that are about what becomes of it. */
+/** Sends an email through the API, for tests about its later results. */
 import { anEmail, type Service } from './service.ts'
 
-/** @returns its id. @throws what the API says when it does not accept it. */
+/** @returns its id. @throws the API's error if it isn't accepted. */
 export async function sendEmail(
   { call }: Pick<Service, 'call'>,
   { key }: { key: string },

@@ -1,4 +1,4 @@
-/** What sends may report of a sender, reported by tests: through the same door as the delivery engine. */
+/** Reports results of sends to a sender, through the same functions as the delivery engine. */
 
 import { applySignals, type Change, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import { type Reservation, reserveSends, type Sender } from '../../db/delivery/senders/rate-limit.ts'
@@ -7,11 +7,11 @@ import type { Database, Tx } from '../../db/postgres/pool.ts'
 const report = (tx: Tx, sender: Sender, signal: SenderSignal): Promise<Change[]> =>
   applySignals(tx, [{ sender, signals: [signal] }])
 
-/** The provider said that nothing goes for some seconds. */
+/** Reports that the provider accepts nothing for some seconds. */
 export const pauseSender = (tx: Tx, sender: Sender, wait_seconds: number, words: string): Promise<Change[]> =>
   report(tx, sender, { kind: 'slow', words, wait_seconds, began_at: new Date(0) })
 
-/** The provider said that a send was too fast, which began then. */
+/** Reports that a send that started then was too fast. */
 export const slowSender = (tx: Tx, sender: Sender, began_at: Date, words: string): Promise<Change[]> =>
   report(tx, sender, { kind: 'slow', words, began_at })
 
@@ -25,7 +25,7 @@ export async function noteTrouble(
   return change?.seconds ?? null
 }
 
-/** A send that began then was taken. @returns whether that ended any trouble. */
+/** Reports that a send that started then was accepted. @returns true if that ended an outage. */
 export const noteRecovery = async (tx: Tx, sender: Sender, began_at: Date): Promise<boolean> =>
   (await report(tx, sender, { kind: 'accepted', began_at })).length > 0
 

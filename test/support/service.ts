@@ -1,7 +1,7 @@
 /**
- * The API on a real listener over a real database, and the rows that tests begin with.
- * Promises: the application is made by createApp with the dependencies that main.ts would give it; only the clock,
- * the waker, and the patience with bulk upserts and locks can be chosen. Everything ends with the test.
+ * Starts the API on a real listener and database, with initial rows for tests. createApp makes the
+ * application with main.ts's dependencies. Only the clock, the waker, and the timeouts of bulk upserts and
+ * locks can be chosen. Everything ends with the test.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -50,7 +50,7 @@ import { silentLog } from './log.ts'
 
 export const METRICS_TOKEN = 'a-token-for-figures'
 export const HIREFIRE_TOKEN = 'a-token-in-a-path'
-/** What the test's operator reserves of custom headers. */
+/** The test operator's reserved header prefixes. */
 export const RESERVED_PREFIXES = ['X-Relay-', 'x-steer']
 
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
@@ -77,7 +77,7 @@ export type Call = (
 
 export type Service = {
   base: string
-  /** The database's URL, for processes of their own. */
+  /** The database's URL, for separate processes. */
   url: string
   database: Database
   deps: Deps
@@ -86,7 +86,7 @@ export type Service = {
 
 export type TestTeam = { id: string; key: string; domain_id: string }
 
-/** Sends one request as a client would, and holds the answer against the API's description. */
+/** Sends one request like a client, and checks the response against the API's description. */
 export const caller =
   (base: string, watch: Canary = canary): Call =>
   async (method, path, { key, body, raw, headers = {} } = {}) => {
@@ -110,7 +110,7 @@ export const caller =
     return reply
   }
 
-/** Puts an application on a port of its own, until the test ends. @returns its base URL. */
+/** Serves an application on a free port until the test ends. @returns its base URL. */
 export async function listen(t: Test, app: ReturnType<typeof createApp>): Promise<string> {
   // As api/http/server.ts has it: after Node's 5 s a test that has kept the process busy finds its connection closed.
   const server = createServer({ keepAliveTimeout: 65_000 }, app.callback())
@@ -303,7 +303,7 @@ export async function makeTeam(
   return { id, domain_id, key: await makeKey(service, id) }
 }
 
-/** What most tests begin with: a service, its CLI, and a team as makeTeam makes it of `team`. */
+/** Makes the usual set-up: a service, its CLI, and a team from makeTeam with `team`. */
 export async function world(
   t: Test,
   { team, ...options }: Parameters<typeof startService>[1] & { team?: Parameters<typeof makeTeam>[1] } = {},
@@ -314,7 +314,7 @@ export async function world(
   return { ...service, service, cli, team: made, team_id: made.id, key: made.key }
 }
 
-/** The context of a use case that somebody calls from the command line, now. */
+/** Returns the context of a use case called from the command line, now. */
 export const byCli = <T extends Tx>(tx: T) => ({ tx, now: new Date(), actor: 'cli' })
 
 /** A send that is accepted, with whatever a test changes of it. */

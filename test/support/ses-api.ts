@@ -1,8 +1,8 @@
 /**
- * A stand-in for the Amazon SES API v2: SendEmail and GetAccount over its real REST protocol, on HTTP.
- * Promises: refuses what SES refuses of a request's form (unsigned, no recipients, a tag of other letters, a line
- * over 1,000 octets); otherwise takes it, or does as the test scripts. Must not know our adapter.
- * Shapes: aws-sdk's model of sesv2-2019-09-27; checked against npm aws-ses-v2-local 2.10.2, which knows no faults.
+ * A stand-in for the Amazon SES API v2: SendEmail and GetAccount over its real REST protocol, on HTTP. It
+ * rejects malformed requests like SES (unsigned, no recipients, invalid tag letters, a line over 1,000
+ * octets). Otherwise it accepts, or follows the test's script. It doesn't know our adapter. Shapes: aws-sdk's
+ * model of sesv2-2019-09-27; checked against npm aws-ses-v2-local 2.10.2, which has no errors.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -20,7 +20,7 @@ export type SesCall = {
   raw: Buffer
 }
 
-/** An error as SES words it; or no answer (`hang`), a cut connection, an answer that cannot be read or is this JSON. */
+/** An error in SES's form, no response (`hang`), a cut connection, an unreadable response, or this JSON. */
 export type SesFault =
   | { status: number; type: string; message?: string }
   | { json: unknown }
@@ -31,14 +31,14 @@ export type SesFault =
 
 export type SesApi = {
   url: string
-  /** Every SendEmail that arrived in good form, refused ones too. */
+  /** Every well-formed SendEmail, rejected ones included. */
   calls: SesCall[]
-  /** How often the account was asked for. */
+  /** Returns how often the account was read. */
   asked(): number
 }
 
 export type SesScript = {
-  /** What becomes of the nth SendEmail (from 1); undefined takes it. */
+  /** Returns the response to the nth SendEmail (from 1). undefined accepts it. */
   onSend?: (call: SesCall, nth: number) => SesFault | undefined | Promise<SesFault | undefined>
   /** MaxSendRate, or a fault. */
   account?: () => number | SesFault | Promise<number | SesFault>

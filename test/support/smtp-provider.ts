@@ -1,4 +1,4 @@
-/** What tests of the SMTP adapter begin with: a provider, and a relay for it. */
+/** Set-up for tests of the SMTP adapter: a provider, and a relay for it. */
 import type { Test } from 'tap'
 import type { EmailDelivery, Outcome } from '../../workers/providers/provider.ts'
 import { createSmtpProvider, type SmtpOptions } from '../../workers/providers/smtp/adapter.ts'

@@ -1,6 +1,6 @@
 /**
- * A raw SMTP server that misbehaves at one step: hangs up, resets, falls silent, drips, or says what it is given.
- * For the faults that a proper server library cannot make; anything else belongs to smtp-sink.ts.
+ * A raw SMTP server that misbehaves at one step: disconnects, resets, stays silent, sends byte by byte, or
+ * sends a given reply. Only for errors that a server library can't produce; smtp-sink.ts does the rest.
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -9,7 +9,10 @@ import type { Teardown } from './smtp-sink.ts'
 
 export type Step = 'banner' | 'ehlo' | 'auth' | 'mail' | 'rcpt' | 'data' | 'dot' | 'rset' | 'quit'
 
-/** `drip` begins a reply that never ends, a byte at a time; a string is sent as it is, `\r\n` added. */
+/**
+ * `drip` sends an endless reply, one byte at a time. A string is sent with `\r
+ * ` added.
+ */
 export type Fault = 'drop' | 'reset' | 'hang' | 'drip' | (string & {})
 
 type ScriptedSmtp = {
@@ -18,7 +21,7 @@ type ScriptedSmtp = {
   steps: Step[]
   /** Every line of theirs outside of messages, as it came. */
   lines: string[]
-  /** Connections taken so far. */
+  /** Returns the accepted connections so far. */
   connections(): number
   /** Hangs up on every client, as a server does with idle ones. */
   dropAll(): void
@@ -36,7 +39,7 @@ const REPLIES: Record<Step, string> = {
   quit: '221 bye',
 }
 
-/** `faultAt` says what happens at a step of the nth connection (from 1); undefined is the proper reply. */
+/** `faultAt` returns the fault at a step of the nth connection (from 1). undefined is the normal reply. */
 export async function startSmtpScript(
   t: Teardown,
   faultAt: (step: Step, connection: number) => Fault | undefined,
@@ -70,7 +73,7 @@ export async function startSmtpScript(
   return { url: `smtp://127.0.0.1:${port}`, steps, lines, connections: () => connections, dropAll }
 }
 
-/** Cuts what a client says into steps. `reach` says whether a message follows, up to its final dot. */
+/** Splits a client's input into steps. `reach` returns true if a message follows, up to its final dot. */
 function converse(socket: Socket, reach: (step: Step, line: string) => boolean): void {
   let pending = ''
   let in_data = false

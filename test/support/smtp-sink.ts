@@ -1,6 +1,6 @@
 /**
- * A real SMTP server for tests: records every message raw with its envelope and answers as the test scripts it.
- * The sandbox's server with a script in place of its magic recipients; closes with the test.
+ * A real SMTP server for tests. It records every raw message with its envelope and responds as scripted. It
+ * is the sandbox's server with a script instead of magic recipients, and closes with the test.
  */
 import { appendFileSync } from 'node:fs'
 import type { SMTPServerOptions } from 'smtp-server'
@@ -18,7 +18,7 @@ export type SinkOptions = {
   server?: SMTPServerOptions
 }
 
-/** What a test of any runner gives us. */
+/** The part of any runner's test that is used here. */
 export type Teardown = { teardown(close: () => Promise<void>): void }
 
 /** Starts a sink on a free port of 127.0.0.1 that keeps everything. */
@@ -47,7 +47,7 @@ export async function startSmtpSink(
   }
 }
 
-/** The Message-ID as it stands in the header, without its angle brackets; '' when there is none. */
+/** Returns the Message-ID of the header without its angle brackets; '' if there is none. */
 export function messageIdOf(message: SandboxMessage): string {
   const header = message.raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? ''
   return /^message-id:\s*<([^>\r\n]*)>/im.exec(header)?.[1] ?? ''

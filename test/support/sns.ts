@@ -1,8 +1,8 @@
 /**
- * A stand-in for Amazon SNS in one region: a TLS server under SNS's own host name, with a key pair of the test's own,
- * that serves the signing certificate, takes confirmations, and signs what the test lets it say.
- * Promises: every connection that the code under test asks for is counted, wherever to; only SNS's host answers.
- * Must not import the hook: the string that is signed is spelled out here again, after AWS's own words.
+ * A stand-in for Amazon SNS in one region: a TLS server under SNS's host name with its own key pair. It
+ * serves the signing certificate, accepts confirmations, and signs what the test sends. It counts every
+ * connection of the code under test, to any host; only SNS's host responds. It doesn't import the hook: the
+ * signed string is defined here independently, from AWS's documentation.
  */
 import { randomUUID, sign } from 'node:crypto'
 import { once } from 'node:events'
@@ -21,16 +21,19 @@ export type Fields = Record<string, string>
 export type SnsStandIn = {
   /** For the code under test: how it reaches SNS. */
   agent: Agent
-  /** `host:port` of every connection that was asked for. */
+  /** `host:port` of every requested connection. */
   connections: string[]
-  /** Paths with their query that SNS was asked for. */
+  /** Requested paths with their query. */
   requests: string[]
   certificate: Certificate
-  /** What the server does instead of serving the certificate or taking a confirmation. */
+  /** Sets what the server does instead of serving the certificate or accepting a confirmation. */
   onRequest(act: (request: IncomingMessage, response: ServerResponse) => boolean): void
 }
 
-/** Starts SNS; ends with the test. @param certificate what it signs with; `tls` what its server shows. */
+/**
+ * Starts SNS, which ends with the test.
+ * @param certificate its signing certificate. `tls` is its server's.
+ */
 export async function startSns(
   t: Teardown,
   certificate: Certificate = makeCertificate([SNS_HOST]),

@@ -1,13 +1,13 @@
-/** Our source files, read as text for the tests of the house's rules: what each says, and what it imports. */
+/** Reads our source files for the tests of house rules: their text and their imports. */
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 
 export const ROOT = join(import.meta.dirname, '..', '..')
 
-/** `values` are the imports that are not of types alone; `loaded` those of them that come with the file itself. */
+/** `values` are imports other than types. `loaded` are those loaded with the file itself. */
 export type Source = { file: string; text: string; imports: string[]; values: string[]; loaded: string[] }
 
-/** Every source file with what it imports: our own files by path from the root, packages by name. */
+/** Returns every source file with its imports: our own files by path from the root, packages by name. */
 export async function sources(...folders: string[]): Promise<Source[]> {
   const lists = await Promise.all(
     folders.map(async (folder) => {

@@ -1,11 +1,11 @@
-/** SQL as a person reads it: a clause a line, and queries in brackets further in. */
+/** Formats SQL for reading: a clause per line, and subqueries indented. */
 
 const WIDTH = 110
 const CLAUSE = new RegExp(
   '^(with|select|insert into|update (?!skip)|delete from|from|where|set|values|returning|union all|union|left join|' +
     'cross join|join|order by|group by|having|limit|on conflict|for no key update|for update|and|or)\\b',
 )
-/** Words of a clause that stand within another. */
+/** Keywords of a clause inside another. */
 const WITHIN = /\b(distinct|between \S+) $/
 const OPENS = /^(select|with|insert into|update|delete from)\b/
 
@@ -27,7 +27,7 @@ export function linesOf(statement: string): string {
     .replaceAll(/ \)/g, ')')
     .trim()
   const lines: string[] = []
-  // For each open bracket: whether a query begins in it, which is what stands on lines of its own.
+  // For each open bracket, true if it starts a query, which gets its own lines.
   const brackets: boolean[] = []
   let line = ''
   let cases = 0

@@ -1,7 +1,7 @@
 /**
- * A PostgreSQL with a standby that streams from it, both of the embedded server, migrated and without a team.
- * Promises: the standby begins as a cold copy, so that nothing but the server's own programs is needed; once it is
- * synchronous, it has whatever the primary has said to be committed. Both end with the test.
+ * A PostgreSQL with a streaming standby, both of the embedded server, migrated and without a team. The
+ * standby starts as a cold copy, so only the server's own programs are needed. Once synchronous, it has
+ * everything that the primary reported as committed. Both end with the test.
  */
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,24 +20,24 @@ export type Pair = {
   /** Stops the standby, and starts it where it was. */
   away(): Promise<void>
   back(): Promise<void>
-  /** Stops it from replaying what comes, and waits until it does; or lets it go on, and waits until it has. */
+  /** Pauses its replay, or resumes it, and waits until that is effective. */
   freeze(): Promise<void>
   thaw(): Promise<void>
   /** From now on the primary commits nothing that the standby has not on its disk. */
   synchronise(): Promise<void>
   /** Kills every process of the primary at once. */
   kill(): Promise<void>
-  /** Makes the standby a primary of its own. */
+  /** Makes the standby a separate primary. */
   promote(): Promise<void>
 }
 
-/** Who started a process, as the kernel knows; 0 when it is gone. */
+/** Returns a process's parent by the kernel; 0 if it has ended. */
 export async function parentOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return Number(/PPid:\s+(\d+)/.exec(status)?.[1] ?? 0)
 }
 
-/** The processes of the server that a postmaster began, itself first. */
+/** Returns the processes of a postmaster, itself first. */
 export async function processesOf(postmaster: number): Promise<number[]> {
   const entries = await readdir('/proc')
   const pids = entries.filter((name) => /^[0-9]+$/.test(name)).map(Number)

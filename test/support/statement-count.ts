@@ -9,7 +9,7 @@ const QUERIES: ReadonlySet<unknown> = new Set([
   'exists',
 ] satisfies (keyof Tx)[])
 
-/** How many statements some work takes, in a transaction of its own. */
+/** Returns how many statements some work takes, in a separate transaction. */
 export const statementsOf = (database: Database, work: (tx: Tx) => Promise<unknown>): Promise<number> =>
   database.transaction(async (tx) => {
     let count = 0

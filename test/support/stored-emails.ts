@@ -1,4 +1,4 @@
-/** Emails stored as the API stores them: what tests of the domain and the CLI begin with. */
+/** Stores emails as the API does, for tests of the domain and the CLI. */
 import type { Test } from 'tap'
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
@@ -21,7 +21,7 @@ export type Store = {
   queue: Producer
   /** A team with the verified domain `demo.test`. */
   team(plan?: string, at?: Date): Promise<string>
-  /** Stores one email; with `at`, the database's clock stands there from then on. @throws Error if not stored. */
+  /** Stores one email. With `at`, the database's clock is set to that. @throws Error if not stored. */
   email(teamId: string, at?: Date, changes?: Changes): Promise<EmailRow>
 }
 
@@ -43,7 +43,7 @@ const ITEM: EmailItem = {
 /** An item that is accepted, with whatever a test changes of it. */
 export const anItem = (changes: Partial<EmailItem> = {}): EmailItem => ({ ...ITEM, ...changes })
 
-/** A database of the test's own with what makes emails. Everything ends with the test. */
+/** Opens a test's own database with a function that stores emails. Everything ends with the test. */
 export async function openStore(t: Test, make: typeof testDatabase = testDatabase): Promise<Store> {
   const { url } = await make(t)
   const database = await openDatabase(url, { size: 4 })

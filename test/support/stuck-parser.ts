@@ -1,4 +1,4 @@
-/** Stands where the parser's thread does, and hangs, dies or throws by the path that it is asked for. */
+/** Replaces the parser's thread, and hangs, dies or throws, depending on the requested path. */
 import { serialize } from 'node:v8'
 import type { Question, Reply } from '../../api/http/parser.ts'
 

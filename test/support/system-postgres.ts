@@ -13,7 +13,7 @@ export const systemPrograms = (): string | null =>
     .sort((a, b) => Number(a.split('/').at(-2)) - Number(b.split('/').at(-2)))
     .at(-1) ?? null
 
-/** Why there can be no such server here, or null when there can. */
+/** Returns why there is no such server; null if there is one. */
 export const systemPostgresMissing = (): string | null =>
   systemPrograms() === null
     ? 'PostgreSQL with LLVM is not installed (Debian: apt-get install -y postgresql)'

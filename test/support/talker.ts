@@ -3,7 +3,10 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** Answers the first bytes of each connection so. @returns its port, and how many connections stand. */
+/**
+ * Responds like this to the first bytes of each connection.
+ * @returns its port, and the number of open connections.
+ */
 export async function startTalker(t: Test, answer: (socket: Socket) => void) {
   const standing = new Set<Socket>()
   const server = createServer((socket) => {
@@ -20,7 +23,7 @@ export async function startTalker(t: Test, answer: (socket: Socket) => void) {
   return { port, url: `http://127.0.0.1:${port}/`, standing: () => standing.size }
 }
 
-/** Writes the same bytes for as long as they are taken. */
+/** Writes the same bytes for as long as they are accepted. */
 export function pour(socket: Socket, text: string): void {
   const bytes = Buffer.from(text)
   const fill = (): void => {

@@ -1,8 +1,8 @@
 /**
- * tap, as test files use it: `t` is the test of the file that runs now. Several files share a process, one after
- * another (test/support/runners.ts says why).
- * Promises: a file's clean-up is done before the next file begins; a file that is run by itself has tap's own `t`;
- * no pattern of `t.match` holds a Date, which tap lets any other Date match: a time in a pattern is text.
+ * Exports tap for test files: `t` is the test of the current file. Several files share a process, one after
+ * another (see test/support/runners.ts). A file's clean-up ends before the next file starts. A file that runs
+ * by itself gets tap's own `t`. No pattern of `t.match` may contain a Date, because tap lets it match any
+ * other Date; write times as text.
  */
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { TIMEOUT } from './runners.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-// A live binding: a file that is imported while it has a value keeps to it, since the next one waits for its end.
+// A live binding. An imported file keeps its value, because the next one waits for its end.
 let current: Test = tap
 
 export type { Test } from 'tap'
@@ -35,7 +35,7 @@ Object.assign(Assertions.prototype, {
   notMatch(this: Assertions, ...args: Parameters<typeof match>) {
     refuseDates(args[1])
     const [found, pattern, ...said] = args
-    // tap would write down how they differ, which is a whole page, and throw it away: where they do, it passes.
+    // tap would format their differences, a whole page, and discard it. If they differ, the assertion passes.
     if (typeof found === 'string' && pattern instanceof RegExp && !found.match(pattern))
       return this.ok(true, ...said)
     return notMatch.apply(this, args)
@@ -51,7 +51,7 @@ export async function runFile(file: string): Promise<boolean> {
     current = t
     t.teardown(() => canary.forget())
     await import(pathToFileURL(join(ROOT, file)).href)
-    // For the processes that begin before this one ends.
+    // For processes that start before this one ends.
     flushCompileCache()
   })
   return result?.ok === true

@@ -1,4 +1,4 @@
-/** Loaded before a process of ours: tells its parent, when asked, what it has loaded, modules of Node's among it. */
+/** Preloaded into our processes: reports loaded modules to the parent on request, Node's included. */
 import module from 'node:module'
 
 const { moduleLoadList } = process as typeof process & { moduleLoadList: string[] }

@@ -36,9 +36,7 @@ const nodesOf = (plan: PlanNode): PlanNode[] => [plan, ...(plan.Plans ?? []).fla
 
 const buffersOf = (node: PlanNode): number => node['Shared Hit Blocks'] + node['Shared Read Blocks']
 
-/**
- * What a statement touched. A change that nothing in the statement reads comes after the rest, and counts by itself.
- */
+/** Returns what a statement touched. A change that no other part reads comes last and counts separately. */
 function touchedBy(plan: PlanNode): number {
   const read = new Set(nodesOf(plan).map((node) => `CTE ${node['CTE Name']}`))
   const after = (plan.Plans ?? []).filter(
@@ -48,9 +46,9 @@ function touchedBy(plan: PlanNode): number {
 }
 
 /**
- * Runs something whose every statement is explained, too. It leaves nothing behind.
- * @param prepare what is done before it in the same transaction, without being explained.
- * @returns the buffers that its statements touched, all together, and the nodes of their plans.
+ * Runs something and explains its every statement, without lasting changes.
+ * @param prepare runs first in the same transaction, unexplained.
+ * @returns the buffers that its statements touched in total, and the nodes of their plans.
  */
 export async function touched(
   database: Database,
@@ -80,7 +78,7 @@ export async function touched(
     return plans
   }
   const explain = async (tx: Tx, query: QuerySqlToken): Promise<void> => {
-    // The first time a session reads the catalogue, too.
+    // A session's first run also reads the catalogue.
     await explainOnce(tx, query)
     for (const plan of await explainOnce(tx, query)) {
       buffers += touchedBy(plan)

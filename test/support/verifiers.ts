@@ -128,7 +128,7 @@ export function verifierMissing(language: string): Promise<string | null> {
   return programMissing(commands[0]?.[0] ?? '', packaged)
 }
 
-/** A webhook as it is received, and the secret to verify it with. */
+/** A received webhook, and the secret to verify it with. */
 export type Signed = { secret: string; headers: Record<string, unknown>; raw: string }
 
 /** Verifies webhooks with the function of a language. @returns `valid` or the error for each. */

@@ -1,6 +1,4 @@
-/**
- * What tests of webhooks begin with: a team with a receiver that gets its events, and things that happen to emails.
- */
+/** Set-up for tests of webhooks: a team with a receiver for its events, and events of emails. */
 import type { Test } from 'tap'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailEventKind } from '../../db/messages/emails/status.ts'
@@ -21,7 +19,7 @@ export async function beginWebhooks(
   return { team, receiver, endpoint, show: () => cli.json(['webhook', 'show', team.id, endpoint.id]) }
 }
 
-/** A service with its CLI, and teams with receivers on it; `rows` is for storing what happened. */
+/** Starts a service with its CLI, and teams with receivers. `rows` stores events. */
 export async function startWebhooks(t: Test) {
   const service = await startService(t)
   // Past the service's own connections: the API prepares its statement of that name otherwise.
@@ -34,7 +32,7 @@ export async function startWebhooks(t: Test) {
 
 type Event = { team_id: string; email_id: string; kind: EmailEventKind; key?: string }
 
-/** Something happens to an email, as a report would say it. */
+/** Stores an event of an email, like a report. */
 export const happen = ({ database }: Service, { team_id, email_id, kind, key = kind }: Event) =>
   database.transaction((tx) => {
     const event = { team_id, email_id, kind, recipient: null, occurred_at: new Date(), event_key: key }

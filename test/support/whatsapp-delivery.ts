@@ -1,4 +1,4 @@
-/** What tests of WhatsApp delivery begin with: a team, a stand-in that answers as scripted, and a worker. */
+/** Set-up for tests of WhatsApp delivery: a team, a scripted stand-in, and a worker. */
 import type { Test } from 'tap'
 import { eventsOfMessage } from '../../db/messages/whatsapp/events.sql.ts'
 import { messageById } from '../../db/messages/whatsapp/messages.sql.ts'
@@ -23,7 +23,7 @@ export async function startDeliveries(t: Test) {
   const service = await startService(t)
   let begun = 0
 
-  /** A team with a template, a stand-in that answers as scripted and reports to our hook, and a worker. */
+  /** Starts a team with a template, a scripted stand-in that reports to our hook, and a worker. */
   async function begin(t: Test, { onMessage, provider = {}, definition }: Options = {}) {
     await loseJobs(service)
     const team = await makeTeam(service)
@@ -54,7 +54,7 @@ export async function startDeliveries(t: Test) {
       (await sendersOf(service)).find(
         ({ key }) => key === `whatsapp:${cloud.delivery.number?.phone_number_id}`,
       )
-    /** Whether its job waits after that number of tries. */
+    /** True if its job waits after that number of attempts. */
     const waits = async (id: string, tries: number): Promise<boolean> =>
       (await kinds(id)).length === tries && (await jobOf(service, id))?.state === 'retry'
     const work = async () => await startWorker(t, service, { whatsapp: cloud.delivery })

@@ -1,4 +1,4 @@
-/** What WhatsApp tests begin with: template objects as the provider gives them, stored templates, sends, rows. */
+/** Set-up for tests of WhatsApp: the provider's template objects, stored templates, sends, rows. */
 
 import { sql } from 'slonik'
 import type { Test } from 'tap'
@@ -110,19 +110,19 @@ export const templateOf = async ({ database }: Place, id: string) =>
 
 const countsRow = object({ delivered: number().defined(), untaken: number().defined() })
 
-/** How many of the team's rows are delivered, and how many do not know that the provider has taken them. */
+/** Returns how many of the team's rows are delivered, and how many aren't known to be accepted. */
 export const statusCounts = async ({ database }: Place, teamId: string) =>
   await database.one(sql.type(countsRow)`
     select count(*) filter (where status = 'delivered') as delivered,
       count(*) filter (where accepted_at is null) as untaken
     from whatsapp_messages where team_id = ${teamId}`)
 
-/** The provider has taken this message. */
+/** Marks a message as accepted by the provider. */
 export const setTaken = async ({ database }: Place, id: string): Promise<void> => {
   await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now() where id = ${id}`)
 }
 
-/** The message has failed, though nobody has taken it. */
+/** Marks a message as failed without an acceptance. */
 export const setFailed = async ({ database }: Place, id: string): Promise<void> => {
   await database.query(sql.unsafe`update whatsapp_messages set status = 'failed' where id = ${id}`)
 }
@@ -148,7 +148,7 @@ export const setLimit = async (
   await database.transaction((tx) => subscribeTeam(byCli(tx), teamId, { plan: 'pro', whatsapp_limit }))
 }
 
-/** Asserts that a call was refused like this, with nothing but the envelope in its body. */
+/** Asserts that a call was rejected like this, with only the envelope in its body. */
 export const isRefused = (t: Test, reply: Reply, status: number, code: string, message = /./): void => {
   t.equal(reply.status, status, JSON.stringify(reply.body))
   t.same(Object.keys(reply.body), ['error'])
@@ -157,7 +157,7 @@ export const isRefused = (t: Test, reply: Reply, status: number, code: string, m
   t.match(reply.body.error.message, message)
 }
 
-/** What the tests of the send begin with: teams with a template of one body slot, and sends in their name. */
+/** Set-up for tests of the send: teams with a template with one body variable, and sends by them. */
 export const whatsappClient = (service: Service) => ({
   send: async (key: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
     await service.call('POST', '/v1/whatsapp/messages', { key, body, headers }),

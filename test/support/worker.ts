@@ -38,7 +38,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const ERROR = 50
 /** Where the receivers of tests are. */
 const LOOPBACK_V4 = '127.0.0.0/8'
-/** For tests that send nothing: nobody listens there. */
+/** For tests that send nothing. No one listens there. */
 const NOWHERE = 'smtp://127.0.0.1:9'
 const UNSET_WHATSAPP: WhatsappDelivery = {
   provider: createWhatsappProvider({ url: 'http://127.0.0.1:9' }),
@@ -75,7 +75,7 @@ export async function startWorker(
     concurrency?: number
     /** The queue's connections. With one, a loop claims all that waits before the next one looks. */
     connections?: number
-    /** Whether it does what runs by the clock, too: each start of it is a hundred statements. */
+    /** Whether it also runs scheduled jobs. Each start of them is a hundred statements. */
     scheduled?: boolean
   } & Partial<WorkerDeps> = {},
 ): Promise<{ stop(): Promise<void> }> {
@@ -146,7 +146,7 @@ export async function startWorker(
 }
 
 /**
- * A process of ours, and what it said when it was up. `exited` resolves with its exit code, or the signal that ended
+ * A process of ours, and its startup message. `exited` resolves with its exit code, or the signal that ended
  * it.
  */
 export type OurProcess = {
@@ -156,14 +156,14 @@ export type OurProcess = {
   kill(signal?: NodeJS.Signals): void
 }
 
-/** The settings that nobody else may know, and the passwords of URLs. */
+/** Returns the secret settings, and the passwords of URLs. */
 const secretsIn = (env: Record<string, string>): string[] =>
   Object.entries(env).flatMap(([name, value]) => {
     if (/TOKEN|SECRET|PASSWORD|_KEY$/.test(name)) return [value]
     return URL.canParse(value) ? [decodeURIComponent(new URL(value).password)] : []
   })
 
-/** Has the canary read what a process prints, and shows what it says of faults. */
+/** Lets the canary read a process's output, and shows its errors. */
 function watchOutput(file: string, output: Readable): void {
   createInterface({ input: output }).on('line', (text) => {
     canary.note({ where: `the output of ${file}`, text })
@@ -173,8 +173,9 @@ function watchOutput(file: string, output: Readable): void {
 }
 
 /**
- * Starts `api/main.ts` or `workers/main.ts` as production would, and waits until it is up.
- * @param root where another version of the sources lies. @param execPath what runs in place of our own Node.
+ * Starts `api/main.ts` or `workers/main.ts` as in production, and waits until it is up.
+ * @param root the folder of another version's sources.
+ * @param execPath runs instead of our own Node.
  */
 export async function startProcess(
   t: Teardown,
@@ -204,12 +205,13 @@ export async function startProcess(
   return { child, up, exited, kill: (signal = 'SIGKILL') => void child.kill(signal) }
 }
 
-/** Milliseconds between looks at what is waited for: each look costs, and one that has taken long may take longer. */
+/** Milliseconds between checks of a condition. Each check has a cost, so they become rarer. */
 const [FIRST_LOOK, LAST_LOOK] = [20, 250]
 
 /**
- * Waits until a condition holds. @throws Error with `what` when it does not within `seconds`: many, since a busy
- * machine must only be slow.
+ * Waits until a condition is true.
+ * @throws Error with `what` if it isn't within `seconds`, which is generous because a busy machine must only
+ * be slow.
  */
 export async function until(
   what: string,
@@ -231,7 +233,7 @@ export async function withoutSchedules({ database }: Service): Promise<void> {
     create trigger no_schedule before insert on pgboss.schedule for each row execute function no_schedule()`)
 }
 
-/** Gives every job of a queue up, as a worker does. @param reason a server's last words. */
+/** Fails every job of a queue, like a worker. @param reason a server's last response. */
 export async function giveUpAll(
   { url, database }: Pick<Service, 'url' | 'database'>,
   job: SharedJob,

@@ -8,7 +8,7 @@ import type { Client } from 'pg'
 import { sql } from 'slonik'
 import { uuidAt } from '../support/uuid-sql.ts'
 
-/** How many contacts a broadcast reaches, and how many there are besides. */
+/** How many contacts a broadcast reaches, and how many others there are. */
 export const AUDIENCE = 1_000
 const OTHERS = 3_000
 
@@ -63,7 +63,7 @@ const WEBHOOKS = `
     case when n % 9 = 0 then 'failed' else 'delivered' end, now() - make_interval(hours => n)
   from generate_series(1, 500) n`
 
-/** Makes the team. @param scratch where files may lie. */
+/** Creates the team. @param scratch a folder for files. */
 export async function liveIn(client: Client, admin: Admin, scratch: string): Promise<LivedIn> {
   const { id: team } = await admin('team', 'create', '--name', 'Acme', '--plan', 'pro')
   await admin('team', 'plan', team, '--rate', '1000', '--emails', '1000000', '--contacts', '100000')

@@ -1,7 +1,7 @@
 /**
- * What goes on while a version is exchanged: single and scheduled sends, contacts in bulk, reports of what arrived,
- * and an owner who looks at pages. Everything goes to whichever web process there is, and is repeated when it gets no
- * answer or 503, as clients and mail servers do.
+ * The load during an upgrade: single and scheduled sends, bulk contacts, reports of arrivals, and an owner
+ * who opens pages. Everything goes to any web process and is repeated without a response or after a 503, as
+ * clients and mail servers do.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deliveryStatus } from '../sandbox/reports.ts'
@@ -31,7 +31,10 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
   let turn = 0
   let running = true
 
-  /** Asks until it is answered for good. @returns the answer; null when it was refused or nobody had one. */
+  /**
+   * Repeats a request until its final response.
+   * @returns the response; null if it was rejected or there was none.
+   */
   async function insist(kind: string, path: string, init: RequestInit): Promise<Response | null> {
     for (const end = Date.now() + PATIENCE; Date.now() < end; await sleep(PAUSE)) {
       const answer = await fetch(`${bases[turn++ % bases.length]}${path}`, {
@@ -74,7 +77,7 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
     await call('import', '/v1/contacts/bulk', { contacts })
   }
 
-  /** By email, what its report said. */
+  /** The report of each email. */
   const reported = new Map<string, 'delivered' | 'bounced'>()
   let read = 0
   const report = async (): Promise<void> => {
@@ -135,12 +138,12 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
       await call('broadcast', `/v1/broadcasts/${made?.id}/send`, {})
       return made?.id ?? ''
     },
-    /** Sends no more, and waits for the answers to what was sent. */
+    /** Stops sending, and waits for the responses. */
     async stop(): Promise<void> {
       for (const stop of timers) stop()
       await Promise.all(doing)
     },
-    /** Reports of what has arrived since. */
+    /** Stops reports of new arrivals. */
     async stopReports(): Promise<void> {
       running = false
       await reporting

@@ -1,12 +1,14 @@
 /**
- * `npm run test:upgrade [-- REF]`: an upgrade under load, in the order of db/README.md, *Upgrading*, and the way back.
- * From the version at REF (a tag or commit of this checkout) to this one; without it, from this one to a next one that
- * test/support/next-version.ts makes. The database has half a year behind it (lived-in.ts). Sends, scheduled mail,
- * reports, an import and an owner on the dashboard go on through all of it (load.ts); a broadcast begins before the
- * release and one before the web is exchanged. Promises: prints what each step met, and exits 1 when a mail was lost or
- * doubled, a report had no effect, the import is not whole, an answer was another than 200, 201, 202 or 503, somebody
- * waited for a lock or a migration held one that writes wait for (watch.ts) longer than a second, or a process did not
- * end by itself. UPGRADE_RATE (20 a second) and UPGRADE_SECONDS (5 a step) set the load; it takes 75 s so.
+ * Runs `npm run test:upgrade [-- REF]`: an upgrade under load, in the order of db/README.md, *Upgrading*, and
+ * the way back. It upgrades from the version at REF (a tag or commit of this checkout) to this one. Without
+ * REF it goes from this one to a next one that test/support/next-version.ts makes. The database has half a
+ * year of data (lived-in.ts). Sends, scheduled emails, reports, an import and an owner on the dashboard
+ * continue throughout (load.ts). One broadcast starts before the release and one before the web processes are
+ * replaced.
+ * It prints each step's result. It exits 1 if an email was lost or doubled, a report had no effect, the
+ * import is incomplete, a response was other than 200, 201, 202 or 503, a lock wait or a migration's blocking
+ * lock (watch.ts) took longer than a second, or a process didn't end by itself. UPGRADE_RATE (20 a second)
+ * and UPGRADE_SECONDS (5 a step) set the load; it takes 75 s with these.
  */
 import { chmod, mkdtemp, realpath, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,18 +29,18 @@ import { watchLocks } from './watch.ts'
 
 const RATE = Number(process.env.UPGRADE_RATE ?? 20)
 const STEP = Number(process.env.UPGRADE_SECONDS ?? 5) * 1_000
-/** Seconds that anybody may wait for a lock, and that a migration may hold one that writes wait for. */
+/** The maximum seconds of a lock wait, and of a migration's lock that blocks writes. */
 const LONGEST = 1
 /** Answers that README states: 503 while a process stops or the database gives way. */
 const STATED = new Set(['200', '201', '202', '503'])
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
-/** What is to be undone at the end, the last first. */
+/** Clean-up to run at the end, last first. */
 const endings: (() => Promise<void>)[] = []
 const t = { teardown: (end: () => Promise<void>): void => void endings.push(end) }
 
-/** A command of a version, on the database. @returns what it printed. */
+/** Runs a command of a version with the database. @returns what it printed. */
 async function command(root: string, url: string, file: string, ...args: string[]): Promise<string> {
   const env = { ...bareEnvironment(), DATABASE_URL: url, SECRET_KEY }
   try {
@@ -58,7 +60,7 @@ async function sourcesAt(ref: string): Promise<string> {
   return root
 }
 
-/** What a broadcast has come to, in the database: its emails, and how many people they go to. */
+/** Returns a broadcast's results from the database: its emails, and the number of their recipients. */
 async function broadcastOf(client: Client, id: string): Promise<{ ids: string[]; people: number }> {
   const { rows } = await client.query<{ id: string; person: string }>(
     'select id, to_emails[1] as person from emails where broadcast_id = $1',
@@ -137,7 +139,8 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
   })
   await step('back: web', () => exchange('web', web(before)))
   await step('back: workers', async () => {
-    // What the newer web has let in is for newer workers, and so is what they have made of a broadcast.
+    // What the newer web has accepted is for newer workers, and so are the emails that they made of a
+    // broadcast.
     const there = new Set(load.accepted)
     await until('the queue holds nothing newer', async () => {
       const { rows } = await client.query<{ id: string }>(

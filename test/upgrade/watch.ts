@@ -1,4 +1,4 @@
-/** How long anybody waits for a lock, and how long a migration holds one that others must wait for. */
+/** Measures the longest lock wait, and how long a migration has a lock that blocks others. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Teardown } from '../support/smtp-sink.ts'
@@ -6,7 +6,8 @@ import type { Teardown } from '../support/smtp-sink.ts'
 /** Milliseconds between two looks. */
 const PAUSE = 50
 
-// Locks that writes wait for, on tables that others see: what a file has just made itself is nobody's yet.
+// Locks that block writes, on tables that others see. A table that a file has just created isn't visible to
+// others.
 const LOOK = `
   select coalesce(max(extract(epoch from clock_timestamp() - waitstart)) filter (where not granted), 0)::float8 as waited,
     coalesce(array_agg(distinct c.relname || ' by ' || a.pid || ' at ' || a.xact_start) filter (

@@ -1,10 +1,10 @@
 /**
- * `npm run test:versions [-- MAJOR… FILE…]`: what the service asks of PostgreSQL, on each major version that README
- * names, or on those that are named: the release, real processes that accept, deliver over SMTP and take in reports,
- * lists, bulk upserts, retention, the command line, and how statements are planned, by the tests of FILES.
+ * Runs `npm run test:versions [-- MAJOR… FILE…]`: checks the service on each major version of PostgreSQL that
+ * README names, or on the given ones: the release, real processes that accept, deliver over SMTP and ingest
+ * reports, lists, bulk upserts, retention, the command line, and plans of statements, by the tests of FILES.
  * `system` is the machine's own PostgreSQL, if Debian's is installed, which runs the tests of FILES_WITH_JIT.
- * Promises: the programs come from npm's registry and the data lie in the temporary folder; both are gone with the run;
- * exits 1 when a test has failed on any version.
+ * The programs come from npm's registry and the data are in the temporary folder. Both are removed
+ * afterwards. Exits 1 if a test failed on any version.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,4 @@
-// Settings of a worker: what it needs for its queues it must have; every fault is named, nothing else
-// is asked for.
+// Settings of a worker: what its queues need is required, every error is named, and nothing else is required.
 
 import type { Log } from '../../db/process/log.ts'
 import { bulkProvider, emailProvider } from '../../workers/adapters.ts'
@@ -20,14 +19,14 @@ const { SMTP_URL: _relay, ...BARE } = BASE
 const TOKEN = { WHATSAPP_ACCESS_TOKEN: 'x', WHATSAPP_PHONE_NUMBER_ID: '100000000000002' }
 const isWhatsapp = (job: string) => ['deliver-whatsapp', 'sync-whatsapp-templates'].includes(job)
 
-t.test('a worker needs no secret of a hosted relay, but its name must be one that we know', async (t) => {
+t.test('a worker needs no secret of a hosted relay, but a known name', async (t) => {
   t.equal(readWorkerSettings({ ...BASE, SMTP_RELAY: 'brevo' }).SMTP_RELAY, 'brevo')
   t.throws(() => readWorkerSettings({ ...BASE, SMTP_RELAY: 'Brevo' }), {
     message: /SMTP_RELAY must be mailgun, sendgrid, postmark, brevo/,
   })
 })
 
-t.test('without an access token a worker does every queue but those of WhatsApp', async (t) => {
+t.test('a worker without an access token runs every queue except WhatsApp’s', async (t) => {
   const without = queuesOf(readWorkerSettings(BASE))
   t.notOk(without.some(isWhatsapp))
   t.ok(without.includes('deliver-email'))
@@ -39,7 +38,7 @@ t.test('without an access token a worker does every queue but those of WhatsApp'
   )
 })
 
-t.test('half a set, or a queue of WhatsApp without a token, stops and names what is missing', async (t) => {
+t.test('an incomplete set stops the worker and names what is missing', async (t) => {
   const { WHATSAPP_PHONE_NUMBER_ID: _, ...half } = TOKEN
   t.throws(() => readWorkerSettings({ ...BASE, ...half }), /WHATSAPP_PHONE_NUMBER_ID is missing/)
   const named = { ...BASE, WORKER_QUEUES: 'deliver-email, deliver-whatsapp' }
@@ -52,8 +51,8 @@ t.test('half a set, or a queue of WhatsApp without a token, stops and names what
   )
 })
 
-t.test('a token that cannot travel in a header, or an address that is none, stops a worker', async (t) => {
-  // Every message would count as one that may have arrived, though none had left.
+t.test('a token unfit for a header or an invalid address stops a worker', async (t) => {
+  // Each message would count as one that may have arrived, although none was sent.
   for (const WHATSAPP_ACCESS_TOKEN of ['token\n', ' token', 'tökén'])
     t.match(faults({ ...BASE, ...TOKEN, WHATSAPP_ACCESS_TOKEN }), [
       /^WHATSAPP_ACCESS_TOKEN must be printable ASCII/,
@@ -62,7 +61,7 @@ t.test('a token that cannot travel in a header, or an address that is none, stop
   t.match(faults({ ...BASE, SES_ENDPOINT: 'http://' }), [/^SES_ENDPOINT must be an http/])
 })
 
-t.test('unless set otherwise, the API is Meta’s, with its version, at 80 messages a second', async (t) => {
+t.test('the default API is Meta’s, with its version, at 80 messages a second', async (t) => {
   t.match(readWorkerSettings({ ...BASE, ...TOKEN }), {
     WHATSAPP_API_URL: 'https://graph.facebook.com',
     WHATSAPP_API_VERSION: /^v\d+\.\d+$/,
@@ -71,7 +70,7 @@ t.test('unless set otherwise, the API is Meta’s, with its version, at 80 messa
   })
 })
 
-/** The lines about settings that a worker with these stops with; none when it starts. */
+/** Returns the lines about settings that a worker stops with; none if it starts. */
 const faults = (env: Record<string, string>): string[] => {
   try {
     readWorkerSettings(env)
@@ -84,7 +83,7 @@ const faults = (env: Record<string, string>): string[] => {
   }
 }
 
-t.test('a worker that delivers email needs what its provider needs, and hears it all at once', async (t) => {
+t.test('a worker that delivers email reports all missing provider settings at once', async (t) => {
   t.match(faults({}), [/DATABASE_URL is missing/, /SECRET_KEY is missing/, /SMTP_URL is missing/])
   t.match(faults(BARE), [/^SMTP_URL is missing/])
   t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report, deliver-email' }), [/^SMTP_URL is missing/])
@@ -110,7 +109,7 @@ t.test('a worker that delivers email needs what its provider needs, and hears it
   )
 })
 
-t.test('what is no URL of a relay stops a worker, and is not repeated: it may hold a password', async (t) => {
+t.test('an invalid relay URL stops a worker without being repeated', async (t) => {
   for (const url of [
     ...['smtp://', 'smtp://h:99999', 'smtp:h', 'http://h', 'smtps://:25', 'smtp://u:hunter2@'],
     ...['smtp://u:hunter2@ss/w@h:587', 'smtp://h/hunter2', 'smtp://u:1@h#hunter2@h', 'smtp://h#'],
@@ -135,7 +134,7 @@ t.test('what is no URL of a relay stops a worker, and is not repeated: it may ho
   }
 })
 
-t.test('a login at a private address without a word about TLS stops a worker', (t) => {
+t.test('a login at a private address without a TLS option stops a worker', (t) => {
   for (const name of ['SMTP_URL', 'BULK_SMTP_URL']) {
     const lines = faults({ ...BASE, [name]: 'smtp://u:hunter2@postfix:25' })
     t.match(lines, [new RegExp(`^${name} .*requireTLS`)])
@@ -145,7 +144,7 @@ t.test('a login at a private address without a word about TLS stops a worker', (
   t.end()
 })
 
-t.test('an unknown or miswritten option of SMTP_URL stops a worker: it might have meant TLS', async (t) => {
+t.test('an unknown option of SMTP_URL stops a worker', async (t) => {
   const said = (query: string): string[] =>
     faults({ ...BASE, SMTP_URL: `smtp://u:hunter2@relay.example.com?${query}` })
   t.strictSame(said('requireTls=true'), [
@@ -166,21 +165,21 @@ t.test('an unknown or miswritten option of SMTP_URL stops a worker: it might hav
   )
 })
 
-t.test('queues that a worker would do nothing with are refused', async (t) => {
+t.test('queues that this worker can’t work on are rejected', async (t) => {
   t.match(faults({ ...BASE, WORKER_QUEUES: ',' }), [/^WORKER_QUEUES must name queues of /])
   for (const WORKER_QUEUES of ['check-email', 'ingest-report,check-email'])
     t.match(faults({ ...BASE, WORKER_QUEUES }), [/^WORKER_QUEUES names check-email without deliver-email/])
   t.strictSame(faults({ ...BASE, WORKER_QUEUES: 'check-email,deliver-email' }), [])
 })
 
-t.test('bounces that nobody collects are warned about', async (t) => {
+t.test('uncollected bounces cause a warning', async (t) => {
   const warnings = (env: Record<string, string>) =>
     settingsWarnings(readWorkerSettings({ ...BASE, ...env }), env)
   t.match(warnings({}), [/^RETURN_PATH_DOMAIN is not set, so bounces go to /])
   t.strictSame(warnings({ RETURN_PATH_DOMAIN: 'bounces.example.com' }), [])
   t.strictSame(warnings({ WORKER_QUEUES: 'ingest-report' }), [])
   t.match(warnings({ WORKER_QUEUES: 'ingest-report', WHATSAPP_ACESS_TOKEN: 'x' }), [
-    /^WHATSAPP_ACESS_TOKEN is no setting: is WHATSAPP_ACCESS_TOKEN meant\?$/,
+    /^WHATSAPP_ACESS_TOKEN is not a setting. Did you mean WHATSAPP_ACCESS_TOKEN\?$/,
   ])
   t.strictSame(warnings({ EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
 })
@@ -197,7 +196,7 @@ t.test('a worker that delivers no email starts without a relay or a region', asy
   t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report', SMTP_URL: 'smtp://' }), [/^SMTP_URL must be/])
 })
 
-t.test('broadcasts have a sender of their own: same relay, half of an account, or their relay', async (t) => {
+t.test('broadcasts have their own sender: same relay, half of an account, or their own relay', async (t) => {
   const senderOf = async (settings: Record<string, string>) => {
     const read = readWorkerSettings({ ...BASE, ...settings })
     const single = await emailProvider(read, { warn() {} } as unknown as Log)
@@ -218,7 +217,7 @@ t.test('broadcasts have a sender of their own: same relay, half of an account, o
   t.throws(() => readWorkerSettings({ ...BASE, BULK_SMTP_URL: 'bulk.test' }), /BULK_SMTP_URL/)
 })
 
-t.test('a broadcast is paused above 5 % bounces or 0.1 % complaints unless set otherwise', async (t) => {
+t.test('a broadcast is paused above 5 % bounces or 0.1 % complaints by default', async (t) => {
   const set = { BULK_MAX_BOUNCE_PERCENT: '2.5', BULK_MAX_COMPLAINT_PERCENT: '0.05' }
   t.match(readWorkerSettings(BASE), { BULK_MAX_BOUNCE_PERCENT: 5, BULK_MAX_COMPLAINT_PERCENT: 0.1 })
   t.match(readWorkerSettings({ ...BASE, ...set }), {

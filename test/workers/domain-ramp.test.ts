@@ -1,4 +1,4 @@
-/** Broadcasts of sending domains that start slowly: today's limit, what waits for tomorrow, and who is exempt. */
+/** Broadcasts of domains with a slow start: today's limit, what waits for tomorrow, and exemptions. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
@@ -38,7 +38,7 @@ async function begin(
   return { service, cli, sink, team: own, casting, received, start, waiting, state }
 }
 
-t.test('over today’s limit emails of broadcasts wait for the next day, and single ones go', async (t) => {
+t.test('broadcast emails over today’s limit wait a day, and single ones are sent', async (t) => {
   const { service, cli, team, received, start, waiting, state } = await begin(t)
   const set = await cli.json(['domain', 'ramp', team.id, 'example.com', '2'])
   t.match(set, { name: 'example.com', ramp: { limit: 2, used: 0 } })
@@ -108,7 +108,7 @@ t.test('the next day the limit has doubled, and a worse day keeps it', async (t)
   t.strictSame(limits, ['bounced'])
 })
 
-t.test('DOMAIN_RAMP starts a domain without history, and off holds for a name', async (t) => {
+t.test('DOMAIN_RAMP starts a domain without history, and off applies to a name', async (t) => {
   const { cli, team, received, start, state } = await begin(t, { ramp: { limit: 1, factor: 2 } })
   const first = await start('ann', 'ben')
   await until('one has gone', () => received() === 1)
@@ -120,7 +120,7 @@ t.test('DOMAIN_RAMP starts a domain without history, and off holds for a name', 
   t.equal(received(), 5, 'all three contacts got the second one')
 })
 
-t.test('test teams are not ramped, and skip what the simulator suppresses by its name', async (t) => {
+t.test('test teams are not ramped, and skip names suppressed by the simulator', async (t) => {
   const { casting, start, state, received } = await begin(t, { ramp: { limit: 1, factor: 2 }, test: true })
   const id = await start('ann', 'ben', 'suppressed')
   await until('it is done', async () => (await state(id)) === 'sent')

@@ -1,4 +1,4 @@
-/** A small fleet that is scaled by GET /scale alone, against a relay that takes 50 ms a mail. */
+/** A small fleet scaled by GET /scale only, with a relay that takes 50 ms per email. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import type { Scale } from '../../db/stats/fleet/scale.ts'
@@ -9,17 +9,17 @@ import t from '../support/tap.ts'
 import { type OurProcess, startProcess, until } from '../support/worker.ts'
 
 const BACKLOG = 400
-/** More than these would only take turns on the test's machine. */
+/** More would only take turns on the test's machine. */
 const MOST = 2
 
-t.test('workers are added while mail is late, and let go once the backlog is gone', async (t) => {
+t.test('workers are added while email is late, and removed after the backlog', async (t) => {
   const { service, team } = await world(t)
   const { url: SMTP_URL } = await startSmtpSink(t, { onMessage: async () => void (await sleep(50)) })
   for (let sent = 0; sent < BACKLOG; sent += 100) {
     const emails = Array.from({ length: 100 }, () => anEmail())
     await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
   }
-  // As if it had waited: what the signal is about.
+  // Makes it late, which the signal measures.
   await service.database.query(sql.unsafe`
     update pgboss.job set start_after = now() - interval '30 seconds' where name = 'deliver-email'`)
 

@@ -1,6 +1,6 @@
 /**
- * What waits for its time, let go by real workers: never early, never twice, never lost, and not what was cancelled or
- * has expired. DECISIONS: Scheduled messages.
+ * Scheduled messages sent by real workers: never early, never twice, never lost, and never cancelled or
+ * expired ones. DECISIONS: Scheduled messages.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
@@ -36,7 +36,7 @@ async function begin(t: Test) {
   return { service, team, release }
 }
 
-/** Schedules many in one statement, as a batch would: copies of one that was accepted. */
+/** Schedules many in one statement like a batch: copies of an accepted one. */
 const scheduleMany = async ({ database }: Service, { id: team }: TestTeam, count: number, due: Date) => {
   await database.query(sql.unsafe`
     with model as (select * from accepted_emails where team_id = ${team} limit 1), made as (
@@ -48,7 +48,7 @@ const scheduleMany = async ({ database }: Service, { id: team }: TestTeam, count
     select team_id, id, created_at, 'queued', ${sql.timestamp(due)}, ${sql.timestamp(due)} from made`)
 }
 
-t.test('nothing goes before its time, and all of it after', async (t) => {
+t.test('nothing is sent before its time, and everything after', async (t) => {
   const { service, team, release } = await begin(t)
   const [soon, later] = [
     await sendEmail(service, team, { scheduled_at: ahead(HOUR) }),
@@ -70,7 +70,7 @@ t.test('nothing goes before its time, and all of it after', async (t) => {
   t.equal(row?.since, scheduled_at, 'its tries and hours count from its time')
 })
 
-t.test('a release that fails half-way has let nothing go', async (t) => {
+t.test('a release that fails half-way has enqueued nothing', async (t) => {
   const { service, team, release } = await begin(t)
   const id = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
   await shiftClock(service.database, 3_600 + 60)
@@ -80,7 +80,7 @@ t.test('a release that fails half-way has let nothing go', async (t) => {
   t.strictSame(await jobStates(service, id), ['created'])
 })
 
-t.test('of a release and a cancellation or a move at one moment, the first wins', async (t) => {
+t.test('the first of a concurrent release, cancellation or move wins', async (t) => {
   const { service, team, release } = await begin(t)
   const { database } = service
   const by = { now: new Date(), actor: 'cli' as const }
@@ -108,7 +108,7 @@ t.test('of a release and a cancellation or a move at one moment, the first wins'
     const queue: typeof service.deps.queue = {
       ...service.deps.queue,
       enqueue: async (...given) => {
-        // The rows are held, and nothing is committed.
+        // The rows are locked, and nothing is committed.
         letGo.resolve()
         await waits.promise
         return service.deps.queue.enqueue(...given)
@@ -126,7 +126,7 @@ t.test('of a release and a cancellation or a move at one moment, the first wins'
   }
 })
 
-t.test('a worker sends it at its time by itself, and its latency counts from there', async (t) => {
+t.test('a worker sends it on time, and its latency counts from there', async (t) => {
   const { service, team } = await begin(t)
   const sink = await startSmtpSink(t)
   const at = Date.now() + 3_000
@@ -141,7 +141,7 @@ t.test('a worker sends it at its time by itself, and its latency counts from the
   t.equal(sink.messages().length, 2)
 })
 
-t.test('an email that waited for its time is dated by it, not by the day of its call', async (t) => {
+t.test('a scheduled email is dated by its time, not its request', async (t) => {
   const { service, team, release } = await begin(t)
   const sink = await startSmtpSink(t)
   const at = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 30 * 24 * HOUR)
@@ -158,7 +158,7 @@ t.test('an email that waited for its time is dated by it, not by the day of its 
   t.ok(new Date(dateOf('Now') ?? '').getTime() >= Date.parse(past) + 59_000, 'accepted after its time')
 })
 
-t.test('what was cancelled never goes, and what goes cannot be cancelled', async (t) => {
+t.test('a cancelled email is never sent, and a sent one can’t be cancelled', async (t) => {
   const { service, team, release } = await begin(t)
   const { key } = team
   const ids: string[] = []
@@ -177,7 +177,7 @@ t.test('what was cancelled never goes, and what goes cannot be cancelled', async
     t.equal((await jobStates(service, id)).length, statuses[index] === 200 ? 0 : 1, `${statuses[index]}`)
 })
 
-t.test('one team’s nine o’clock does not delay another’s', async (t) => {
+t.test('one team’s nine o’clock doesn’t delay another’s', async (t) => {
   const { service, team, release } = await begin(t)
   const other = await makeTeam(service)
   await sendEmail(service, team, {})
@@ -186,7 +186,7 @@ t.test('one team’s nine o’clock does not delay another’s', async (t) => {
   const id = await sendEmail(service, other, { scheduled_at: new Date(due.getTime() + 1_000).toISOString() })
   await shiftClock(service.database, 3_600 + 60)
   const { database, deps } = service
-  // It ends once it has let go one batch.
+  // It ends after it has enqueued one batch.
   const closing = new AbortController()
   const queue = {
     enqueue: (...given: Parameters<typeof deps.queue.enqueue>) => {
@@ -211,7 +211,7 @@ t.test('one team’s nine o’clock does not delay another’s', async (t) => {
   t.ok(before < 10, `${before} jobs stand before what the team sends singly now`)
 })
 
-t.test('a restored copy lets nothing go until somebody says so', async (t) => {
+t.test('a restored copy enqueues nothing until its queues are resumed', async (t) => {
   const { service, team, release } = await begin(t)
   const id = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
   await shiftClock(service.database, 3_600 + 60)
@@ -231,7 +231,7 @@ t.test('a restored copy lets nothing go until somebody says so', async (t) => {
   t.strictSame(await jobStates(service, id), ['created'])
 })
 
-t.test('an expired one never goes, is given up with its reason, and is no dead letter', async (t) => {
+t.test('an expired email fails with its reason and is no dead letter', async (t) => {
   const { service, team } = await begin(t)
   const sink = await startSmtpSink(t)
   const hooked = await service.call('POST', '/v1/emails', {
@@ -260,7 +260,7 @@ t.test('an expired one never goes, is given up with its reason, and is no dead l
   )
 })
 
-t.test('what expired while its relay was away is no probe of it: the others go at once', async (t) => {
+t.test('an email that expired during an outage is no probe of the relay', async (t) => {
   const { service, team } = await begin(t)
   const { database } = service
   for (let count = 0; count < 5; count++) await sendEmail(service, team, { expires_in: 60 })
@@ -286,7 +286,7 @@ t.test('what expired while its relay was away is no probe of it: the others go a
   )
 })
 
-t.test('one that expired among the dead letters is not sent when they are redriven', async (t) => {
+t.test('an expired dead letter is not sent by a redrive', async (t) => {
   const { service, team } = await begin(t)
   const sink = await startSmtpSink(t)
   const id = await sendEmail(service, team, { expires_in: 60 })
@@ -308,7 +308,7 @@ t.test('one that expired among the dead letters is not sent when they are redriv
   t.match(await cli.json(['queue', 'status']), [{ queue: 'deliver-email', dead: 0 }], 'no dead letter again')
 })
 
-t.test('WhatsApp messages wait, are let go and expire alike', async (t) => {
+t.test('WhatsApp messages wait, are enqueued and expire likewise', async (t) => {
   const { service, team, release } = await begin(t)
   const template = await makeTemplate(service, team.id)
   const send = async (changes: object) =>
@@ -339,7 +339,7 @@ t.test('WhatsApp messages wait, are let go and expire alike', async (t) => {
   t.equal(cloud.messages().length, 1)
 })
 
-t.test('none is lost or doubled when workers are killed while they let go', async (t) => {
+t.test('none is lost or doubled if workers are killed while enqueuing', async (t) => {
   const { service, team } = await begin(t)
   const sink = await startSmtpSink(t)
   await sendEmail(service, team, { to: ['first@example.org'] })

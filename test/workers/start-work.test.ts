@@ -1,4 +1,4 @@
-/** What a worker does around its handlers: a job that cannot be read, a fault in words that no database takes. */
+/** A worker around its handlers: unreadable jobs, and errors with text that no database accepts. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -15,7 +15,7 @@ import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
-t.test('a job whose payload cannot be read is a dead letter at once, and holds up no other', async (t) => {
+t.test('an unreadable job is dead-lettered at once and delays no other', async (t) => {
   const { service, team } = await world(t)
   const { url: smtp_url } = await startSmtpSink(t)
   const emails = Array.from({ length: 3 }, () => anEmail())
@@ -28,7 +28,7 @@ t.test('a job whose payload cannot be read is a dead letter at once, and holds u
   await until('it is dead', async () => (await queueStatus(service.database))[0]?.dead === 1)
 })
 
-t.test('messages that were lost with their workers twice are tried one by one, apart', async (t) => {
+t.test('messages lost with their workers twice are attempted one by one', async (t) => {
   const { service, team } = await world(t)
   const [sending, together] = [new Set<string>(), new Set<string>()]
   const { url: smtp_url } = await startSmtpSink(t, {
@@ -55,13 +55,13 @@ t.test('messages that were lost with their workers twice are tried one by one, a
 
 const dueRow = object({ waits: number().defined() })
 
-t.test('a message claimed while another worker begins to probe waits for seconds only', async (t) => {
+t.test('a message claimed as another worker starts probing waits only seconds', async (t) => {
   const { service, database, team } = await world(t)
   const { url } = await startSmtpSink(t)
   const email = createSmtpProvider({ url, max_connections: 1 })
   const sender = async () => {
     const own = await email.sender()
-    // As soon as a worker that has looked at the sender has claimed, another's probe takes the sender for itself.
+    // Once a worker that has read the sender has claimed, another worker's probe reserves the sender.
     await database.query(sql.unsafe`
       insert into senders (key, rate, tokens, refilled_at, paused_until)
       select ${own.key}, 1, 1, now(), now() + interval '30 seconds'
@@ -82,7 +82,7 @@ t.test('a message claimed while another worker begins to probe waits for seconds
 
 const jobRow = object({ state: string().defined(), output: mixed<{ reason: string }>().defined().nullable() })
 
-t.test('a fault in words that jsonb refuses is tried again like any other', async (t) => {
+t.test('an error whose text jsonb rejects is retried like any other', async (t) => {
   const { service, database, deps, team } = await world(t)
   const ref = { team_id: team.id, upsert_id: uuidv7() }
   await database.transaction((tx) => deps.queue.enqueue(tx, 'upsert-contacts', [ref]))

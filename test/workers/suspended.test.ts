@@ -1,4 +1,7 @@
-/** What waits of a suspended team, and how it is sent once the team is resumed. DECISIONS: Scheduled messages. */
+/**
+ * Waiting messages of a suspended team, and how they are sent after the resume. DECISIONS: Scheduled
+ * messages.
+ */
 import { sql } from 'slonik'
 import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { releaseAll } from '../../db/delivery/schedule.ts'
@@ -31,7 +34,7 @@ async function begin(t: Test) {
 
 const SUSPENDED = { state: 'suspended', reason: 'the team is suspended', next_attempt_at: null }
 
-/** Stores copies of an accepted email that wait without a job, as a suspended team's do. */
+/** Stores copies of an accepted email without a job, like those of a suspended team. */
 const copy = async ({ database }: Service, team: string, id: string, count: number) => {
   await database.query(sql.unsafe`
     with made as (
@@ -44,7 +47,7 @@ const copy = async ({ database }: Service, team: string, id: string, count: numb
     select team_id, id, created_at, 'queued' from made`)
 }
 
-t.test('due messages of a suspended team wait, and go within seconds of the resume', async (t) => {
+t.test('due messages of a suspended team are sent within seconds of the resume', async (t) => {
   const { service, team, cli, suspend } = await begin(t)
   const sink = await startSmtpSink(t)
   const template = await makeTemplate(service, team.id)
@@ -77,7 +80,7 @@ t.test('due messages of a suspended team wait, and go within seconds of the resu
   t.match(await show(queued), { requeued_at: null }, 'it was never lost')
 })
 
-t.test('a job that a worker deletes just after the resume is found by the second pass', async (t) => {
+t.test('a job deleted just after the resume is found by the second pass', async (t) => {
   const { service, team, suspend, resume } = await begin(t)
   const id = await sendEmail(service, team)
   await suspend(team.id)
@@ -94,7 +97,7 @@ t.test('a job that a worker deletes just after the resume is found by the second
   t.strictSame(left, [], 'all passes have ended')
 })
 
-t.test('messages of a large resumed team and of others take turns', async (t) => {
+t.test('a large resumed team’s messages take turns with others', async (t) => {
   const { service, team, suspend, resume } = await begin(t)
   const other = await makeTeam(service)
   const model = await sendEmail(service, team)
@@ -114,7 +117,7 @@ t.test('messages of a large resumed team and of others take turns', async (t) =>
   t.ok(Number(place) <= 2, `${place} jobs go before the other team’s`)
 })
 
-t.test('what was given up of a suspended team is not sent by its resume', async (t) => {
+t.test('a suspended team’s failed messages are not sent by its resume', async (t) => {
   const { service, team, suspend, resume } = await begin(t)
   const id = await sendEmail(service, team)
   await service.database.query(sql.unsafe`

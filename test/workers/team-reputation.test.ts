@@ -1,6 +1,6 @@
 /**
- * Teams whose email bounces or is reported as spam: what is counted, the warning, and the pause of broadcasts and batch
- * items until someone resumes them.
+ * Teams whose email bounces or is reported as spam: the counts, the warning, and the pause of broadcasts and
+ * batch items until a resume.
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -77,7 +77,7 @@ const dayOf = async (team: TestTeam) => {
 
 const aTeam = (more: { test?: boolean } = {}) => makeTeam(service, more)
 
-t.test('counts what was sent, bounced, complained about and suppressed, each email once', async (t) => {
+t.test('counts sent, bounced, complained and suppressed emails once each', async (t) => {
   const team = await aTeam()
   const [good = '', , gone = ''] = await send(team, 2, 1)
   await complain(team, good, 'ok0@example.org')
@@ -87,7 +87,7 @@ t.test('counts what was sent, bounced, complained about and suppressed, each ema
   t.strictSame(await dayOf(team), { sent: 3, hard_bounced: 1, complained: 1, suppressed: 1 })
 })
 
-t.test('a report counts in the hour in which its email was sent', async (t) => {
+t.test('a report counts in the hour its email was sent', async (t) => {
   const team = await aTeam()
   const [id = ''] = await send(team, 1)
   await database.query(sql.unsafe`
@@ -101,7 +101,7 @@ t.test('a report counts in the hour in which its email was sent', async (t) => {
   t.ok(Number(days[0]?.status) >= 1)
 })
 
-t.test('a warning goes to owners and webhooks, once in 24 hours', async (t) => {
+t.test('owners and webhooks get a warning once in 24 hours', async (t) => {
   const team = await aTeam()
   const owner = await signedIn(service, { team: team.id, role: 'owner', email: 'warned@owners.example' })
   const receiver = await startReceiver(t)
@@ -126,7 +126,7 @@ t.test('a warning goes to owners and webhooks, once in 24 hours', async (t) => {
   await until('it is announced again', () => receiver.received.length === 2)
 })
 
-t.test('a pause stops batch items and broadcasts, not single emails, until it is resumed', async (t) => {
+t.test('a pause stops batch items and broadcasts until a resume, not single emails', async (t) => {
   const team = await aTeam()
   const other = await aTeam()
   const receiver = await startReceiver(t)
@@ -188,7 +188,7 @@ t.test('a pause stops batch items and broadcasts, not single emails, until it is
   t.equal(await bulkPaused(team), null, 'a new count starts')
 })
 
-t.test('time in which bulk email is paused is no time for attempts', async (t) => {
+t.test('paused bulk email uses no time for attempts', async (t) => {
   const team = await aTeam()
   const subject = `bulk:${team.id}`
   const pauses = () =>

@@ -1,11 +1,11 @@
-/** How a request is traced: from its answer to the stored row, and to the worker's line about it. */
+/** Tracing of a request: from its response to the stored row and the worker's log line. */
 import { pino } from 'pino'
 import { startSmtpSandbox } from '../sandbox/smtp.ts'
 import { anEmail, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
-t.test('X-Request-Id leads from answer to row and to the worker’s line; no address is in it', async (t) => {
+t.test('X-Request-Id leads from response to row to worker line, without addresses', async (t) => {
   const { service, cli, team } = await world(t)
   const sandbox = await startSmtpSandbox({ port: 0 })
   t.teardown(() => sandbox.close())

@@ -1,9 +1,10 @@
 /**
- * Batches of claimed jobs for a handler: claim, parse the payload, call, log, settle what the handler left.
- * Promises: a handler settles its jobs in the transactions of its own work. A job that it leaves unsettled is tried
- * again after the queue's pause. No raw text reaches the queue (a NUL would keep a job active for ever).
- * A job that cannot be read goes to the dead letters at once; one of a newer version is left to a newer worker. One
- * that kills its workers takes no other of its batch with it.
+ * Runs a handler on batches of claimed jobs. It claims jobs, parses their payloads, calls the handler, logs,
+ * and settles the jobs that the handler left unsettled.
+ * A handler settles its jobs in the transactions of its own work. An unsettled job is retried after the
+ * queue's delay. No raw text reaches the queue, because a NUL would keep a job active forever. An unreadable
+ * job is dead-lettered at once. A job from a newer version is left to a newer worker. A job that crashes
+ * workers doesn't affect the rest of its batch.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorWords } from '../../db/errors.ts'
@@ -20,40 +21,43 @@ import { retryWhileUnavailable } from './retry-while-unavailable.ts'
 
 export type Batch<J extends JobName> = {
   jobs: FetchedJob<J>[]
-  /** Ends jobs in the caller's transaction. What is not ended when the handler returns has failed. */
+  /** Ends jobs in the caller's transaction. A job that hasn't ended when the handler returns has failed. */
   settle(tx: Tx, ends: Ends<J>): Promise<void>
 }
 
 export type BatchDeps = {
   database: Database
   pauses: QueuePauses
-  /** Counts what is done; absent where nobody counts. */
+  /** Counts completed jobs, if set. */
   figures?: Figures
   log: Log
 }
 
-/** Works on one batch; settles its jobs in the transactions of what it does. `D`: what it works with. */
+/**
+ * Processes one batch and settles its jobs in the transactions of its work. `D` is the type of its
+ * dependencies.
+ */
 export type Handler<J extends JobName, D extends BatchDeps = BatchDeps> = (
   batch: Batch<J>,
   deps: D,
 ) => Promise<void>
 
-/** Whether a job's payload is what its queue declares. */
+/** True if a job's payload matches its queue's schema. */
 const isReadable = (job: JobName, data: unknown): boolean =>
   isSurelyValid(JOBS[job].payload, data) || JOBS[job].payload.isValidSync(data, { strict: true })
 
-/** Whether a newer version made the job: its payload has a field that its queue does not declare here. */
+/** True if a newer version made the job: its payload has a field that its queue doesn't declare here. */
 const isNewer = (job: JobName, data: unknown): boolean =>
   Object.keys(data ?? {}).some((field) => !Object.hasOwn(JOBS[job].payload.fields, field))
 
-/** How a job ends whose payload cannot be read: no other try would read it. */
+/** The end of a job with an unreadable payload. Another attempt wouldn't read it either. */
 const UNREADABLE: End = { end: 'given_up', reason: 'malformed payload' }
 
 /** Left to a newer worker: claimed again later, by this worker or another. */
 export const LEFT_TO_NEWER = { end: 'snoozed', seconds: 60 } as const satisfies End
 export const LEFT_TO_NEWER_WORDS = 'leaving jobs of a newer version to its workers'
 
-/** Tells claimed jobs apart: those to work on, and how the others end at once. */
+/** Separates claimed jobs to work on from those that end at once. */
 export function splitReadable<J extends JobName>(
   job: J,
   claimed: readonly FetchedJob<J>[],
@@ -70,7 +74,7 @@ export function splitReadable<J extends JobName>(
   return { readable, others }
 }
 
-/** How long a loop waits after a fault before it claims again, in milliseconds. */
+/** How long a loop waits after an error before it claims again, in milliseconds. */
 const RETRY_AFTER_FAILURE_MS = 1_000
 
 /** One loop: claims and works until the claims are closed. */
@@ -84,7 +88,7 @@ export async function runBatches<J extends JobName, D extends BatchDeps>(
     const paused = await deps.pauses(job).catch(() => true)
     const jobs = paused ? [] : await claims.fetch(batchSize)
     if (jobs.length === 0) await claims.idle()
-    // While the database cannot say which are suspect, none is worked on beside another.
+    // If the database can't say which jobs are suspect, each job runs alone.
     const portions = await portionsOf(deps.database, job, jobs).catch(() => oneByOne(jobs))
     for (const portion of portions) await runBatch(job, handle, { jobs: portion.jobs, claims, deps })
   }

@@ -1,7 +1,6 @@
 /**
- * Poison jobs: jobs that may be what kills workers. They are worked on one by one, so that they take no other with
- * them.
- * A job is suspect once its workers were lost with it twice: one loss may be anybody's, two are rarely chance.
+ * Runs jobs that may have crashed their workers one by one, so that they don't affect others. A job is
+ * suspect after its worker was lost twice. One loss can be a coincidence; two rarely are.
  */
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
@@ -13,13 +12,13 @@ const POISON_AFTER_LOSSES = 2
 /** Claimed jobs that are worked on together; a suspect one is `alone`. */
 export type Portion<J extends JobName> = { jobs: FetchedJob<J>[]; alone: boolean }
 
-/** Each of the jobs alone, in any order, so that the same does not come first each time. */
+/** Returns each job as a portion of its own, in random order, so that the same job isn't always first. */
 export const oneByOne = <J extends JobName>(jobs: readonly FetchedJob<J>[]): Portion<J>[] =>
   jobs.map((each) => ({ jobs: [each], alone: true })).sort(() => Math.random() - 0.5)
 
 /**
- * Splits claimed jobs: the unsuspected together, then each suspect alone. Jobs that were never lost, nearly all, cost
- * no query.
+ * Splits claimed jobs into one portion of unsuspected jobs and one portion per suspect. Jobs that were never
+ * lost, which is nearly all, need no query.
  */
 export async function portionsOf<J extends JobName>(
   tx: Tx,

@@ -1,19 +1,21 @@
 /**
- * Repeats work while the database is unavailable, for what must not be lost: the record of what a provider has done.
- * Promises: while this process lives, a message is not sent again because the database was away, however long. The
- * work must be safe to repeat: after a lost connection nobody knows whether the commit arrived.
+ * Repeats work while the database is unavailable. It is for records that must not be lost, such as a
+ * provider's response. While this process lives, a message isn't sent again because of a database outage,
+ * however long. The work must be idempotent, because a lost connection leaves it unknown whether the commit
+ * arrived.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 
-// Well within the time that dead workers' jobs are left alone after the database is back (db/queue/boss.ts).
+// Well below the grace period for lost workers' jobs after the database is back (db/queue/boss.ts).
 const MAX_PAUSE_MS = 1_000
 const LOG_INTERVAL_MS = 10_000
 
 /**
- * Does the work, and repeats it while the database cannot be reached. @throws the work's other errors.
- * @param onFault is called each time that it could not be reached.
+ * Runs the work, and repeats it while the database is unreachable.
+ * @throws the work's other errors.
+ * @param onFault is called each time the database was unreachable.
  */
 export async function retryWhileUnavailable<T>(
   work: () => Promise<T>,

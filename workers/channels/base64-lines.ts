@@ -1,6 +1,6 @@
 /**
- * Bytes as lines of base64 (RFC 2045 §6.8), written into memory that is there already. Pure.
- * Promises: the strings that they become on the way are garbage before anything else runs.
+ * Encodes bytes as lines of base64 (RFC 2045 §6.8) into existing memory. Pure. The intermediate strings are
+ * garbage before any other code runs.
  */
 
 /** A line, without its break and with it. */
@@ -10,8 +10,9 @@ const CR = 0x0d
 const LF = 0x0a
 
 /**
- * Writes bytes in lines: to the end of the block as they come, then each forward to its place. All pieces but the last
- * are whole lines. @param to as large as the lines become, with a break after the last one or without.
+ * Writes bytes as lines. They are first written to the end of the block, then each line moves forward to its
+ * position. All pieces except the last are whole lines.
+ * @param to has the exact size of the lines, with or without a line break after the last one.
  */
 export function writeLines(pieces: readonly Buffer[], to: Buffer): void {
   let from = to.length - pieces.reduce((sum, { length }) => sum + 4 * Math.ceil(length / 3), 0)

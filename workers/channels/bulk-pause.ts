@@ -18,7 +18,7 @@ export function createBulkPause() {
       paused.add(row.id)
       return BULK_PAUSED_WAIT_S
     },
-    /** A resume brings forward what waits for it, but not what was in flight at that moment. */
+    /** A resume brings waiting items forward, but not those in flight at that moment. */
     async mayGoAfterAll<J extends Job>(tx: Tx, jobs: readonly J[]): Promise<ReadonlySet<J>> {
       const waiting = jobs.filter(({ data }) => paused.delete(data.email_id))
       if (waiting.length === 0) return new Set()

@@ -1,7 +1,7 @@
 /**
- * Emails of broadcasts on their way out: read, sent and recorded as any email (deliver-email.ts), but from a queue and
- * through a sender of their own, so that single emails go first. Promises: at the last moment each is asked about once
- * more: whether its broadcast goes on, and whether its contact still wants it (db/messages/broadcasts/consent.ts).
+ * Sends the emails of broadcasts. They are read, sent and recorded like any email (deliver-email.ts), but
+ * from a queue and through a sender of their own, so that single emails go first. Just before each is sent,
+ * its broadcast must still be running and its contact must still want it (db/messages/broadcasts/consent.ts).
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
@@ -14,13 +14,13 @@ import type { EmailProvider } from '../providers/provider.ts'
 import { type EmailDeps, emailChannel, type Through } from './deliver-email.ts'
 import type { EmailAttempt } from './email-attempts.ts'
 
-/** What the channel needs: as emails do, and what broadcasts go out through; null where `email` is. */
+/** The dependencies of the email channel, and the provider for broadcasts. `bulk` is null if `email` is. */
 export type BroadcastDeps = EmailDeps & { bulk: EmailProvider | null }
 
 export const broadcastChannel = (deps: BroadcastDeps): DeliveryChannel<'deliver-broadcast', EmailAttempt> =>
   withFinalCheck(BROADCAST, { ...deps, email: deps.bulk })
 
-/** Delivers what may be of broadcasts: what is of none needs no final check. */
+/** Adds the final check to a channel that may carry emails of broadcasts. Other emails need no check. */
 export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T extends boolean = false>(
   channel: Channel<J>,
   deps: Through<T>,
@@ -39,10 +39,10 @@ export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T
         return new Map([...checks, ...others.map(({ id }) => [id, 'go'] as const)])
       },
     }),
-    // What is in flight is sent at once: a pause or an unsubscribe may come any moment.
+    // Nothing is sent ahead, because a pause or an unsubscribe may come at any moment.
     ahead: 0,
     horizon: 0,
-    // A resume brings forward what waits for it, but not what was in flight at that moment.
+    // A resume brings waiting items forward, but not those in flight at that moment.
     async mayGoAfterAll(tx, jobs) {
       const waiting = jobs.filter(({ data }) => paused.delete(data.email_id))
       if (waiting.length === 0) return new Set()

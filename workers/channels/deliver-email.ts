@@ -1,8 +1,8 @@
 /**
- * Emails on their way out: how they are read, sent and recorded; the delivery engine does the rest.
- * Promises: reads many rows in a few statements, a large body only when it is sent, and holds no connection while it
- * sends; a row that the provider has taken is not sent again; only recipients that were put off are tried again; one
- * email that cannot be rendered holds up no other. Must not know a provider's words.
+ * Reads, sends and records emails. The delivery engine does the rest. Many rows are read in a few statements,
+ * and a large body only when it is sent. No connection is held while sending. A row that the provider has
+ * accepted isn't sent again, and only deferred recipients are retried. An email that can't be rendered
+ * doesn't delay others. Provider vocabulary stays out of here.
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
@@ -46,12 +46,12 @@ export type EmailDeps = {
   versions: Versions
   /** Makes the text parts of emails that have none. */
   texts: PlainTexts
-  /** null in a worker that delivers no email: it leaves that queue alone. */
+  /** null in a worker that delivers no email. Its queue is then not read. */
   email: EmailProvider | null
   files: EncodedFiles
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null
-  /** Whether the names of recipients decide what becomes of an email (suppressed-recipients.ts). */
+  /** True if the names of recipients decide the outcome (suppressed-recipients.ts). */
   simulated_recipients: boolean
   /** For how long an email is attempted that servers defer, in milliseconds. */
   retry_ms: number
@@ -60,18 +60,21 @@ export type EmailDeps = {
   log: Log
 }
 
-/** After a lost answer a report may still come: another try waits this long (DECISIONS: Lost responses), in seconds. */
+/**
+ * How long a retry waits after a lost response, in seconds. A report may still come (DECISIONS: Lost
+ * responses).
+ */
 const UNKNOWN_WAIT_S = 600
 
 type EmailJob = 'deliver-email' | 'deliver-broadcast' | 'deliver-test'
 
-/** Asked last, of emails that can be withdrawn or made to wait until they leave. */
+/** Checks, just before sending, emails that can still be withdrawn or delayed. */
 type CheckBeforeSend = (rows: readonly OutgoingRow[]) => Promise<ReadonlyMap<string, SendCheck>>
 
-/** What emails of live teams go out through, or what stands in for it. */
+/** The provider for the emails of live teams, or its substitute. */
 export type Through<T extends boolean> = Omit<EmailDeps, 'email'> & { email: EmailProvider<T> | null }
 
-/** How a worker delivers email, from the queue of single ones, from that of broadcasts, or from that of test teams. */
+/** Delivers the emails of one queue: single, broadcast or test. */
 export function emailChannel<J extends EmailJob, T extends boolean = false>(
   channel: Channel<J>,
   deps: Through<T> & { checkBeforeSend?: CheckBeforeSend },
@@ -117,7 +120,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
     },
     judge: (attempt, context) => {
       const judged = judgePolicy(attempt.delivery.outcomes, context)
-      // No server has deferred what could not be rendered.
+      // No server has deferred an email that wasn't rendered.
       const outcomes = attempt.html === null ? judged : bounceOverdue(judged, context, deps.retry_ms)
       return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
     },
@@ -128,14 +131,14 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
   }
 }
 
-/** What became of an email whose recipients are all suppressed. */
+/** The delivery of an email whose recipients are all suppressed. */
 const NOT_SENT: EmailDelivery = { provider_message_id: null, outcomes: new Map() }
 
 type Compose<T extends boolean> = (
   row: OutgoingRow<T>,
   files: readonly OutgoingFile[],
 ) => Promise<OutgoingEmail<T>>
-/** What turns a row into a message, and takes it. */
+/** Turns a row into a message, and sends it. */
 type Way<T extends boolean> = {
   compose: Compose<T>
   provider: EmailProvider<T>
@@ -143,9 +146,7 @@ type Way<T extends boolean> = {
   suppressed: Suppressed
 }
 
-/**
- * For each email of a batch in turn: how long it has to wait, in seconds, so that no slot waits for memory meanwhile.
- */
+/** Returns how long each email of a batch has to wait, in seconds, so that no slot waits for memory. */
 function waitForRoom(
   { files }: Pick<EmailDeps, 'files'>,
   { bufferedCopies }: Pick<EmailProvider, 'bufferedCopies'>,
@@ -188,8 +189,9 @@ function outgoingOf<T extends boolean>(
 }
 
 /**
- * Makes what turns a row into its message: one query each for the templates' versions and for the domains' keys.
- * @param ours whether our keys are to sign it.
+ * Makes the function that turns a row into its message. Runs one query each for template versions and domain
+ * keys.
+ * @param ours is true if our keys are to sign the email.
  */
 async function composer<T extends boolean>(
   rows: readonly OutgoingRow<T>[],
@@ -219,7 +221,7 @@ async function composer<T extends boolean>(
   }
 }
 
-/** One try. An email that cannot be rendered is put off, as by a provider: it goes out once that is fixed. */
+/** Makes one attempt. An email that can't be rendered is deferred, so that it is sent once that is fixed. */
 async function attempt<T extends boolean>(
   row: OutgoingRow<T>,
   { compose, provider, deps, suppressed }: Way<T>,
@@ -252,7 +254,7 @@ async function attempt<T extends boolean>(
 
 type Held = { files: readonly OutgoingFile[]; release: (isSent: boolean) => void }
 
-/** The files of an email, in memory until they are released. @throws Error when bytes are gone */
+/** Loads the files of an email into memory until they are released. @throws Error if bytes are deleted */
 async function holdFiles(
   all: EncodedFiles,
   place: { team_id: string; bufferedCopies: EmailProvider['bufferedCopies'] },
@@ -264,7 +266,7 @@ async function holdFiles(
   return { files, release }
 }
 
-/** Whatever an adapter hands over can be stored: what was sent must never go unrecorded for the words about it. */
+/** Makes an adapter's result storable. A sent email must be recorded whatever text the provider returned. */
 const storable = ({ provider_message_id, outcomes, rejected_return_path }: EmailDelivery): EmailDelivery => ({
   ...(rejected_return_path === undefined
     ? {}

@@ -1,4 +1,4 @@
-/** WhatsApp messages of test teams on their way to the simulator. Promises as deliver-test.ts does. */
+/** Sends WhatsApp messages of test teams to the simulator, with the guarantees of deliver-test.ts. */
 import { TEST_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { messagesToDeliver } from '../../db/messages/whatsapp/messages.sql.ts'
 import type { DeliveryChannel } from '../delivery/channel.ts'
@@ -10,7 +10,7 @@ import {
 import { type Reporting, reporting } from './deliver-test.ts'
 import { type WhatsappAttempt, type WhatsappDeps, whatsappThrough } from './deliver-whatsapp.ts'
 
-/** After a lost answer, in seconds: the simulator loses none. */
+/** The wait after a lost response, in seconds. The simulator loses none. */
 const UNKNOWN_WAIT_S = 60
 
 export const testWhatsappChannel = (

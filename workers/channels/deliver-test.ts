@@ -1,8 +1,8 @@
 /**
- * Emails of test teams on their way to the simulator, those of broadcasts too: read, judged and recorded as those of
- * live teams are. Promises: what the simulator reports of an email is stored in the transaction that records that it
- * was taken, raw and with a job, as a hook would; then it is read as any provider's. Must not be handed a provider.
- * DECISIONS: Test teams.
+ * Sends emails of test teams, broadcasts included, to the simulator. They are read, judged and recorded like
+ * those of live teams. The simulator's report is stored raw, with a job, in the transaction that records the
+ * acceptance, as a hook would store it. It is then read like any provider's. This module must never get a
+ * provider. DECISIONS: Test teams.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { TEST_EMAIL } from '../../db/channels/email.sql.ts'
@@ -16,7 +16,7 @@ import type { EmailAttempt } from './email-attempts.ts'
 
 export type Reporting = { queue: Pick<Producer, 'enqueue'> }
 
-/** The channel, whose records bring the reports of what was taken. */
+/** Extends a channel so that its records store the reports of accepted messages. */
 export const reporting = <J extends DeliveryJob, A>(
   channel: DeliveryChannel<J, A>,
   { queue }: Reporting,

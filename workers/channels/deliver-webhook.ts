@@ -1,9 +1,8 @@
 /**
- * Webhooks on their way out: how they are read, signed, sent and recorded; the delivery engine does the rest. Each
- * endpoint is the sender of its own messages.
- * Promises: the same bytes at each try; one endpoint's trouble is no other's; no try counts while an endpoint asks to
- * wait; what one server refuses says nothing of the next one, at another URL; an endpoint that is disabled gets nothing
- * more. Must not know what a message says.
+ * Reads, signs, sends and records webhooks. The delivery engine does the rest. Each endpoint is the sender of
+ * its own messages. Every attempt sends the same bytes. An outage of one endpoint affects no other. No
+ * attempt counts while an endpoint asks us to wait. A rejection by one server doesn't count against another
+ * URL. A disabled endpoint receives nothing. Messages are opaque here.
  */
 import type { KeyObject } from 'node:crypto'
 import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
@@ -43,15 +42,15 @@ export type WebhookDeps = {
 
 type Attempt = { row: OutgoingWebhook; answer: WebhookAnswer }
 
-/** Requests at once to an endpoint and process. */
+/** The number of requests at once per endpoint and process. */
 const MAX_AT_ONCE = 4
-/** Faster than any server is asked. */
+/** A rate above what any server reaches. */
 const MAX_PER_SECOND = 1_000
-/** These say that the body itself will not do: the third of them gives it up. */
+/** Statuses that reject the body itself. The message fails at the third one. */
 const BODY_REFUSED_STATUSES = [400, 413, 422]
 const MAX_BODY_REFUSALS = 3
 const GONE_STATUS = 410
-/** How long an endpoint may fail without a success between, in milliseconds. */
+/** How long an endpoint may fail without a success before it is disabled, in milliseconds. */
 const DISABLE_AFTER_MS = 5 * 86_400_000
 
 export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webhook', Attempt> {
@@ -83,7 +82,7 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
   }
 }
 
-/** Those that were not taken, of messages that are gone, or whose endpoint is, or has another URL by now. */
+/** Finds failed attempts whose message or endpoint is deleted, or whose endpoint has a new URL. */
 async function outdated(tx: Tx, attempts: readonly Attempt[]): Promise<ReadonlySet<Attempt>> {
   const failed = attempts.filter(({ answer }) => !isTaken(answer))
   if (failed.length === 0) return new Set()
@@ -136,10 +135,13 @@ const UNSEALED_ANSWER: WebhookAnswer = {
   wait_seconds: null,
 }
 
-/** What it is signed with: the secret, and the one before while that counts. null: it cannot be opened. */
+/**
+ * Returns the signing keys: the secret, and the previous one while that is valid. null if they can't be
+ * decrypted.
+ */
 type KeysOf = (row: OutgoingWebhook) => KeyObject[] | null
 
-/** The keys of the endpoints of rows that were read together, each opened when it is asked for first. */
+/** Returns the keys of the endpoints of rows that were read together. Each key is opened at its first use. */
 function openedOnce(secrets: Secrets): KeysOf {
   const opened = new Map<string, KeyObject[] | null>()
   return (row) => {
@@ -164,7 +166,7 @@ function openedKeys(row: OutgoingWebhook, secrets: Secrets): KeyObject[] | null 
 
 const isTaken = ({ status }: WebhookAnswer): boolean => status !== null && status >= 200 && status <= 299
 
-/** What an answer says, in a line: the beginning of the body is the team's own and stays out of it. */
+/** Summarises a response in one line. The body belongs to the team and is left out. */
 const saidOf = ({ status, response }: WebhookAnswer): string =>
   status === null ? response : `answered ${status}`
 
@@ -176,7 +178,7 @@ function webhookOutcome(answer: WebhookAnswer): AttemptOutcome {
   return { kind: 'sender', trouble: 'connection', detail, wait_seconds: answer.wait_seconds }
 }
 
-/** How a try ends: the pauses are webhooks' own. */
+/** Decides how an attempt ends. Webhooks have their own retry delays. */
 function webhookVerdict(
   { row, answer }: Attempt,
   { deferrals }: AttemptHistory,
@@ -184,7 +186,7 @@ function webhookVerdict(
 ): End {
   const { kind, detail } = webhookOutcome(answer)
   if (kind === 'accepted') return { end: 'completed' }
-  // While its endpoint is paused it is not claimed at all.
+  // A paused endpoint's messages aren't claimed at all.
   if (kind === 'sender') return { end: 'snoozed', seconds: 1 }
   const refusals = [...row.statuses, answer.status].filter((status) =>
     BODY_REFUSED_STATUSES.includes(status ?? 0),
@@ -206,8 +208,8 @@ function endedBy({ answer: { row }, end }: Delivered<Attempt>): Round['ended'] {
 }
 
 /**
- * Stores tries, what became of their messages, and how their endpoints stand: the owners of one that is disabled get
- * mail.
+ * Stores attempts, the states of their messages, and the health of their endpoints. Emails the owners of an
+ * endpoint that is disabled.
  */
 async function record(
   tx: Tx,
@@ -229,7 +231,7 @@ async function record(
   }
 }
 
-/** Why an endpoint gets nothing more; null when it does. */
+/** Returns why an endpoint must be disabled; null if it stays enabled. */
 function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string | null): string | null {
   if (own.some(({ answer: { answer } }) => answer.status === GONE_STATUS)) return `it answered ${GONE_STATUS}`
   const overdue = (at: Date) =>
@@ -251,7 +253,7 @@ function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): Webhook
   }
 }
 
-/** What the tries say of each endpoint. */
+/** Collects the results of attempts per endpoint. */
 function newsOf(delivered: readonly Delivered<Attempt>[]): EndpointNews[] {
   const latest = (times: Date[]) => times.sort((one, other) => other.getTime() - one.getTime())[0] ?? null
   return [...Map.groupBy(delivered, ({ answer: { row } }) => row.endpoint_id)].flatMap(([id, own]) => {

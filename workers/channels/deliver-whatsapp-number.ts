@@ -1,6 +1,6 @@
 /**
- * Messages of the numbers that aren't the default one. Each leaves by its own number, with that number's token: without
- * it nothing is sent. A number that fails delays no other.
+ * Sends the messages of numbers other than the default one. Each is sent from its own number with that
+ * number's token, and isn't sent without it. A failing number delays no other.
  */
 import { NUMBER_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { messagesOfNumbers, type NumberMessageRow } from '../../db/messages/whatsapp/messages.sql.ts'
@@ -21,7 +21,7 @@ import {
   whatsappThrough,
 } from './deliver-whatsapp.ts'
 
-/** A message that was claimed just before its number was paused looks again this often, in seconds. */
+/** How long a message waits that was claimed just before its number was paused, in seconds. */
 const PAUSED_WAIT_S = 30
 
 /** Delivers them, each with its own number's credentials. */
@@ -55,7 +55,7 @@ const UNSEALED: WhatsappOutcome = {
   detail: 'not sent: the access token of the number opens with neither key',
 }
 
-/** A message of another number: without that number's token nothing is sent. */
+/** Makes a message of another number sendable. Without that number's token it isn't sent. */
 function sendableFrom(
   row: NumberMessageRow,
   tokens: ReadonlyMap<string, string | null>,

@@ -1,8 +1,8 @@
 /**
- * WhatsApp messages on their way out: how they are read, sent and recorded; the delivery engine does the rest.
- * Promises: reads many rows in a few statements and holds no connection while it sends; a message that the provider
- * has taken is not sent again; what waits for its recipient's pace loses no try. The provider's answer only stores its
- * id: the status moves by reports. Must not know a provider's words.
+ * Reads, sends and records WhatsApp messages. The delivery engine does the rest. Many rows are read in a few
+ * statements, and no connection is held while sending. A message that the provider has accepted isn't sent
+ * again. Waiting for the recipient's rate limit uses no attempt. The provider's response only stores its id;
+ * reports change the status. Provider vocabulary stays out of here.
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
@@ -37,33 +37,33 @@ import {
 } from '../providers/whatsapp/provider.ts'
 import { contentOf } from './whatsapp-content.ts'
 
-/** What the channels need. */
+/** The dependencies of the channels. */
 export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery; secrets: Secrets; log: Log }
 
-/** One row at one try, the key of what it went out through, and what the provider made of it. */
+/** A row at one attempt, the key of its sender, and the provider's result. */
 export type WhatsappAttempt = { row: OutgoingWhatsappRow; sender: string; outcome: WhatsappOutcome }
 
-/** A message that lacks its number's credentials: `send` of its source adds them. */
+/** A message without its number's credentials, which `send` of its source adds. */
 type Draft<T extends boolean> = Omit<OutgoingWhatsapp<T>, 'number'>
 
-/** A row with its sender, and the way to send it from its own number. */
+/** A row with its sender, and the function that sends it from its own number. */
 export type Sendable<T extends boolean> = {
   row: OutgoingWhatsappRow<T>
   sender: Sender
-  /** Seconds that it waits for its number. */
+  /** How long it waits for its number, in seconds. */
   wait_seconds?: number
   given_up?: string
   send(draft: Draft<T>, cut: AbortSignal): Promise<WhatsappOutcome>
 }
 
-/** Where a queue's messages are read from, and what they go out through. */
+/** The rows of a queue, and the provider that sends them. */
 type Source<T extends boolean> = {
   unknown_wait: number
   senders: DeliveryChannel<WhatsappJob, WhatsappAttempt>['senders']
   read(tx: Tx, refs: readonly MessageRef[]): Promise<readonly Sendable<T>[]>
 }
 
-/** The timeline's event for an outcome; null when it is about the number or account, whose own timeline has it. */
+/** The timeline's event for an outcome; null if it concerns the number or account, whose timeline has it. */
 const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
   accepted: 'accepted',
   refused: 'failed',
@@ -71,7 +71,7 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
   sender: null,
   unknown: 'unknown',
 }
-/** A recipient's pause may be lifted early: its messages look again this often, in seconds. */
+/** A recipient's pause may be lifted early, so its messages check again this often, in seconds. */
 const MAX_RECIPIENT_PAUSE_S = 60
 
 /** Delivers the messages of the default number. */
@@ -100,7 +100,7 @@ export function whatsappChannel({
 
 type WhatsappJob = 'deliver-whatsapp' | 'deliver-whatsapp-number' | 'deliver-test-whatsapp'
 
-/** How a worker delivers the WhatsApp messages of a queue. */
+/** Delivers the WhatsApp messages of one queue. */
 export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
   channel: Channel<J>,
   { unknown_wait, senders, read }: Source<T>,
@@ -159,7 +159,7 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
 }
 
 type Asks<T extends boolean> = {
-  /** What becomes of a message without asking the provider; null if it is asked. */
+  /** The outcome that is known without asking the provider; null if it must be asked. */
   outcomeOf(row: OutgoingWhatsappRow): WhatsappOutcome | null
   isOptedOut(row: OutgoingWhatsappRow<T>): Promise<boolean>
 }
@@ -169,7 +169,7 @@ const NO_MARKETING: WhatsappOutcome = { kind: 'refused', detail: OPTED_OUT }
 const isMarketing = ({ category }: Pick<OutgoingWhatsappRow, 'category'>): boolean =>
   category?.toUpperCase() === 'MARKETING'
 
-/** What becomes of a message whose template can't be used any more; null of others. */
+/** Returns the outcome of a message whose template is unusable; null for others. */
 const ofTemplate = ({
   template_status: status,
   own_template,
@@ -178,7 +178,7 @@ const ofTemplate = ({
     ? { kind: 'refused', detail: `the template is ${status}` }
     : null
 
-/** How long a message waits whose template is paused, before it looks again. */
+/** How long a message with a paused template waits before it checks again. */
 const templateWait = ({ template_status: status, own_template }: OutgoingWhatsappRow): number =>
   own_template && status === 'paused' ? MAX_RECIPIENT_PAUSE_S : 0
 
@@ -205,13 +205,15 @@ function outgoingOf<T extends boolean>(
     own_wait_seconds: Math.max(wait_seconds, templateWait(row), Math.min(rest, MAX_RECIPIENT_PAUSE_S)),
     ...(given_up === undefined ? {} : { given_up }),
     ...(outcome ? { answered: answeredBy(outcome) } : {}),
-    // The last moment: an opt-out that was stored since the row was read counts.
+    // An opt-out that was stored since the row was read still counts.
     send: async (cut) =>
       answeredBy((await isOptedOut(row)) ? NO_MARKETING : storable(await send(draft(row), cut))),
   }
 }
 
-/** Whatever an adapter hands over can be stored: what was sent must never go unrecorded for the words about it. */
+/**
+ * Makes an adapter's result storable. A sent message must be recorded whatever text the provider returned.
+ */
 function storable(outcome: WhatsappOutcome): WhatsappOutcome {
   const stored = { ...outcome, detail: storableWords(outcome.detail) }
   return stored.kind === 'accepted'
@@ -219,7 +221,7 @@ function storable(outcome: WhatsappOutcome): WhatsappOutcome {
     : stored
 }
 
-/** A row with its template as the message to send. */
+/** Turns a row and its template into the message to send. */
 const draft = <T extends boolean>(row: OutgoingWhatsappRow<T>): Draft<T> => ({
   test: row.test,
   deferrals: row.deferrals,
@@ -230,7 +232,9 @@ const draft = <T extends boolean>(row: OutgoingWhatsappRow<T>): Draft<T> => ({
   ...contentOf(row),
 })
 
-/** Stores rows and events of tries, what they say of templates, and the pauses of their recipients. */
+/**
+ * Stores rows and events of attempts, template states that they reveal, and the pauses of their recipients.
+ */
 async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], log: Log): Promise<void> {
   await applyWhatsappEvents(tx, delivered.flatMap(eventsOf))
   const findings = findingsOf(delivered)
@@ -243,7 +247,7 @@ async function record(tx: Tx, delivered: readonly Delivered<WhatsappAttempt>[], 
   }
 }
 
-/** Whether the message waits for its template: that is no attempt that counts. */
+/** True if the message waits for its template. That doesn't count as an attempt. */
 const isOfPausedTemplate = (outcome: WhatsappOutcome): boolean =>
   outcome.kind === 'deferred' && outcome.template?.status === 'paused'
 
@@ -279,7 +283,7 @@ function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateF
   return [...findings.values()].sort((one, other) => (one.template_id < other.template_id ? -1 : 1))
 }
 
-/** A recipient that the provider has put off is paused for as long as its message. */
+/** Pauses a recipient that the provider deferred for as long as its message waits. */
 function pausesOf({
   answer: { row, sender, outcome },
   end,

@@ -1,6 +1,6 @@
 /**
- * Records attempts to deliver emails: their events, and what is left to be tried. Recipients that are suppressed get an
- * event, and none is asked of the provider for them.
+ * Records attempts to deliver emails: their events, and the recipients that remain. Suppressed recipients get
+ * an event and are not sent to the provider.
  */
 import { noteRejectedReturnPaths } from '../../db/accounts/domains/domains.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
@@ -14,16 +14,16 @@ import type { Delivered } from '../delivery/channel.ts'
 import type { EmailDelivery, Outcome } from '../providers/provider.ts'
 import type { Suppressed } from './suppressed-recipients.ts'
 
-/** One row at one try and what the provider made of it; `html` is null when it could not even be rendered. */
+/** A row at one attempt, and the provider's result. `html` is null if rendering failed. */
 export type EmailAttempt = {
   row: OutgoingRow
   html: string | null
   delivery: EmailDelivery
-  /** Recipients that it was not sent to. */
+  /** Recipients that the email was not sent to. */
   suppressed: Suppressed
 }
 
-/** The timeline's event for an outcome; null when it is about the sender, whose own timeline has it. */
+/** The timeline's event for an outcome; null if it concerns the sender, whose timeline has it. */
 const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   accepted: 'sent',
   refused: 'bounced',
@@ -32,7 +32,7 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   sender: null,
   unknown: 'unknown',
 }
-/** Stores rows and events of tries. The events come first: they lock the rows in the order that everyone does. */
+/** Stores rows and events of attempts. Events come first, because they lock the rows in the usual order. */
 export async function recordAttempts(
   tx: Tx,
   delivered: readonly Delivered<EmailAttempt>[],
@@ -61,7 +61,7 @@ export async function recordAttempts(
   if (rejected.length > 0) await noteRejectedReturnPaths(tx, rejected, newest)
 }
 
-/** One event for each recipient left out, however often the email is tried until it is requeued. */
+/** Makes one event per suppressed recipient, however many attempts there are before a requeue. */
 const leftOut = ({ answer: { row, suppressed }, at }: Delivered<EmailAttempt>): EmailEvent[] =>
   [...suppressed].map(([recipient, detail]) => ({
     ...{ team_id: row.team_id, email_id: row.id, event_key: `suppressed:${row.since}:${recipient}` },
@@ -96,8 +96,9 @@ function eventsOf(delivered: Delivered<EmailAttempt>): EmailEvent[] {
 const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
 
 /**
- * What a try leaves. Once the result of some recipients is decided, the row stores who is still to be tried; so it does
- * where the answer was lost for some alone: a report about these must not end it for the others.
+ * Returns the record of an attempt. Once the results of some recipients are final, the row stores the
+ * remaining ones. It also does so if the response was lost for only some recipients, so that a report about
+ * these doesn't end the email for the others.
  */
 function recordOf({ row, html, delivery, suppressed }: EmailAttempt): AttemptRecord {
   const outcomes = [...delivery.outcomes]

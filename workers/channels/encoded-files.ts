@@ -1,11 +1,12 @@
 /**
- * The files of emails that are being sent, encoded for the wire.
- * Promises: a file is read and encoded once for all emails that carry it at about the same time; the memory of all of
- * them stays within a budget, but for a single email that is larger than it, and for those that are not large: these
- * wait for no room, since each takes a chunk at most. To large ones room is given in order of arrival. One chunk is
- * read at a time, of the file that has least left, with rests: large ones take neither the database's connections nor
- * its processors from mail without files, and wait for small ones. What nobody holds stays only as long as its room is
- * not needed; its memory is used again, since collecting it as garbage lags behind by as much again as the budget.
+ * Keeps the files of emails that are being sent, encoded for the wire.
+ * A file is read and encoded once for all emails that carry it at about the same time. Its memory is limited
+ * by a budget. There are two exceptions: a single email that is larger than the budget, and small emails,
+ * which take at most one chunk each and don't wait. Large emails get memory in order of arrival.
+ * One chunk is read at a time, from the file with the least left, with pauses between. So large files don't
+ * take the database's connections and CPU from emails without files, and they wait for small ones. Unused
+ * files stay until their memory is needed. Memory is reused, because garbage collection would lag behind by
+ * as much as the budget.
  */
 import { setImmediate, setTimeout } from 'node:timers'
 import { type FileRef, piecesOfChunks, touchFiles } from '../../db/content/files/files.sql.ts'
@@ -17,37 +18,43 @@ type Wanted = { sha256: string; size: number; filename: string }
 
 type HeldFiles = {
   encoded: ReadonlyMap<string, readonly Buffer[]>
-  /** @param isSent whether a provider has taken the whole: what may still be on its way is never written over. */
+  /**
+   * @param isSent is true if a provider has the whole email. Bytes that may still be in transit are never
+   * overwritten.
+   */
   release: (isSent: boolean) => void
 }
 
 export type EncodedFiles = {
-  /** Looks at emails one after another. @returns whether the files of one could be held beside those before it. */
+  /**
+   * Checks emails one after another.
+   * @returns true if an email's files fit in addition to those before it.
+   */
   look(): (of: Owner, files: readonly Wanted[]) => boolean
-  /** Takes files into memory. @throws Error when bytes are gone */
+  /** Loads files into memory. @throws Error if bytes are deleted */
   hold(of: Owner, files: readonly Wanted[], cut: AbortSignal): Promise<HeldFiles>
 }
 
-/** Whose files; how many copies of the whole are in memory while they are sent. */
+/** The owner of the files, and the number of copies in memory while they are sent. */
 type Owner = { team_id: string; bufferedCopies: number }
 
 type Entry = {
   content: Promise<readonly Buffer[]>
   bytes: number
   holders: number
-  /** Whether all that was sent of it has arrived. */
+  /** True if everything that was sent of it has arrived. */
   isSent: boolean
 }
 
 const BLOCK_BYTES = encodedSize(CHUNK)
 const LINE_BREAK_BYTES = 2
 
-/** How many blocks are taken together. */
+/** The number of blocks that are allocated together. */
 const BLOCKS_PER_ALLOCATION = Math.floor((128 * 1024 * 1024) / BLOCK_BYTES)
 
 /**
- * Memory for whole chunks, used again. What the budget is for is taken together, when the first is needed: it is
- * resident only once it is written to, and piece by piece it would have V8 collect its whole heap for every few
+ * Reuses memory for whole chunks. The whole budget is allocated when the first chunk is needed, and becomes
+ * resident only when written to. Allocating it piece by piece would make V8 collect its heap every few
  * megabytes.
  */
 function createBlocks(budget: number) {
@@ -65,11 +72,11 @@ function createBlocks(budget: number) {
   return {
     write(pieces: readonly Buffer<ArrayBuffer>[], isLast: boolean): Buffer {
       const stored = pieces.reduce((sum, { length }) => sum + length, 0)
-      // The boundary after the last one begins with a line break.
+      // The boundary after the last one starts with a line break.
       const size = encodedSize(stored) - (isLast ? LINE_BREAK_BYTES : 0)
       const block = (size === BLOCK_BYTES ? take() : undefined) ?? Buffer.allocUnsafeSlow(size)
       writeLines(pieces, block)
-      // Given back at once: garbage outside of the heap brings the next collection of all of it nearer.
+      // Freed at once, because garbage outside the heap triggers full collections.
       for (const { buffer } of pieces) buffer.transfer(0)
       return block
     },
@@ -81,13 +88,17 @@ function createBlocks(budget: number) {
 
 type Blocks = ReturnType<typeof createBlocks>
 
-/** While a file has this many chunks left, each read is followed by a rest twice as long; at most, in milliseconds. */
+/**
+ * A file with at least this many chunks left pauses after each read for twice as long as the read took, up to
+ * this many milliseconds.
+ */
 const LONG_FILE_CHUNKS = 5
 const MAX_REST_MS = 20
 
 /**
- * Does one piece of work at a time. What has least left goes first: one file is whole before the next is begun. Reading
- * a long file takes a third of the time, so that it leaves most of the database's processors to others.
+ * Runs one piece of work at a time. The file with the least left goes first and is completed before the next
+ * one starts. Reading a long file takes a third of the time, which leaves most of the database's CPU to
+ * others.
  */
 function createReadTurns() {
   const waiting: { left: number; begin: () => void }[] = []
@@ -107,7 +118,7 @@ function createReadTurns() {
     try {
       return await work()
     } finally {
-      // Whose turn it was may ask for the next one before.
+      // The previous owner of the turn may ask for the next one first.
       if (left < LONG_FILE_CHUNKS) setImmediate(serve)
       else setTimeout(serve, Math.min(2 * (performance.now() - began), MAX_REST_MS))
     }
@@ -116,7 +127,7 @@ function createReadTurns() {
 
 type Source = { tx: Tx; blocks: Blocks; inTurn: ReturnType<typeof createReadTurns> }
 
-/** Reads and encodes a content, a chunk at a time. @throws Error when its bytes are gone */
+/** Reads and encodes a content, one chunk at a time. @throws Error if its bytes are deleted */
 async function encode(
   { tx, blocks, inTurn }: Source,
   ref: FileRef,
@@ -133,12 +144,12 @@ async function encode(
   return encoded
 }
 
-/** What is in memory. Counted are what somebody holds, and what lies idle. */
+/** Tracks the files in memory. Both files in use and idle files count. */
 function createFileCache(budget: number, blocks: Blocks) {
   const entries = new Map<string, Entry>()
   let held = 0
   let idle = 0
-  /** What is held for emails that are not large: no budget bounds it. */
+  /** Bytes in use for small emails. No budget limits them. */
   let unbudgeted = 0
   const forget = (key: string): void => {
     const entry = entries.get(key)
@@ -148,7 +159,7 @@ function createFileCache(budget: number, blocks: Blocks) {
     if (entry.isSent) entry.content.then(blocks.giveBack, () => {})
   }
   return {
-    /** Whether this many more bytes may be held for a large email; a single one always may. */
+    /** True if this many more bytes fit for a large email. A single one always fits. */
     fits: (bytes: number, others = 0): boolean => {
       const large = held - unbudgeted + others
       return large <= 0 || large + bytes <= budget
@@ -160,7 +171,7 @@ function createFileCache(budget: number, blocks: Blocks) {
     addUnbudgeted(bytes: number): void {
       unbudgeted += bytes
     },
-    /** Reserves bytes, and drops what nobody holds until they fit beside the rest. The oldest go first. */
+    /** Reserves bytes, and drops the oldest unused files until they fit. */
     admit(bytes: number): number {
       for (const key of entries.keys()) {
         if (held + idle + bytes <= budget) break
@@ -194,7 +205,7 @@ function createFileCache(budget: number, blocks: Blocks) {
 
 type FileCache = ReturnType<typeof createFileCache>
 
-/** The queue of those who wait for room. */
+/** Queues emails that wait for memory. */
 function createRoomQueue(cache: FileCache) {
   const queue: (() => boolean)[] = []
   const serve = (): void => {
@@ -203,7 +214,7 @@ function createRoomQueue(cache: FileCache) {
   return {
     serve,
     isEmpty: () => queue.length === 0,
-    /** Reserves as many bytes as it takes once it is its turn, behind those who wait already. @returns how many. */
+    /** Reserves the bytes once its turn comes, after those already waiting. @returns the number of bytes. */
     admit: (bytesOf: () => number, cut: AbortSignal): Promise<number> =>
       new Promise((resolve, reject) => {
         const onCut = (): void => serve()
@@ -227,11 +238,11 @@ function createRoomQueue(cache: FileCache) {
 const encodedSum = (files: readonly Wanted[]): number =>
   files.reduce((sum, { size }) => sum + encodedSize(size), 0)
 
-/** The contents of an email, each once. */
+/** Returns the contents of an email without duplicates. */
 const distinctOf = (teamId: string, files: readonly Wanted[]): Map<string, Wanted> =>
   new Map(files.map((file) => [`${teamId}/${file.sha256}`, file]))
 
-/** Makes a process's store. @param budget in bytes. */
+/** Creates the file store of a process. @param budget in bytes. */
 export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
   const blocks = createBlocks(budget)
   const source = { tx, blocks, inTurn: createReadTurns() }
@@ -259,14 +270,14 @@ export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
       const unbudgeted = isLarge(files) ? 0 : bytesOf()
       cache.addUnbudgeted(unbudgeted)
       const reserved = isLarge(files) ? await roomQueue.admit(bytesOf, cut) : cache.admit(unbudgeted)
-      // Taken below, in this turn of the event loop.
+      // Loaded below, in this turn of the event loop.
       cache.reserve(extra - reserved)
       const taken = [...distinct].map(([key, file]) => {
         const { sha256, size } = file
         const load = () => encode(source, { team_id, sha256 }, file)
         return { key, entry: cache.take(key, encodedSize(size), load), sha256 }
       })
-      // What waits for the same content needs no more room now.
+      // Other emails that wait for the same content need no more memory.
       roomQueue.serve()
       const release = (isSent: boolean, isBroken = false): void => {
         cache.addUnbudgeted(-unbudgeted)

@@ -9,17 +9,17 @@ import { storableWords } from '../../db/validation/words.ts'
 import type { JudgeContext } from '../delivery/channel.ts'
 import type { Outcome } from '../providers/provider.ts'
 
-/** What a last response can be about without saying anything about the recipient's mailbox. */
+/** Subjects of a last response that say nothing about the recipient's mailbox. */
 const NOT_THE_MAILBOX: ReadonlySet<FailureSubject> = new Set(['policy', 'rate', 'sender'])
 
-/** The effect of the last response of a server that deferred an email to the end: one soft bounce at most. */
+/** Returns the effect of a last response after deferrals until the deadline: at most a soft bounce. */
 function effectOfLast(response: string): Extract<ContactEffect, 'soft' | 'none'> {
-  // Judged as if it were final: a reply for now is about expiry otherwise.
+  // Classified as if it were permanent, because a temporary reply would be classified as an expiry.
   const final = response.replace(/^4(?=\d\d\b)/, '5').replace(/\b4(?=\.\d{1,3}\.\d{1,3}\b)/g, '5')
   return NOT_THE_MAILBOX.has(classifyFailure({ reply: final }).about) ? 'none' : 'soft'
 }
 
-/** The outcomes, where those deferred again bounce if the email's time for attempts is over. */
+/** Turns repeated deferrals into bounces once the email's time for attempts is over. */
 export function bounceOverdue(
   outcomes: ReadonlyMap<string, Outcome>,
   { history: { since }, now }: JudgeContext,

@@ -1,6 +1,6 @@
 /**
- * Row and template version → the message on the wire. Pure: same row, same message at each attempt.
- * Owns what a delivered email looks like; knows no provider and sends nothing.
+ * Turns a row and a template version into the message on the wire. Pure: a row gives the same message at each
+ * attempt. It alone defines how a delivered email looks; it knows no provider and sends nothing.
  */
 
 import { ownReturnPath } from '../../db/accounts/domains/return-path.ts'
@@ -14,8 +14,8 @@ import { UNSUBSCRIBE_SLOT } from '../../db/validation/slots.ts'
 import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider.ts'
 
 /**
- * The parts as they are sent, and what needs a secret: the domain's key, the return address of this row at a domain
- * (null when too long), and its local part.
+ * The parts to send, and those that need a secret: the domain's key, this row's return address at a domain
+ * (null if too long), and its local part.
  */
 type Sealing = {
   content: Content
@@ -23,7 +23,7 @@ type Sealing = {
   ed25519: DkimKey | null
   /** True if bounces return to the From domain's own return path. */
   own_return_path: boolean
-  /** Where they return to otherwise; null: to the From domain itself. */
+  /** Where they return to otherwise; null means the From domain itself. */
   return_domain: string | null
   returnPathAt: (domain: string) => string | null
   reference: string
@@ -36,7 +36,10 @@ export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): strin
   ...bareRecipients(pending_recipients ?? present(to_emails)).values(),
 ]
 
-/** The link for the headers: where the template asks for it, unless the client has its own there, and in broadcasts. */
+/**
+ * Returns the link for the headers of broadcasts and of templates that ask for it, unless the client set its
+ * own header.
+ */
 function unsubscribeLinkOf(
   { headers, variables, broadcast_id }: EmailRow,
   version: CompiledVersion | undefined,
@@ -47,13 +50,13 @@ function unsubscribeLinkOf(
 }
 
 /**
- * Its Date, by which mailboxes sort: when it was accepted or was to go, or when it was first claimed if that was more
- * than an hour later.
+ * Returns the Date header, which mailboxes sort by: the accepted or scheduled time, or the first claim if
+ * that was over an hour later.
  */
 const dateOf = ({ created_at, scheduled_at, dated_at }: EmailRow & Pick<OutgoingRow, 'dated_at'>): Date =>
   new Date(dated_at ?? Math.max(Date.parse(created_at), Date.parse(scheduled_at ?? created_at)))
 
-/** Its envelope sender, and the one that is used if the relay rejects it. */
+/** Returns the envelope sender, and the one to use if the relay rejects it. */
 function returnPaths(
   from: Mailbox,
   at: Sealing['returnPathAt'],
@@ -67,8 +70,8 @@ function returnPaths(
 }
 
 /**
- * The message of a row, for the recipients that are still to be tried.
- * @throws Error when the row's template version is missing.
+ * Makes the message of a row for its remaining recipients.
+ * @throws Error if the row's template version is missing.
  */
 export function renderEmail<T extends boolean>(
   row: EmailRow & Pick<OutgoingRow<T>, 'test' | 'deferrals' | 'dated_at'>,

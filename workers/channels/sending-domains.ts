@@ -1,8 +1,9 @@
 /**
- * What emails need of the domain that they are from, by team and name (DECISIONS: Domain removed before delivery): our
- * DKIM keys, opened, unless the provider signs by itself, and whether it has a return path of its own.
- * Reads them again for each batch, so that nothing goes out in the name of a removed domain, and one that was added
- * again signs what has waited. An email without a verified domain, or whose key doesn't open, gets an Error: it waits.
+ * Finds what emails need from their From domain, by team and name (DECISIONS: Domain removed before
+ * delivery): our decrypted DKIM keys, unless the provider signs, and the domain's own return path. It is read
+ * for each batch. So no email is sent in the name of a removed domain, and a domain that was added again
+ * signs waiting emails. An email without a verified domain, or with a key that can't be decrypted, gets an
+ * Error and waits.
  */
 import { createPrivateKey } from 'node:crypto'
 import { openKey } from '../../db/accounts/domains/dkim.ts'
@@ -12,7 +13,7 @@ import type { Secrets } from '../../db/process/secrets.ts'
 import { parseMailbox } from '../../db/validation/address.ts'
 import type { DkimKey } from '../providers/provider.ts'
 
-/** `dkim` null: the provider signs. `ed25519` null: there is no second key. */
+/** `dkim` is null if the provider signs, and `ed25519` is null without a second key. */
 type SendingDomain = { dkim: DkimKey | null; ed25519: DkimKey | null; return_path: boolean }
 
 type StoredDomain = Awaited<ReturnType<typeof sendingDomains>>[number]
@@ -41,9 +42,9 @@ type Signed = { team_id: string; domain_id: string; from_address: string }
 const domainName = ({ team_id, name }: { team_id: string; name: string }): string => `${team_id}/${name}`
 
 /**
- * Domains by the domain id of the rows, in one query for all. An Error where the domain is not verified, or its key
- * can't be opened, which harms no other.
- * @param ours true if our keys sign. Otherwise they aren't opened.
+ * Returns the domains by the domain id of the rows, in one query. The result is an Error if a domain isn't
+ * verified or its key can't be decrypted; others are unaffected.
+ * @param ours is true if our keys sign. Otherwise they aren't decrypted.
  */
 export async function sendingDomainsOf(
   tx: Tx,

@@ -1,7 +1,7 @@
 /**
- * Finds the recipients of emails that are about to be sent and are suppressed: by what was read with the rows. Erased
- * addresses and international domains need another lookup. Names that the simulator responds to aren't checked where
- * nothing is delivered, so that a test suite can use them again.
+ * Finds suppressed recipients of emails that are about to be sent, from the data read with the rows. Erased
+ * addresses and international domains need another lookup. If nothing is delivered, names that the simulator
+ * responds to aren't checked, so that a test suite can use them again.
  */
 import { stopsTransactional, suppressedDetail } from '../../db/audience/suppressions/cause.ts'
 import { findSuppressed } from '../../db/audience/suppressions/suppressed.ts'
@@ -12,7 +12,7 @@ import type { Secrets } from '../../db/process/secrets.ts'
 import { isMagic, isSuppressedByName } from '../providers/test/magic-recipients.ts'
 import { recipientsOf } from './render.ts'
 
-/** `simulated_recipients`: whether the recipients' names decide what becomes of an email, as nothing is delivered. */
+/** `simulated_recipients` is true if recipients' names decide the outcome because nothing is delivered. */
 type SuppressionDeps = { database: Database; secrets: Secrets; simulated_recipients: boolean }
 
 /** The detail of the event for each suppressed recipient. */
@@ -25,10 +25,10 @@ type Row = OutgoingRow
 const isChecked = ({ broadcast_id, internal, suppression, suppress_transactional }: Row): boolean =>
   suppress_transactional !== 'nothing' && broadcast_id === null && !internal && suppression !== 'ignored'
 
-/** True if a recipient's domain may be spelled otherwise in the table. */
+/** True if a recipient's domain may be spelled differently in the table. */
 const isInternational = (recipient: string): boolean => /[^\x20-\x7e]/.test(recipient)
 
-/** The suppressions of a row's recipients, by identity; of an erased one there is no date. */
+/** Returns the suppressions of a row's recipients, by identity. An erased recipient's has no date. */
 async function detailsOf(row: Row, { database, secrets }: SuppressionDeps): Promise<Map<string, string>> {
   const stops = row.suppress_transactional
   const recipients = recipientsOf(row)

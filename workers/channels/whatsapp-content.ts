@@ -1,4 +1,7 @@
-/** Fills a template with a message's values, in neutral words. A slot that it has gained since is left empty. Pure. */
+/**
+ * Fills a template with a message's values, provider-neutral. A variable that the template has gained since
+ * is left empty. Pure.
+ */
 import type { OutgoingWhatsappRow } from '../../db/messages/whatsapp/messages.sql.ts'
 import type { TemplateParts } from '../../db/messages/whatsapp/template.ts'
 import type { NamedValue, OutgoingHeader, OutgoingWhatsapp } from '../providers/whatsapp/provider.ts'
@@ -6,7 +9,7 @@ import type { NamedValue, OutgoingHeader, OutgoingWhatsapp } from '../providers/
 type Row = Pick<OutgoingWhatsappRow, 'slots' | 'url_buttons' | 'parts' | 'parameters'>
 type Content = Pick<OutgoingWhatsapp, 'header' | 'body' | 'buttons'>
 
-/** The parts of a template that no version after 0.1.0 has read: texts and URLs are all that it can have. */
+/** The parts of a template that only 0.1.0 has read. It can only have texts and URLs. */
 function partsWithoutShape({ slots, url_buttons }: Row): TemplateParts {
   return {
     header: slots.includes('header:1') ? { kind: 'text' } : null,

@@ -1,8 +1,8 @@
 /**
- * Admission by sender: what may be claimed at all, and when each claimed message may go out through its sender.
- * Promises: nothing is claimed for a sender that is paused, and one that is probed gets one message in the whole
- * fleet. Any number of senders in a batch costs the statements of one. Knows what a sender's row says and what this
- * process has seen of it; sends nothing.
+ * Decides what may be claimed, and when each claimed message may be sent through its sender. Nothing is
+ * claimed for a paused sender, and a probed sender gets one message in the whole fleet. A batch costs the
+ * same statements for any number of senders. It uses a sender's row and this process's observations; it sends
+ * nothing.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { stateOfSender, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
@@ -13,12 +13,12 @@ import type { Rooms } from '../../db/queue/group-claims.sql.ts'
 import { type Breakers, IN_FLIGHT_PER_SEND } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, ManySenders, Outgoing } from './channel.ts'
 
-/** A claimed job and the message that it is about. */
+/** A claimed job and its message. */
 export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: Outgoing<A> }
 
 /**
- * A message that may go after `delay` milliseconds, counted from `at` by `performance.now()`; `reserved_at` is the
- * database's time when that was decided.
+ * A message that may be sent after `delay` milliseconds, counted from `at` by `performance.now()`.
+ * `reserved_at` is the database's time of that decision.
  */
 export type Released<J extends DeliveryJob, A> = Message<J, A> & {
   delay: number
@@ -26,31 +26,33 @@ export type Released<J extends DeliveryJob, A> = Message<J, A> & {
   reserved_at: Date | undefined
 }
 
-/** How many messages may be claimed, of which groups none, and of each sender how many, where there are many. */
+/**
+ * How many messages may be claimed, the excluded groups, and the limit per sender if there are many senders.
+ */
 export type ClaimLimits = { limit: number; except: readonly string[]; rooms?: Rooms }
 
 type AdmissionResult<J extends DeliveryJob, A> = {
   released: Released<J, A>[]
   /** Messages that must wait for their sender, and for how many seconds. */
   held: { messages: Message<J, A>[]; seconds: number }[]
-  /** For how many milliseconds there is nothing more to claim. */
+  /** How long nothing more can be claimed, in milliseconds. */
   wait: number
 }
 
 export type Admission<J extends DeliveryJob, A> = {
-  /** What may be claimed into so much room. */
+  /** Returns what may be claimed for this much capacity. */
   admit(room: number): Promise<ClaimLimits>
-  /** Reserves the messages' sends, in one go for all their senders. */
+  /** Reserves the sends of the messages, for all their senders at once. */
   release(messages: readonly Message<J, A>[]): Promise<AdmissionResult<J, A>>
-  /** One message is no longer in flight. @returns whether there may be more to claim, now that it is not. */
+  /** Ends a message's time in flight. @returns true if there may now be more to claim. */
   done(message: Message<J, A>): boolean
 }
 
-/** How far ahead sends are reserved, in seconds, where the channel does not say. */
+/** How far ahead sends are reserved by default, in seconds. */
 const DEFAULT_HORIZON_S = 5
-/** How long a message is put back whose sender has enough in flight, in seconds. */
+/** How long a message waits if its sender has enough in flight, in seconds. */
 const FULL_WAIT_S = 1
-/** A message of a paused sender that was claimed all the same looks again after this: of the one, of many. Seconds. */
+/** How soon a claimed message of a paused sender checks again, in seconds: with one sender, with many. */
 const MAX_HOLD_S = { one: 5, many: 60 }
 
 export function createAdmission<J extends DeliveryJob, A>(
@@ -102,7 +104,7 @@ export function createAdmission<J extends DeliveryJob, A>(
         const left = own.slice(delays.length)
         if (left.length === 0) continue
         for (const each of left) inFlight.leave(each)
-        // A pause may end early, another worker's probe within a moment: what is let go looks again soon.
+        // A pause or another worker's probe may end early, so released messages check again soon.
         const seconds = Math.min(wait_seconds, 'one' in senders ? MAX_HOLD_S.one : MAX_HOLD_S.many)
         result.held.push({ messages: left, seconds })
         if ('one' in senders) result.wait = seconds * 1_000
@@ -114,7 +116,10 @@ export function createAdmission<J extends DeliveryJob, A>(
   }
 }
 
-/** Senders whose rate is used up for some seconds: what is claimed of them meanwhile would only be put back. */
+/**
+ * Remembers senders whose rate is used up for some seconds. Their messages would be released at once if
+ * claimed.
+ */
 function createFull() {
   const until = new Map<string, number>()
   return {
@@ -131,17 +136,17 @@ const wantedOf = <J extends DeliveryJob, A>(own: readonly Message<J, A>[]) => {
   return first ? [{ sender: first.outgoing.sender, costs: own.map(({ outgoing }) => outgoing.cost) }] : []
 }
 
-/** Senders that are remembered although nothing of them is in flight, since they take less than one that is unknown. */
+/** How many senders with nothing in flight are remembered because they accept less than an unknown one. */
 const MAX_REMEMBERED = 1_000
 
 /**
- * Counts the messages in flight of each sender that has a bound of its own. One that hangs must not fill a worker,
- * and one that answers at once must not wait for claims.
+ * Counts the messages in flight of each sender that has its own limit. A hanging sender must not fill a
+ * worker, and a fast one must not wait for claims.
  */
 function createInFlightBySender(breakers: Breakers) {
   type Known = { sender: Sender; count: number }
   const known = new Map<string, Known>()
-  /** What there was room for at the last look, and those of which all of that came: there may be more. */
+  /** The capacity at the last claim, and the senders that used all of it and may have more. */
   let rooms = new Map<string, number>()
   const missed = new Set<string>()
   const mostOf = (sender: Sender): number => {
@@ -155,7 +160,7 @@ function createInFlightBySender(breakers: Breakers) {
     if (idle !== undefined) known.delete(idle)
   }
   return {
-    /** For how many more of each there is room, where that is not what it is for an unknown one. */
+    /** Returns the capacity of each sender where it differs from that of an unknown one. */
     rooms(): Map<string, number> {
       for (const [key, { sender, count }] of known)
         if (count === 0 && mostOf(sender) >= IN_FLIGHT_PER_SEND.unknown) known.delete(key)
@@ -180,7 +185,10 @@ function createInFlightBySender(breakers: Breakers) {
       }
       return { taken, over }
     },
-    /** @returns whether there may be more to claim now: all was claimed that there was room for, and half is done. */
+    /**
+     * @returns true if there may be more to claim: everything there was capacity for was claimed, and half is
+     * done.
+     */
     leave({ outgoing: { sender } }: { outgoing: { sender: Sender } }): boolean {
       const one = known.get(sender.key)
       if (!one) return false

@@ -1,53 +1,61 @@
 /**
- * What this process sees of senders between two looks at their rows: what each took last, what it refused in a row.
- * Promises: when trouble shows, sends through that sender that were released but have not begun are stopped at once.
- * Local to this process: what other workers must know is in the sender's row (db/delivery/senders/circuit-breaker.ts).
+ * Tracks senders in this process between two reads of their rows: their last responses and consecutive
+ * rejections. If a sender fails, released sends through it that haven't started are stopped at once. Other
+ * workers learn of it from the sender's row (db/delivery/senders/circuit-breaker.ts).
  */
 import { pauseAfter, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import type { Deferral } from '../../db/delivery/senders/deferrals.ts'
 import type { Sender, SenderState } from '../../db/delivery/senders/rate-limit.ts'
 import type { AttemptOutcome } from './retry-policy.ts'
 
-/** One send: of which message, when it began, and how long it took in seconds. */
+/** One send: its message, when it started, and how long it took in seconds. */
 type Send = { message: string; began_at: Date; seconds: number }
 
 type Breaker = {
-  /** Takes note of how its row stands. */
+  /** Records the state of the sender's row. */
   see(state: SenderState): void
-  /** Takes note that a send begins. @returns to be called when it has ended. */
+  /** Records that a send starts. @returns a function to call when it has ended. */
   began(): () => void
-  /** Takes note of one send and of its duration. @returns what it says about the sender; null when nothing. */
+  /** Records a send and its duration. @returns what it says about the sender, or null. */
   note(outcomes: readonly AttemptOutcome[], send: Send): SenderSignal | null
-  /** Takes note of what has become of the sender's row. */
+  /** Records a change of the sender's row. */
   changed(kind: 'slowed' | 'paused' | 'recovered'): void
-  /** Whether what was released at that moment, by `performance.now()`, shall not begin any more. */
+  /** True if messages released at that time, by `performance.now()`, must no longer start. */
   isHalted(released_at: number): boolean
-  /** Whether only one message at a time is sent to find out, or the last ones were deferred: what it takes is news. */
+  /**
+   * True if only one message at a time is sent as a probe, or the last ones were deferred. An acceptance is
+   * then significant.
+   */
   isWatched(): boolean
-  /** When the latest send was begun that was taken, as far as is known. */
+  /** Returns the start of the latest accepted send that is known. */
   acceptedAt(): Date | null
-  /** Whether its last send was taken in good time, and none that is under way is late. */
+  /** True if its last send was accepted in time, and no current send is late. */
   isProven(): boolean
-  /** How many messages may be in flight for each that is being sent: what it takes in a second, at its last pace. */
+  /**
+   * Returns how many messages may be in flight per send: the number it accepted in a second at its last rate.
+   */
   ahead(): number
-  /** How many seconds a message waits that has met this. */
+  /** Returns how many seconds a message waits after this signal. */
   waitAfter(signal: SenderSignal | null): number
 }
 
 export type Breakers = { of(sender: Pick<Sender, 'key'>): Breaker }
 
-/** This many refusals by policy in a row, with nothing taken between, mean that our own set-up is at fault. */
+/**
+ * The number of consecutive policy rejections, with none accepted between, that indicate a problem in our own
+ * set-up.
+ */
 const POLICY_STRIKES = 3
-/** A send that takes longer is slow, in seconds. */
+/** A send is slow if it takes longer, in seconds. */
 export const SLOW_SEND_S = 2
 /**
- * In flight for each message that is being sent: at least, at most, of a sender of which nothing is known yet, and of
- * one that is slow, which would keep others waiting for as long.
+ * The number in flight per message that is being sent: minimum, maximum, for an unknown sender, and for a
+ * slow one, which would delay others for as long.
  */
 export const IN_FLIGHT_PER_SEND = { least: 2, most: 16, unknown: 8, slow: 1 }
-/** A pause may be lifted early, so a message looks again after this at the latest. In seconds. */
+/** A pause may be lifted early, so a message checks again after this long at the latest, in seconds. */
 const MAX_WAIT_S = 31
-/** Senders that are remembered; of a forgotten one, little is lost but that it is proven. */
+/** The number of remembered senders. A sender that is dropped mainly loses its proven state. */
 const MAX_REMEMBERED = 10_000
 
 export function createBreakers(): Breakers {
@@ -67,10 +75,13 @@ export function createBreakers(): Breakers {
 const latest = (one: Date | null, other: Date | null): Date | null =>
   one !== null && (other === null || one > other) ? one : other
 
-/** `strikes`: refusals by policy in a row, with this. `isNew`: nothing of the sender's was taken yet. */
+/**
+ * `strikes` is the number of consecutive policy rejections including this one. `isNew` is true until
+ * something of the sender's is accepted.
+ */
 type Suspicion = { strikes: number; isNew: boolean }
 
-/** A deferral that may be about the sender; null without one. */
+/** Returns a deferral that may be about the sender; null if there is none. */
 function deferralOf(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
   const found = outcomes.find(({ kind, key }) => kind === 'deferred' && key !== undefined)
   if (found?.key === undefined) return null
@@ -79,7 +90,7 @@ function deferralOf(outcomes: readonly AttemptOutcome[], message: string): Defer
   return { key, words, message, domains: [...new Set(domains)] }
 }
 
-/** The first trouble of the sender's own among outcomes. */
+/** Returns the first failure among outcomes that concerns the sender. */
 function troubleOf(
   outcomes: readonly AttemptOutcome[],
   began_at: Date,
@@ -95,11 +106,11 @@ function troubleOf(
 
 const ANSWERED: ReadonlySet<AttemptOutcome['kind']> = new Set(['refused', 'deferred', 'policy'])
 
-/** Whether a message that was not taken was refused or put off, for its own sake as far as is known. */
+/** True if a message was rejected or deferred for its own reasons, as far as is known. */
 const isOfItself = (outcomes: readonly AttemptOutcome[]): boolean =>
   outcomes.every(({ kind }) => ANSWERED.has(kind))
 
-/** Remembers that messages were deferred, so that the first one that is accepted afterwards is news. */
+/** Remembers that messages were deferred, so that the first accepted one afterwards counts as a recovery. */
 function createDeferralWatch() {
   let deferred = false
   let isNews = false

@@ -1,6 +1,6 @@
 /**
- * What a channel brings to the delivery engine (engine.ts): how its messages are read, sent, judged and recorded.
- * Owns the types that both sides share. Must not know a channel.
+ * Declares what a channel provides to the delivery engine (engine.ts): how its messages are read, sent,
+ * judged and recorded. It contains the types that both share, and depends on no channel.
  */
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../../db/channels/channel.sql.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
@@ -13,85 +13,100 @@ import type { AttemptHistory, AttemptOutcome, PolicyContext, VerdictContext } fr
 
 export type DeliveryDeps = BatchDeps & { queue: Consumer }
 
-/** One message that is to be sent. `A` is what the channel keeps of a try, from the answer to the record. */
+/** One message to send. `A` is what the channel keeps of an attempt, from the response to the record. */
 export type Outgoing<A> = {
   ref: DeliveryRef
   /** The X-Request-Id of the call that sent it, if any. */
   http_request_id: string | null
-  /** From when its tries count: it was accepted, or requeued by a person. */
+  /** The start of its attempts: when it was accepted, or requeued manually. */
   since: string
   history: AttemptHistory
-  /** When it was held back last because its sender may be at fault. */
+  /** When it was last held because its sender may be at fault. */
   held_at: Date | null
-  /** From when on it is not handed over any more. */
+  /** When it expires. It isn't sent after that. */
   expires_at?: Date | null
-  /** What it goes out through: messages of one key share a pace and a circuit breaker. */
+  /** The sender that it goes through. Messages with the same key share a rate limit and a circuit breaker. */
   sender: Sender
-  /** Tokens of its sender's pace. */
+  /** Tokens of its sender's rate limit. */
   cost: number
-  /** How many seconds it waits for what is its own, such as a paused recipient or room for its files; 0: it may go. */
+  /**
+   * How many seconds it waits for reasons of its own, such as a paused recipient or memory for its files. 0
+   * means none.
+   */
   own_wait_seconds: number
-  /** What became of it without asking the provider; absent if the provider is asked. */
+  /** Its result if that is known without asking the provider. */
   answered?: A
-  /** Why it is given up without another try; absent where it is not. */
+  /** Why it fails without another attempt, if it does. */
   given_up?: string
-  /** Whether it holds a slot for long, by its size: others do not wait for it. Not so when absent. */
+  /** True if it occupies a slot for long because of its size. Others don't wait for it. */
   is_large?: boolean
   /**
-   * Reads what is not read ahead, such as a large body, and looks once more whether it may go: once its slot is free.
-   * When it throws, the message is let go without a try. Absent: all is read.
-   * @returns false when it needs no delivery any more.
+   * Once it has a slot, reads what wasn't read ahead, such as a large body, and checks again if it may be
+   * sent. If it throws, the message is released without an attempt. Absent if everything is read.
+   * @returns false if it needs no delivery any longer.
    */
   load?: (() => Promise<boolean>) | undefined
-  /** Hands it to the provider. Never throws. @param cut ends the wait for an answer: the process has to end. */
+  /**
+   * Sends it to the provider. Never throws.
+   * @param cut ends the wait for a response because the process must exit.
+   */
   send(cut: AbortSignal): Promise<A>
 }
 
-/** A try that is over, and how its job ends. */
+/** A completed attempt, and how its job ends. */
 export type Delivered<A> = { answer: A; end: End; at: Date }
 
 /**
- * What a channel's messages go out through.
- * - one: the same sender for all; nothing is claimed while it is paused.
- * - many: each message names its own (Outgoing.sender), whose key begins with `prefix` and is its job's group
- *   (db/queue/jobs.ts). Messages of paused senders are not claimed, of the others only what is soon sent. `paused`
- *   returns the keys of further ones that are paused.
+ * The senders of a channel's messages.
+ * - one: the same sender for all. Nothing is claimed while it is paused.
+ * - many: each message names its own (Outgoing.sender), whose key starts with `prefix` and is its job's group
+ *   (db/queue/jobs.ts). Messages of paused senders are not claimed, and of others only those that can be sent
+ *   soon. `paused` returns the keys of additional paused senders.
  */
 type Senders = { one(): Promise<Sender> } | ManySenders
 export type ManySenders = { prefix: string; paused?(): Promise<readonly string[]> }
 
-/** What a channel judges an answer by. */
+/** The context in which a channel judges a response. */
 export type JudgeContext = PolicyContext & { history: AttemptHistory; now: Date }
 
 export type DeliveryChannel<J extends DeliveryJob, A> = {
   channel: Deliverable<J>
-  /** After a lost answer: how long to wait for a report before another try, in seconds. */
+  /** How long to wait for a report after a lost response before the next attempt, in seconds. */
   unknown_wait: number
   senders: Senders
   /**
-   * For each slot, the messages in flight beyond the one being sent: no slot waits for a claim, and batches stay large.
-   * 2 when absent; with 0, a message is claimed and read only when a slot may take it at once.
+   * The messages in flight per slot in addition to the one being sent, so that no slot waits for a claim and
+   * batches stay large. The default is 2. With 0, a message is claimed and read only if a slot is free.
    */
   ahead?: number
-  /** How far ahead sends are reserved, in seconds: what is reserved goes at that pace. 5 when absent. */
+  /**
+   * How far ahead sends are reserved, in seconds. Reserved messages are sent at that rate. The default is 5.
+   */
   horizon?: number
-  /** Reads what claimed jobs are to send, in a few statements. Leaves out jobs whose row needs nothing more. */
+  /** Reads what claimed jobs must send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
-  /** The answer, after deciding whose fault each rejection by policy is, and what its time for attempts ends. */
+  /**
+   * Returns the response with decided policy rejections, and with deferrals ended if the time for attempts is
+   * over.
+   */
   judge(answer: A, context: JudgeContext): A
   outcomesOf(answer: A): readonly AttemptOutcome[]
-  /** How the delivery ends, where the channel has rules of its own; `nextStep` its outcomes when absent. */
+  /**
+   * Decides how the delivery ends if the channel has its own rules. The default is `nextStep` on its
+   * outcomes.
+   */
   verdict?(answer: A, history: AttemptHistory, context: VerdictContext): End
   /**
-   * Asked in the transaction that puts messages back: which of these jobs need not wait after all, since what they
-   * were to wait for has come in the meantime. None when absent.
+   * Runs in the transaction that releases messages. Returns the jobs that needn't wait after all, because the
+   * event they would wait for has happened. The default is none.
    */
   mayGoAfterAll?(tx: Tx, jobs: readonly FetchedJob<J>[]): Promise<ReadonlySet<FetchedJob<J>>>
   /**
-   * Asked in the transaction that records tries: which of them say nothing any more, since what was asked is not their
-   * sender now. They are no tries: nothing of them is stored, and their messages are put back. None when absent.
+   * Runs in the transaction that records attempts. Returns outdated ones, whose target is no longer their
+   * sender. They don't count as attempts: nothing is stored, and their messages are released. The default is
+   * none.
    */
   outdated?(tx: Tx, answers: readonly A[]): Promise<ReadonlySet<A>>
-  /** Stores the results of tries, in the caller's transaction. Safe to repeat. */
+  /** Stores the results of attempts in the caller's transaction. Safe to repeat. */
   record(tx: Tx, delivered: readonly Delivered<A>[]): Promise<void>
 }

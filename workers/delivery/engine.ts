@@ -1,26 +1,24 @@
 /**
- * The delivery of one queue's messages in this process, by what their channel brings (channel.ts).
- *
- * A loop claims, and is in one of these states:
- * - full: enough is in flight (in-flight-buffer.ts). Ends when there is room for a batch. Enough large messages bar
- *   only these.
- * - barred: nothing may be claimed, because the queue or its one sender is paused, records cannot be stored, or it
- *   yields to other queues (yielding.ts). Looks again in half a second: a pause may be lifted early.
- * - idle: nothing was due, or of many senders all came that there was room for. Ends with a wake-up, such as
- *   that of admission when half of that is done, or when the next poll is due.
- * - claiming: a batch is claimed, poison jobs apart (poison-jobs.ts), read, and passed to admission (admission.ts),
- *   which releases messages, each after a delay, or holds them.
- * - isolating: a poison job is in flight alone, once all else has ended.
- * - waiting: the sender's pace is used up; ends when its next send is due.
- * - closed: the process ends. What is in flight is sent or let go.
- *
- * A message in flight is claimed, released, in a slot (slots.ts), sending (sending.ts), answered, recorded
- * (recorder.ts). Until it is sending it can be let go: put back for some seconds, without a try.
- *
- * Promises: what waits for a paused sender is neither tried nor given up. A slow message holds its own slot and
- * nothing else, large ones half of the slots. A killed process repeats only what had no answer yet, or whose answer was
- * not on record, and fewer of these than twice its slots. A message that kills its workers takes no other with it.
- * Times are the database's, not the machine's.
+ * Delivers one queue's messages in this process through their channel (channel.ts). A loop claims messages
+ * and is in one of these states:
+ * - full: enough is in flight (in-flight-buffer.ts). It ends when a batch fits. Enough large messages block
+ *   only large ones.
+ * - barred: nothing may be claimed, because the queue or its only sender is paused, records can't be stored,
+ *   or the queue yields to others (queue-priority.ts). The loop checks again after half a second, because a
+ *   pause may be lifted early.
+ * - idle: nothing was due, or all that many senders have capacity for is claimed. It ends with a wake-up, for
+ *   example from admission when half of those are done, or at the next poll.
+ * - claiming: a batch is claimed, without poison jobs (poison-jobs.ts), read, and passed to admission
+ *   (admission.ts), which releases each message after a delay, or holds it.
+ * - isolating: a poison job is in flight alone, after all others have ended.
+ * - waiting: the sender's rate is used up. It ends when the next send is due.
+ * - closed: the process exits. Messages in flight are sent or released.
+ * A message in flight is claimed, released, in a slot (slots.ts), sending (sending.ts), answered, and
+ * recorded (recorder.ts). Before it is sending it can be released for some seconds without an attempt.
+ * A message that waits for a paused sender is neither attempted nor failed. A slow message occupies only its
+ * own slot, and large ones at most half of the slots. A killed process repeats only sends without a recorded
+ * response, fewer than twice its slots. A message that kills its workers affects no other. Times are the
+ * database's.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -48,15 +46,18 @@ import type { SlotShare } from './slots.ts'
 import { createWriteBuffer } from './write-buffer.ts'
 
 export type Delivery = {
-  /** Ends it: begins nothing more, waits for what is in flight. @param patience milliseconds until that is cut off. */
+  /**
+   * Stops starting work and waits for messages in flight.
+   * @param patience milliseconds until they are cut off.
+   */
   drain(patience: number): Promise<void>
 }
 
-/** How often a loop that is barred looks again, in milliseconds. */
+/** How often a barred loop checks again, in milliseconds. */
 const BARRED_RECHECK_MS = 500
-/** For each slot, the messages in flight beyond the one being sent, where the channel does not say. */
+/** The default number of messages in flight per slot in addition to the one being sent. */
 const DEFAULT_AHEAD = 2
-/** For how long a worker keeps everything else from a poison job, in milliseconds. */
+/** How long a worker holds back everything else for a poison job, in milliseconds. */
 const POISON_ALONE_MS = 5_000
 
 /** Starts delivering in a share of the process's slots. */
@@ -106,7 +107,7 @@ function assemble<J extends DeliveryJob, A>(
   return { delivery, deps, claims, slots, clock, breakers, recorder, buffer, closing, cut, pause }
 }
 
-/** The loop: claims while there is room, until the claims are closed. */
+/** Claims while there is capacity, until the claims are closed. */
 async function pump<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   admission: Admission<J, A>,
@@ -122,7 +123,7 @@ async function pump<J extends DeliveryJob, A>(
         claimLimits.limit > 0 ? await claim({ parts, admission, inFlight }, claimLimits) : BARRED_RECHECK_MS,
       )
     } catch (error) {
-      // The queue logs that the database is away, for all its loops together.
+      // The queue logs a database outage once for all its loops.
       if (!isDatabaseUnavailable(error)) deps.log.error({ err: error }, 'failed to claim or load messages')
       await pause(BARRED_RECHECK_MS)
     }
@@ -131,7 +132,7 @@ async function pump<J extends DeliveryJob, A>(
 
 const BARRED: ClaimLimits = { limit: 0, except: [] }
 
-/** What may be claimed now. */
+/** Returns what may be claimed now. */
 async function admit<J extends DeliveryJob, A>(
   { recorder, deps, delivery, slots }: Parts<J, A>,
   admission: Admission<J, A>,
@@ -149,7 +150,7 @@ type Loop<J extends DeliveryJob, A> = {
   inFlight: InFlightBuffer
 }
 
-/** Claims a batch and sends it off. @returns for how many milliseconds there is nothing more to claim. */
+/** Claims a batch and sends it. @returns for how many milliseconds there is nothing more to claim. */
 async function claim<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
   { limit, except, rooms }: ClaimLimits,
@@ -162,17 +163,17 @@ async function claim<J extends DeliveryJob, A>(
     await claims.idle()
     return 0
   }
-  // One payload that cannot be read must not hold up the others of its batch.
+  // An unreadable payload must not delay the rest of its batch.
   const { readable: jobs, others } = splitReadable(channel.job, claimed, deps.log)
   for (const [each, end] of others) endUnsent(loop.parts, [each], end)
   const portions = await orRelease(loop.parts, jobs, () => portionsOf(deps.database, channel.job, jobs))
   const wait = await takePortions(loop, portions)
-  // Of each sender all has come that there was room for: when there is more, admission says so.
+  // All that the senders have capacity for is claimed. Admission reports when there may be more.
   if (rooms && claimed.length < limit) await claims.idle()
   return wait
 }
 
-/** Takes what goes together, and one poison job after it; the other poison jobs wait for their turns. */
+/** Takes the shared portion and then one poison job. The other poison jobs wait for their turns. */
 async function takePortions<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
   portions: readonly Portion<J>[],
@@ -190,11 +191,11 @@ async function takePortions<J extends DeliveryJob, A>(
   return wait
 }
 
-/** Until all that is in flight has ended and is recorded, or the others have waited for long enough. */
+/** Waits until everything in flight has ended and is recorded, or the wait has taken too long. */
 const quiet = <J extends DeliveryJob, A>({ parts, inFlight }: Loop<J, A>): Promise<unknown> =>
   Promise.race([inFlight.empty().then(() => parts.buffer.flush()), parts.pause(POISON_ALONE_MS)])
 
-/** Does the work; when it fails, lets these jobs go. @throws what the work throws. */
+/** Does the work, and releases these jobs if it fails. @throws what the work throws. */
 async function orRelease<J extends DeliveryJob, A, T>(
   parts: Parts<J, A>,
   jobs: readonly FetchedJob<J>[],
@@ -208,7 +209,10 @@ async function orRelease<J extends DeliveryJob, A, T>(
   }
 }
 
-/** Lets go what has to wait: for what is its own, or since too much that is large is in flight. @returns the others. */
+/**
+ * Releases messages that must wait, for their own reasons or because too many large ones are in flight.
+ * @returns the others.
+ */
 function putBack<J extends DeliveryJob, A>(
   { parts, inFlight }: Pick<Loop<J, A>, 'parts' | 'inFlight'>,
   messages: readonly Message<J, A>[],
@@ -223,13 +227,16 @@ function putBack<J extends DeliveryJob, A>(
   })
 }
 
-/** Reads claimed jobs, asks admission for them, and sends what that releases. @returns as `claim` does. */
+/**
+ * Reads claimed jobs, submits them to admission, and sends what it releases.
+ * @returns the same as `claim`.
+ */
 async function take<J extends DeliveryJob, A>(
   { parts, admission, inFlight }: Loop<J, A>,
   jobs: readonly FetchedJob<J>[],
 ): Promise<number> {
   if (jobs.length === 0) return 0
-  // The queue's pause was asked for up to a second ago, when this may have been another database.
+  // The pause was checked up to a second ago, when this may have been another database.
   const [batch, isOriginal] = await orRelease(parts, jobs, () =>
     Promise.all([parts.delivery.read(jobs), isOriginalDatabase(parts.deps.database)]),
   )

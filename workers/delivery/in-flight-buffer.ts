@@ -1,35 +1,38 @@
 /**
- * What a delivery has in flight: messages that are released, and not yet sent or let go.
- * Promises: large messages have room of their own, so that others are claimed however many of these wait. While that
- * is full, or the last of them found no memory, none of those that are known to be large is to be claimed; what turns
- * out to be large is put back only when far too many are in flight.
+ * Tracks a delivery's messages in flight: released, but not yet sent or put back. Large messages have
+ * separate capacity, so they never keep others from being claimed. If that is full, or the last large one
+ * found no memory, messages known to be large aren't claimed. A message that only turns out to be large is
+ * put back only if far too many are in flight.
  */
 
 export type InFlightBuffer = {
   add(sending: Promise<void>, is_large: boolean): void
-  /** For how many more there is room, large ones apart. */
+  /** Returns the capacity for more messages, large ones excluded. */
   room(): number
-  /** Resolves when there is room for a batch, or when closed. */
+  /** Resolves when a batch fits, or when closed. */
   roomForBatch(): Promise<void>
   takesLarge(): boolean
-  /** For how many large ones that are claimed already there is room. */
+  /** Returns the capacity for large messages that are already claimed. */
   roomForLarge(): number
-  /** Takes no large ones until one of them has ended, or some seconds have passed: there was no memory for one. */
+  /**
+   * Blocks large messages until one has ended or some seconds have passed, because there was no memory for
+   * one.
+   */
   barLarge(): void
-  /** Resolves when all that is in flight now has ended. */
+  /** Resolves when everything that is in flight now has ended. */
   empty(): Promise<unknown>
   close(): void
 }
 
-/** For how long a message waits that is large and finds no room, in seconds. */
+/** How long a large message waits that doesn't fit, in seconds. */
 export const ROOM_WAIT_S = 2
 
-/** @param one whether all goes through one sender: then what is in flight moves on together. */
+/** @param one is true if all messages have the same sender, and so proceed together. */
 export function createInFlightBuffer(slots: number, ahead: number, one: boolean): InFlightBuffer {
   const small = new Set<Promise<void>>()
   const large = new Set<Promise<void>>()
   const most = slots * (1 + ahead)
-  // With nothing ahead of the slots, to wait for a batch as large as all of them would empty them first; of many
+  // With nothing ahead of the slots, waiting for a batch of their size would empty them first. With many
   // senders, some may hang.
   const batch = ahead > 0 && one ? slots : Math.ceil(slots / 4)
   let freed = Promise.withResolvers<void>()
@@ -51,7 +54,7 @@ export function createInFlightBuffer(slots: number, ahead: number, one: boolean)
       while (!closed && most - small.size < batch) await freed.promise
     },
     takesLarge: () => large.size < slots && performance.now() >= barredUntil,
-    // One batch more than is claimed for.
+    // One batch more than is claimed.
     roomForLarge: () => slots + most - large.size,
     barLarge() {
       barredUntil = performance.now() + ROOM_WAIT_S * 1_000

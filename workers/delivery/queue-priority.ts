@@ -1,41 +1,45 @@
 /**
- * How much a queue may claim while what matters more waits for slots of the same process: webhooks, while mail waits.
- * Promises: nothing is held back while nobody waits. Meanwhile one is claimed for each eight of the others that begin,
- * or a few in each second, half a second's together; and twice as many with each ten seconds for which the queue has
- * been behind, so that it never starves. Knows numbers alone.
+ * Limits how much a lower-priority queue claims while others wait for slots of the same process: webhooks
+ * while email waits. Nothing is limited while no one waits. Otherwise it may claim one for every eight that
+ * the others start, or at least a few per second, batched every half second. That doubles with every ten
+ * seconds that the queue is behind, so it never starves. It only handles numbers.
  */
 
-/** A queue that others yield to. */
+/** A queue with priority. */
 export type HigherPriority = {
-  /** When one of them waited for a slot last, by `performance.now()`: now, while one does. */
+  /**
+   * Returns when one of its messages last waited for a slot, by `performance.now()`. That is now while one
+   * waits.
+   */
   lastStarvedAt(): number
-  /** How many have begun since the process started. */
+  /** Returns how many have started since the process started. */
   begun(): number
 }
 
 export type Yielding = {
-  /** How many may be claimed now. */
+  /** Returns how many may be claimed now. */
   claimable(): number
-  /** Takes note of a claim, of how many that were asked for. */
+  /** Records a claim: how many were claimed, and how many were requested. */
   claimed(count: number, asked: number): void
 }
 
-/** What may be claimed for each of the others that begins, and in a second whatever they do. */
+/** How many may be claimed for each message that the others start, and per second in any case. */
 const YIELDING_SHARE = 1 / 8
 const MIN_PER_SECOND = 20
-/** Milliseconds: what is claimed together, and how long it takes until twice as many are. */
+/** Milliseconds between claims, and until the number of claims doubles. */
 const CLAIM_INTERVAL_MS = 500
 const DOUBLING_MS = 10_000
 /**
- * For how long nobody has waited when nobody does any more: between two batches of a backlog none does for a moment.
+ * How long the others count as waiting after the last one waited. Between two batches of a backlog none waits
+ * for a moment.
  */
 const STARVED_GRACE_MS = 100
 
-/** @param clock `performance.now()`, or a test's. */
+/** @param clock is `performance.now()`, or a test's. */
 export function createYielding(prior: readonly HigherPriority[], clock = () => performance.now()): Yielding {
   const begun = () => prior.reduce((sum, each) => sum + each.begun(), 0)
   let last = { at: clock(), begun: begun() }
-  /** Since when more has waited than was claimed. */
+  /** Since when more is waiting than was claimed. */
   let behind: number | null = null
   return {
     claimable() {

@@ -1,7 +1,8 @@
 /**
- * Records what a channel's sends have brought: rows, timelines, jobs and senders, in one transaction for many sends.
- * Promises: keeps trying for as long as the database is away, with short waits for locks. A record that cannot be
- * stored holds up no other, and its message is not sent again. It knows when it is stuck: then no send may begin.
+ * Records the results of a channel's sends: rows, timelines, jobs and senders, in one transaction for many
+ * sends. It retries for as long as the database is unavailable, with short lock timeouts. A record that can't
+ * be stored delays no other, and its message isn't sent again. While records can't be stored, no send may
+ * start.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { storeEvents } from '../../db/channels/events/store-events.ts'
@@ -19,39 +20,42 @@ import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { AttemptOutcome } from './retry-policy.ts'
 
-/** A job and its end; `sent` when the provider was asked, `expired` when it was too late for that. */
+/** A job and its end. `sent` if the provider was asked, `expired` if it was too late for that. */
 export type Recording<J extends DeliveryJob, A> = {
   job: FetchedJob<J>
   end: End
   sent?: { outgoing: Outgoing<A>; answer: A; at: Date; signal: SenderSignal | null }
   expired?: { outgoing: Outgoing<A>; at: Date }
-  /** It was given up without another try. */
+  /** It failed without another attempt. */
   given_up?: { outgoing: Outgoing<A>; at: Date }
 }
 
 export type Recorder<J extends DeliveryJob, A> = {
-  /** Stores recordings together, or one by one. Never throws. */
+  /** Stores recordings together, otherwise one by one. Never throws. */
   write(recordings: readonly Recording<J, A>[]): Promise<void>
   isStuck(): boolean
 }
 
-/** Milliseconds. A lock that is held for longer is tried again: the wait must not use up the connection. */
+/** Milliseconds. A longer lock wait is retried, so that it doesn't occupy the connection. */
 const RECORD_WAITS_MS = { lock: 2_000, statement: 10_000 }
 
-/** How many ids a line names. */
+/** The maximum number of ids in a log line. */
 const MAX_NAMED_IDS = 5
 
 const few = (values: readonly (string | null)[]): string[] =>
   [...new Set(values.filter((value) => value !== null))].slice(0, MAX_NAMED_IDS)
 
-/** What was said most often, without the addresses and numbers in it; undefined when nothing was refused or put off. */
+/**
+ * Returns the most frequent detail, without addresses and numbers; undefined if none were rejected or
+ * deferred.
+ */
 function commonReason(judged: readonly AttemptOutcome[]): string | undefined {
   const words = judged.filter(({ kind }) => kind !== 'accepted').map(({ detail }) => impersonal(detail))
   const counts = [...Map.groupBy(words, (each) => each)].sort((one, other) => other[1].length - one[1].length)
   return counts[0]?.[0]
 }
 
-/** One line for what was recorded together: what became of how many, and the first ids to trace it by. */
+/** Logs one line for results recorded together: the number per outcome, and the first ids for tracing. */
 function logSent<J extends DeliveryJob, A>(
   recordings: readonly Recording<J, A>[],
   { outcomesOf }: DeliveryChannel<J, A>,
@@ -80,7 +84,7 @@ function logChange({ sender, kind, seconds, ...said }: Change, log: DeliveryDeps
   else log.warn({ sender }, words)
 }
 
-/** The signals of each sender, each named once. */
+/** Groups the signals by sender. */
 function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: SenderSignal | null }[]) {
   const senders = new Map<string, { sender: Sender; signals: SenderSignal[] }>()
   for (const { outgoing, signal } of sent) {
@@ -97,7 +101,7 @@ const expiredOf = <J extends DeliveryJob, A>({ expired }: Recording<J, A>): Expi
     ? [{ ...expired.outgoing.ref, expires_at: expired.outgoing.expires_at, at: expired.at }]
     : []
 
-/** Those of the recordings whose tries say nothing any more. */
+/** Returns the recordings whose attempts are outdated. */
 async function outdatedOf<J extends DeliveryJob, A>(
   tx: Tx,
   recordings: readonly Recording<J, A>[],
@@ -109,7 +113,7 @@ async function outdatedOf<J extends DeliveryJob, A>(
   return new Set(recordings.filter(({ sent }) => sent && found.has(sent.answer)))
 }
 
-/** How the jobs end now: what was no try is put back, and some that were to wait may go after all. */
+/** Returns how the jobs end now. Outdated attempts are put back, and some jobs no longer have to wait. */
 async function endsNow<J extends DeliveryJob, A>(
   tx: Tx,
   recordings: readonly Recording<J, A>[],
@@ -128,7 +132,7 @@ async function endsNow<J extends DeliveryJob, A>(
   return ends
 }
 
-/** Stores recordings in one transaction. @returns what has become of their senders. */
+/** Stores recordings in one transaction. @returns the changes of their senders. */
 async function store<J extends DeliveryJob, A>(
   tx: Tx,
   recordings: readonly Recording<J, A>[],
@@ -171,7 +175,7 @@ export function createRecorder<J extends DeliveryJob, A>(
     }
   }
 
-  /** What cannot be stored must not be sent again either: its job is given up. */
+  /** A result that can't be stored must not lead to another send, so its job fails. */
   async function abandon({ job }: Recording<J, A>, error: unknown): Promise<void> {
     log.error({ err: error, id: job.id }, 'failed to record a result')
     const end: End = {

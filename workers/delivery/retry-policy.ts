@@ -1,45 +1,45 @@
 /**
- * Decides how a delivery ends and when it is tried again, for every channel: outcomes of one try and the message's
- * past → the end of its job.
- * Pure. Promises: a sender's trouble never counts against a message, however long it lasts. A message is given up
- * after 24 h of tries, or after three lost answers, because each of those may have arrived (DECISIONS: Temporary
- * failures, Lost responses). Must not know a channel or a provider.
+ * Decides how a delivery ends and when it is retried, for every channel, from the outcomes of one attempt and
+ * the message's history. Pure. A sender's outage never counts against a message, however long it lasts. A
+ * message fails after 24 h of attempts, or after three lost responses, because each of those may have arrived
+ * (DECISIONS: Temporary failures, Lost responses). It depends on no channel or provider.
  */
 import { retryPause } from '../../db/delivery/retry-pause.ts'
 import { DELIVERY_DEADLINE_MS, type End } from '../../db/queue/jobs.ts'
 import type { Outcome, SenderTrouble } from '../providers/provider.ts'
 
-/** An outcome, as far as it decides how the delivery ends. */
+/** The parts of an outcome that decide how the delivery ends. */
 export type AttemptOutcome = {
   kind: Outcome['kind']
   detail: string
   wait_seconds?: number
   trouble?: SenderTrouble
-  /** What the response begins with, if it may be about the sender; and the recipient's domain. */
+  /** The start of the response if it may be about the sender, and the recipient's domain. */
   key?: string
   domain?: string
 }
 
 /**
- * What has come of a message since its tries count: how often it was put off, or left unanswered. `since` is its first
- * refusal, later by as long as it could not be tried because its sender, queue, team or broadcast stood still.
+ * The history of a message since its attempts started: how often it was deferred or got no response. `since`
+ * is its first rejection, moved later by the time it couldn't be attempted because its sender, queue, team or
+ * broadcast was paused.
  */
 export type AttemptHistory = { since: string | null; deferrals: number; unknowns: number }
 
-/** What an end depends on beside outcomes and past. */
+/** The context that decides an end, in addition to outcomes and history. */
 export type VerdictContext = {
   now: Date
-  /** How long a report may still spare another try after an answer was lost, in seconds. */
+  /** How long a report may still make another attempt unnecessary after a lost response, in seconds. */
   unknown_wait: number
-  /** How long the sender stays paused, in seconds: looking again before that is no use. */
+  /** How long the sender stays paused, in seconds. An earlier check would be useless. */
   sender_pause: number
-  /** From 0 to 1: spreads out messages that were put off together. */
+  /** From 0 to 1. Spreads out messages that were deferred together. */
   spread: number
 }
 
-/** After this many tries without an answer a message waits for a person, or for a report. */
+/** After this many attempts without a response a message waits for manual action or a report. */
 const MAX_UNKNOWNS = 3
-/** A message that waits for its sender looks again after this long at least, in seconds. */
+/** The minimum wait of a message that waits for its sender, in seconds. */
 const MIN_SNOOZE_S = 1
 
 export function nextStep(
@@ -69,20 +69,21 @@ export function nextStep(
   return held ? { end: 'snoozed', seconds: Math.max(MIN_SNOOZE_S, sender_pause) } : { end: 'completed' }
 }
 
-/** What is known when a provider refuses a recipient or an identity by policy. */
+/** What is known when a provider rejects a recipient or an identity by policy. */
 export type PolicyContext = {
-  /** When this message was held back for it before; null when it never was. */
+  /** When this message was last held for it; null if never. */
   held_at: Date | null
-  /** When a message was begun that the same sender's provider has taken. */
+  /** When the sender's latest accepted message was started. */
   accepted_at: Date | null
 }
 
-/** How long an identity that the provider does not know waits, in seconds. */
+/** How long a message of an unknown identity waits, in seconds. */
 const IDENTITY_WAIT_S = 600
 
 /**
- * Decides whose fault a refusal by policy is. It is the message's when others of the same attempt were taken, or when
- * it was held back before and other mail has been taken since. Otherwise nothing changes: our set-up may be at fault.
+ * Decides whether a policy rejection concerns the message. It does if other recipients of the attempt were
+ * accepted, or if the message was held before and other mail has been accepted since. Otherwise nothing
+ * changes, because our set-up may be at fault.
  */
 export function judgePolicy(
   outcomes: ReadonlyMap<string, Outcome>,

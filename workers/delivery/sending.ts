@@ -1,7 +1,7 @@
 /**
- * One message, from its release to its record: a slot, the last look, the provider, the verdict.
- * Promises: a send begins only on a claim that is surely held, while earlier sends can be recorded, and while nothing
- * has shown since its release that its sender is in trouble. What does not begin is let go: put back without a try.
+ * Takes one message from its release to its record: a slot, the last check, the provider, the verdict. A send
+ * starts only if its claim is certainly valid, earlier sends can be recorded, and its sender hasn't failed
+ * since the release. Otherwise the message is released without an attempt.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import type { ServiceClock } from '../../db/postgres/service-clock.ts'
@@ -15,7 +15,7 @@ import { nextStep } from './retry-policy.ts'
 import type { SlotShare } from './slots.ts'
 import type { WriteBuffer } from './write-buffer.ts'
 
-/** What a queue's delivery in one process is made of. */
+/** The parts of a queue's delivery in one process. */
 export type Parts<J extends DeliveryJob, A> = {
   delivery: DeliveryChannel<J, A>
   deps: DeliveryDeps
@@ -25,16 +25,16 @@ export type Parts<J extends DeliveryJob, A> = {
   breakers: Breakers
   recorder: Recorder<J, A>
   buffer: WriteBuffer<Recording<J, A>>
-  /** Aborted when the process begins to end: nothing new begins. */
+  /** Aborted when the process starts to exit. Nothing new starts. */
   closing: AbortSignal
-  /** Aborted when its time is over: sends are cut off. */
+  /** Aborted when its time is up. Sends are cut off. */
   cut: AbortSignal
   pause(ms: number): Promise<void>
 }
 
 /**
- * How long a released message waits for a slot before another worker may have it, in milliseconds: less where it is
- * its own sender that may hang.
+ * How long a released message waits for a slot before another worker may have it, in milliseconds. Shorter if
+ * its own sender may hang.
  */
 const SLOT_WAIT_MS = { shared: 15_000, own: 3_000 }
 
@@ -56,8 +56,9 @@ export const releaseJobs = <J extends DeliveryJob, A>(
 ): void => endUnsent(parts, jobs, { end: 'snoozed', seconds })
 
 /**
- * Ends those of the messages that are not to be tried any more, since their time is over or they are given up as they
- * are, before they would take a place in their sender's pace, or be its only probe. @returns the others.
+ * Ends messages that have expired or failed already, before they use their sender's rate limit or its only
+ * probe.
+ * @returns the others.
  */
 export function leaveOutEnded<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
@@ -74,7 +75,7 @@ export function leaveOutEnded<J extends DeliveryJob, A>(
   })
 }
 
-/** Waits for the message's turn and a slot, and sends it, or lets it go. Never throws. */
+/** Waits for the message's time and a slot, and sends or releases it. Never throws. */
 export async function deliver<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   message: Released<J, A>,
@@ -93,7 +94,7 @@ export async function deliver<J extends DeliveryJob, A>(
   if (begun === null) releaseJobs(parts, [message.job], closing.aborted ? 0 : 1)
 }
 
-/** Sends the message, unless it must not begin any more. @returns null when it has not begun. */
+/** Sends the message, unless it may no longer start. @returns null if it didn't start. */
 async function attempt<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   message: Released<J, A>,
@@ -104,7 +105,7 @@ async function attempt<J extends DeliveryJob, A>(
     endUnsent(parts, [job], { end: 'completed' })
     return true
   }
-  // A provider that answers faster than the database records would leave ever more to repeat after a kill.
+  // If a provider responds faster than the database records, ever more would be repeated after a kill.
   const free = await buffer.reserve()
   try {
     const stopped = closing.aborted || recorder.isStuck() || breakers.of(outgoing.sender).isHalted(at)
@@ -119,7 +120,7 @@ async function attempt<J extends DeliveryJob, A>(
 const hasExpired = <J extends DeliveryJob, A>({ clock }: Parts<J, A>, { outgoing }: Message<J, A>): boolean =>
   outgoing.expires_at instanceof Date && outgoing.expires_at <= clock.now()
 
-/** The end of a message that is not worth sending any more: it waits for nobody, so that it is no dead letter. */
+/** Ends an expired message. It needs no manual action, so it is no dead letter. */
 function expired<J extends DeliveryJob, A>(
   { delivery, deps, clock }: Parts<J, A>,
   { job, outgoing }: Message<J, A>,
@@ -128,7 +129,7 @@ function expired<J extends DeliveryJob, A>(
   return { job, end: { end: 'completed' }, expired: { outgoing, at: clock.now() } }
 }
 
-/** The end of a message whose result is known without asking the provider. */
+/** Ends a message whose result is known without asking the provider. */
 function settled<J extends DeliveryJob, A>(
   { delivery, deps, clock }: Parts<J, A>,
   { job, outgoing }: Message<J, A>,
@@ -147,14 +148,15 @@ function givenUp<J extends DeliveryJob, A>(
   return { job, end: { end: 'given_up', reason }, given_up: { outgoing, at: clock.now() } }
 }
 
-/** Asks the provider, and decides what its answer means for the message and for its sender. */
+/** Sends to the provider, and decides what its response means for the message and its sender. */
 async function send<J extends DeliveryJob, A>(
   { delivery, deps, clock, breakers, cut }: Parts<J, A>,
   { job, outgoing, reserved_at }: Released<J, A>,
 ): Promise<Recording<J, A>> {
   const { sender, history, held_at, since } = outgoing
   const breaker = breakers.of(sender)
-  // A clock that is a round trip behind must not put it before its reservation: the hold of this probe would stay.
+  // A clock that is a round trip behind must not date it before its reservation, or this probe's hold would
+  // remain.
   const began_at = new Date(Math.max(clock.now().getTime(), reserved_at?.getTime() ?? 0))
   const started = performance.now()
   const ended = breaker.began()

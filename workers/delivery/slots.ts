@@ -1,63 +1,62 @@
 /**
- * The slots of a process: how many messages are with their providers at once. Queues share them
- * evenly, senders by how they answer.
- * Promises: a queue never holds more than its share at once, nor a sender more than it may. What takes a sender with a
- * bound of its own for too long gives its slot to others and counts apart, as many of these as there are slots. Large
- * messages, which hold theirs for long, have at most half of the slots, and count for nothing in their queue's turn.
- * A slot that comes free goes to the queue that holds fewest, in it to the message that has waited longest
- * and may go. What gets no slot within its patience, or after the queue was closed, never begins. A queue may yield to
- * others (yielding.ts).
+ * Manages the slots of a process: how many messages are with their providers at once. Queues share them
+ * evenly, and senders according to their responses. A queue never exceeds its share, and a sender never
+ * exceeds its limit. A slow message of a sender with its own limit returns its slot and is counted
+ * separately, up to the number of slots. Large messages occupy at most half of the slots, and don't count
+ * towards their queue's turn. A free slot goes to the queue with the fewest, and there to the message that
+ * has waited longest and may start. A message without a slot in time, or in a closed queue, doesn't start. A
+ * queue may yield to others (queue-priority.ts).
  */
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { SLOW_SEND_S } from './breaker.ts'
 import { createYielding, type HigherPriority, type Yielding } from './queue-priority.ts'
 
-/** What is asked for a slot: its sender, whether that answers well, and whether the message is large. */
+/** A request for a slot: the sender, its health, and whether the message is large. */
 export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean; is_large?: boolean }
 
-/** A queue's part of the slots. */
+/** A queue's share of the slots. */
 export type SlotShare = HigherPriority & {
-  /** How many slots it may hold at once. */
+  /** The number of slots it may occupy at once. */
   size: number
-  /** How much of it may be claimed. */
+  /** Limits how much of it may be claimed. */
   yielding: Yielding
   /**
-   * Does work in a slot.
+   * Runs work in a slot.
    * @param patience milliseconds to wait for one.
-   * @returns null when none came free in time.
+   * @returns null if none was free in time.
    */
   run<T>(applicant: Applicant, work: () => Promise<T>, patience: number): Promise<T | null>
-  /** From now on nothing begins any more. */
+  /** Stops starting work. */
   close(): void
 }
 
 type Slots = {
   /**
-   * Opens a queue's part.
-   * @param most the part of all slots that it may hold at once, from 0 to 1; all when absent.
-   * @param prior the queues that it yields to, whatever slots those share; none when absent.
+   * Opens a queue's share.
+   * @param most the part of all slots that it may occupy at once, from 0 to 1. The default is all.
+   * @param prior the queues with priority over it, whatever slots they use. The default is none.
    */
   share(part?: { most?: number; prior?: readonly HigherPriority[] }): SlotShare
 }
 
 type Waiting = { applicant: Applicant; answer: (given: boolean) => void; late: boolean }
-/** `large`: how many of its busy slots large messages hold. */
+/** `large` is the number of its busy slots with large messages. */
 type Queue = {
   size: number
   busy: number
   large: number
   waiting: Set<Waiting>
   closed: boolean
-  /** How many have begun, and when one that is not large waited last, by `performance.now()`. */
+  /** How many have started, and when a small one last waited, by `performance.now()`. */
   begun: number
   starved_at: number
 }
 
-/** A slot that is held: it counts among the unproven ones no more, or not at all. */
+/** An occupied slot. It can stop counting as unproven, or stop counting at all. */
 type Held = { stepAside(): void; giveBack(): void }
 const NOT_HELD: Held = { stepAside() {}, giveBack() {} }
 
-/** The slots that senders hold which have a bound of their own, and how many of them are held by unproven ones. */
+/** Counts the slots of senders that have their own limit, and how many of these are unproven. */
 function createHeld(limit: number) {
   const bySender = new Map<string, number>()
   let unproven = 0
@@ -92,7 +91,7 @@ function createHeld(limit: number) {
 
 type Turns = {
   open(queue: Queue): void
-  /** Waits for a slot. @returns null when none came free in time. */
+  /** Waits for a slot. @returns null if none was free in time. */
   take(queue: Queue, applicant: Applicant, patience: number): Promise<Held | null>
   leave(queue: Queue, applicant: Applicant): void
   grant(): void
@@ -103,16 +102,16 @@ function count(queue: Queue, { is_large }: Applicant, change: 1 | -1): void {
   if (is_large) queue.large += change
 }
 
-/** What a queue holds, as far as it counts for its turn. */
+/** Returns the busy slots that count towards a queue's turn. */
 const loadOf = ({ busy, large }: Queue): number => busy - large
 
-/** Takes note of one that begins: whether it had to wait says whether its queue is short of slots. */
+/** Records a start. If it had to wait, its queue is short of slots. */
 function noteBegun(queue: Queue, { applicant, late }: Waiting): void {
   queue.begun += 1
   if (late && !applicant.is_large) queue.starved_at = performance.now()
 }
 
-/** Who gets a slot when. @param limit how many there are. */
+/** Decides who gets a slot. @param limit the number of slots. */
 function createTurns(limit: number): Turns {
   const queues: Queue[] = []
   const held = createHeld(limit)
@@ -121,7 +120,7 @@ function createTurns(limit: number): Turns {
 
   const firstOf = ({ waiting }: Queue): Waiting | undefined => {
     const isFull = queues.reduce((sum, { large }) => sum + large, 0) >= most
-    // What one message of a sender may not take, no other of it may.
+    // If one message of a sender doesn't fit, no other one does.
     const refused = new Set<string>()
     for (const each of waiting) {
       const { sender, is_large } = each.applicant
@@ -174,12 +173,15 @@ function createTurns(limit: number): Turns {
   }
 }
 
-/** @param limit how many there are. @param patience for how long a sender may keep one to itself, in milliseconds. */
+/**
+ * @param limit the number of slots.
+ * @param patience how long a sender may occupy one exclusively, in milliseconds.
+ */
 export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slots {
   const turns = createTurns(limit)
   let overtime = 0
 
-  /** @returns how to give the slot back; null when none came free in time. */
+  /** @returns a function that returns the slot; null if none was free in time. */
   const enter = async (queue: Queue, applicant: Applicant, wait: number): Promise<(() => void) | null> => {
     const held = queue.closed ? null : await turns.take(queue, applicant, wait)
     if (held === null) return null
@@ -220,7 +222,7 @@ function shareOf(
   return {
     size: queue.size,
     yielding,
-    // Large ones wait for each other; what holds them up is rarely a processor.
+    // Large ones wait for each other, and rarely because of the CPU.
     lastStarvedAt: () =>
       [...queue.waiting].some(({ applicant }) => !applicant.is_large) ? performance.now() : queue.starved_at,
     begun: () => queue.begun,

@@ -1,26 +1,28 @@
 /**
- * A write buffer: collects the results of many sends, so that one transaction records them all.
- * Promises: everything added is written soon, in order, by one writer at a time. Nothing added is lost while the
- * process lives, and senders that reserve room before they begin bound what a killed one loses. Must not know what it
- * buffers.
+ * Collects the results of many sends, so that one transaction records them all. Every item is written soon
+ * and in order, by one writer at a time. Nothing is lost while the process lives. Senders that reserve
+ * capacity before they start limit what a killed process loses. The items are opaque.
  */
 
 export type WriteBuffer<T> = {
   add(item: T): void
-  /** Takes room for one more, once there is some. @returns gives it back, when that one is added or never will be. */
+  /**
+   * Reserves capacity for one item once there is some.
+   * @returns a function that releases it when the item is added or never will be.
+   */
   reserve(): Promise<() => void>
-  /** Resolves when everything that was added so far is written. */
+  /** Resolves when everything added so far is written. */
   flush(): Promise<void>
 }
 
-/** Milliseconds: what an item waits for company at most. When they come faster, the room decides (below). */
+/** How long an item waits for others, in milliseconds. If they come faster, the capacity decides (below). */
 const LINGER_MS = 20
 const MAX_ITEMS = 200
 
 /**
  * @param write must not throw.
- * @param room fewer items than this may be unwritten or under way. Writing begins at once with half of what is left of
- *   it by those under way.
+ * @param room is the limit of unwritten and reserved items. Writing starts at once when half of what
+ * reservations leave of it is filled.
  */
 export function createWriteBuffer<T>(
   write: (items: readonly T[]) => Promise<void>,
@@ -29,7 +31,7 @@ export function createWriteBuffer<T>(
   let pending: T[] = []
   let unwritten = 0
   let reserved = 0
-  /** When the oldest of those pending was added. */
+  /** When the oldest pending item was added. */
   let since = 0
   let changed = Promise.withResolvers<void>()
   let writing: Promise<void> | null = null

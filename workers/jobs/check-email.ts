@@ -1,10 +1,13 @@
-/** Answers db/delivery/senders/check.ts: whether email's providers can be reached. Must not know how they are asked. */
+/**
+ * Serves db/delivery/senders/check.ts: checks whether the email providers can be reached. Each provider
+ * decides how.
+ */
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 import type { EmailProvider } from '../providers/provider.ts'
 
-/** Single emails' way out, and that of broadcasts where they have one of their own. */
+/** Returns the provider of single emails, and that of broadcasts if it is a different one. */
 const waysOut = (email: EmailProvider, bulk: EmailProvider | null): EmailProvider[] =>
   bulk === null || bulk.check === email.check ? [email] : [email, bulk]
 
@@ -13,7 +16,7 @@ const checked = async (provider: EmailProvider) => ({
   fault: await provider.check(),
 })
 
-/** The first that would take nothing, else single emails' own. */
+/** Returns the first failing result, otherwise that of single emails. */
 export async function checkEmail(
   { jobs, settle }: Batch<'check-email'>,
   { email, bulk, database }: WorkerDeps,

@@ -4,7 +4,7 @@ import { allNumbers } from '../../db/messages/whatsapp/numbers.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** One that can't be asked holds up no other. */
+/** A number that can't be checked delays no other. */
 export async function checkWhatsappNumbers({
   database,
   secrets,

@@ -1,4 +1,4 @@
-/** Folds deltas into the figures of days and of broadcasts, and judges teams by what they have sent. */
+/** Adds deltas to the stats of days and broadcasts, and checks teams by what they have sent. */
 import { judgeTeams } from '../../db/messages/bulk-pause.ts'
 import { foldFigures } from '../../db/stats/daily/fold.ts'
 import type { WorkerDeps } from '../deps.ts'

@@ -1,8 +1,7 @@
 /**
- * Walks broadcasts through their audience (db/messages/broadcasts/expand.ts), a few seconds at a time, so that many
- * take turns.
- * Promises: a job ends in the transaction that found nothing left to do, so a resume that comes at once is not lost.
- * Must not send.
+ * Expands broadcasts into emails, contact by contact (db/messages/broadcasts/expand.ts), a few seconds at a
+ * time, so that many take turns. A job ends in the transaction that found nothing left to do, so an immediate
+ * resume isn't lost. It sends nothing.
  */
 import { BROADCAST_QUEUES } from '../../db/channels/channels.sql.ts'
 import { type WalkStep, walk } from '../../db/messages/broadcasts/expand.ts'
@@ -13,11 +12,14 @@ import { isSuppressedByName } from '../providers/test/magic-recipients.ts'
 
 type ExpandBatch = Batch<'expand-broadcast'>
 
-/** For how long one claim walks, in milliseconds. */
+/** How long one claim works on a broadcast, in milliseconds. */
 const EXPAND_TURN_MS = 3_000
-/** How many emails of a broadcast may wait: this many, or what its sender takes in this many seconds. */
+/**
+ * The maximum number of waiting emails of a broadcast: this many, or what its sender accepts in this many
+ * seconds.
+ */
 const MAX_AHEAD = { emails: 2_000, seconds: 10 }
-/** How soon it is looked again whether emails have gone, in seconds; and at most, for one that begins later. */
+/** How often to check whether emails have been sent, in seconds, and the longest wait for a later start. */
 const RECHECK_S = 1
 const MAX_SNOOZE_S = 86_400
 

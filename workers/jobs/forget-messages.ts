@@ -1,4 +1,6 @@
-/** Forgets events, bodies and rows of messages as the RETENTION_DAYS_ settings say, and processes that were killed. */
+/**
+ * Deletes events, bodies and rows of messages as set by RETENTION_DAYS_, and the entries of killed processes.
+ */
 
 import { forgetMessages as forget } from '../../db/maintenance/retention/purge.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'

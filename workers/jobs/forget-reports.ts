@@ -1,6 +1,6 @@
 /**
- * Cleans up raw reports that came RETENTION_DAYS_REPORTS ago, parked ones too; what is pending stays. A worker's own
- * clock deletes nothing. Deletes tokens of relays' posts that can't be used again, too.
+ * Deletes raw reports older than RETENTION_DAYS_REPORTS, parked ones included. Pending reports are kept. Ages
+ * are by the database's clock. Also deletes tokens of relays' posts that can't be used again.
  */
 
 import { deleteOldTokens } from '../../db/delivery/reports/relay-tokens.sql.ts'

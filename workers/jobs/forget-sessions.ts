@@ -1,4 +1,4 @@
-/** Deletes session tokens that have expired: nobody can use them any more, revoked or not. */
+/** Deletes expired session tokens, revoked or not. */
 import { deleteExpiredSessions } from '../../db/accounts/credentials/credentials.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import { deleteInBatches } from '../delete-in-batches.ts'

@@ -1,9 +1,9 @@
 /**
- * Turns raw reports into events of messages. Reads a batch one by one, and applies it in one transaction.
- * Promises: the same few statements for one report or a hundred. A report that cannot be read is parked with the
- * reason and holds up no other. One whose message is not there yet is tried again for an hour, then parked. Nothing is
- * lost when the process dies. A report of a provider that only a newer version knows is left to its workers.
- * Must not know a provider's words. DECISIONS: Delivery reports.
+ * Turns raw reports into events of messages. Reports of a batch are read one by one and applied in one
+ * transaction, with the same few statements for one or a hundred. An unreadable report is parked with the
+ * reason and delays no other. A report whose message isn't there yet is retried for an hour, then parked.
+ * Nothing is lost if the process dies. A report of a provider that only a newer version knows is left to
+ * newer workers. Provider vocabulary stays out of here. DECISIONS: Delivery reports.
  */
 
 import { MAIL_REPORTER } from '../../db/channels/email.ts'
@@ -44,29 +44,29 @@ type ParsedReport = {
   uneventful?: Uneventful
   /** It is for the operator, as they get it. */
   forwarded?: OperatorMail | null
-  /** What is to be kept of its bytes; null: nothing. undefined: they may stay as they are. */
+  /** What to keep of its bytes. null means nothing, undefined means all. */
   kept?: Buffer | null | undefined
 }
 
 type ReportOutcome = 'applied' | 'repeated' | 'ignored' | 'auto_reply' | 'parked'
 
-/** How a report ends this time. `wait`: seconds until the next try. */
+/** How a report ends this time. `wait` is the seconds until the next attempt. */
 type Verdict = { id: string } & (
   | { state: 'deleted' }
   | { state: 'done' | 'parked'; reason: string | null; team_ids: string[] }
   | { state: 'waiting'; wait: number }
 )
 
-/** How many bytes of reports are in memory at a time; a larger report is read alone. */
+/** The bytes of reports in memory at a time. A larger report is read alone. */
 const CHUNK_BYTES = 16 * 1024 * 1024
-/** Seconds between tries, by the seconds since the report came: most are only a moment early. */
+/** Seconds between attempts, by the report's age in seconds. Most are only a moment early. */
 const RETRY_PAUSES_S: readonly [age: number, wait: number][] = [
   [30, 5],
   [300, 30],
   [Number.POSITIVE_INFINITY, 300],
 ]
 
-/** Works on one batch: together, or one by one when a report makes the batch fail. */
+/** Works on one batch: together, or one by one if a report makes the batch fail. */
 export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
   const { jobs, settle } = batch
   try {
@@ -132,7 +132,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
   }
 }
 
-/** Sends the operator their mail. It was counted already, so that a failure is a line in the log. */
+/** Sends the operator their mail. It is already counted, so a failure is only logged. */
 async function forward(
   mails: readonly OperatorMail[],
   { database, queue, versions, notices, log }: WorkerDeps,
@@ -153,7 +153,7 @@ const isKnown = (report: PendingReport, { readers }: WorkerDeps): report is Know
 
 const leaving = ({ id }: PendingReport): Verdict => ({ id, state: 'waiting', wait: LEFT_TO_NEWER.seconds })
 
-/** Ends the jobs of reports that are done; a job whose report came too early looks again. */
+/** Ends the jobs of processed reports. A job whose report came too early is retried. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
   const byId = new Map(verdicts.map((verdict) => [verdict.id, verdict]))
   return new Map(
@@ -165,7 +165,7 @@ function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<I
   )
 }
 
-/** Logs what an operator has to know at once, as the delivery jobs do; once for each sender. */
+/** Logs sender pauses, once per sender, as the delivery jobs do. */
 function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: WorkerDeps): void {
   const pauses = [...results].flatMap(([event, { kind }]) =>
     event.channel === 'sender' && kind === 'applied' ? [event] : [],
@@ -175,7 +175,7 @@ function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: Wo
   }
 }
 
-/** Reads reports chunk by chunk, so that a batch of large ones never lies in memory whole. */
+/** Reads reports in chunks, so that a batch of large ones is never in memory at once. */
 async function readAll(reports: readonly KnownReport[], deps: WorkerDeps): Promise<ParsedReport[]> {
   const parsed: ParsedReport[] = []
   for (const chunk of chunksOf(reports)) {
@@ -227,7 +227,10 @@ async function readOne(
   }
 }
 
-/** What is to be kept of a report's bytes, as `ParsedReport` says: a web process of 0.1.0 stores what may not stay. */
+/**
+ * Returns what to keep of a report's bytes (see `ParsedReport`). A web process of 0.1.0 stores more than may
+ * be kept.
+ */
 function keptOf({ provider }: KnownReport, body: Buffer): Buffer | null | undefined {
   const cut = REPORT_CUTS[provider]
   if (!cut) return undefined
@@ -236,12 +239,12 @@ function keptOf({ provider }: KnownReport, body: Buffer): Buffer | null | undefi
   return kept?.equals(body) ? undefined : kept
 }
 
-/** An event dated before this is misdated: nobody had sent anything. */
+/** An event dated before this is misdated, because no email was sent then. */
 const EARLIEST_PLAUSIBLE = Date.UTC(2000)
 
 /**
- * Keeps the report's id, so that people can find what suppressed a contact. Nothing happened after it was reported, and
- * nothing in times that make no sense: both count as of when the report came.
+ * Adds the report's id, so that operators can find what suppressed a contact. Events dated after the report,
+ * or at implausible times, get the time of the report.
  */
 function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): ReportedEvent {
   const received = new Date(received_at)
@@ -250,7 +253,10 @@ function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): Rep
   return dated.channel === 'email' ? { ...dated, report_id: id } : dated
 }
 
-/** An event that PostgreSQL refused would fail the whole batch. @throws Error naming what is wrong with it. */
+/**
+ * Rejects an event that PostgreSQL can't store, because it would fail the whole batch.
+ * @throws Error naming the problem.
+ */
 function assertStorable(event: ReportedEvent): void {
   const fault = textFault(event)
   if (fault) throw new Error(`${fault.field} ${fault.problem}`)
@@ -259,7 +265,10 @@ function assertStorable(event: ReportedEvent): void {
   if (!isUuid(event.ref.team_id) || !isUuid(event.ref.id)) throw new Error('ref must be two UUIDs')
 }
 
-/** Whose messages events are about, as their references say or as they were found; none unless it is known of all. */
+/**
+ * Returns the teams whose messages the events are about, from references or lookups; none unless all are
+ * known.
+ */
 function teamsOf(
   events: readonly ReportedEvent[],
   results: ReadonlyMap<ReportedEvent, EventResult>,
@@ -298,7 +307,7 @@ function reportVerdict(
   return { id, state: 'done', reason, team_ids }
 }
 
-/** How a report that is processed is counted; null while it waits for its message. */
+/** Returns the metric's outcome of a processed report; null while it waits for its message. */
 function outcomeOf(
   verdict: Verdict | undefined,
   parsed: ParsedReport | undefined,

@@ -1,6 +1,6 @@
 /**
- * Notifies a team's owners by mail of what needs them (db/messages/notice.ts).
- * Promises: each is notified once; mail that cannot be accepted is a line in the log and holds nothing up.
+ * Emails a team's owners about problems that need them (db/messages/notice.ts). Each owner is notified once.
+ * A notice that can't be accepted is logged and delays nothing.
  */
 import { RequestError } from '../../db/errors.ts'
 import { mailOwnersOf } from '../../db/messages/notice.ts'

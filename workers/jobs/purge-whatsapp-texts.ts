@@ -1,6 +1,6 @@
 /**
- * Starts the background job that deletes what recipients wrote from stored posts of WhatsApp: once after the upgrade
- * from 0.1.0, and again when no web process of 0.1.0 is seen any more, as those store complete posts.
+ * Starts the background job that deletes recipients' texts from stored WhatsApp posts. It runs once after the
+ * upgrade from 0.1.0, and again once no web process of 0.1.0 is running, because those store complete posts.
  */
 import { hasReports } from '../../db/delivery/reports/reports.sql.ts'
 import { beginBackgroundJob } from '../../db/maintenance/background-jobs/background-jobs.ts'

@@ -1,8 +1,11 @@
-/** Looks verified domains up again at night, so that owners get to know of a DKIM record that went missing. */
+/** Looks verified domains up again every night, so that owners learn of missing DKIM records. */
 import { recheckDomains } from '../../db/accounts/domains/recheck.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** A round ends before the next one begins, and before the queue takes it for lost; in milliseconds. */
+/**
+ * The time limit of a round, in milliseconds. It ends before the next one starts, and before the queue
+ * considers it lost.
+ */
 const MAX_ROUND_MS = 240_000
 
 export async function recheckDomainsJob(deps: WorkerDeps): Promise<void> {

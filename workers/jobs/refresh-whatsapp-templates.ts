@@ -1,4 +1,4 @@
-/** Has each account's templates listed once a night: a webhook that was missed leaves a state wrong. */
+/** Lists each account's templates once a night, because a missed webhook leaves a wrong state. */
 import { requestAllSyncs } from '../../db/messages/whatsapp/sync-templates.ts'
 import type { Producer } from '../../db/queue/producer.ts'
 import type { WorkerDeps } from '../deps.ts'

@@ -1,8 +1,7 @@
 /**
- * The sweep: rows, reports and background jobs that the queue has lost get a new job, and timelines say what it
- * has given up.
- * Promises: the queue may lose a job, but no row and no report is lost. What was given up waits for a person, however
- * long, and a message that lost its job gets no more tries than others. A fault in one sweep stops no other.
+ * Repairs what the queue has lost: rows, reports and background jobs get a new job, and timelines show what
+ * has failed. The queue may lose a job, but no row or report is lost. Failed messages wait for manual action,
+ * however long. A message that lost its job gets no extra attempts. An error in one sweep stops no other.
  */
 
 import { DELIVERIES } from '../../db/channels/channels.sql.ts'
@@ -17,13 +16,13 @@ import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { Producer } from '../../db/queue/producer.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** The most that one round takes of each. */
+/** The maximum number of items per sweep and round. */
 const SWEEP_LIMIT = 1_000
 
 type At = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
 
 /**
- * A row or a report is lost once it has been without a job for so long, in milliseconds: every accepted one has a job,
+ * A row or a report without a job for this long is lost, in milliseconds. Every accepted one has a job,
  * waiting or running, from the commit on.
  */
 const LOST_AFTER_MS = 35 * 60_000
@@ -52,7 +51,7 @@ const inOneTransaction =
   ({ database, ...at }) =>
     database.transaction((tx) => sweep({ ...at, tx }))
 
-/** What a round does, in this order, and what the log says of those it found. */
+/** The sweeps of a round, in order, and the log messages for what they found. */
 const SWEEPS: Sweep[] = [
   ...DELIVERIES.map(
     (channel): Sweep => [
@@ -71,7 +70,7 @@ const SWEEPS: Sweep[] = [
   ['requeued background jobs that the queue had lost', inOneTransaction(requeueLostBackgroundJobs)],
 ]
 
-/** One round: up to a thousand of each, and the pauses that are over. */
+/** Runs one round: up to a thousand of each, and expired pauses. */
 export async function requeueStale({
   database,
   queue,

@@ -1,12 +1,12 @@
-/** Brings back contacts that only soft bounces suppress, once an email to them has stayed `sent` for a day. */
+/** Reactivates contacts suppressed only by soft bounces once an email to them has stayed `sent` for a day. */
 import { reviewSoftSuppressions } from '../../db/audience/suppressions/suppress.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const HOUR_MS = 3_600_000
-/** When an hour's review runs, if once an hour is often enough. A job that is a minute late still does it. */
+/** The minutes in which an hourly review runs. A job that is a minute late still runs it. */
 const MINUTES = [23, 24]
 
-/** Judges them all once more (DECISIONS: Delivery reports, Suppression). */
+/** Reviews them all (DECISIONS: Delivery reports, Suppression). */
 export async function reviewSuppressions({
   database,
   clock,

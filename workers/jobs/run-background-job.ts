@@ -1,8 +1,7 @@
 /**
- * Runs background jobs (db/maintenance/background-jobs), slice by slice.
- * Promises: after some seconds others have their turn, and a drain is never kept waiting; the job of the queue ends in
- * the transaction of the slice that it ends with, so that a background job is never without either. One of a kind that
- * is not known here is left to a newer worker.
+ * Runs background jobs (db/maintenance/background-jobs) in slices. After some seconds others have their turn,
+ * and a drain never waits. The queue's job ends in the same transaction as the last slice, so that a
+ * background job always has one. An unknown kind is left to a newer worker.
  */
 
 import {
@@ -13,7 +12,7 @@ import type { End } from '../../db/queue/jobs.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** For how long one goes on before others have their turn, in milliseconds. */
+/** How long one runs before others have their turn, in milliseconds. */
 const TURN_MS = 5_000
 
 const ENDS: Record<Remaining, End> = {

@@ -1,6 +1,6 @@
 /**
- * Brings the templates of teams with a number of their own up to what Meta lists for that number's account. Each
- * account is listed once for a batch, outside of any transaction. A list that fails holds up no other account's.
+ * Syncs the templates of teams that have their own number with Meta's list for that number's account. Each
+ * account is listed once per batch, outside any transaction. A failing list delays no other account.
  */
 import { numberCredentials, numberOfTeam } from '../../db/messages/whatsapp/numbers.sql.ts'
 import { openCredential } from '../../db/messages/whatsapp/numbers.ts'
@@ -30,14 +30,14 @@ export async function syncNumberTemplates(
   }
 }
 
-/** Syncs the teams of one number. A team that has moved to the default number meanwhile has another sync. */
+/** Syncs the teams of one number. A team that has since moved to the default number has another sync. */
 async function syncFrom(
   name: string,
   jobs: Jobs,
   { settle, deps }: { settle: Batch<'sync-whatsapp-number-templates'>['settle']; deps: WorkerDeps },
 ): Promise<void> {
   const { whatsapp, database, secrets, clock } = deps
-  // What Meta reports meanwhile is newer than its list.
+  // Meta's reports from this time on are newer than its list.
   const asked_at = clock()
   const number = await numberCredentials(database, name)
   const { account_id = '' } = number ?? {}

@@ -1,8 +1,8 @@
 /**
- * Brings teams' WhatsApp templates up to what the provider lists.
- * Promises: one listing serves a whole batch and is dated from when it was asked for; the provider is asked outside any
- * transaction. Callers that wait (db/messages/whatsapp/sync-templates.ts) learn of a failure, and the job is tried
- * again a few times. Must not know a provider's words.
+ * Syncs teams' WhatsApp templates with the provider's list. One listing serves a whole batch and is dated at
+ * its request. The provider is asked outside any transaction. Waiting callers
+ * (db/messages/whatsapp/sync-templates.ts) learn of a failure, and the job is retried a few times. Provider
+ * vocabulary stays out of here.
  */
 import { applyListing } from '../../db/messages/whatsapp/sync-templates.ts'
 import type { Batch } from '../batches/batches.ts'
@@ -15,7 +15,7 @@ export async function syncWhatsappTemplates(
   if (!whatsapp.number) throw new Error('this worker has no default WhatsApp number')
   const { access_token, account_id } = whatsapp.number
   if (account_id === null) throw new Error('WHATSAPP_BUSINESS_ACCOUNT_ID is not set')
-  // News that the provider sends meanwhile is newer than its list.
+  // The provider's updates from this time on are newer than its list.
   const asked_at = clock()
   const contents = await whatsapp.provider.listTemplates({ access_token, account_id })
   for (const job of jobs) {

@@ -1,7 +1,7 @@
 /**
- * Carries out contact bulk upserts.
- * Promises: contacts, allowance, result and job are settled in one transaction, once, even if another worker has the
- * job; the caller that waits is notified after the commit. One call's fault fails that call alone.
+ * Runs bulk upserts of contacts. Contacts, quota, result and job are settled once, in one transaction, even
+ * if another worker has the job. The waiting caller is notified after the commit. An error in one call fails
+ * only that call.
  */
 import { readItems, upsertContacts } from '../../db/audience/contacts/upsert.ts'
 import { finishUpsert, lockUpsert } from '../../db/audience/contacts/upserts.sql.ts'
@@ -14,7 +14,7 @@ import type { WorkerDeps } from '../deps.ts'
 
 type UpsertJob = FetchedJob<'upsert-contacts'>
 
-/** @param end ends the call's job, in the same transaction; that of another worker finds nothing left to do. */
+/** @param end ends the call's job, in the same transaction. Another worker's job then finds nothing to do. */
 async function carryOut(
   { team_id, upsert_id }: UpsertJob['data'],
   { database, secrets, clock }: WorkerDeps,
@@ -38,8 +38,8 @@ async function carryOut(
 }
 
 /**
- * Works on one batch, a call after the other: those of one team would wait for each other anyway. What its team asked
- * for earlier comes first, by any worker: an old call must not write over one that was answered.
+ * Works on one batch, one call after the other, because calls of the same team would wait for each other
+ * anyway. Earlier calls of a team run first, in any worker, so that an old call can't overwrite a newer one.
  */
 export async function runUpserts(
   { jobs, settle }: Batch<'upsert-contacts'>,

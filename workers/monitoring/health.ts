@@ -1,7 +1,7 @@
 /**
- * A worker's health over HTTP, for platforms that ask: GET /health while the process runs, with its version, GET /ready
- * while it reaches its database and takes work. Off unless HEALTH_PORT is set. Promises: answers nothing else, and
- * reveals nothing else.
+ * Serves a worker's health over HTTP for platforms: GET /health with the version while the process runs, and
+ * GET /ready while it reaches its database and works. It is off unless HEALTH_PORT is set, and reveals
+ * nothing else.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +17,7 @@ type Health = {
   close(): Promise<void>
 }
 
-/** Listens. @throws SettingsFault when it cannot. */
+/** Starts listening. @throws SettingsFault if it can't. */
 export async function serveHealth(
   { database, diskFault }: { database: Database; diskFault: () => string | null },
   port: number,

@@ -1,7 +1,6 @@
 /**
- * What a worker counts for the fleet: tries to deliver, hand-overs, jobs and reports; and what it reports of itself,
- * its senders and how full it is. Promises: counts in memory alone; labels name channels, kinds of senders and
- * outcomes.
+ * Counts attempts, sends, jobs and reports of this worker for the fleet, and reports its senders and its
+ * load. It counts in memory only. Labels name channels, kinds of senders and outcomes.
  */
 import { performance } from 'node:perf_hooks'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
@@ -12,21 +11,21 @@ import type { End, JobName } from '../../db/queue/jobs.ts'
 import type { ProcessRole } from '../../db/stats/fleet/fleet.ts'
 import type { Outcome } from '../providers/provider.ts'
 
-/** A try to deliver that is over. */
+/** A completed delivery attempt. */
 type Try = {
   job: DeliveryJob
-  /** The key of what it went out through. */
+  /** The key of its sender. */
   sender: string
   outcomes: readonly Outcome['kind'][]
-  /** From the provider's being asked to its answer. */
+  /** From the request to the provider's response. */
   seconds: number
-  /** When the message was accepted, or requeued last. */
+  /** When the message was accepted, or last requeued. */
   since: string
   at: Date
 }
 
 export type Figures = {
-  /** What a queue delivers all its messages through. */
+  /** Sets the sender of all of a queue's messages. */
   sendsThrough(job: DeliveryJob, sender: string): void
   tried(one: Try): void
   ended(job: JobName, end: End['end'], count?: number): void
@@ -38,7 +37,7 @@ export type Figures = {
 
 const channelOf = (job: DeliveryJob): string => job.replace('deliver-', '')
 
-/** What a reported event is, in the words of its own channel. */
+/** Returns the kind of a reported event in its channel's vocabulary. */
 function kindOf(event: ReportedEvent): string {
   if (event.channel === 'email') return event.kind
   if (event.channel === 'sender') return 'paused'
@@ -56,10 +55,10 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
     sendsThrough: (job, sender) => void senders.set(job, sender),
     tried({ job, sender, outcomes, seconds, since, at }) {
       const channel = channelOf(job)
-      // The kind alone: the rest of a sender's key may name a host.
+      // The kind only. The rest of a sender's key may name a host.
       const [provider = ''] = sender.split(':')
       calling += seconds
-      // A message to several recipients counts once for each outcome that it had.
+      // A message to several recipients counts once per outcome.
       for (const outcome of new Set(outcomes)) {
         metrics.observe('heliograph_delivery_seconds', { channel, provider, outcome }, seconds)
       }

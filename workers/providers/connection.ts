@@ -1,7 +1,9 @@
-/** Faults of connections, as Node and outgoing.ts name them. Pure; what a fault means is its adapter's to say. */
+/**
+ * Classifies connection errors by Node's and outgoing.ts's names. Pure. The adapters decide what they mean.
+ */
 import { NO_CONNECTION } from '../../db/process/http-client.ts'
 
-/** With one of these an attempt ended before a byte of the request had left: repeating it is safe. */
+/** With one of these an attempt ended before any byte of the request was sent. Repeating it is safe. */
 export const NOT_CONNECTED: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -16,7 +18,7 @@ export const NOT_CONNECTED: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'ERR_TLS_CERT_ALTNAME_INVALID',
-  // What Node does not even begin: a token with a line break, an address that is none.
+  // Requests that Node doesn't start: a token with a line break, an invalid address.
   'ERR_INVALID_CHAR',
   'ERR_INVALID_URL',
 ])

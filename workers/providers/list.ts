@@ -1,6 +1,6 @@
 /**
- * Every provider. To add one: a folder beside this file whose declared.ts says what it is, a line here, its name among
- * its channel's (db/channels/), and the hook that takes its reports.
+ * Lists every provider. To add one, add a folder next to this file with a declared.ts, a line here, its name
+ * in its channel (db/channels/), and the hook that accepts its reports.
  */
 import { SES } from './ses/declared.ts'
 import { SMTP } from './smtp/declared.ts'
@@ -8,12 +8,12 @@ import { WHATSAPP, WHATSAPP_NUMBERS } from './whatsapp/declared.ts'
 
 export const EMAIL_PROVIDERS = [SMTP, SES] as const
 
-/** What other channels go out through, under the names that their deliveries know them by. */
+/** The providers of other channels, by the names that their deliveries use. */
 export const CHANNEL_PROVIDERS = { whatsapp: WHATSAPP } as const
 
-/** Whose reports have a name of their own. */
+/** Providers whose reports have a separate name. */
 export const OTHER_REPORTERS = [WHATSAPP_NUMBERS] as const
 
 type ChannelProviders = typeof CHANNEL_PROVIDERS
-/** The providers that a process has opened; null for one that it is not set up for. */
+/** The providers that a process has opened; null if it isn't configured for one. */
 export type OpenProviders = { [N in keyof ChannelProviders]: ReturnType<ChannelProviders[N]['open']> }

@@ -1,8 +1,7 @@
 /**
- * What a provider adapter takes and gives back.
- * Owns the neutral types for a message on its way out and for what became of it.
- * Promises: an adapter turns whatever its provider says into one of six outcomes;
- * nothing outside workers/providers knows a provider's words. Must not import an adapter.
+ * Defines the neutral types between provider adapters and the rest: a message to send, and its result. An
+ * adapter turns every response of its provider into one of six outcomes, so provider vocabulary stays in
+ * workers/providers. It imports no adapter.
  */
 import type { KeyObject } from 'node:crypto'
 import type { ContactEffect } from '../../db/audience/contacts/effect.ts'
@@ -11,55 +10,58 @@ import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 /** An adapter's `storableWords`, which knows its secrets. */
 export type Describe = (words: string) => string
 
-/** A DKIM key: the domain, the selector, and the private key, opened: a PEM would be parsed for each message. */
+/**
+ * A DKIM key: the domain, the selector, and the parsed private key, because a PEM would be parsed for each
+ * message.
+ */
 export type DkimKey = { domain: string; selector: string; private_key: KeyObject }
 
 /** A file of an email, as lines of base64 without the last line break. */
 export type OutgoingFile = {
   filename: string
   content_type: string
-  /** What the html refers to it by: then it is shown inline. */
+  /** The id that the html refers to it by. It is then shown inline. */
   content_id: string | null
   encoded: readonly Buffer[]
 }
 
 /**
- * One email ready for the wire. Recipients are only those that still have to be tried. `T`: whether it is a test
- * team's. One of those is of another type: only the simulator can be handed it (DECISIONS: Test teams).
+ * One email ready for the wire. Recipients are only the remaining ones. `T` is true for a test team's email,
+ * which has a different type so that only the simulator accepts it (DECISIONS: Test teams).
  */
 export type OutgoingEmail<T extends boolean = false> = {
   test: T
   team_id: string
   email_id: string
-  /** Message-ID without angle brackets, derived from the row's id, the same at each attempt. */
+  /** Message-ID without angle brackets. It is derived from the row's id and the same at each attempt. */
   message_id: string
   /** `a@b.c` or `Name <a@b.c>`. */
   from: string
   /** For the To header. */
   to: readonly string[]
-  /** For the Cc header. There is nothing for bcc: only the envelope may name those. */
+  /** For the Cc header. bcc recipients are only in the envelope. */
   cc: readonly string[]
-  /** The recipients of this attempt: the envelope, of to, cc and bcc. */
+  /** The recipients of this attempt: the envelope, from to, cc and bcc. */
   recipients: readonly string[]
   /** The envelope sender (MAIL FROM): the address that bounces return to. */
   return_path: string
-  /** What to use if the relay rejects that one, at the From domain's own return path. Null: it is not at one. */
+  /** The alternative to a return path at the From domain, if the relay rejects it. Null if there is none. */
   shared_return_path: string | null
-  /** The row's signed reference, by which a report finds it. */
+  /** The row's signed reference, which reports are matched by. */
   reference: string
   subject: string
   html: string
-  /** Plain-text alternative; '' when there is none. */
+  /** Plain-text alternative; '' without one. */
   text: string
-  /** Bare reply address; '' when there is none. Wins over a Reply-To in `headers`. */
+  /** Bare reply address; '' without one. Overrides a Reply-To in `headers`. */
   reply_to: string
   /** Custom headers exactly as accepted. */
   headers: Readonly<Record<string, string>> | null
-  /** The link of both List-Unsubscribe headers (RFC 8058); null: none but those in `headers`. */
+  /** The link of both List-Unsubscribe headers (RFC 8058); null if only `headers` may have them. */
   list_unsubscribe: string | null
-  /** How often it was put off before. */
+  /** How often it was deferred before. */
   deferrals: number
-  /** When the email was accepted, or was to leave later: its Date header. */
+  /** The Date header: when the email was accepted or scheduled. */
   date: Date
   dkim: DkimKey | null
   /** The key of a second signature (RFC 8463). */
@@ -70,23 +72,23 @@ export type OutgoingEmail<T extends boolean = false> = {
 }
 
 /**
- * What became of one recipient at one attempt. `detail` is the provider's words, at most 500 characters, free of
- * control characters and of secrets.
- * - accepted: the provider has taken it; `delivered` if its word is the last one about the recipient.
- * - refused: for good. `effect` is what that means for the contact: `hard` when the address is dead, `soft` when it
- *   only counts, `none` when the refusal is not about the address (DECISIONS: Delivery reports).
- * - policy: refused by the provider's policy (5.7.x, an identity that is not verified): our set-up, or this message.
- *   The delivery engine decides, by whether the provider takes other mail of ours. If so, `blames` says what becomes of
- *   this message, and of it alone: the `recipient` ends it, the `identity` (the From address or domain) lets it be
- *   tried again later. A recipient that is refused for now blames the identity too, so that it is tried again. With
- *   `trouble` it is our set-up at once where the provider has taken nothing of the sender's yet.
- * - deferred: for now, this message alone; `wait_seconds` when another try is no use before. `key`: what the response
- *   begins with, if many such responses in a row are about the sender.
- * - sender: about everything that is sent through this provider, and no try of this message. `trouble` says what:
- *   `slow` (too fast: the pace is halved), `setup` (login, relay access, account: a person has to act) or `connection`
- *   (it cannot be reached). `wait_seconds` when the provider is known to refuse all for so long.
- * - unknown: the request left but no answer came back; a second try may be a duplicate. `wait_seconds` when a report
- *   may still come for so long and spare the second try.
+ * The result for one recipient at one attempt. `detail` is the provider's message: at most 500 characters,
+ * without control characters or secrets.
+ * - accepted: by the provider. `delivered` if the provider sends no further report about the recipient.
+ * - refused: permanently. `effect` is the effect on the contact: `hard` if the address is dead, `soft` if it
+ *   only counts, `none` if the rejection isn't about the address (DECISIONS: Delivery reports).
+ * - policy: rejected by the provider's policy (5.7.x, an unverified identity), because of our set-up or this
+ *   message. The delivery engine decides by whether the provider accepts our other email. If so, `blames`
+ *   decides about this message only: `recipient` ends it, `identity` (the From address or domain) retries it
+ *   later. A temporary rejection of a recipient also blames the identity, so that it is retried. With
+ *   `trouble`, our set-up is at fault at once if the provider has accepted nothing from the sender yet.
+ * - deferred: temporarily, only this message. `wait_seconds` if an earlier retry is useless. `key` is the
+ *   start of the response, if many such responses in a row are about the sender.
+ * - sender: about everything sent through this provider, and no attempt of this message. `trouble` is `slow`
+ *   (too fast, so the rate is halved), `setup` (login, relay access or account, which needs manual action) or
+ *   `connection` (unreachable). `wait_seconds` if the provider is known to reject everything for that long.
+ * - unknown: the request was sent but no response came back, so a retry may be a duplicate. `wait_seconds` if
+ *   a report may still come for that long and make the retry unnecessary.
  */
 export type Outcome =
   | { kind: 'accepted'; detail: string; delivered?: boolean }
@@ -96,34 +98,37 @@ export type Outcome =
   | { kind: 'sender'; detail: string; trouble: SenderTrouble; wait_seconds?: number }
   | { kind: 'unknown'; detail: string; wait_seconds?: number }
 
-/** What is wrong with everything that goes through a provider. */
+/** A failure that affects everything sent through a provider. */
 export type SenderTrouble = 'slow' | 'setup' | 'connection'
 
-/** What became of one email at one attempt: an outcome for each of its `recipients`. */
+/** The result of one email at one attempt: an outcome for each of its `recipients`. */
 export type EmailDelivery = {
   /** The provider's id of the message; null unless a recipient was accepted. */
   provider_message_id: string | null
   outcomes: ReadonlyMap<string, Outcome>
-  /** What the relay said of the From domain's own return path, if it was sent with the shared one instead. */
+  /** The relay's response to the From domain's own return path, if the shared one was used instead. */
   rejected_return_path?: string
 }
 
 /**
- * A way to send email. `send` never throws: every failure is an outcome. `cut` ends the wait for an answer, since the
- * process has to end; what had been handed over by then is `unknown`.
+ * Sends email. `send` never throws: every failure is an outcome. `cut` ends the wait for a response because
+ * the process must exit. An email that was sent by then is `unknown`.
  */
 export type EmailProvider<T extends boolean = false> = {
-  /** Whose emails it takes: test teams' alone, or never theirs. */
+  /** True if it accepts only emails of test teams; otherwise it never does. */
   test: T
-  /** Whether emails are signed with our own DKIM keys; else the provider signs them itself. */
+  /** True if our DKIM keys sign its emails. Otherwise the provider signs them. */
   signs: boolean
-  /** How many times a message is in memory while it is sent, beside its files. */
+  /** How many copies of a message are in memory while it is sent, files not counted. */
   bufferedCopies: number
   send(email: OutgoingEmail<T>, cut?: AbortSignal): Promise<EmailDelivery>
-  /** What these sends share a pace with, by its present ceiling; one send costs a token for each recipient. */
+  /**
+   * Returns the sender whose rate limit these sends share, at its present ceiling. One send costs a token per
+   * recipient.
+   */
   sender(): Promise<Sender>
-  /** Connects and signs in as a send would, and sends nothing. @returns what is in the way; null when nothing is. */
+  /** Connects and signs in like a send, but sends nothing. @returns the error, or null. */
   check(): Promise<string | null>
-  /** Lets go of pooled connections; in-flight sends finish first. */
+  /** Closes pooled connections after in-flight sends finish. */
   close(): Promise<void>
 }

@@ -1,14 +1,17 @@
 /**
- * What a provider adapter makes of a raw report: neutral events, as the code in db/ that applies them takes them.
- * Nothing outside workers/providers knows a provider's words. Must not import an adapter.
+ * Defines what an adapter makes of a raw report: neutral events for the code in db/ that applies them.
+ * Provider vocabulary stays in workers/providers. It imports no adapter.
  */
 
 import type { ReportedEvent } from '../../db/messages/apply-reports.ts'
 
-/** As long as a provider that refuses our set-up is left alone in the dialogue, in seconds (circuit-breaker.ts). */
+/**
+ * How long a provider that rejects our set-up is paused, in seconds, as after a response
+ * (circuit-breaker.ts).
+ */
 const SENDER_PAUSE_S = 30
 
-/** What a verified report about our own set-up does to its sender, as in the dialogue. */
+/** Returns the effect of a verified report about our set-up on its sender, the same as that of a response. */
 export const pausedBy = (
   sender: string,
   { detail, occurred_at }: { detail: string; occurred_at: Date },
@@ -16,7 +19,7 @@ export const pausedBy = (
 
 export type RawReport = { body: Buffer; received_at: Date }
 
-/** Why a report gives no event, and needs no look. `kept` false: it is deleted. */
+/** Thrown for a report without events that needs no attention. It is deleted if `kept` is false. */
 export class Uneventful extends Error {
   readonly outcome: 'ignored' | 'auto_reply'
   readonly kept: boolean
@@ -27,7 +30,7 @@ export class Uneventful extends Error {
   }
 }
 
-/** A report that can't be read, of which it is known what email it is about. */
+/** Thrown for an unreadable report whose email is known. */
 export class UnreadableReport extends Error {
   readonly event: ReportedEvent
   constructor(reason: string, event: ReportedEvent) {
@@ -37,10 +40,14 @@ export class UnreadableReport extends Error {
 }
 
 /**
- * Turns one raw report into its events.
- * @throws Uneventful if there is nothing to apply. @throws Error if it can't be read: such a report is parked.
+ * Reads one raw report into its events.
+ * @throws Uneventful if there is nothing to apply.
+ * @throws Error if it is unreadable, and so parked.
  */
 export type ReportReader = (report: RawReport) => Promise<ReportedEvent[]>
 
-/** Cuts a raw report to what may be stored of it. null: it can't be read. `body` null: nothing is left of it. */
+/**
+ * Reduces a raw report to what may be stored. Returns null if it is unreadable. `body` is null if nothing
+ * remains.
+ */
 export type ReportCut = (body: Buffer) => { body: Buffer | null } | null

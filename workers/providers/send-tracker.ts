@@ -1,9 +1,9 @@
-/** The sends of an adapter that are under way, so that closing can wait for them. Must not know what they send. */
+/** Tracks an adapter's sends in progress, so that closing can wait for them. */
 
 type SendTracker = {
-  /** Counts a send until it ends, and passes on how it ended. */
+  /** Counts a send until it ends, and returns its result. */
   track<T>(send: Promise<T>): Promise<T>
-  /** Resolves once all that are under way have ended, however. */
+  /** Resolves once all current sends have ended, successfully or not. */
   settled(): Promise<void>
 }
 

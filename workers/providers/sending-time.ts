@@ -1,7 +1,7 @@
-/** How long a message may take on its way to a provider, by its size. Pure. */
+/** Limits the time of a message's transfer to a provider by its size. Pure. */
 
-/** What the slowest way is taken to carry, in bytes a second. */
+/** The assumed minimum bandwidth, in bytes per second. */
 const MIN_BYTES_PER_SECOND = 64 * 1024
 
-/** The time that a message of this size gets on top of any message's, in milliseconds. */
+/** Returns the extra time for a message of this size, in milliseconds. */
 export const sendingTime = (size: number): number => Math.floor(size / MIN_BYTES_PER_SECOND) * 1_000

@@ -1,9 +1,9 @@
-/** Mail to postmaster@ and abuse@, as the operator gets it. */
+/** Converts mail to postmaster@ and abuse@ for the operator. */
 import { operatorSubject } from '../../db/messages/emails/report-envelope.ts'
 import type { OperatorMail } from '../../db/messages/operator-mail.ts'
 import { storableWords } from '../../db/validation/words.ts'
 
-/** Null for mail that is not for the operator. */
+/** Returns null for mail that isn't for the operator. */
 export async function operatorMailOf(body: Buffer): Promise<OperatorMail | null> {
   const subject = operatorSubject(body)
   if (subject === null) return null

@@ -1,4 +1,7 @@
-/** The readers of raw reports, by the provider whose hook took them (providers/list.ts, providers/relays/list.ts). */
+/**
+ * Creates the readers of raw reports, by the provider whose hook accepted them (providers/list.ts,
+ * providers/relays/list.ts).
+ */
 
 import type { Provider } from '../../db/delivery/reports/reports.sql.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
@@ -13,14 +16,14 @@ const PROVIDERS = [
   ...[...OTHER_REPORTERS, SIMULATOR],
 ]
 
-/** How reports of these providers are cut before they are kept. */
+/** How reports of these providers are reduced before they are stored. */
 export const REPORT_CUTS: Readonly<Partial<Record<string, ReportCut>>> = Object.fromEntries(
   PROVIDERS.flatMap((provider) => ('cut' in provider ? [[provider.name, provider.cut]] : [])),
 )
 
 export type Readers = Readonly<Record<Provider, ReportReader>>
 
-/** Makes them. @param context with the settings of providers that reports are read by. */
+/** Creates them. @param context with the provider settings that reading needs. */
 export function createReaders(context: { secrets: Secrets; settings?: Partial<WorkerSettings> }): Readers {
   const { secrets, settings = {} } = context
   return Object.fromEntries(

@@ -79,7 +79,7 @@ function countWords({ count, lookedTo }: CountedEmails): string {
 const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const { team, query } = request
   filter.only(query)
-  const { team_id, since, now, ...meant } = await searchOf(request, deps)
+  const { team_id, since, now, ...meant } = searchOf(request)
   const counted = await countEmails({ tx: deps.database, now, since }, team_id, {
     filter: meant,
     most: MAX_CHANGED + 1,

@@ -1,12 +1,10 @@
 /** The filter of a team's emails: how the address, or a form, holds it. */
 
-import { requireTeam } from '../../../db/accounts/teams/view.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import { zoneOf } from '../components/zone.ts'
-import type { PageDeps } from '../server/deps.ts'
 import { chips, DAY_RANGE, defineFilter, idOf, oneOf, search } from '../server/filter.ts'
 import type { TeamRequest } from '../server/page.ts'
 import { parseSearch } from '../server/search.ts'
@@ -66,7 +64,7 @@ export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<Ema
 }
 
 /** The same, with what a search of a team's emails goes by: no email of the team is older than it. */
-export async function searchOf({ team, query, now, cookies }: TeamRequest, { database }: PageDeps) {
-  const since = new Date((await requireTeam(database, team.id)).created_at)
-  return { ...parseEmailFilter(query, zoneOf(cookies('zone'))), team_id: team.id, since, now }
-}
+export const searchOf = ({ team, query, now, cookies }: TeamRequest) => ({
+  ...parseEmailFilter(query, zoneOf(cookies('zone'))),
+  ...{ team_id: team.id, since: new Date(team.created_at), now },
+})

@@ -41,8 +41,8 @@ const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: 
 })
 
 /** @throws RequestError bad_request for a filter that does not parse. */
-async function readerOf(request: TeamRequest, deps: PageDeps): Promise<RowReader<ListedEmail>> {
-  const search = await searchOf(request, deps)
+function readerOf(request: TeamRequest, deps: PageDeps): RowReader<ListedEmail> {
+  const search = searchOf(request)
   return async (place) => {
     const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, search, place)
     return { rows: emails, reached }
@@ -51,7 +51,7 @@ async function readerOf(request: TeamRequest, deps: PageDeps): Promise<RowReader
 
 async function listSection(request: TeamRequest, deps: PageDeps, names: Names): Promise<Section> {
   try {
-    const page = await pageById(request, await readerOf(request, deps))
+    const page = await pageById(request, readerOf(request, deps))
     const named = page.rows.some(({ template_id }) => template_id !== null)
     return listOf(page, shownOf(request, names, named), {
       ...{ fresh: true, many: 'emails' },
@@ -122,7 +122,7 @@ const csv = csvOf<ListedEmail>(
     const names = await namesOfTemplates(request, deps)
     const templateOf = (id: string | null) => id && (names.get(id) ?? id)
     return {
-      read: await readerOf(request, deps),
+      read: readerOf(request, deps),
       keyOf: ({ id }) => id,
       line: ({ tags, to_emails, cc_emails = [], bcc_emails = [], ...email }) => [
         ...[

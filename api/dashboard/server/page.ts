@@ -50,6 +50,7 @@ export type PageTeam = {
   suspended: boolean
   /** Whether nothing of it is delivered. */
   test: boolean
+  created_at: string
 }
 
 /** What a path leaves open: `id` and `team` for `/teams/:team/topics/:id`. */

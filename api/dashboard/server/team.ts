@@ -13,10 +13,10 @@ const OF_TEAM = /^\/teams\/([^/]+)/
 const OF_OPERATOR = /^\/operator(\/|$)/
 
 function asMember(membership: Membership, person: Person): PageTeam {
-  const { team_id: id, name, suspended, test } = membership
+  const { team_id: id, name, suspended, test, created_at } = membership
   const sees = person.operator ? 'owner' : membership.role
   const role = isFrozen(membership, person) ? 'viewer' : sees
-  return { id, name, role, sees, member: true, suspended, test }
+  return { id, name, role, sees, member: true, suspended, test, created_at }
 }
 
 /** A team as this person may use it; null when it is none of theirs. */
@@ -28,10 +28,10 @@ async function teamFor(
   const membership = person.memberships.find(({ team_id }) => team_id === id)
   if (membership) return asMember(membership, person)
   const team = person.operator ? await teamById(database, id) : null
-  const suspended = team?.suspended_at != null
-  return (
-    team && { id, name: team.name, role: 'owner', sees: 'owner', member: false, suspended, test: team.test }
-  )
+  if (team === null) return null
+  const { name, test, created_at } = team
+  const suspended = team.suspended_at !== null
+  return { id, name, role: 'owner', sees: 'owner', member: false, suspended, test, created_at }
 }
 
 /** The member's team that the session was used in last; the first of them before it was used at all. */

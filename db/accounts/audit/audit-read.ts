@@ -1,10 +1,13 @@
 /**
- * The trace of reading: an operator on the dashboard who reads what a team's messages and lists hold, without being its
- * member. The CLI's reading leaves none: who runs it has the database. Must not be called for what changes anything.
+ * Records in the audit log when an operator who isn't a member reads a team's messages or lists on the
+ * dashboard. Reads with the CLI aren't recorded. For reads only.
  */
 import { type By, record } from './record.ts'
 
-/** Notes who reads what a team holds, unless it is their own. @param member whether it is. */
+/**
+ * Records who reads a team's data, unless it is a member.
+ * @param member true for a member.
+ */
 export async function auditRead(
   by: By,
   { id, member }: { id: string; member: boolean },

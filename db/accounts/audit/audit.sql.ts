@@ -24,10 +24,13 @@ export const insertAuditEntry = (tx: Tx, entry: Omit<AuditRow, 'created_at'>, no
       ${sql.timestamp(now)})`)
 
 const broadcastEntryRow = row({ actor: string(), action: string(), created_at: string() })
-/** What a person did with one thing. */
+/** A manual action on one object. */
 export type BroadcastEntryRow = InferType<typeof broadcastEntryRow>
 
-/** What was done with one broadcast, newest first. @param actions whole ones, such as `broadcast.pause`. */
+/**
+ * Lists the actions on one broadcast, newest first.
+ * @param actions full names, such as `broadcast.pause`.
+ */
 export const entriesOfBroadcast = (
   tx: Tx,
   { team_id, id }: { team_id: string; id: string },
@@ -40,7 +43,10 @@ export const entriesOfBroadcast = (
       and action = any(${sql.array(actions, 'text')})
     order by id desc limit ${limit}`)
 
-/** @param actor a whole address. @param action a whole action, or its first part, such as `email`. */
+/**
+ * @param actor a full address.
+ * @param action a full action, or its first part, such as `email`.
+ */
 type AuditFilter = {
   team?: string | undefined
   teams?: readonly string[] | undefined
@@ -67,7 +73,7 @@ function matching({ team, teams, actor, action, from, to, before }: AuditFilter)
 
 const COLUMNS = sql.fragment`id, team_id, actor, action, subject, detail, created_at`
 
-/** Lists what was done, newest first. With `before`, what comes after that entry. */
+/** Lists entries, newest first. With `before`, only those after that entry. */
 export const auditEntries = (tx: Tx, filter: AuditFilter) =>
   tx.any(sql.type(entryRow)`
     select ${COLUMNS} from audit_entries
@@ -77,7 +83,7 @@ export const auditEntries = (tx: Tx, filter: AuditFilter) =>
 const ENTRIES_READ = 20_000
 
 /**
- * Lists what was done by people with this in their address, newest first.
+ * Lists entries of users with this text in their address, newest first.
  * @returns also the entry that the search continues from, or null if it read them all
  */
 export async function auditEntriesByPart(

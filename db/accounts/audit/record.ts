@@ -1,33 +1,36 @@
 /**
- * Notes who did what: people on the dashboard and operators at the CLI, in the transaction of the change itself. Use
- * cases call it, so that a change has the same line wherever it is made.
- * Promises: an entry holds no secret and no message's content; it is never changed. Must not decide anything.
+ * Writes the audit log: actions of users on the dashboard and of operators at the CLI, in the transaction of
+ * the change. Use cases call it, so that a change has the same entry everywhere. Entries contain no secrets
+ * and no message content, and never change.
  */
 import type { At } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
 import { storableWords } from '../../validation/words.ts'
 import { insertAuditEntry } from './audit.sql.ts'
 
-/** Who acts: the address of a person, `cli`, the prefix of a client's credential, or `recipient` (of a link). */
+/** Who acts: an email address, `cli`, the prefix of a client's credential, or `recipient` (of a link). */
 export type Actor = string
 
 export type AuditEntry = {
-  /** Null for what belongs to no team. */
+  /** Null if it belongs to no team. */
   team_id: string | null
-  /** What kind of thing, and what was done: `key.create`. */
+  /** The kind of object and the action: `key.create`. */
   action: string
-  /** To what: an id, a name, an address. */
+  /** The object: an ID, a name or an address. */
   subject: string
   detail?: string
 }
 
-/** A transaction of somebody's: a use case that changes something writes its own line in it. */
+/** A transaction with an actor. A use case that changes something writes its own audit entry in it. */
 export type By = At & { actor: Actor }
 
-/** As `By`, for what others do too. Null: a client of the API, the service itself, or what a background job enters. */
+/**
+ * Like `By`, for actions that also have other callers. Null: an API client, the service itself, or a
+ * background job.
+ */
 export type Caller = At & { actor: Actor | null }
 
-/** Adds an entry to the audit trail; nothing when nobody is named. */
+/** Adds an entry to the audit log. Does nothing without an actor. */
 export async function record({ tx, now, actor }: Caller, entry: AuditEntry): Promise<void> {
   if (actor === null) return
   const { team_id, action, subject, detail = '' } = entry

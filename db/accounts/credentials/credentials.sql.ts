@@ -24,9 +24,9 @@ const principalRow = row({
   team_id: string(),
   scopes: array(string()),
   domain: string().nullable(),
-  /** The address of whom a session is for; null for a key. */
+  /** The address of a session's user. Null for a key. */
   person: string().nullable(),
-  /** The hour of its last use; null for a session, whose use nobody asks for. */
+  /** The hour of its last use. Null for a session, whose use isn't recorded. */
   last_used_at: string().nullable(),
 })
 
@@ -36,8 +36,8 @@ const wanted = (hashes: readonly string[]) => sql.fragment`
   (select decode(hash, 'hex') from unnest(${sql.array(hashes, 'text')}) as w (hash))`
 
 /**
- * Whom API keys speak for, by their hashes in hex, in one statement. Revoked and expired keys are not found, nor those
- * of a suspended team.
+ * Finds API keys by their hashes in hex, in one statement. Excludes revoked and expired keys, and those of a
+ * suspended team.
  */
 export const principalsByKeys = (tx: Tx, hashes: readonly string[], now: Date) =>
   tx.any(sql.prepared('principals_by_keys', principalRow)`
@@ -50,8 +50,8 @@ const scopesFor = (scopes: readonly Scope[]) => sql.fragment`${sql.array(scopes,
 const READING = SCOPES.filter((scope) => scope.endsWith(':read'))
 
 /**
- * Whom session tokens speak for, likewise: every scope of their team, but for those that a viewer made, or whose maker
- * is one by now, which read; none whose maker has left (DECISIONS: Session scope).
+ * Finds session tokens likewise. A token has every scope of its team. If its user is a viewer, or was when
+ * creating it, it only reads. Tokens of users who have left aren't found (DECISIONS: Session scope).
  */
 export const principalsBySessions = (tx: Tx, hashes: readonly string[], now: Date) =>
   tx.any(sql.prepared('principals_by_sessions', principalRow)`
@@ -65,7 +65,7 @@ export const principalsBySessions = (tx: Tx, hashes: readonly string[], now: Dat
     where s.hash in ${wanted(hashes)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}
       and (s.role is null or m.role is not null)`)
 
-/** Notes the hour of a key's use; one request of many at once does, and none waits for it. */
+/** Records the hour of a key's use. One of many concurrent requests does, and none waits. */
 export const noteKeyUse = (tx: Tx, id: string, hour: Date) =>
   tx.query(sql.prepared('note_key_use', object())`
     update api_keys set last_used_at = ${sql.timestamp(hour)}
@@ -80,7 +80,7 @@ type NewKey = Pick<KeyRow, 'id' | 'name' | 'prefix' | 'domain'> & {
   expires_at: Date | null
 }
 
-/** Stores an API key, by its digest alone. */
+/** Stores an API key as its digest. */
 export const insertKey = (tx: Tx, teamId: string, key: NewKey, now: Date) =>
   tx.query(sql.unsafe`
     insert into api_keys (id, team_id, name, prefix, hash, scopes, domain, created_at, expires_at)
@@ -124,7 +124,10 @@ export const expireKey = (tx: Tx, teamId: string, id: string, { end, now }: { en
       and (expires_at is null or expires_at > ${sql.timestamp(now)})
     returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
 
-/** The user with this email, made if there is none, as a member of the team. @returns the user's id. */
+/**
+ * Creates the user with this email if necessary, and makes the user a member of the team.
+ * @returns the user's ID.
+ */
 export async function upsertMember(
   tx: Tx,
   teamId: string,
@@ -140,7 +143,7 @@ export async function upsertMember(
   return id
 }
 
-/** Stores a session token, by its digest alone. */
+/** Stores a session token as its digest. */
 export const insertSession = (
   tx: Tx,
   teamId: string,
@@ -154,9 +157,9 @@ export const insertSession = (
 
 const sessionRow = row({
   id: string(),
-  /** Whose it is; null for a session of the team itself. */
+  /** The user. Null for a session of the team itself. */
   user: string().nullable(),
-  /** With which role its person made it; null: an operator did. */
+  /** The role of the user when creating it. Null: an operator did. */
   role: string().oneOf(ROLES).nullable(),
   created_at: string(),
   expires_at: string(),
@@ -165,8 +168,8 @@ const sessionRow = row({
 export type SessionRow = InferType<typeof sessionRow>
 
 /**
- * A team's session tokens that have not expired, revoked ones too, oldest first; with `userId` those of one person.
- * Everybody by the address that this team wrote.
+ * Lists a team's session tokens that haven't expired, including revoked ones, oldest first. With `userId`,
+ * those of one user. Users appear with the address that this team entered.
  */
 export const sessionsOfTeam = (tx: Tx, teamId: string, now: Date, userId?: string) =>
   tx.any(sql.type(sessionRow)`
@@ -176,7 +179,7 @@ export const sessionsOfTeam = (tx: Tx, teamId: string, now: Date, userId?: strin
     where s.team_id = ${teamId} and s.expires_at > ${sql.timestamp(now)}
       and ${allOf(userId !== undefined && sql.fragment`s.user_id = ${userId}`)} order by s.id`)
 
-/** Which of a team's sessions: one, one of a person's, those of a person, or all. */
+/** Selects a team's sessions: one, one of a user's, those of a user, or all. */
 type SessionChoice = { id: string; user_id?: string } | { identity: string } | 'all'
 
 const chosen = (choice: SessionChoice) => {
@@ -188,7 +191,10 @@ const chosen = (choice: SessionChoice) => {
   return sql.fragment`s.user_id = (select id from users where identity = ${choice.identity})`
 }
 
-/** Ends sessions of a team. @returns those that were still good. */
+/**
+ * Revokes sessions of a team.
+ * @returns those that were still valid.
+ */
 export const revokeSessions = (tx: Tx, teamId: string, choice: SessionChoice, now: Date) =>
   tx.any(sql.type(sessionRow)`
     update sessions s set revoked_at = ${sql.timestamp(now)}

@@ -1,7 +1,6 @@
 /**
- * Issues API keys and session tokens.
- * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format), with
- * a line in the audit trail.
+ * Issues API keys and session tokens. Only the response contains the credential. Its digest is stored
+ * (DECISIONS: Key format), with an audit entry.
  */
 
 import { invalidField, RequestError } from '../../errors.ts'
@@ -31,7 +30,7 @@ export const SESSION_LENGTH_MS = 30 * 86_400_000
 type KeyRequest = {
   name: string
   scopes: readonly string[]
-  /** The only domain it may send from; null: any of the team's. */
+  /** The only domain it can send from. Null: any domain of the team. */
   domain: string | null
   expires_at: Date | null
 }
@@ -49,8 +48,9 @@ function checkScopes(given: readonly string[]): Scope[] {
 }
 
 /**
- * The ASCII form of the domain that a key is bound to: one of the team's, since a key for a mistyped one could never
- * send. @throws RequestError bad_request.
+ * Returns the ASCII form of the domain that a key is limited to. It must be one of the team's, because a key
+ * for a mistyped domain could never send.
+ * @throws RequestError bad_request.
  */
 async function boundDomain(tx: Tx, teamId: string, given: string): Promise<string> {
   const name = domainToAscii(given)
@@ -97,7 +97,7 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest) {
   return storeKey(by, teamId, { name, scopes, domain, expires_at }, 'key.create')
 }
 
-/** How long a rotated key works beside the new one, in milliseconds. */
+/** How long a rotated key keeps working, in milliseconds. */
 const OVERLAP_MS = 86_400_000
 
 /**
@@ -121,8 +121,9 @@ export async function rotateKey(by: By, teamId: string, id: string, expires_at: 
 }
 
 /**
- * A session token for the team, of 30 days; with `user`, of that member, who is made one if need be.
- * @throws RequestError not_found, or bad_request when `user` is no email address.
+ * Creates a session token for the team for 30 days. With `user`, for that user, who becomes a member if
+ * necessary.
+ * @throws RequestError not_found, or bad_request if `user` isn't an email address.
  */
 export async function issueSession(by: By, teamId: string, user: string | null) {
   const { tx, now } = by

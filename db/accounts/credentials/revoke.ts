@@ -1,7 +1,6 @@
 /**
- * Ends API keys, and session tokens before their time: one, a person's, or all of a team.
- * Promises: they are refused from the next request on, in every process, since nothing caches a credential; the audit
- * trail says who ended them.
+ * Revokes API keys and session tokens: one, those of a user, or all of a team. Every process rejects them
+ * from the next request on, because no credential is cached. The audit log records who revoked them.
  */
 
 import { invalidField, RequestError } from '../../errors.ts'
@@ -22,7 +21,7 @@ export async function endKey(by: By, teamId: string, id: string): Promise<KeyRow
   return key
 }
 
-/** Exactly one of them says which sessions are meant. */
+/** Exactly one field selects the sessions. */
 type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: boolean | undefined }
 
 function identityOf(user: string): string {
@@ -40,9 +39,10 @@ function choiceOf({ id, user, all = false }: RevokeWish): Parameters<typeof revo
 }
 
 /**
- * Ends the sessions that are meant. @returns those that were still good.
- * @throws RequestError bad_request unless exactly one part of the wish is set; not_found for the team, or for an id
- * that is no session still good.
+ * Revokes the selected sessions.
+ * @returns those that were still valid.
+ * @throws RequestError bad_request unless exactly one field is set. not_found for the team, or for an ID
+ * without a valid session.
  */
 export async function endSessions(by: By, teamId: string, wish: RevokeWish): Promise<readonly SessionRow[]> {
   const choice = choiceOf(wish)

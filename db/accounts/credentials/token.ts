@@ -1,6 +1,6 @@
 /**
- * The form of API keys (`hg_…`) and session tokens (`hgs_…`): 32 random bytes in base62 and a checksum tail,
- * so that a mistyped one is refused without a query (DECISIONS: Key format). Pure, but for the random bytes.
+ * The format of API keys (`hg_…`) and session tokens (`hgs_…`): 32 random bytes in base62 and a checksum, so
+ * that a mistyped one is rejected without a query (DECISIONS: Key format). Pure, except for the random bytes.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -26,7 +26,7 @@ function base62(value: bigint, length: number): string {
 
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH)
 
-/** Makes a new credential. It is shown once; store `credentialHash` and `displayPrefix` of it. */
+/** Creates a credential. It is shown once. Store its `credentialHash` and `displayPrefix`. */
 export function makeCredential(kind: CredentialKind): string {
   const body = PREFIX[kind] + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY_LENGTH)
   return body + checksum(body)
@@ -39,7 +39,7 @@ export function credentialKind(text: string): CredentialKind | null {
   return prefix === PREFIX.key ? 'key' : 'session'
 }
 
-/** SHA-256 of a credential: all that is stored of it. */
+/** Returns the SHA-256 of a credential, the only part that is stored. */
 export const credentialHash = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** The first ten characters, to tell keys apart in lists. */

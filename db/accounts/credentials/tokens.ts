@@ -1,8 +1,7 @@
 /**
- * The session tokens that members make for themselves, for the calls that take one.
- * Promises: the token is in the answer and nowhere else; it does what its person might do then and may do now, for 30
- * days; it ends when they leave the team, or somebody revokes it (credentials.sql.ts); the audit trail says who made it
- * and who ended it.
+ * Session tokens that members create for themselves. Only the response contains the token. It can do what its
+ * user could do at its creation and still can, for 30 days. It ends when the user leaves the team, or someone
+ * revokes it (credentials.sql.ts). The audit log records creation and revocation.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -16,10 +15,13 @@ import { insertSession, revokeSessions, type SessionRow, sessionsOfTeam } from '
 import { SESSION_LENGTH_MS } from './issue.ts'
 import { credentialHash, makeCredential } from './token.ts'
 
-/** How many of one person's in one team are good at once. */
+/** How many valid tokens a user can have in a team. */
 const MAX_TOKENS = 20
 
-/** @param role what the person may do where they ask for it. @throws RequestError bad_request for who is no member. */
+/**
+ * @param role the user's role on the page.
+ * @throws RequestError bad_request if the user isn't a member.
+ */
 export async function makeToken(
   by: By,
   teamId: string,
@@ -43,7 +45,10 @@ export async function makeToken(
   return { token, expires_at: expires_at.toISOString() }
 }
 
-/** The tokens that a person sees in a team, revoked ones too, newest first: an owner all, others their own. */
+/**
+ * Lists the tokens that a user can see in a team, including revoked ones, newest first: an owner all, others
+ * their own.
+ */
 export const tokensFor = async (
   { tx, now }: Pick<By, 'tx' | 'now'>,
   teamId: string,
@@ -51,7 +56,10 @@ export const tokensFor = async (
 ): Promise<readonly SessionRow[]> =>
   (await sessionsOfTeam(tx, teamId, now, role === 'owner' ? undefined : user_id)).toReversed()
 
-/** Ends a token: an owner any of the team's, others one of their own. @throws RequestError not_found. */
+/**
+ * Revokes a token: an owner any of the team's, others one of their own.
+ * @throws RequestError not_found.
+ */
 export async function endToken(
   by: By,
   teamId: string,

@@ -1,8 +1,7 @@
 /**
- * Adds, shows and removes a team's sending domains.
- * Promises: names are stored in ASCII form, once per team, each with a DKIM key of its own, never one more than the
- * plan's domains_limit, under any concurrency; emails of a removed domain stay; the audit trail says who did it. Must
- * not look anything up in DNS (verify.ts does).
+ * Adds, shows and removes a team's sending domains. Names are stored in ASCII form, once per team, each with
+ * its own DKIM key. The plan's domains_limit is never exceeded, even by concurrent calls. Emails of a removed
+ * domain are kept. Changes are in the audit log. verify.ts queries DNS.
  */
 
 import { invalidField, RequestError } from '../../errors.ts'
@@ -56,9 +55,9 @@ async function checkRoom(tx: Tx, teamId: string): Promise<void> {
 }
 
 /**
- * Adds a domain, waiting for its records, or taken as verified: at the operator's word, and in a test team at once.
- * @throws RequestError bad_request for what is no domain name, or one that the team has; quota_exceeded for one more
- * than the team's plan allows.
+ * Adds a domain as pending, or as verified on the operator's request or in a test team.
+ * @throws RequestError bad_request for an invalid name or one that the team has. quota_exceeded if the plan
+ * allows no more.
  */
 export async function addDomain(
   { secrets, ...by }: By & { secrets: Secrets },
@@ -70,7 +69,7 @@ export async function addDomain(
   const key = await makeDkimKey(secrets, { team_id: teamId, name })
   const status = verified || test ? ('verified' as const) : ('pending' as const)
   return by.tx.transaction(async (tx) => {
-    // Other additions and changes of plan queue up here; the count is read after that.
+    // Concurrent additions and plan changes wait here. The count is read afterwards.
     await lockAccountRow(tx, teamId)
     if (await domainByName(tx, teamId, name)) throw invalidField('name', fill(TEXTS.domainExists, { name }))
     await checkRoom(tx, teamId)

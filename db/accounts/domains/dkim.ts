@@ -1,6 +1,6 @@
 /**
- * A domain's DKIM key and the DNS records that its owner publishes (RFC 6376, RFC 7208, RFC 7489).
- * Promises: the private key leaves this module sealed only; each key has a selector of its own.
+ * A domain's DKIM key, and the DNS records that its owner publishes (RFC 6376, RFC 7208, RFC 7489). The
+ * private key leaves this module only encrypted. Each key has its own selector.
  */
 import { generateKeyPair, randomInt } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -10,12 +10,12 @@ import type { DomainRow, NewDomain } from './domains.sql.ts'
 import { ownReturnPath } from './return-path.ts'
 import { DEFAULT_SPF } from './spf.ts'
 
-/** `required`: without it the domain is not verified. */
+/** `required`: the domain can't be verified without it. */
 export type DnsRecord = { type: 'TXT' | 'CNAME'; name: string; value: string; required: boolean }
 
 /**
- * A new one for each key, so that a name in DNS stands for one key: two teams may have one domain, and of one that was
- * removed and comes back resolvers remember the old record. Drawn, since a number would tell of other teams.
+ * Creates a new selector for each key, so that a name in DNS identifies one key. Two teams can have the same
+ * domain, and resolvers cache the record of a removed one. Random, because a number would reveal other teams.
  */
 function drawSelector(): string {
   const drawn = randomInt(36 ** 6).toString(36)
@@ -24,12 +24,12 @@ function drawSelector(): string {
 
 type StoredKey = Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>
 
-/** Whose a key is: it opens for this team and domain only, wherever its bytes are copied to. */
+/** The owner of a key. It can only be decrypted for this team and domain. */
 type KeyOwner = { team_id: string; name: string }
 
 const about = ({ team_id, name }: KeyOwner): string => `${team_id}/${name}`
 
-/** A private key as it is stored. */
+/** Encrypts a private key for storage. */
 export const sealKey = (secrets: Secrets, owner: KeyOwner, pem: Buffer): Buffer =>
   secrets.encrypt('dkim', pem, about(owner))
 
@@ -69,7 +69,7 @@ export async function makeEd25519Key(secrets: Secrets, owner: KeyOwner): Promise
   }
 }
 
-/** The record that proves the domain: publishing our key is what verifies it. */
+/** Returns the record that verifies the domain. */
 export const dkimRecord = (
   domain: Pick<DomainRow, 'name' | 'dkim_selector' | 'dkim_public_key'>,
 ): DnsRecord => ({
@@ -79,7 +79,7 @@ export const dkimRecord = (
   required: true,
 })
 
-/** The record of the key that will follow; null while none will. */
+/** Returns the record of the next key, or null if there is none. */
 export const nextDkimRecord = (domain: DomainRow): DnsRecord | null => {
   const { name, next_dkim_selector: dkim_selector, next_dkim_public_key: dkim_public_key } = domain
   if (dkim_selector === null || dkim_public_key === null) return null

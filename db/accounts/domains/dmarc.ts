@@ -1,6 +1,6 @@
 /**
- * Finds the DMARC policy of a domain, and its organizational domain, by the tree walk of RFC 9989 §4.10. Sends at most
- * eight queries. Holds no list of public suffixes.
+ * Finds the DMARC policy of a domain and its organizational domain, with the tree walk of RFC 9989 §4.10.
+ * Sends at most eight queries. Needs no list of public suffixes.
  */
 import type { TxtLookup } from './dns-lookups.ts'
 import { hasVersion, recordTags } from './record-tags.ts'
@@ -10,13 +10,13 @@ type Policy = { domain: string; text: string; psd: string }
 
 type Dmarc = {
   organization: string
-  /** The policy that applies: the domain's own, otherwise that of its organization. Null without one. */
+  /** The applicable policy: the domain's own, or that of its organizational domain. Null without one. */
   policy: { domain: string; text: string } | null
-  /** What the domain itself publishes, valid or not. */
+  /** The records that the domain itself publishes, valid or not. */
   published: string[]
 }
 
-/** From this many labels on, the walk skips to the parent with seven. */
+/** From this many labels on, the tree walk skips to the parent with seven. */
 const LONG_NAME_LABELS = 8
 
 /** The domain, then its parents up to the top-level domain. */
@@ -26,7 +26,7 @@ function walkOf(name: string): string[] {
   return [name, ...labels.slice(first).map((_, at) => labels.slice(first + at).join('.'))]
 }
 
-/** RFC 9989 §4.7: without a usable `p`, a record counts only if it asks for reports. */
+/** RFC 9989 §4.7: without a valid `p`, a record only counts if it has `rua`. */
 const isPolicy = (record: string): boolean => {
   const tags = recordTags(record)
   return /^(none|quarantine|reject)$/i.test(tags.get('p') ?? '') || tags.has('rua')
@@ -40,7 +40,7 @@ const below = (name: string, parent: string): string =>
     .join('.')
 
 function organizationOf(name: string, found: readonly Policy[]): string {
-  // The walk ends at the first psd=y or psd=n, so that only the last record can have one.
+  // The tree walk stops at the first psd=y or psd=n, so that only the last record can have one.
   const last = found.at(-1)
   if (last === undefined) return name
   return last.psd === 'y' && last.domain !== name ? below(name, last.domain) : last.domain
@@ -54,7 +54,7 @@ export async function findDmarc(name: string, lookupTxt: TxtLookup): Promise<Dma
     const records = (await lookupTxt(`_dmarc.${domain}`)).filter(hasVersion('DMARC1'))
     if (domain === name) published = records
     const [text] = records
-    // Of several none counts (RFC 9989 §4.10).
+    // With several records, none counts (RFC 9989 §4.10).
     if (text === undefined || records.length > 1 || !isPolicy(text)) continue
     const psd = (recordTags(text).get('psd') ?? 'u').toLowerCase()
     found.push({ domain, text, psd })
@@ -65,7 +65,9 @@ export async function findDmarc(name: string, lookupTxt: TxtLookup): Promise<Dma
   return { organization, policy: at(name) ?? at(organization) ?? null, published }
 }
 
-/** What to publish: the policy that applies with a place for reports, or a first one. It never weakens a policy. */
+/**
+ * Returns the record to publish: the applicable policy with `rua`, or a first one. Never weakens a policy.
+ */
 export function dmarcValue(name: string, policy: Dmarc['policy']): string {
   if (policy === null) return `v=DMARC1; p=none; rua=mailto:dmarc@${name}`
   if (recordTags(policy.text).has('rua')) return policy.text

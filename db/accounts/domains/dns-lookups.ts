@@ -1,4 +1,4 @@
-/** Looks up the records of domains. What a name lacks is an empty list. */
+/** Looks up DNS records of domains. Missing records are an empty list. */
 import { RequestError } from '../../errors.ts'
 import { createNames } from '../../process/dns.ts'
 
@@ -13,14 +13,14 @@ export type DomainLookups = {
   lookupMx: (name: string) => Promise<string[]>
 }
 
-/** The zone that holds a name's records; null where that is not known just now. */
+/** Finds the zone of a name. Null if it is unknown at the moment. */
 export type ZoneLookup = (name: string) => Promise<string | null>
 
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
 
-/** More records than any name that we ask for has; what a server sends beyond that is not looked at. */
+/** More records than any of these names has. The rest of a response is ignored. */
 const MAX_RECORDS = 200
-/** For one name, however many servers the resolver asks in turn, in milliseconds. */
+/** The timeout for one name, including all servers that the resolver queries, in milliseconds. */
 const DNS_TIMEOUT_MS = 10_000
 
 /**
@@ -42,7 +42,7 @@ export function createDomainLookups(server?: string, patience = DNS_TIMEOUT_MS):
   return {
     lookupTxt: async (name) => (await found(name, names.texts(name))).map((strings) => strings.join('')),
     lookupCname: async (name) => (await found(name, names.aliases(name))).map(bareName),
-    // An empty host says that the name accepts no mail (RFC 7505).
+    // An empty host means that the name accepts no mail (RFC 7505).
     lookupMx: async (name) =>
       (await found(name, names.exchanges(name))).map(bareName).filter((host) => host !== ''),
   }
@@ -50,7 +50,10 @@ export function createDomainLookups(server?: string, patience = DNS_TIMEOUT_MS):
 
 const bareName = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
-/** Asks as `createDomainLookups` does. Nothing depends on the response, so a name server that is down is no failure. */
+/**
+ * Queries as `createDomainLookups` does. Nothing depends on the response, so that an unavailable name server
+ * is no error.
+ */
 export function createZoneLookup(server?: string): ZoneLookup {
   const names = createNames(server, DNS_TIMEOUT_MS)
   return (name) => names.zone(name).catch(() => null)

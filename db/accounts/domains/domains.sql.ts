@@ -14,19 +14,22 @@ const domainRow = row({
   dkim_selector: string(),
   /** The public key as DNS publishes it: base64 of its DER form. */
   dkim_public_key: string(),
-  /** The key that will take its place once its record is found; null while none is to. */
+  /** The key that replaces it once its record is found, or null. */
   next_dkim_selector: string().nullable(),
   next_dkim_public_key: string().nullable(),
   created_at: string(),
   verified_at: string().nullable(),
-  /** Since when the nightly rechecks have not found its key; null while it is there. */
+  /** Since when the nightly checks have not found its key, or null. */
   missing_since: string().nullable(),
   /** Since when that is certain, and its owners know. */
   failing_since: string().nullable(),
-  /** The second key, for Ed25519 signatures; null without one. */
+  /** The second key, for Ed25519 signatures, or null. */
   ed25519_selector: string().nullable(),
   ed25519_public_key: string().nullable(),
-  /** Whether return addresses are at its own return path; and when the relay rejected them there, with its response. */
+  /**
+   * Whether return addresses use its own return path. When the relay last rejected them there, and its
+   * response.
+   */
   return_path: boolean(),
   return_path_rejected_at: string().nullable(),
   return_path_response: string().nullable(),
@@ -43,7 +46,7 @@ export type NewDomain = Pick<DomainRow, 'id' | 'name' | 'status' | 'dkim_selecto
   dkim_private_key: Buffer
 }
 
-/** Of a name that the team does not have. */
+/** Stores a domain that the team doesn't have yet. */
 export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, now: Date) {
   const at = sql.timestamp(now)
   return tx.one(sql.type(domainRow)`
@@ -66,7 +69,7 @@ export const domainById = (tx: Tx, teamId: string, id: string) =>
 
 const roomRow = row({
   plan: string(),
-  /** null: no limit. */
+  /** Null: no limit. */
   domains_limit: number().nullable(),
   domains: number(),
 })
@@ -81,20 +84,24 @@ export const domainsOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} order by name`)
 
-/** What is kept of a domain whose key was just found: nothing is missing any more. */
+/** The columns of a domain whose key was just found. */
 const isFound = (at: Date) => sql.fragment`
   status = 'verified', verified_at = coalesce(verified_at, ${sql.timestamp(at)}), found_at = ${sql.timestamp(at)},
   missing_since = null, failing_since = null`
 
-/** Marks a domain as verified; the first time stays. @returns null when it is gone. */
+/**
+ * Marks a domain as verified. The first time stays.
+ * @returns null if it was deleted.
+ */
 export const markDomainVerified = (tx: Tx, teamId: string, id: string, now: Date) =>
   tx.maybeOne(sql.type(domainRow)`
     update domains set ${isFound(now)}
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 
 /**
- * Stores the key that is to follow a domain's own, in place of an earlier one. @param seen the selector of the newest
- * key that was seen; null: any. @returns null when the domain is gone, or has a newer key.
+ * Stores a domain's next key, replacing an earlier one.
+ * @param seen the selector of the newest key that the user saw. Null: any.
+ * @returns null if the domain was deleted, or has a newer key.
  */
 export const putNextKey = (
   tx: Tx,
@@ -114,8 +121,8 @@ export const putNextKey = (
     returning ${domainColumns}`)
 
 /**
- * Lets the key that was to follow take the domain's place, and marks the domain verified.
- * @returns null when it is no longer the one with this selector.
+ * Replaces a domain's key with the next one, and marks the domain verified.
+ * @returns null if the next key no longer has this selector.
  */
 export const promoteNextKey = (
   tx: Tx,
@@ -141,14 +148,15 @@ export const domainsToRecheck = (tx: Tx, before: Date, limit: number) =>
     where status = 'verified' and (checked_at is null or checked_at < ${sql.timestamp(before)}) and not ${ofTestTeam}
     order by checked_at nulls first limit ${limit}`)
 
-/** What a check saw of the key with this selector; `found` null: DNS gave no answer. */
+/** The result of checking the key with this selector. `found` null: DNS didn't respond. */
 export type Recheck = Pick<VerifiedDomain, 'team_id' | 'id' | 'dkim_selector'> & { found: boolean | null }
 
 const failingRow = recheckedRow.concat(row({ has_listeners: boolean() }))
 
 /**
- * Notes checks. @param certain a domain that is missing since then at the latest fails from this check on.
- * @returns those that do, with whether anybody listens to their team.
+ * Stores check results.
+ * @param certain a domain that has been missing since then or earlier is failing from now on.
+ * @returns the newly failing domains, and whether their team has webhooks.
  */
 export async function noteRechecks(
   tx: Tx,
@@ -180,13 +188,19 @@ export async function noteRechecks(
     where failing_since is not null and known_since is null`)
 }
 
-/** Turns a domain's own return path on or off, and forgets what the relay said of it. @returns null when it is gone. */
+/**
+ * Enables or disables a domain's own return path, and deletes the relay's last response.
+ * @returns null if it was deleted.
+ */
 export const putReturnPath = (tx: Tx, teamId: string, id: string, on: boolean) =>
   tx.maybeOne(sql.type(domainRow)`
     update domains set return_path = ${on}, return_path_rejected_at = null, return_path_response = null
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 
-/** Stores a domain's second key, or removes it. @returns null when the domain is gone. */
+/**
+ * Stores a domain's second key, or removes it.
+ * @returns null if the domain was deleted.
+ */
 export const putSecondKey = (
   tx: Tx,
   teamId: string,
@@ -221,7 +235,7 @@ export const rejectedReturnPaths = (tx: Tx, limit: number) =>
     where return_path and return_path_rejected_at is not null
     order by return_path_rejected_at desc limit ${limit}`)
 
-/** @returns the row that was deleted, or null when there was none. */
+/** @returns the deleted row, or null. */
 export const deleteDomain = (tx: Tx, teamId: string, name: string) =>
   tx.maybeOne(sql.type(domainRow)`
     delete from domains where team_id = ${teamId} and name = ${name} returning ${domainColumns}`)
@@ -237,7 +251,7 @@ const sendingDomainRow = row({
   return_path: boolean(),
 })
 
-/** What sending takes, by team and domain name, in one statement. Keys are sealed. Only of verified domains. */
+/** Returns what sending needs of verified domains, by team and name, in one statement. Keys are encrypted. */
 export const sendingDomains = (tx: Tx, domains: readonly { team_id: string; name: string }[]) =>
   tx.any(sql.prepared('sending_domains', sendingDomainRow)`
     select team_id, name, dkim_selector, dkim_private_key, ed25519_selector, ed25519_private_key,
@@ -249,9 +263,9 @@ export const sendingDomains = (tx: Tx, domains: readonly { team_id: string; name
 const ownerRow = row({ team_id: string() })
 
 /**
- * The team that has verified this domain; of several the one that did so first, and a suspended one, whose mail waits,
- * only without another. Null for none. Never a test team, which verifies whatever it names, and whose mail does not
- * arrive.
+ * Returns the team that has verified this domain, or null. If there are several, the first one, preferring
+ * teams that aren't suspended. Never a test team, whose domains are verified without DNS and whose mail isn't
+ * delivered.
  */
 export const teamOfDomain = (tx: Tx, name: string) =>
   tx.maybeOneFirst(sql.type(ownerRow)`

@@ -10,9 +10,12 @@ import { checkReturnPath } from './return-path.ts'
 import type { Looks } from './verify.ts'
 
 const removed = (name: string): RequestError =>
-  new RequestError('not_found', `the domain ${name} was removed meanwhile`)
+  new RequestError('not_found', `the domain ${name} has been removed`)
 
-/** @throws RequestError bad_request, invalid_state, unavailable unless DNS has what an own return path needs. */
+/**
+ * @throws RequestError bad_request, invalid_state, unavailable unless DNS has the records for the domain's
+ * own return path.
+ */
 async function assertReady(domain: DomainRow, looks: Looks): Promise<void> {
   const { returnDomain } = looks
   if (returnDomain === null)
@@ -31,8 +34,8 @@ async function assertReady(domain: DomainRow, looks: Looks): Promise<void> {
 }
 
 /**
- * Has return addresses use the domain's own return path, or RETURN_PATH_DOMAIN again. DNS is asked before the
- * transaction. @throws RequestError not_found; bad_request, invalid_state and unavailable when it is turned on.
+ * Enables or disables the domain's own return path. Queries DNS before the transaction.
+ * @throws RequestError not_found. bad_request, invalid_state and unavailable when enabling it.
  */
 export async function setReturnPath(
   { database, now, actor, ...looks }: Looks & { database: Database; now: Date; actor: Actor },

@@ -1,12 +1,9 @@
-/**
- * How a sending domain without history starts slowly: what it may send today, and what tomorrow. Pure.
- * DECISIONS: Ramp-up.
- */
+/** Ramps up a sending domain without history: the limits of today and tomorrow. Pure. DECISIONS: Ramp-up. */
 
-/** What a ramp starts with, and what its limit grows by. */
+/** The first limit of a ramp, and its growth factor. */
 export type RampStart = { limit: number; factor: number }
 
-/** What is offered on pages, and the factor of a ramp that is set by hand. */
+/** The default on pages, and the factor of a manual ramp. */
 export const USUAL_RAMP: RampStart = { limit: 500, factor: 2 }
 /** A ramp ends once its limit reaches this. */
 export const TOP = 100_000
@@ -14,7 +11,7 @@ export const TOP = 100_000
 export const HISTORY_EMAILS = 1_000
 export const HISTORY_DAYS = 30
 
-/** `500x2`; null: `off`, undefined: neither. */
+/** Parses `500x2`. Null for `off`, undefined for anything else. */
 export function rampStartOf(text: string): RampStart | null | undefined {
   if (text === 'off') return null
   const [, limit, factor] = /^(\d{1,6})x(\d{1,3}(?:\.\d{1,3})?)$/.exec(text) ?? []
@@ -22,10 +19,10 @@ export function rampStartOf(text: string): RampStart | null | undefined {
   return start.limit > 0 && start.factor >= 1 ? start : undefined
 }
 
-/** What a day came to: the limit, how many emails were sent, and what came back of them. */
+/** A day's limit, sent emails, bounces and complaints. */
 type Day = { limit: number; used: number; bounced: number; complained: number }
 
-/** The limit after a day: it grows if half of it was used, and little came back. */
+/** Returns the next day's limit: it grows if half of it was used, with few bounces and complaints. */
 export function nextLimit({ limit, used, bounced, complained }: Day, factor: number): number {
   const isGood = used * 2 >= limit && bounced * 100 < used * 2 && complained * 1_000 < used
   return isGood ? Math.min(TOP, Math.max(limit, Math.floor(limit * factor))) : limit

@@ -22,20 +22,20 @@ export type RampRow = InferType<typeof rampRow>
 const secondsLeft = sql.fragment`
   extract(epoch from ((${today} + 1)::timestamp at time zone 'UTC') - service_time())::float8`
 
-/** The ramps of domain names. A name has none if nobody has decided about one. */
+/** Returns the ramps of domain names. A name without a row has never been decided. */
 export const rampsOf = (tx: Tx, names: readonly string[]) =>
   tx.any(sql.type(rampRow)`
     select name, state, day_limit as limit, factor, case when day = ${today} then used else 0 end as used,
       ${secondsLeft} as seconds_left
     from domain_ramps where name = any(${sql.array([...names], 'text')})`)
 
-/** The ramp of a domain name; null if nobody has decided about one. */
+/** Returns the ramp of a domain name, or null if it has never been decided. */
 export const rampOf = async (tx: Tx, name: string): Promise<RampRow | null> =>
   (await rampsOf(tx, [name]))[0] ?? null
 
 type Ramp = Pick<RampRow, 'name' | 'state' | 'limit' | 'factor'>
 
-/** Stores a ramp as of today, instead of an earlier one; what was sent today still counts. */
+/** Stores a ramp that starts today, replacing an earlier one. Emails sent today still count. */
 export const setRamp = (tx: Tx, { name, state, limit, factor }: Ramp) =>
   tx.query(sql.unsafe`
     insert into domain_ramps as r (name, state, day_limit, factor, day)
@@ -62,7 +62,9 @@ const heldRow = row({
 const reports = (kind: string) => sql.fragment`(
   select count(*) from domain_ramp_reports p where p.name = r.name and p.day = r.day and p.kind = ${kind})::integer`
 
-/** A ramp that is on, locked until the transaction ends, with what came back of its last day. */
+/**
+ * Locks an active ramp until the transaction ends, and returns the bounces and complaints of its last day.
+ */
 export const lockRamp = (tx: Tx, name: string) =>
   tx.maybeOne(sql.type(heldRow)`
     select day_limit as limit, factor, used, day = ${today} as is_today, ${reports('bounced')} as bounced,
@@ -78,7 +80,9 @@ export const saveRamp = (
     update domain_ramps set state = ${state}, day_limit = ${limit}, used = ${used}, day = ${today}
     where name = ${name}`)
 
-/** How many emails of a domain name the relay has accepted lately, over all live teams: counted up to enough. */
+/**
+ * Counts the emails of a domain name that the relay recently accepted, over all live teams, up to a limit.
+ */
 export const countHistory = (tx: Tx, name: string) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (

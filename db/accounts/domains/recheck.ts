@@ -1,8 +1,8 @@
 /**
- * Looks verified domains up again each night, so that a key that went missing is noticed before mail lands in spam.
- * Promises: each verified domain of a live team once a night, some at a time; no connection is held while DNS is asked;
- * what gives no answer says nothing; a domain fails by two checks a day apart that both missed its key, and works again
- * by one that found it. Mail goes on whatever is seen. DECISIONS: Domains checked again.
+ * Checks verified domains again each night, so that a missing DKIM key is noticed before mail lands in spam.
+ * Each verified domain of a live team is checked once per night, in batches, without holding a connection
+ * during DNS queries. A query without a response is ignored. A domain fails after two misses a day apart, and
+ * recovers with one hit. Email is sent in any case. DECISIONS: Domains checked again.
  */
 import { publish } from '../../channels/events/webhooks.ts'
 import { RequestError } from '../../errors.ts'
@@ -15,14 +15,17 @@ import type { TxtLookup } from './dns-lookups.ts'
 import { domainsToRecheck, noteRechecks, type Recheck, type VerifiedDomain } from './domains.sql.ts'
 import { checkKey, type RecordCheck } from './verify.ts'
 
-/** How many are asked about at once. */
+/** Domains checked at once. */
 const RECHECK_BATCH = 50
-/** From one check of a domain to the next, at least: a night's round may reach it earlier than the one before did. */
+/**
+ * The minimum time between two checks of a domain. A round may reach it earlier than the one of the night
+ * before.
+ */
 const DAY_APART = 23 * 3_600_000
 
 type RecheckDeps = { database: Database; lookupTxt: TxtLookup; queue: Pick<Producer, 'enqueue'> }
 
-/** What DNS has in the place of a domain's key; null without an answer. */
+/** Checks a domain's key in DNS. Null if DNS doesn't respond. */
 async function keyOf(domain: VerifiedDomain, lookupTxt: TxtLookup): Promise<RecordCheck | null> {
   try {
     return await checkKey(dkimRecord(domain), domain.dkim_public_key, lookupTxt)
@@ -48,8 +51,8 @@ const happeningOf = (
 })
 
 /**
- * Checks the next batch. @returns how many there were, and how many of them fail since this check; fewer than a batch
- * when none is left for this night.
+ * Checks the next batch.
+ * @returns how many there were, and how many are newly failing. Fewer than a batch at the end.
  */
 async function recheckBatch({ database, lookupTxt, queue }: RecheckDeps) {
   const now = await serviceTime(database)
@@ -76,7 +79,10 @@ async function recheckBatch({ database, lookupTxt, queue }: RecheckDeps) {
   return { checked: domains.length, failing }
 }
 
-/** Checks what is due until none is left, or for so long, in milliseconds. @returns how many, and how many fail. */
+/**
+ * Checks due domains until none is left, or for this many milliseconds.
+ * @returns how many, and how many fail.
+ */
 export async function recheckDomains(deps: RecheckDeps, patience: number) {
   const end = performance.now() + patience
   const all = { checked: 0, failing: 0 }

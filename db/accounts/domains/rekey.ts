@@ -1,7 +1,7 @@
 /**
- * Gives a domain a new DKIM key, and seals stored keys afresh when SECRET_KEY was replaced.
- * Promises: mail is signed with the old key until the new one's record is found (verify.ts), so recipients can always
- * check it.
+ * Creates a new DKIM key for a domain, and re-encrypts stored keys after SECRET_KEY was replaced. Mail is
+ * signed with the old key until the new record is found (verify.ts), so that signatures can always be
+ * verified.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -24,9 +24,10 @@ import {
 } from './domains.sql.ts'
 
 /**
- * Makes a key that will follow the domain's; its record has to be published beside the old one. @param seen the newest
- * selector that a page has shown: rotated twice, the record that somebody publishes would be of neither key.
- * @throws RequestError; invalid_state when there is a newer key than was seen.
+ * Creates a domain's next key. Its record must be published in addition to the old one.
+ * @param seen the newest selector on the page. After two rotations, the published record would match neither
+ * key.
+ * @throws RequestError. invalid_state if there is a newer key.
  */
 export async function rekeyDomain(
   { secrets, ...by }: By & { secrets: Secrets },
@@ -59,9 +60,10 @@ function resealed(secrets: Secrets, row: SealedKeysRow): SealedKeysRow {
 }
 
 /**
- * Seals everything that is stored with SECRET_KEY, in one transaction, so that nothing stored needs the key before it
- * any more. @returns how many domains there were. @throws RequestError bad_request naming a domain that cannot be
- * opened.
+ * Encrypts all stored secrets with SECRET_KEY in one transaction, so that the previous key is no longer
+ * needed.
+ * @returns how many domains there were.
+ * @throws RequestError bad_request naming a domain that can't be decrypted.
  */
 export async function resealAll({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
   const rows = await lockSealedKeys(tx)

@@ -10,19 +10,21 @@ export const ownReturnPath = (name: string): string => `bounces.${name}`
 
 export type ReturnPathCheck = {
   domain: string | null
-  /** The hosts that accept its mail. Null: none, or not known. */
+  /** The hosts that accept its mail. Null: none or unknown. */
   mx: string[] | null
-  /** Its SPF record. Null: none, several, or not known. */
+  /** Its SPF record. Null: none, several or unknown. */
   spf: string | null
   last_report_at: string | null
-  /** Why bounces can't come back. Null: they can. */
+  /** Why bounces can't come back, or null. */
   fault: string | null
 }
 
 const NOT_SET =
   'RETURN_PATH_DOMAIN is not set. Bounces go to the mail server of each From domain and are not counted'
 
-/** True if bounces can come back to RETURN_PATH_DOMAIN, with what DNS has of it. Changes nothing. */
+/**
+ * Checks whether bounces can come back to RETURN_PATH_DOMAIN, and returns its DNS records. Changes nothing.
+ */
 export async function checkReturnPath(
   domain: string | null,
   { lookupMx, lookupTxt }: DomainLookups,

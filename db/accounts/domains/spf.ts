@@ -2,7 +2,7 @@
 import type { TxtLookup } from './dns-lookups.ts'
 import { hasVersion } from './record-tags.ts'
 
-/** What to publish without a policy of one's own. */
+/** The record to publish if there is none. */
 export const DEFAULT_SPF = 'v=spf1 a mx ~all'
 
 /** The SPF records of a name. Receivers treat several as none (RFC 7208 §4.5). */

@@ -1,9 +1,8 @@
 /**
- * Verifies a domain by the records its owner has published.
- * Promises: only a published DKIM key that is ours verifies; a key that is to follow takes over once its record is
- * found; no connection is held while DNS is asked; a domain that is verified stays so, since a name server may be away
- * for a while (recheck.ts notifies its owners).
- * The audit trail notes when that changes something. DECISIONS: From domain.
+ * Verifies a domain by its DNS records. Only our published DKIM key verifies it. A next key replaces the
+ * current one once its record is found. No connection is held during DNS queries. A verified domain stays
+ * verified, because a name server may be down (recheck.ts notifies the owners). Changes are in the audit log.
+ * DECISIONS: From domain.
  */
 import { RequestError } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
@@ -24,7 +23,7 @@ import { type DomainRow, markDomainVerified, promoteNextKey } from './domains.sq
 import { recordTags } from './record-tags.ts'
 import { spfRecords } from './spf.ts'
 
-/** A record and what DNS has in its place. */
+/** A record, and what DNS has instead. */
 export type RecordCheck = DnsRecord & { state: 'found' | 'missing' | 'different'; published: string[] }
 
 /** True if a published record has this key, for every use, not revoked, not restricted. */
@@ -45,7 +44,8 @@ const compared = (
 }
 
 /**
- * What DNS has in the place of the key that a domain signs with. @throws RequestError unavailable without an answer.
+ * Checks the record of the key that a domain signs with.
+ * @throws RequestError unavailable if DNS doesn't respond.
  */
 export async function checkKey(
   record: DnsRecord,
@@ -62,7 +62,7 @@ export type Looks = DomainLookups & { returnDomain: string | null }
 
 type Checks = { current: RecordCheck; next: RecordCheck | null; others: RecordCheck[] }
 
-/** The DMARC policy that applies, where it was found; otherwise the one to publish. */
+/** Returns the applicable DMARC policy if there is one, otherwise the one to publish. */
 async function checkDmarc({ name }: DomainRow, { lookupTxt }: Looks): Promise<RecordCheck> {
   const { policy, published } = await findDmarc(name, lookupTxt)
   const record = dmarcRecord(policy?.domain ?? name, dmarcValue(name, policy))
@@ -80,7 +80,9 @@ async function checkEnvelope(domain: DomainRow, { lookupCname, lookupTxt, return
   return compared(record, await lookupCname(record.name), (alias) => alias === returnDomain)
 }
 
-/** Compares what is published with what should be. A DMARC policy of the owner's own fits as it is. */
+/**
+ * Compares the published records with the required ones. The owner's own DMARC policy is accepted unchanged.
+ */
 async function checkRecords(domain: DomainRow, looks: Looks): Promise<Checks> {
   const { lookupTxt } = looks
   const nextRecord = nextDkimRecord(domain)
@@ -95,7 +97,10 @@ async function checkRecords(domain: DomainRow, looks: Looks): Promise<Checks> {
   return { current, next, others: [...(second ? [second] : []), dmarc, envelope] }
 }
 
-/** What DNS has of a domain's records; changes nothing. @throws as `verifyDomain`. */
+/**
+ * Checks a domain's records without changing anything.
+ * @throws as `verifyDomain`.
+ */
 export async function checkDomain(
   { database, ...looks }: Looks & { database: Database },
   teamId: string,
@@ -107,8 +112,9 @@ export async function checkDomain(
 }
 
 /**
- * Looks the domain's records up: marks it verified when our key is published, and lets a key that is to follow take
- * over when that one is. @throws RequestError not_found; unavailable when DNS gives no answer.
+ * Looks up the domain's records. Marks it verified if our key is published, and replaces the key if the next
+ * one is.
+ * @throws RequestError not_found. unavailable if DNS doesn't respond.
  */
 export async function verifyDomain(
   { database, now, actor, ...looks }: Looks & { database: Database; now: Date; actor: Actor },
@@ -128,10 +134,10 @@ export async function verifyDomain(
     }
     return { promoted, row }
   })
-  if (!row) throw new RequestError('not_found', `the domain ${name} was removed meanwhile`)
+  if (!row) throw new RequestError('not_found', `the domain ${name} has been removed`)
   const { id, status, verified_at } = row
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
-  // Its record may go once the mail that it signed has arrived.
+  // The old record can be removed when the mail it signed has arrived.
   const replaced_selector = promoted ? domain.dkim_selector : null
   return { id, name: row.name, status, verified_at, replaced_selector, records: [...keys, ...others] }
 }

@@ -1,8 +1,7 @@
 /**
- * The people of a team: who is one, with which role.
- * Promises: nobody can take a team's last owner away; an ended membership ends that team's pages at once, and nothing
- * elsewhere; a link that somebody else sees opens one team alone; no answer reveals whether a person is known
- * elsewhere; every change leaves an audit line.
+ * Members of a team and their roles. A team's last owner can't be removed. Ending a membership ends access to
+ * that team's pages immediately, and nothing elsewhere. A link that someone else sees opens one team only. No
+ * response reveals whether a user exists elsewhere. Each change has an audit entry.
  */
 
 import { invalidField, RequestError } from '../../errors.ts'
@@ -58,7 +57,8 @@ async function changeRole(by: By, teamId: string, member: MemberRow, role: Role)
 }
 
 /**
- * Makes somebody a member. @throws RequestError bad_request for one who is a member already, not_found for the team.
+ * Adds a member.
+ * @throws RequestError bad_request for a current member, not_found for the team.
  */
 async function makeMember(by: By, teamId: string, { email, role }: Wish): Promise<Member> {
   const { tx, now } = by
@@ -74,7 +74,8 @@ async function makeMember(by: By, teamId: string, { email, role }: Wish): Promis
 }
 
 /**
- * Makes somebody a member, or gives a member another role. @throws RequestError bad_request, not_found for the team.
+ * Adds a member, or changes a member's role.
+ * @throws RequestError bad_request, not_found for the team.
  */
 export async function addMember(by: By, teamId: string, wish: Wish): Promise<Member> {
   const member = await lockMember(by.tx, teamId, addressOf(wish.email).identity)
@@ -91,7 +92,8 @@ async function requireMember({ tx }: At, teamId: string, email: string): Promise
 }
 
 /**
- * Gives a member another role, and makes nobody one. @throws RequestError not_found, or bad_request for the last owner.
+ * Changes a member's role.
+ * @throws RequestError not_found, or bad_request for the last owner.
  */
 export const setRole = async (by: By, teamId: string, { email, role }: Wish): Promise<Member> =>
   changeRole(by, teamId, await requireMember(by, teamId, email), role)
@@ -108,13 +110,16 @@ export async function removeMember(by: By, teamId: string, email: string): Promi
 
 type Login = {
   email: string
-  /** With it, the person is made a member, with `role` (viewer if none is said). */
+  /** Also makes the user a member of this team, with `role` (default viewer). */
   team: string | null
   role: Role | null
   operator: boolean
 }
 
-/** The person who may sign in, after the call's changes. @throws RequestError when nobody here has this address. */
+/**
+ * Returns the user who signs in, after the changes of the call.
+ * @throws RequestError if no user has this address.
+ */
 async function personToLogIn(by: By, { email, team, role, operator }: Login): Promise<PersonRow> {
   const { address, identity } = addressOf(email)
   if (role !== null && team === null) throw new RequestError('bad_request', TEXTS.roleWithoutTeam)
@@ -137,8 +142,9 @@ async function personToLogIn(by: By, { email, team, role, operator }: Login): Pr
 }
 
 /**
- * A one-time link for somebody, who is made a member or an operator on the way. One that is made for a team opens that
- * team alone, unless it is an operator's. @throws RequestError.
+ * Creates a one-time link for a user, who becomes a member or an operator if requested. A link for a team
+ * only opens that team, unless it is an operator's.
+ * @throws RequestError.
  */
 export async function linkFor(by: By, login: Login): Promise<{ secret: string; expires_at: string }> {
   const person = await personToLogIn(by, login)
@@ -147,7 +153,7 @@ export async function linkFor(by: By, login: Login): Promise<{ secret: string; e
   return link
 }
 
-/** A link for a member, seen by an owner: it opens this team alone. */
+/** Creates a link for a member that an owner sees. It opens this team only. */
 export async function memberLink(by: By, teamId: string, { user_id, email }: Member, length?: number) {
   const { secret } = await makeLink(by, user_id, teamId, length)
   await record(by, { team_id: teamId, action: 'login.link', subject: email })
@@ -155,14 +161,15 @@ export async function memberLink(by: By, teamId: string, { user_id, email }: Mem
 }
 
 /**
- * Makes somebody a member for an owner, with an invitation to hand on. @throws RequestError bad_request for a member.
+ * Adds a member for an owner, with an invitation link.
+ * @throws RequestError bad_request for a current member.
  */
 export async function invite(by: By, teamId: string, wish: Wish): Promise<{ email: string; secret: string }> {
   const member = await makeMember(by, teamId, wish)
   return { email: member.email, secret: await memberLink(by, teamId, member, INVITATION_LENGTH_MS) }
 }
 
-/** Signs a member out of this team, in every browser; their sessions elsewhere stay. */
+/** Signs a member out of this team in every browser. Sessions of other teams stay. */
 export async function signMemberOut(by: By, teamId: string, { user_id, email }: Member): Promise<void> {
   await deleteSessionMemberships(by.tx, teamId, user_id)
   await record(by, { team_id: teamId, action: 'member.end_sessions', subject: email })

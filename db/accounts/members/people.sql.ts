@@ -8,11 +8,14 @@ import { ROLES, type Role } from './roles.ts'
 const personRow = row({ id: string(), email: string(), operator: boolean() })
 export type PersonRow = InferType<typeof personRow>
 
-/** The person with this address, whatever its case, or null without one. */
+/** Returns the user with this address, in any case, or null. */
 export const personByIdentity = (tx: Tx, identity: string) =>
   tx.maybeOne(sql.type(personRow)`select id, email, operator from users where identity = ${identity}`)
 
-/** The person with this address, stored if there is none; `operator` makes one, and never ends it. */
+/**
+ * Returns the user with this address, created if necessary. `operator` makes the user an operator, and never
+ * revokes that.
+ */
 export const upsertPerson = (
   tx: Tx,
   person: { id: string; email: string; identity: string; operator: boolean },
@@ -24,7 +27,10 @@ export const upsertPerson = (
     on conflict (identity) do update set operator = users.operator or excluded.operator
     returning id, email, operator`)
 
-/** Makes a person a member, known to the team by this address. @returns whether it was none before. */
+/**
+ * Adds a member, known to the team by this address.
+ * @returns false if it was a member.
+ */
 export async function insertMembership(
   tx: Tx,
   teamId: string,
@@ -59,7 +65,7 @@ export const membersOfTeam = (tx: Tx, teamId: string) =>
     select ${memberColumns} from memberships m join users u on u.id = m.user_id
     where m.team_id = ${teamId} order by u.identity`)
 
-/** The member with this address; locked together with all owners, so that the last one cannot be lost. */
+/** Locks the member with this address, and all owners, so that the last one can't be lost. */
 export async function lockMember(tx: Tx, teamId: string, identity: string) {
   await tx.query(sql.unsafe`
     select from memberships where team_id = ${teamId} and role = 'owner' order by user_id for update`)
@@ -69,8 +75,8 @@ export async function lockMember(tx: Tx, teamId: string, identity: string) {
 }
 
 /**
- * Ends a membership with all of it: what the person's sessions hold of it (by their foreign key), and the tokens that
- * act for this team. Who the person is at an OpenID provider is forgotten once there is nothing left to sign in to.
+ * Deletes a membership with the user's sessions of it (foreign key) and tokens for this team. Deletes the
+ * user's OpenID identity if no membership is left.
  */
 export async function deleteMembership(tx: Tx, teamId: string, userId: string, now: Date): Promise<void> {
   await tx.query(sql.unsafe`delete from memberships where team_id = ${teamId} and user_id = ${userId}`)
@@ -85,7 +91,7 @@ export async function deleteMembership(tx: Tx, teamId: string, userId: string, n
 
 const anyRow = row({ any: boolean() })
 
-/** Whether there is anything here for a person: a team, or the whole service. */
+/** True if a user has a team or is an operator. */
 export async function belongs(tx: Tx, { id, operator }: PersonRow) {
   if (operator) return true
   return tx.oneFirst(sql.type(anyRow)`select exists (select from memberships where user_id = ${id}) as any`)
@@ -93,7 +99,7 @@ export async function belongs(tx: Tx, { id, operator }: PersonRow) {
 
 const identityRow = row({ user_id: string(), subject: string() })
 
-/** Who somebody of an OpenID provider is here: by the provider's own id, or by the person it was bound to. */
+/** Returns the identities with the provider's ID, or of the user that it was bound to. */
 export const openidIdentities = (
   tx: Tx,
   issuer: string,

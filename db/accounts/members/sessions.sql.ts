@@ -1,7 +1,6 @@
 /**
- * Rows of dashboard sessions with the memberships that they hold, one-time links and the requests for them. Secrets
- * are stored as digests alone. A link or session with a `team_id` is for that team alone; the team's own spelling of
- * the address goes along.
+ * Rows of dashboard sessions with their memberships, one-time links and link requests. Secrets are stored as
+ * digests. A link or session with a `team_id` is for that team only, with the team's spelling of the address.
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, number, string } from 'yup'
@@ -9,7 +8,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { ROLES, type Role } from './roles.ts'
 
-/** Stores a one-time link; of one team with the role that its person has there just now. */
+/** Stores a one-time link. With a team, also the user's current role in it. */
 export const insertLink = (
   tx: Tx,
   link: { hash: Buffer; user_id: string; team_id: string | null; expires_at: Date },
@@ -32,7 +31,7 @@ const ofLink = sql.fragment`
   l.user_id, l.team_id, l.role, coalesce(
     (select m.email from memberships m where m.team_id = l.team_id and m.user_id = l.user_id), u.email) as email`
 
-/** Whose link this is, as long as it is good. */
+/** Returns the user of a link that is still valid. */
 export const personOfLink = (tx: Tx, hash: Buffer, now: Date) =>
   tx.maybeOne(sql.type(ownerRow)`
     select ${ofLink} from login_links l join users u on u.id = l.user_id
@@ -41,7 +40,10 @@ export const personOfLink = (tx: Tx, hash: Buffer, now: Date) =>
 const placeRow = row({ name: string(), role: string().oneOf(ROLES) })
 export type Place = InferType<typeof placeRow>
 
-/** The teams that somebody is in, with their roles. @param teamId the only one that counts; null: all of them. */
+/**
+ * Returns the teams of a user with their roles.
+ * @param teamId only this team. Null: all.
+ */
 export const placesOfPerson = (tx: Tx, userId: string, teamId: string | null) =>
   tx.any(sql.type(placeRow)`
     select t.name, m.role from memberships m join teams t on t.id = m.team_id
@@ -86,8 +88,9 @@ export const deleteLinkRequest = (tx: Tx, id: string) =>
 const begunRow = row({ holds: boolean() })
 
 /**
- * Stores a browser's session with what its person has just now: in `team_id` alone if that is given, as `role` at most
- * if that is. @returns whether that is anything at all. Needs a transaction.
+ * Stores a browser session with the user's current memberships: only `team_id` if given, at most `role` if
+ * given.
+ * @returns false if there are none. Needs a transaction.
  */
 export async function insertDashboardSession(
   tx: Tx,
@@ -127,7 +130,10 @@ const sessionRow = row({
   seen_at: string(),
 })
 
-/** The session with this digest, unless it is over or was idle since `idle`. An operator is one who is one still. */
+/**
+ * Returns the session with this digest, unless it has expired or was idle since `idle`. An operator must
+ * still be one.
+ */
 export const sessionByHash = (tx: Tx, hash: Buffer, { now, idle }: { now: Date; idle: Date }) =>
   tx.maybeOne(sql.type(sessionRow)`
     select s.id, s.user_id, s.team_id, coalesce(m.email, u.email) as email, s.operator and u.operator as operator,
@@ -140,17 +146,19 @@ export const sessionByHash = (tx: Tx, hash: Buffer, { now, idle }: { now: Date; 
 const membershipRow = row({
   team_id: string(),
   name: string(),
-  /** What the person may do now, and what when the session began: the less of the two counts. */
+  /** The user's current role, and that at the start of the session. The less privileged one counts. */
   role: string().oneOf(ROLES),
   held: string().oneOf(ROLES),
   suspended: boolean(),
   test: boolean(),
+  created_at: string(),
   seen_at: string().nullable(),
 })
 
 export const membershipsOfSession = (tx: Tx, sessionId: string) =>
   tx.any(sql.type(membershipRow)`
-    select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, t.test, s.seen_at
+    select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, t.test, t.created_at,
+      s.seen_at
     from dashboard_seats s join teams t on t.id = s.team_id
     join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
     where s.session_id = ${sessionId} order by lower(t.name), t.id`)
@@ -180,7 +188,7 @@ export const noteMembershipSeen = (
     update dashboard_seats set seen_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and user_id = ${user_id} and session_id = ${session_id}`)
 
-/** Takes a person's sessions and open links of one team away; what they opened elsewhere stays. */
+/** Ends a user's sessions and open links of one team. Sessions of other teams stay. */
 export async function deleteSessionMemberships(tx: Tx, teamId: string, userId: string): Promise<void> {
   await tx.query(sql.unsafe`delete from login_links where user_id = ${userId} and team_id = ${teamId}`)
   await tx.query(sql.unsafe`delete from dashboard_seats where team_id = ${teamId} and user_id = ${userId}`)
@@ -194,13 +202,16 @@ export const touchSession = (tx: Tx, id: string, now: Date) =>
 export const deleteSession = (tx: Tx, id: string) =>
   tx.query(sql.unsafe`delete from dashboard_sessions where id = ${id}`)
 
-/** Whose sessions are meant: a session for one team sees only others for that team. */
+/** Selects sessions. A session for one team only sees others for that team. */
 type SessionScope = { user_id: string; team_id: string | null }
 
 const inScope = ({ user_id, team_id }: SessionScope) =>
   sql.fragment`user_id = ${user_id} and (${team_id}::uuid is null or team_id = ${team_id})`
 
-/** Ends every session of these but for the one to keep. @returns how many ended. */
+/**
+ * Ends all selected sessions except one.
+ * @returns how many ended.
+ */
 export async function deleteOtherSessions(tx: Tx, scope: SessionScope, keep: string): Promise<number> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from dashboard_sessions where ${inScope(scope)} and id <> ${keep}`)
@@ -216,7 +227,7 @@ export const sessionsOfPerson = (tx: Tx, scope: SessionScope, { now, idle }: { n
     where ${inScope(scope)} and expires_at > ${sql.timestamp(now)} and seen_at > ${sql.timestamp(idle)}
     order by seen_at desc`)
 
-/** Forgets what is over: sessions, links, and requests older than the limits look back. */
+/** Deletes expired sessions and links, and requests that no limit counts any more. */
 export async function deleteOver(tx: Tx, { now, idle, since }: { now: Date; idle: Date; since: Date }) {
   await tx.query(sql.unsafe`
     delete from dashboard_sessions where expires_at <= ${sql.timestamp(now)} or seen_at <= ${sql.timestamp(idle)}`)

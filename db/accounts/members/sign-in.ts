@@ -1,8 +1,8 @@
 /**
- * Signs people in: one-time links, what an OpenID provider says of them, and the sessions that follow.
- * Promises: a link is good once, for 15 minutes, one that invites for 7 days; a session ends after 12 hours without
- * use and after 7 days at most; only digests are stored. A session has the rights that its person had when it began
- * and still has: a stolen session never gains any.
+ * Signs users in: one-time links, claims of an OpenID provider, and sessions. A link works once, within 15
+ * minutes, or 7 days for an invitation. A session ends after 12 hours without use, and after 7 days. Only
+ * digests are stored. A session has the rights that its user had at its start and still has, so that a stolen
+ * session never gains any.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -47,17 +47,17 @@ export const LINK_LENGTH_MS = 15 * MINUTE
 /** An invitation waits until a colleague has the time for it. */
 export const INVITATION_LENGTH_MS = 7 * 24 * HOUR
 const IDLE_SESSION_MS = 12 * HOUR
-/** A session's age at its end, in milliseconds; its cookie's, too. */
+/** The maximum age of a session and its cookie, in milliseconds. */
 export const LONGEST_SESSION_MS = 7 * 24 * HOUR
 
-/** Links by mail in an hour, at most: for an address from one network, for an address in all, from a network in all. */
+/** Limits for emailed links per hour: for an address from one network, for an address, from a network. */
 const LIMITS = { of_both: 5, of_identity: 20, of_network: 20 }
 
 const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 const makeSecret = (): string => randomBytes(32).toString('base64url')
 const before = (now: Date, ms: number): Date => new Date(now.getTime() - ms)
 
-/** A team that somebody may use just now. */
+/** A team that the user can access. */
 export type Membership = {
   team_id: string
   name: string
@@ -65,14 +65,15 @@ export type Membership = {
   suspended: boolean
   /** Whether nothing of it is delivered. */
   test: boolean
+  created_at: string
   seen_at: string | null
 }
 
-/** The person who uses the dashboard just now. */
+/** The current user of the dashboard. */
 export type Person = {
   session_id: string
   user_id: string
-  /** The one team that this session is for; null: all that the person had when it began. */
+  /** The only team of this session. Null: all that the user had at its start. */
   team_id: string | null
   email: string
   operator: boolean
@@ -80,8 +81,9 @@ export type Person = {
 }
 
 /**
- * Makes a one-time link for a person. @param teamId the one team it opens; null for a link that nobody but the person
- * sees. @returns the secret that stands in its address.
+ * Creates a one-time link for a user.
+ * @param teamId the only team it opens. Null for a link that only the user sees.
+ * @returns the secret in its URL.
  */
 export async function makeLink(
   { tx, now }: At,
@@ -97,7 +99,10 @@ export async function makeLink(
 
 const noLink = (): RequestError => new RequestError('not_found', TEXTS.linkUsed)
 
-/** Whose link this is, and what it opens. Changes nothing. @throws RequestError not_found. */
+/**
+ * Returns the user of a link, and what it opens. Changes nothing.
+ * @throws RequestError not_found.
+ */
 export async function ownerOfLink(
   { tx, now }: At,
   secret: string,
@@ -109,10 +114,14 @@ export async function ownerOfLink(
   return { email, places: places.map(({ name, role }) => ({ name, role: lesser(role, held ?? role) })) }
 }
 
-/** @param role what a link holds at most; null: what its person has. */
+/** @param role the highest role of the session. Null: that of the user. */
 type Owner = { user_id: string; team_id: string | null; role: Role | null }
 
-/** Starts a session. @returns its secret, for the cookie. @throws RequestError not_found when it would hold nothing. */
+/**
+ * Starts a session.
+ * @returns its secret, for the cookie.
+ * @throws RequestError not_found if it would have no rights.
+ */
 async function startSession({ tx, now }: At, owner: Owner, userAgent: string): Promise<string> {
   const secret = makeSecret()
   const expires_at = new Date(now.getTime() + LONGEST_SESSION_MS)
@@ -131,7 +140,7 @@ export async function signInByLink(at: At, secret: string, userAgent: string) {
   return { secret: await startSession(at, owner, userAgent), email: owner.email }
 }
 
-/** What a provider has proved of somebody. `email_verified`: null when it says nothing of that. */
+/** The verified claims of a provider. `email_verified`: null if the provider doesn't include it. */
 export type IdentityClaims = {
   issuer: string
   subject: string
@@ -139,7 +148,9 @@ export type IdentityClaims = {
   email_verified: boolean | null
 }
 
-/** The person of these claims, bound to the provider's id the first time; null when nobody here has the address. */
+/**
+ * Returns the user of these claims, bound to the provider's ID on first use. Null if no user has the address.
+ */
 async function personOfClaims({ tx, now }: At, claims: IdentityClaims): Promise<PersonRow | null> {
   const { issuer, subject } = claims
   const identity = claims.email_verified === true ? parseAddress(claims.email)?.identity : undefined
@@ -147,13 +158,16 @@ async function personOfClaims({ tx, now }: At, claims: IdentityClaims): Promise<
   const bound = await openidIdentities(tx, issuer, { subject, user_id: named?.id ?? null })
   const known = bound.find((each) => each.subject === subject)
   if (known) return personById(tx, known.user_id)
-  // The provider has given the address to somebody else since: it is not this person's any more.
+  // The provider has reassigned the address since, so it is no longer this user's.
   if (!named || bound.length > 0) return null
   await bindOpenidIdentity(tx, { issuer, subject, user_id: named.id }, now)
   return named
 }
 
-/** @returns the session's secret. @throws RequestError not_found when the person has no place here. */
+/**
+ * @returns the session's secret.
+ * @throws RequestError not_found if the user isn't a member or operator.
+ */
 export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: string): Promise<string> {
   const person = await personOfClaims(at, claims)
   if (!person) throw new RequestError('not_found', TEXTS.notMember)
@@ -161,9 +175,10 @@ export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: 
 }
 
 /**
- * Makes a link to be sent by mail, and counts it. Null if a limit of an hour is reached, or if nobody here has this
- * address: the caller's response is the same. @param origin the IP address that the request came from. @returns with
- * `id` to withdraw the request if the mail could not be sent.
+ * Creates a link to be emailed, and counts it. Null if an hourly limit is reached, or no user has this
+ * address: the caller's response is the same.
+ * @param origin the IP address of the request.
+ * @returns also the `id`, to withdraw the request if the email could not be sent.
  */
 export async function requestLink(
   at: At,
@@ -187,10 +202,10 @@ export async function requestLink(
   return { id: request.id, email: person.email, places, secret }
 }
 
-/** Withdraws a request whose mail was not sent: it counts in no limit. */
+/** Withdraws a request whose email was not sent, so that no limit counts it. */
 export const withdrawLinkRequest = (tx: Tx, id: string) => deleteLinkRequest(tx, id)
 
-/** Who carries this secret in a cookie, with what of it counts at this moment; null when the session is over. */
+/** Returns the user of this cookie's secret with the current rights. Null if the session has ended. */
 export async function personOfSession(tx: Tx, secret: string, now: Date): Promise<Person | null> {
   const session = await sessionByHash(tx, digest(secret), { now, idle: before(now, IDLE_SESSION_MS) })
   if (!session) return null
@@ -205,7 +220,7 @@ export async function personOfSession(tx: Tx, secret: string, now: Date): Promis
   return { session_id, user_id, team_id, email, operator, memberships }
 }
 
-/** Notes, to the minute, that somebody used a team's pages. */
+/** Records that a user used a team's pages, to the minute. */
 export async function noteUse({ tx, now }: At, person: Person, { team_id, seen_at }: Membership) {
   if (seen_at === null || new Date(seen_at) < before(now, MINUTE))
     await noteMembershipSeen(tx, team_id, person, now)
@@ -213,5 +228,5 @@ export async function noteUse({ tx, now }: At, person: Person, { team_id, seen_a
 
 export const signOut = (tx: Tx, { session_id }: Person) => deleteSession(tx, session_id)
 
-/** When sessions still count as used: for lists of them. */
+/** The time since which a session must have been used, for lists. */
 export const idleSince = (now: Date): Date => before(now, IDLE_SESSION_MS)

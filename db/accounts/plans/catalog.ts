@@ -1,6 +1,6 @@
 /**
- * The plan catalog as a file: validated whole, loaded in one transaction, printed as it was loaded.
- * Promises: `plan list` prints what `plan load` takes (DECISIONS: Plan catalog); a faulty catalog changes nothing.
+ * The plan catalog as a file: validated completely, and loaded in one transaction. `plan list` prints what
+ * `plan load` reads (DECISIONS: Plan catalog). An invalid catalog changes nothing.
  */
 
 import {
@@ -28,7 +28,7 @@ import { LARGEST_FIGURE, LARGEST_RATE } from './limits.ts'
 import { allPlans, lockPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
 import { byLimit } from './quotas.ts'
 
-// Messages name the field and never quote its value: that may be the whole file.
+// Messages name the field and never quote its value, which may be the entire file.
 
 const wholeNumber = (from: number, to: number) => {
   const message = `must be a whole number from ${from} to ${to}`
@@ -92,14 +92,17 @@ const catalogSchema = object({
   plans: array(planSchema.required(REQUIRED)).typeError('must be an array').required(REQUIRED),
 }).noUnknown('has an unknown field: ${unknown}')
 
-/** Checks a catalog file's content. @throws RequestError bad_request naming every fault. */
+/**
+ * Validates a catalog file.
+ * @throws RequestError bad_request naming every error.
+ */
 function parseCatalog(content: unknown): PlanRow[] {
   if (!isObject(content))
     throw new RequestError('bad_request', { field: 'the catalog', problem: 'must be an object with plans' })
   const fault = textFault(content)
   if (fault) throw new RequestError('bad_request', { ...fault, field: fault.field || 'the catalog' })
   try {
-    // Strict, since nothing is to be coerced, and yup trips over a field named __proto__ when it casts.
+    // Strict, because nothing should be coerced, and yup fails on a field named __proto__ when it casts.
     const { plans } = catalogSchema.validateSync(content, { abortEarly: false, strict: true })
     const keys = plans.map((plan) => plan.key)
     const repeated = keys.find((key, index) => keys.indexOf(key) !== index)
@@ -130,9 +133,10 @@ function parseCatalog(content: unknown): PlanRow[] {
 }
 
 /**
- * Replaces the catalog in the caller's transaction, with its line in the audit trail. @param seen the mark of the one
- * that it was written from, where a page showed it. @throws RequestError bad_request when it is malformed, or lacks a
- * plan that teams are subscribed to; invalid_state when the catalog is another one than was seen.
+ * Replaces the catalog in the caller's transaction, with an audit entry.
+ * @param seen the mark of the catalog on the page, if any.
+ * @throws RequestError bad_request if it is invalid, or lacks a plan that teams use. invalid_state if the
+ * catalog has changed since.
  */
 export async function loadCatalog(by: Caller, content: unknown, seen: string | null = null): Promise<void> {
   const { tx } = by
@@ -147,7 +151,7 @@ export async function loadCatalog(by: Caller, content: unknown, seen: string | n
   await record(by, { team_id: null, action: 'plan.load', subject: 'catalog', detail: [...keys].join(', ') })
 }
 
-/** The catalog as `plan load` takes it: figures that are not set are left out. */
+/** Returns the catalog in the format of `plan load`. Unset values are left out. */
 export async function printCatalog(tx: Tx): Promise<{ plans: Record<string, unknown>[] }> {
   const plans = await allPlans(tx)
   return {

@@ -1,13 +1,13 @@
 /**
- * What a plan allows where its catalog sets no figure (DECISIONS: Default quotas). Pure.
- * Promises: the limits that are enforced and the catalog that is shown say the same, since both ask here.
+ * Default limits of plans without a value in the catalog (DECISIONS: Default quotas). Used to enforce limits
+ * and to show the catalog, so that both agree. Pure.
  */
 import type { PlanRow } from './plans.sql.ts'
 import { type AnyQuota, byQuota, type LimitColumn } from './quotas.ts'
 
 const BURST = 5
 
-/** How many sends a team's bucket holds at most, for a rate in sends per second. */
+/** Returns the size of a team's bucket for a rate in sends per second. */
 export const burstOf = (rate: number): number => BURST * rate
 
 type Kind = PlanRow['kind']
@@ -15,10 +15,12 @@ type Kind = PlanRow['kind']
 /** In sends per second. */
 const RATES: Record<Kind, number> = { free: 1, paid: 10, custom: 10 }
 
-/** What a plan of a kind allows; null means no limit, where there is such a plan. `rate` is in sends per second. */
+/**
+ * The limits of a kind of plan. Null means no limit, if such a plan exists. `rate` is in sends per second.
+ */
 type Figures<K extends Kind> = { [Q in AnyQuota as Q['name']]: number | Q['defaults'][K] } & { rate: number }
 
-/** The figures of a plan of this kind: those that are set, else the defaults. */
+/** Returns the limits of a plan of this kind: its own values, otherwise the defaults. */
 export function planFigures<K extends Kind>(
   kind: K,
   set: Partial<Pick<PlanRow, LimitColumn | 'send_rate_per_second'>> = {},

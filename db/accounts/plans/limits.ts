@@ -1,6 +1,6 @@
 /**
- * What the columns of plans and subscriptions hold: integers, and rates that a bucket can be made for. Pure.
- * Promises: a catalog and a team's own figures are held to the same bounds.
+ * The ranges of columns in plans and subscriptions: integers, and valid bucket rates. A catalog and a team's
+ * own limits have the same ranges. Pure.
  */
 
 /** PostgreSQL's largest integer. */

@@ -1,7 +1,4 @@
-/**
- * The period that a monthly allowance counts for (DECISIONS: Periods). Pure: time arrives as `now`.
- * All in UTC.
- */
+/** The period of a monthly quota (DECISIONS: Periods). Pure: the time is passed as `now`. All in UTC. */
 
 const DAY = 86_400_000
 
@@ -15,9 +12,9 @@ export function calendarMonth(now: Date): Period {
 }
 
 /**
- * A subscription's period as it stands at `now`: once its end has passed without a new invoice it rolls on, by whole
- * calendar months where it is whole months to the day (Jan 31 → Feb 28 → Mar 31), else by its own length. Before
- * its start it has not begun to roll: the first period counts.
+ * Returns a subscription's period at `now`. After its end without a new invoice it rolls over: by calendar
+ * months if it has whole months (Jan 31 → Feb 28 → Mar 31), otherwise by its length. Before its start, the
+ * first period counts.
  */
 export function rolledPeriod(period: Period, now: Date): Period {
   const months = monthsOf(period)
@@ -35,15 +32,15 @@ function rolledByMonths(period: Period, months: number, now: Date): Period {
   const { start, end } = period
   const day = Math.max(start.getUTCDate(), end.getUTCDate())
   const startOf = (count: number): Date => inMonth(start, count * months, day)
-  // The month of `now` may begin before the day on which its period does.
+  // The month of `now` may start before the day of the period.
   let passed = Math.max(0, Math.floor(monthsBetween(start, now) / months))
   if (passed > 0 && startOf(passed) > now) passed -= 1
   return { start: startOf(passed), end: startOf(passed + 1) }
 }
 
 /**
- * How many calendar months a period is to the day; null when it is none. The later of its two days is the one that it
- * keeps: a shorter month ends it earlier, and the next one does not.
+ * Returns how many calendar months a period has, or null if not a whole number. It keeps the later of its two
+ * days: a shorter month ends earlier, but the next one doesn't.
  */
 function monthsOf({ start, end }: Period): number | null {
   const months = monthsBetween(start, end)

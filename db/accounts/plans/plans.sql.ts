@@ -37,7 +37,7 @@ export const allPlans = (tx: Tx) =>
   tx.any(sql.type(planRow)`
     select ${columnsOf(columns)} from plans order by position`)
 
-/** Others who replace the catalog wait until the transaction ends; who reads it does not. */
+/** Blocks others from replacing the catalog until the transaction ends. Reads aren't blocked. */
 export const lockPlans = (tx: Tx) => tx.query(sql.unsafe`lock table plans in share row exclusive mode`)
 
 /** Replaces the catalog by these plans, in their order. Plans that are absent are removed. */
@@ -49,7 +49,7 @@ export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<v
     )})`)
   const rows = plans.map((plan, position) => ({ ...plan, position }))
   const written = ['position', ...columns]
-  // By name: a column of a newer version's takes its default.
+  // By name, so that a column of a newer version gets its default.
   await tx.query(sql.unsafe`
     insert into plans (${columnsOf(written)})
     select ${columnsOf(written)} from json_populate_recordset(null::plans, ${JSON.stringify(rows)}::json)

@@ -1,6 +1,7 @@
 /**
- * What a plan limits: the messages of each channel in a period, and stored contacts. Owns the names of their columns.
- * Promises: the lists that walk over QUOTAS agree, so that a new channel's limit is set, kept, counted and shown. Pure.
+ * Quotas of a plan: the messages of each channel per period, and stored contacts, with their column names.
+ * All code that lists quotas uses QUOTAS, so that a new channel's quota is set, stored, counted and shown.
+ * Pure.
  */
 import type { Quota } from '../../channels/facts.ts'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
@@ -16,7 +17,7 @@ const CONTACTS = {
 
 const [EMAILS, ...OTHERS] = CHANNEL_FACTS
 
-/** All of them, in the order in which limits are asked for and shown. */
+/** All quotas, in the order of forms and pages. */
 export const QUOTAS = [EMAILS.quota, CONTACTS, ...OTHERS.map(({ quota }) => quota)]
 
 export type AnyQuota = (typeof QUOTAS)[number]
@@ -26,14 +27,14 @@ export type LimitColumn = AnyQuota['limit']
 /** Whether it is counted afresh in each period. */
 export const isPeriodic = ({ name }: AnyQuota): boolean => name !== CONTACTS.name
 
-/** All of them, in the order in which what is used is shown: first what a period counts. */
+/** All quotas, in the order of usage: periodic ones first. */
 export const USED: readonly AnyQuota[] = [...QUOTAS.filter(isPeriodic), CONTACTS]
 
-/** What is limited, in words: `emails per period`, `stored contacts`. */
+/** Describes a quota: `emails per period`, `stored contacts`. */
 export const limitWords = (quota: AnyQuota): string =>
   isPeriodic(quota) ? `${quota.noun} per period` : `stored ${quota.noun}`
 
-// A loop, since each charge makes a few of these: Object.fromEntries takes longer.
+// A loop, because each charge creates several, and Object.fromEntries is slower.
 function table<K extends 'name' | 'limit' | 'used', V>(
   quotas: readonly AnyQuota[],
   key: K,
@@ -51,5 +52,5 @@ export const byQuota = <V>(value: (quota: AnyQuota) => V, quotas: readonly AnyQu
 /** A value for each limit, by its column. */
 export const byLimit = <V>(value: (quota: AnyQuota) => V) => table(QUOTAS, 'limit', value)
 
-/** A value for what is used of each quota, by its column. */
+/** Creates a value for the usage of each quota, by its column. */
 export const byUse = <V>(value: (quota: AnyQuota) => V) => table(USED, 'used', value)

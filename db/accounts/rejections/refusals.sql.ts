@@ -1,4 +1,4 @@
-/** Rows of refused_calls: the last API calls of a team that were refused. */
+/** Rows of refused_calls: the last rejected API calls of a team. */
 import { sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
@@ -25,7 +25,7 @@ const CALL = {
   ...{ key_prefix: 'text', http_request_id: 'text', created_at: 'timestamptz' },
 }
 
-/** Stores calls, and forgets what is older than the last of each of their teams. Teams that are gone are left out. */
+/** Stores calls, and deletes all but the latest of each team. Calls of deleted teams are dropped. */
 export async function insertRefusedCalls(tx: Tx, calls: readonly (RejectedCall & { team_id: string })[]) {
   await tx.query(sql.unsafe`
     insert into refused_calls (team_id, id, method, route, code, message, key_prefix, http_request_id, created_at)

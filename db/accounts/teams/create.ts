@@ -1,7 +1,4 @@
-/**
- * Makes a team: its row, its subscription and its allowance, in the caller's transaction.
- * Promises that a stored team has all three, and its line in the audit trail.
- */
+/** Creates a team with its subscription, quota and audit entry, in the caller's transaction. */
 
 import { invalidField, RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
@@ -19,7 +16,10 @@ import { asTest } from './view.ts'
 
 type NewTeam = { id: string; name: string; plan: string; test?: true }
 
-/** The plan of this key that teams can be on. @throws RequestError bad_request naming those that exist. */
+/**
+ * Returns the plan with this key, if teams can use it.
+ * @throws RequestError bad_request naming the existing plans.
+ */
 export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
   const plans = (await allPlans(tx)).filter((plan) => plan.product === 'transactional')
   const plan = plans.find((candidate) => candidate.key === key)
@@ -31,7 +31,7 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
 /** The plan of new teams if DEFAULT_PLAN isn't set. */
 export const USUAL_PLAN = 'free'
 
-/** What is wrong with the setting DEFAULT_PLAN; null if nothing is. */
+/** Returns what is wrong with the setting DEFAULT_PLAN, or null. */
 export async function defaultPlanFault(tx: Tx, key: string | undefined): Promise<string | null> {
   if (key === undefined) return null
   const plan = await planForTeams(tx, key).catch((error: unknown) => {

@@ -6,7 +6,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { type AccountRow, accountColumns, accountRow, accountTables, teamRow } from './teams.sql.ts'
 
-/** A page of teams whose names hold `name`, newest first, after the team `before`. */
+/** Returns a page of teams whose names contain `name`, newest first, after the team `before`. */
 export async function teamsAfter(
   tx: Tx,
   { name = '', before, limit }: { name?: string | undefined; before?: string | undefined; limit: number },

@@ -1,8 +1,8 @@
 /**
- * A team's account: its limits, what it has used of them in the current period, and its rate bucket.
- * Promises: each charge locks the account first and saves before the commit, so no count is ever one over, under
- * any concurrency; time and limits are the database's once the lock is held, so a change of plan that has committed
- * binds a charge that waited for it; no COUNT(*) on any request path.
+ * A team's account: its limits, usage in the current period, and rate bucket. Each charge locks the account
+ * first and saves before the commit, so that no limit is exceeded, even by concurrent calls. Time and limits
+ * are read with the lock held, so that a committed plan change applies to a charge that waited for it. No
+ * request runs COUNT(*).
  */
 
 import type { ChannelFacts } from '../../channels/list.ts'
@@ -34,13 +34,13 @@ type Limits = Record<QuotaName, number | null> & {
   storage: number | null
 }
 
-/** `storage`: distinct bytes of attachments, whatever the period. */
+/** `storage`: distinct bytes of attachments, in all periods. */
 type Used = Record<QuotaName, number> & { storage: number }
 
 /** Charging means raising `used` or lowering `bucket.tokens`, then `saveAccount`. */
 export type Account = {
   plan: string
-  /** Whether it is a test team's: that chooses the queue (db/channels/queues.ts). */
+  /** True for a test team. It determines the queue (db/channels/queues.ts). */
   test: boolean
   /** Its WhatsApp number, if that isn't the default one. */
   number: OwnNumber | null
@@ -48,9 +48,9 @@ export type Account = {
   period: Period
   used: Used
   bucket: Bucket
-  /** Where the team's last jobs stand in line (db/queue/fair-queue.ts). */
+  /** The positions of the team's last jobs (db/queue/fair-queue.ts). */
   places: Record<LineName, number>
-  /** The database's time, but never before the period: what is stored at this time counts in this period. */
+  /** The database's time, but never before the period, so that rows stored at this time belong to it. */
   now: Date
 }
 
@@ -70,7 +70,7 @@ const GB = 1e9
 
 const storageBytes = (gb: number | null): number | null => (gb === null ? null : Math.floor(gb * GB))
 
-/** The account as it stands at the row's `now`: the period rolled on, the bucket refilled. Pure. */
+/** Returns the account at the row's `now`: the period rolled over, the bucket refilled. Pure. */
 export function accountOf(row: AccountRow): Account {
   const now = new Date(row.now)
   const stored: Period = { start: new Date(row.period_start), end: new Date(row.period_end) }
@@ -105,8 +105,8 @@ export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
   accountOf(await lockAccountRow(tx, teamId))
 
 /**
- * Locks the accounts of several teams, in one order for everyone, until the transaction ends. `skip` leaves out those
- * that somebody else has locked.
+ * Locks the accounts of several teams in a global order until the transaction ends. `skip` leaves out those
+ * that another transaction has locked.
  */
 export async function lockAccounts(tx: Tx, teamIds: readonly string[], lock: 'wait' | 'skip') {
   const wanted = [...new Set(teamIds)].toSorted()
@@ -137,7 +137,7 @@ const figuresOf = (account: Account): AllowanceFigures => ({
 export const saveAccount = (tx: Tx, teamId: string, account: Account) =>
   saveAllowance(tx, teamId, figuresOf(account))
 
-/** Frees the places of deleted messages in a locked account, of those that count in this period. */
+/** Refunds deleted messages of this period to a locked account. */
 export async function freePlaces(
   tx: Tx,
   teamId: string,
@@ -154,17 +154,19 @@ export async function freePlaces(
   await saveAccount(tx, teamId, account)
 }
 
-/** A part of a statement that stores locked accounts: what is paid for and its price in one round trip. */
+/**
+ * A part of a statement that saves locked accounts, so that charges and rows are stored in one round trip.
+ */
 export const chargesOf = (accounts: ReadonlyMap<string, Account>) =>
   savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, figuresOf(account)])))
 
 export const chargeOf = (teamId: string, account: Account) => chargesOf(new Map([[teamId, account]]))
 
-/** How much of a limit is left; Infinity without one. */
+/** Returns the rest of a limit. Infinity without a limit. */
 export const left = (limit: number | null, used: number): number =>
   limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - used)
 
-/** For bytes that would not fit the team's storage; null when they do, and for none at all. */
+/** Returns an error if the bytes exceed the team's storage. Null if they fit, or there are none. */
 export function storageError({ limits, used }: Account, added: number): RequestError | null {
   if (added === 0 || limits.storage === null || used.storage + added <= limits.storage) return null
   return new RequestError(

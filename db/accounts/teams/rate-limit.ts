@@ -1,6 +1,6 @@
 /**
- * A team's send rate: how an account stands with it, and what is refused for it. The bucket is the account's
- * (limits.ts), so that all processes share it. Pure. DECISIONS: Bucket.
+ * A team's send rate: its state and its errors. The bucket is part of the account (limits.ts), so that all
+ * processes share it. Pure. DECISIONS: Bucket.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -11,8 +11,8 @@ import { TEXTS } from '../texts.ts'
 import { type Account, left } from './limits.ts'
 
 /**
- * How a team stands with its send rate (sends per second, the most that its bucket holds, what it holds now) and with
- * its emails of the period; `quota` null: no limit. Seconds are whole, rounded up.
+ * The state of a team's send rate (sends per second, capacity and content of the bucket) and of its email
+ * quota (null: no limit). Seconds are rounded up.
  */
 export type LimitState = {
   rate: number
@@ -38,7 +38,7 @@ export const limitStateOf = ({ bucket, limits, used, period, now }: Account): Li
         },
 })
 
-/** A send that is refused for what the team has left, with how it stands. */
+/** An error for a send that exceeds a limit, with the team's state. */
 export class LimitReached extends RequestError {
   readonly limit_state: LimitState
 
@@ -48,7 +48,7 @@ export class LimitReached extends RequestError {
   }
 }
 
-/** @returns the refusal, with the whole seconds, rounded up and at least 1, until a token is there. */
+/** @returns the error, with the seconds until the next token, rounded up and at least 1. */
 export function rateReached(account: Account): LimitReached {
   const wait = Math.max(1, Math.ceil(untilToken(account.bucket.tokens, account.limits.rate)))
   return new LimitReached(account, 'rate_limited', fill(TEXTS.rateExceeded, { seconds: wait }), wait)

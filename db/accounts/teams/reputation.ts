@@ -1,6 +1,6 @@
 /**
- * What a team's bounces and complaints of the last 24 hours mean: nothing, a warning to its owners, or a pause of its
- * broadcasts and batch items. Pure. DECISIONS: Reputation of a team.
+ * Judges a team's bounces and complaints of the last 24 hours: no action, a warning to its owners, or a pause
+ * of its broadcasts and batch items. Pure. DECISIONS: Reputation of a team.
  */
 
 /** Emails that were sent in the last 24 hours, and how many of them bounced hard, or were complained about. */
@@ -25,7 +25,7 @@ const isAbove = (count: number, sent: number, percent: number): boolean => count
 const isPausing = (count: number, sent: number, percent: number): boolean =>
   percent > 0 && isAbove(count, sent, percent)
 
-/** @returns what to pause bulk email for; `warning`; or null if there is nothing to say. */
+/** @returns why to pause bulk email, `warning`, or null. */
 export function judgeSending(sending: Sending, limits: ReputationLimits): BulkPause | 'warning' | null {
   const { sent, hard_bounced, complained } = sending
   if (sent === 0 || sent < limits.least_emails) return null
@@ -51,7 +51,7 @@ export function pauseFigures({ reason, sent, count, limit }: BulkPause): string 
   return `${shareWords(count, sent)} of ${sent.toLocaleString('en-US')} emails ${what} in 24 hours, and the limit is ${limit} %`
 }
 
-/** What a warning says: both shares. */
+/** Describes both rates for a warning. */
 export const warningFigures = ({ sent, hard_bounced, complained }: Sending): string =>
   `${shareWords(hard_bounced, sent)} of ${sent.toLocaleString('en-US')} emails bounced in 24 hours, and ${shareWords(complained, sent)} were reported as spam`
 

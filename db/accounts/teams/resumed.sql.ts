@@ -5,12 +5,12 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
 /**
- * When the second pass starts, in seconds after the resume: by then no worker has a batch any more in which it read the
- * team as suspended.
+ * When the second pass starts, in seconds after the resume. By then, no worker has a batch left in which it
+ * read the team as suspended.
  */
 const SECOND_PASS_S = 10
 
-/** Notes that messages of these queues need jobs: from now on, and once more for what the first pass missed. */
+/** Records that messages of these queues need jobs: now, and once more for what the first pass missed. */
 export const insertResumedTeam = (tx: Tx, teamId: string, queues: readonly string[]) =>
   tx.query(sql.unsafe`
     insert into resumed_teams (team_id, queue, from_at)
@@ -34,13 +34,13 @@ export const startedPasses = (tx: Tx) =>
 
 const placeRow = row({ after: string() })
 
-/** The message at which a pass has arrived; null if another process works on it, or it has ended. */
+/** Locks a pass and returns its last message. Null if another process has locked it, or it has ended. */
 export const lockPass = (tx: Tx, { team_id, queue, from_at }: Pass) =>
   tx.maybeOneFirst(sql.type(placeRow)`
     select after from resumed_teams
     where team_id = ${team_id} and queue = ${queue} and from_at = ${from_at}::timestamptz for update skip locked`)
 
-/** Moves a locked pass on; null ends it. */
+/** Stores the progress of a locked pass. Null ends it. */
 export const movePass = (tx: Tx, { team_id, queue, from_at }: Pass, after: string | null) => {
   const own = sql.fragment`team_id = ${team_id} and queue = ${queue} and from_at = ${from_at}::timestamptz`
   return tx.query(

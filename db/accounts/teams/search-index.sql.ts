@@ -1,7 +1,6 @@
 /**
- * What teams have and call by a name, over the tables of all kinds: by ids, such as those of the audit trail, and by
- * words. Promises: a page of them is read by keys; what words are in, from the rows of one team. Must not read what a
- * message or a contact holds.
+ * Searches a team's named objects of all kinds: by IDs, such as those in the audit log, and by words. IDs are
+ * looked up by key, words in the rows of one team. Reads no message or contact content.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
@@ -38,8 +37,8 @@ const MESSAGES = CHANNELS.map(({ name, rows }) => kindOf(name, rows, sql.fragmen
 export const thingKey = (teamId: string, word: string): string => `${teamId} ${word}`
 
 /**
- * The things that these words name, as long as there are such things, each by `thingKey`: a word is an id, a domain's
- * name, or the identity of a contact. Messages have their id for a name.
+ * Returns the names of the objects that these words identify, by `thingKey`, if they exist. A word is an ID,
+ * a domain name or the identity of a contact. A message's name is its ID.
  */
 export async function namesOfThings(
   tx: Tx,
@@ -66,7 +65,7 @@ export async function namesOfThings(
   return new Map(rows.map(({ team_id, word, ...each }) => [thingKey(team_id, word), each]))
 }
 
-/** A team's things with all of these words in their names, whatever the case; of each kind the newest. */
+/** Returns a team's objects with all of these words in their names, in any case, the newest of each kind. */
 export async function thingsNamed(tx: Tx, teamId: string, words: readonly string[], limit: number) {
   const patterns = sql.array(words.map(likePattern), 'text')
   const named = KINDS.map(

@@ -1,9 +1,8 @@
 /**
- * Changes what a team is subscribed to: plan, figures of its own, billing period.
- * Promises: what was used stays counted; a period that moves is counted afresh from the stored rows; the bucket
- * never holds more than its new capacity; another plan brings its own figures; all under the account's lock, with its
- * line in the audit trail.
- * DECISIONS: Limits of a team, Periods.
+ * Changes a team's subscription: plan, own limits, billing period. Usage stays counted. If the period
+ * changes, it is counted again from the stored rows. The bucket never exceeds its new capacity. A new plan
+ * resets the own limits. Runs under the account's lock, with an audit entry. DECISIONS: Limits of a team,
+ * Periods.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -29,19 +28,19 @@ import { requireTeam, teamView } from './view.ts'
 
 /** In gigabytes. */
 const LARGEST_STORAGE = 1_000_000
-// A bucket holds 5 × rate tokens: below this it could never hold the one that a send takes.
+// A bucket has 5 × rate tokens. Below this rate it could never hold the one token of a send.
 const SMALLEST_RATE = 0.2
 
 const LIMITS = QUOTAS.map(({ limit }) => limit)
 const FIGURES = [...LIMITS, 'send_rate_per_second', 'storage_gb'] as const
 
 /**
- * A number is the team's own, null the plan's; a figure that is absent stays as it is, unless the plan changes, and so
- * does the plan.
+ * A number is the team's own limit, null the plan's. An absent plan or limit doesn't change, except that a
+ * new plan resets the limits.
  */
 export type SubscriptionChange = Partial<OverridesRow> & { plan?: string | undefined; period?: Period }
 
-/** What is wrong with a change's figures; null when nothing is. Pure. */
+/** Returns what is wrong with a change, or null. Pure. */
 function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
   for (const field of LIMITS) {
     const limit = change[field]
@@ -59,7 +58,7 @@ function subscriptionProblem(change: SubscriptionChange, now: Date): string | nu
   return null
 }
 
-/** The team's own figures after a change. Those of another plan's days do not outlive it. */
+/** Returns the team's own limits after a change. A new plan resets them. */
 function overridesAfter(before: OverridesRow, change: SubscriptionChange, samePlan: boolean): OverridesRow {
   const kept: OverridesRow = { ...before }
   for (const figure of FIGURES) {
@@ -70,7 +69,7 @@ function overridesAfter(before: OverridesRow, change: SubscriptionChange, samePl
   return kept
 }
 
-/** What a change says, for the audit trail. */
+/** Describes a change for the audit log. */
 const figuresOf = ({ period, ...change }: SubscriptionChange): string =>
   [
     ...FIGURES.flatMap((name) => (change[name] === undefined ? [] : [`${name} ${change[name] ?? 'plan'}`])),
@@ -80,7 +79,10 @@ const figuresOf = ({ period, ...change }: SubscriptionChange): string =>
 const samePeriod = (one: Period, other: Period): boolean =>
   one.start.getTime() === other.start.getTime() && one.end.getTime() === other.end.getTime()
 
-/** Subscribes the team. @throws RequestError not_found, or bad_request for an unknown plan or impossible figures. */
+/**
+ * Changes a team's subscription.
+ * @throws RequestError not_found, or bad_request for an unknown plan or invalid limits.
+ */
 export async function subscribeTeam(by: Caller, teamId: string, change: SubscriptionChange) {
   const { tx } = by
   const team = await requireTeam(tx, teamId)

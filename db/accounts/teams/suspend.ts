@@ -1,7 +1,7 @@
 /**
- * Suspends and resumes a team.
- * From the next request on, every process rejects all credentials of a suspended team. Its messages wait, and are sent
- * within seconds of the resume (delivery/resume.ts). Nothing is deleted. The audit log says who did it.
+ * Suspends and resumes a team. From the next request on, every process rejects all credentials of a suspended
+ * team. Its messages wait, and are sent within seconds of the resume (delivery/resume.ts). Nothing is
+ * deleted. The audit log records who did it.
  */
 import { DELIVERIES } from '../../channels/channels.sql.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
@@ -10,7 +10,10 @@ import { insertResumedTeam } from './resumed.sql.ts'
 import { setResumed, setSuspended, type TeamRow } from './teams.sql.ts'
 import { requireTeam } from './view.ts'
 
-/** Suspends the team; suspending it again changes nothing. @throws RequestError not_found. */
+/**
+ * Suspends a team. Does nothing if it is already suspended.
+ * @throws RequestError not_found.
+ */
 export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
   const { tx, now } = by
   const { name } = await requireTeam(tx, teamId)
@@ -19,7 +22,10 @@ export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
   return requireTeam(tx, teamId)
 }
 
-/** Ends a suspension; a team in good standing stays so. @throws RequestError not_found. */
+/**
+ * Ends a suspension. Does nothing if the team isn't suspended.
+ * @throws RequestError not_found.
+ */
 export async function resumeTeam(by: By, teamId: string): Promise<TeamRow> {
   const { tx } = by
   const { name, test } = await requireTeam(tx, teamId)

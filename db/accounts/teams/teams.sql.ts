@@ -1,7 +1,7 @@
 /**
- * Rows of teams, subscriptions and allowances, and the queries over them.
- * Promises: an allowance row is written whole, and only under its lock. Must not know what an unset figure means
- * (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
+ * Rows of teams, subscriptions and quotas (allowances), and the queries over them. All columns of a quota row
+ * are written together, under its lock. plans/defaults.ts has the default limits, limits.ts periods and
+ * buckets.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
@@ -16,9 +16,9 @@ export const teamRow = row({
   name: string(),
   plan: string(),
   created_at: string(),
-  /** Whether nothing of it is delivered, for its whole life (DECISIONS: Test teams). */
+  /** True for a test team: nothing is delivered. It can't change (DECISIONS: Test teams). */
   test: boolean(),
-  /** Since when its credentials are refused and its queued messages wait; null: they are not. */
+  /** Since when its credentials are rejected and its messages wait, or null. */
   suspended_at: string().nullable(),
 })
 export type TeamRow = InferType<typeof teamRow>
@@ -33,7 +33,7 @@ export const accountRow = row({
   plan: string(),
   plan_kind: string().oneOf(['free', 'paid', 'custom']),
   test: boolean(),
-  /** null: the default number, or a test team, whose messages go nowhere. */
+  /** Null: the default number, or a test team. */
   number: mixed<OwnNumber>().nullable(),
   ...byLimit(() => limit),
   send_rate_per_second: number().nullable(),
@@ -51,12 +51,12 @@ export const accountRow = row({
   broadcast_place: number(),
   whatsapp_place: number(),
   whatsapp_batch_place: number(),
-  /** The database's time: no process's clock counts for rate, quota or period. */
+  /** The database's time, which rate, quota and period use. */
   now: string(),
 })
 export type AccountRow = InferType<typeof accountRow>
 
-/** What is written of an allowance row, each with its type on the way. */
+/** The columns of an allowance row and their types. */
 const FIGURES = {
   period_start: 'timestamptz',
   period_end: 'timestamptz',
@@ -76,7 +76,7 @@ export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
 const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
 const figureNames = columnsOf(figureColumns)
 
-/** Where a paid plan without a limit of its own begins: its first tier of emails, the catalog's first of contacts. */
+/** The limit of a paid plan without its own: the first tier of emails, the catalog's first contact limit. */
 const FIRST: Partial<Record<QuotaName, FragmentSqlToken>> = {
   emails: sql.fragment`(p.tiers -> 0 ->> 'emails')::integer`,
   contacts: sql.fragment`(
@@ -94,7 +94,7 @@ const ownLimits = sql.join(
   sql.fragment`, `,
 )
 
-// What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
+// Null if neither the subscription nor the plan has a value. plans/defaults.ts has the defaults.
 export const accountColumns = sql.fragment`
   a.team_id, p.key as plan, p.kind as plan_kind, (select t.test from teams t where t.id = a.team_id) as test,
   (
@@ -112,9 +112,9 @@ export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
 
 /**
- * The rows of locked allowances `a`, with the limits as they are once the locks are held: a charge that waited for a
- * change of plan is bound by it. A team has one subscription. Without the limit the planner expects 1,000 rows
- * per call, and JIT compiles the statement when four teams share an accept.
+ * Returns the rows of locked allowances `a`, with the limits read after the lock, so that a charge that
+ * waited for a plan change uses the new ones. A team has one subscription. Without the LIMIT the planner
+ * expects 1,000 rows per call, and JIT compiles the statement when four teams share an accept.
  */
 const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
   with a as materialized (${locked})
@@ -122,12 +122,18 @@ const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
   from a cross join lateral (select * from subscription_now(a.team_id) limit 1) as l
     cross join lateral (select (l.subscription).*) s cross join lateral (select (l.plan).*) p`
 
-/** The team's limits and what it has used, locked until the transaction ends: a team's accepts queue up here. */
+/**
+ * Locks a team's account until the transaction ends, and returns its limits and usage. Concurrent accepts of
+ * a team wait here.
+ */
 export const lockAccountRow = (tx: Tx, teamId: string) =>
   tx.one(sql.prepared('lock_account', accountRow)`
     ${lockedAccounts(sql.fragment`select * from allowances where team_id = ${teamId} for update`)}`)
 
-/** As `lockAccountRow`, for several teams in one order; those that somebody else has locked are left out. */
+/**
+ * Does the same as `lockAccountRow` for several teams in a global order. Skips those that another transaction
+ * has locked.
+ */
 export const lockFreeAccountRows = (tx: Tx, teamIds: readonly string[]) =>
   tx.any(sql.prepared('lock_free_accounts', accountRow)`
     ${lockedAccounts(sql.fragment`
@@ -144,7 +150,7 @@ export const accountRowOf = (tx: Tx, teamId: string) =>
   tx.maybeOne(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
 
-/** The statement that writes locked allowance rows whole, to stand alone or beside what it pays for. */
+/** Returns the statement that writes locked allowance rows, to run alone or as part of another. */
 export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFigures>): FragmentSqlToken {
   const items = [...figuresByTeam].map(([team_id, figures]) => ({ team_id, ...figures }))
   return sql.fragment`
@@ -153,7 +159,7 @@ export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFig
     where a.team_id = f.team_id`
 }
 
-/** Writes a locked allowance row whole. */
+/** Writes all columns of a locked allowance row. */
 export const saveAllowance = (tx: Tx, teamId: string, figures: AllowanceFigures) =>
   tx.query(sql.prepared('save_allowance', object())`${savingAllowances(new Map([[teamId, figures]]))}`)
 
@@ -198,7 +204,7 @@ export const setSuppressTransactional = (tx: Tx, id: string, which: SuppressTran
 
 const contactColumnsRow = row({ contact_columns: array().of(string().defined()).nullable() })
 
-/** The properties that the team's list of contacts shows as columns; null while nobody has chosen. */
+/** Returns the properties that the team's list of contacts shows as columns. Null if none were chosen. */
 export const contactColumnsOf = (tx: Tx, id: string) =>
   tx.maybeOneFirst(sql.type(contactColumnsRow)`
     select contact_columns from teams where id = ${id}`)
@@ -221,22 +227,22 @@ export async function setResumed(tx: Tx, id: string): Promise<boolean> {
   return resumed.length > 0
 }
 
-/** Whether the team of a message is suspended: then the message waits. */
+/** True if the team of a message is suspended, so that the message waits. */
 export const isSuspended = (teamId: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   exists (select from teams s where s.id = ${teamId} and s.suspended_at is not null)`
 
-/** Whether a team `s` may send, and is a test team or none, as what asks can serve. */
+/** True if a team `s` isn't suspended, and is a test team or not, as requested. */
 export const isSending = ({ test }: { test: boolean }): FragmentSqlToken =>
   sql.fragment`s.suspended_at is null and s.test = ${test}`
 
-/** Whether the team of a message may send, and is a test team or none, as what asks can serve. */
+/** True if the team of a message isn't suspended, and is a test team or not, as requested. */
 export const maySend = (
   teamId: FragmentSqlToken,
   { test }: { test: boolean },
 ): FragmentSqlToken => sql.fragment`
   exists (select from teams s where s.id = ${teamId} and ${isSending({ test })})`
 
-/** Whether the team of a message has been let go on since a time: then its job may have come to nothing meanwhile. */
+/** True if the team of a message was resumed since a time. Its job may have been deleted before. */
 export const wasResumedSince = (
   teamId: FragmentSqlToken,
   since: FragmentSqlToken,
@@ -250,13 +256,13 @@ const overridesRow = row({
 })
 export type OverridesRow = InferType<typeof overridesRow>
 
-/** The figures that the team has of its own; null where the plan's count (DECISIONS: Limits of a team). */
+/** Returns a team's own limits. Null where the plan's apply (DECISIONS: Limits of a team). */
 export const overridesOf = (tx: Tx, teamId: string) =>
   tx.one(sql.type(overridesRow)`
     select ${columnsOf(QUOTAS.map(({ limit }) => limit))}, send_rate_per_second, storage_gb
     from subscriptions where team_id = ${teamId}`)
 
-/** Puts the team on a plan, with these figures of its own; without `period` its billing period stays. */
+/** Sets a team's plan and own limits. Without `period`, the billing period doesn't change. */
 export const updateSubscription = (
   tx: Tx,
   teamId: string,

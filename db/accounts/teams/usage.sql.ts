@@ -1,7 +1,6 @@
 /**
- * What a team has stored in a period, counted from the rows themselves.
- * Promises: an id's time is its row's created_at, so a count reads one stretch of the primary key. Runs when a period
- * moves, never on the path of a request.
+ * Counts what a team has stored in a period. An ID contains its row's created_at, so that a count reads one
+ * range of the primary key. Runs when a period changes, never in a request.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { CHANNELS } from '../../channels/channels.sql.ts'
@@ -11,7 +10,7 @@ import { countRow } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../validation/ids.ts'
 import type { Period } from '../plans/period.ts'
 
-/** What messages are counted under. */
+/** The quotas that count messages. */
 type Counted = ChannelFacts['quota']['name']
 
 const countRows = (tx: Tx, teamId: string, table: FragmentSqlToken, { start, end }: Period) =>
@@ -20,7 +19,7 @@ const countRows = (tx: Tx, teamId: string, table: FragmentSqlToken, { start, end
     where team_id = ${teamId} and id >= ${firstIdAt(start)} and id < ${firstIdAt(end)}
       and created_at >= ${sql.timestamp(start)} and created_at < ${sql.timestamp(end)}`)
 
-/** How many messages of each channel the team stored in a period, by what they are counted under. */
+/** Counts the messages of each channel that the team stored in a period, by quota. */
 export async function usageIn(tx: Tx, teamId: string, period: Period): Promise<Record<Counted, number>> {
   const used: [Counted, number][] = []
   for (const { quota, rows } of CHANNELS) used.push([quota.name, await countRows(tx, teamId, rows, period)])

@@ -1,6 +1,5 @@
 /**
- * A team as `team show` prints it: limits, what is used and left of them, its bucket and its period.
- * Promises figures as they stand now, by the database's clock, whether or not anything was sent since the period began.
+ * A team as `team show` prints it: limits, usage, rest, bucket and period, at the database's current time.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -23,7 +22,7 @@ import {
 
 export type TeamView = ReturnType<typeof teamView>
 
-/** What is said of a test team, and of no other. */
+/** Marks a test team. */
 export const asTest = ({ test }: { test: boolean }): { test?: true } => (test ? { test } : {})
 
 /** @throws RequestError not_found. */
@@ -36,7 +35,7 @@ export async function requireTeam(tx: Tx, id: string): Promise<TeamRow> {
 const leftOf = (limit: number | null, used: number): number | null =>
   limit === null ? null : left(limit, used)
 
-/** An account's figures under the team's name. Pure. */
+/** Formats an account with the team's name. Pure. */
 export function teamView(
   team: Pick<TeamRow, 'id' | 'name' | 'test' | 'suspended_at'>,
   account: Account,
@@ -50,19 +49,19 @@ export function teamView(
     name: team.name,
     plan,
     ...asTest(team),
-    /** null: the team is in good standing. */
+    /** Null: not suspended. */
     suspended_at: team.suspended_at,
-    /** Why and since when its broadcasts and batch items are paused; null: they are not. */
+    /** Why and since when its broadcasts and batch items are paused, or null. */
     bulk_paused: bulk && { reason: bulk.pause.reason, since: bulk.since },
     /** Which suppressions stop its transactional email. */
     suppress_transactional,
-    /** null: unlimited. */
+    /** Null: unlimited. */
     limits,
-    /** The figures that are the team's own; null: the plan's. */
+    /** The team's own limits. Null: the plan's. */
     overrides: {
       ...byQuota(({ limit }) => overrides[limit]),
       rate: overrides.send_rate_per_second,
-      /** In gigabytes, as it was given. */
+      /** In gigabytes, as given. */
       storage: overrides.storage_gb,
     },
     used,
@@ -75,7 +74,10 @@ export function teamView(
   }
 }
 
-/** The team as it stands now. @throws RequestError not_found. */
+/**
+ * Returns the current state of a team.
+ * @throws RequestError not_found.
+ */
 export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
   const team = await requireTeam(tx, teamId)
   const account = await accountRowOf(tx, teamId)

@@ -1,6 +1,6 @@
 /**
- * Hands on what has changed of what contacts get from us, in the transaction that changed it: every change of a
- * contact's subscription or suppression calls it. Must not be called for what is as it was.
+ * Publishes changes of contacts' subscriptions and suppressions, in the transaction of the change. Every such
+ * change calls it. Only for actual changes.
  */
 import type { ContactEvent } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/webhooks.ts'

@@ -1,6 +1,6 @@
 /**
- * Chooses which properties a team's list of contacts shows as columns, for everybody in it. Promises: a property that
- * no contact has may be chosen; without any, the list chooses by itself again.
+ * Chooses the properties that a team's list of contacts shows as columns, for all its members. A property
+ * that no contact has can be chosen. Without a choice, the list chooses automatically.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'

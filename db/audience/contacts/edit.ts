@@ -1,8 +1,7 @@
 /**
- * Creates, changes and deletes one contact, in the caller's transaction.
- * Promises: an identity exists once per team. The contact allowance is exact, because adding or removing a contact
- * locks the team's account first. A contact has only topics that exist. What a person changed is in the audit trail.
- * DECISIONS: Bulk upsert.
+ * Creates, changes and deletes one contact in the caller's transaction. An identity exists once per team. The
+ * contact quota is exact, because adding or removing a contact locks the team's account first. A contact only
+ * has topics that exist. Manual changes are in the audit log. DECISIONS: Bulk upsert.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'

@@ -1,4 +1,4 @@
-/** What a provider's report can mean for a contact (DECISIONS: Delivery reports, Suppression). Pure. */
+/** The effects of a provider's report on a contact (DECISIONS: Delivery reports, Suppression). Pure. */
 
 /**
  * `hard` is a permanent bounce, `soft` counts towards five in a row, `complaint` suppresses permanently, `delivered`

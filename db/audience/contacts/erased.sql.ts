@@ -1,6 +1,6 @@
 /**
- * What is left of people who are no contacts any more and whom marketing must not mail, or not about some topics: keyed
- * hashes, no address. Those who were erased, and those who used a link of an email once their contact was gone.
+ * Keyed hashes of addresses that aren't contacts and must get no marketing, or none about some topics: erased
+ * people, and recipients who unsubscribed after their contact was deleted.
  */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'

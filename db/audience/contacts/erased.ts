@@ -1,7 +1,7 @@
 /**
- * What outlives an address that was erased, as a keyed hash: who had unsubscribed, what suppressed it, and the topics
- * that its person had left. Without SECRET_KEY no address can be read back. A team that has erased nobody pays one look
- * at an empty index. DECISIONS: Suppression.
+ * Keeps a keyed hash of an erased address: whether it had unsubscribed, why it was suppressed, and the topics
+ * it had left. The address can't be read back without SECRET_KEY. For a team without erasures, this costs one
+ * look-up in an empty index. DECISIONS: Suppression.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'

@@ -1,4 +1,4 @@
-/** What a contact's fields may hold, for one contact and for the items of a bulk call alike. DECISIONS: Sizes. */
+/** The fields of a contact, for single contacts and bulk calls. DECISIONS: Sizes. */
 
 import { mixed, object } from 'yup'
 import { type FieldError, REQUIRED } from '../../errors.ts'

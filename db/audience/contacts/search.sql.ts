@@ -1,4 +1,6 @@
-/** The queries behind the dashboard's contacts: a filtered list by key, their properties, what was sent to one. */
+/**
+ * Queries for the dashboard's contacts: a filtered list by key, their properties, and messages sent to one.
+ */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { isCustomers } from '../../channels/email.sql.ts'

@@ -1,7 +1,7 @@
 /**
- * Searches contacts while somebody waits. What an index can find is found at once. Anything else is looked for in
- * growing stretches of the list, newest first, until a page is full or the time is up.
- * Promises: a quick answer however many contacts there are, with the place to go on from; never a contact twice.
+ * Searches contacts interactively. Uses an index if there is one. Otherwise it scans growing parts of the
+ * list, newest first, until the page is full or time runs out. A search is quick for any number of contacts,
+ * returns where to continue, and never returns a contact twice.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import type { ContactRow } from './contacts.sql.ts'

@@ -1,7 +1,6 @@
 /**
- * Topics that a team's contacts can be subscribed to.
- * Promises: a name once per team; a deleted topic is on no contact any more, and was named by no broadcast that had not
- * ended; the audit trail says who changed what.
+ * The topics of a team. Names are unique per team. A deleted topic is removed from all contacts, and can't be
+ * deleted while an unfinished broadcast uses it. Changes are in the audit log.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'

@@ -1,4 +1,4 @@
-/** Rows of contact_upserts: a bulk call as it came, and what a worker made of it. */
+/** Rows of contact_upserts: bulk calls and their results. */
 import { sql } from 'slonik'
 import { mixed, object, string } from 'yup'
 import { type ErrorData, errorData, RequestError } from '../../errors.ts'

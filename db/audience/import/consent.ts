@@ -1,7 +1,6 @@
 /**
- * What a column of consent says in the exports of other services: which columns are one, and whether a cell says yes or
- * no. The services are named by its test. Pure.
- * Promises: what may mean "no" is never read as yes.
+ * Recognizes consent columns in exports of other services, and whether a cell means yes or no. The test lists
+ * the services. Anything that may mean "no" is never read as yes. Pure.
  */
 
 /** What becomes of those who said no. `ignore`: the column is not looked at. */

@@ -1,10 +1,8 @@
 /**
- * An uploaded file before it is imported: kept as a draft, shown by its first records, tried, then started or
- * discarded.
- * Promises: a file that cannot be imported at all is refused at its upload, and nothing of it is kept; a team has a
- * handful of drafts at once (as many more as come at the same moment), each for a day; what is shown and tried is the
- * beginning of the file alone, so that no page reads all of it, and trying changes nothing; what is started is the
- * mapping that was shown.
+ * Drafts of imports: an uploaded file is stored, previewed, checked, then imported or discarded. A file that
+ * can't be imported is rejected at the upload, and nothing is stored. A team has a few drafts at once
+ * (concurrent uploads may exceed that), each for a day. Previews and checks only read the start of the file,
+ * and change nothing. The import uses the mapping that was shown.
  */
 
 import { RequestError } from '../../errors.ts'

@@ -1,9 +1,8 @@
 /**
- * Imports contacts, or suppressions, from an uploaded CSV file (draft.ts), as a background job in two passes over
- * the file: the first reads it to its end, the second upserts a slice of its records at a time, and subscribes them to
- * topics or suppresses them.
- * Promises: nothing is stored of a file that cannot be read to its end; a bad record costs no other; what was refused
- * can be had as a file again, with the reason beside each record.
+ * Imports contacts or suppressions from an uploaded CSV file (draft.ts), as a background job in two passes.
+ * The first reads the file to its end. The second upserts its records in slices, and subscribes them to
+ * topics or suppresses them. Nothing is stored if the file can't be read to its end. An invalid record
+ * doesn't affect others. Rejected records can be downloaded with their reasons.
  */
 
 import { lockAccount } from '../../accounts/teams/limits.ts'

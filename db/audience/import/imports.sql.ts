@@ -1,4 +1,4 @@
-/** Rows of contact_imports: uploaded files, how far each is imported, and what its slices have made and refused. */
+/** Rows of contact_imports: uploaded files, their progress, and the results of their slices. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'

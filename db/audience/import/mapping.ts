@@ -1,7 +1,7 @@
 /**
- * What the columns of an imported file become: guessed by their names, checked, and applied to its records. Pure.
- * Promises: until somebody chooses otherwise a file is read as its header says, our own exports as they were written;
- * nothing of a mapped column is dropped: what cannot be read is a fault of its record.
+ * Maps the columns of an imported file: guesses from their names, validates the mapping and applies it to
+ * records. By default, a file is read as its header says, and our own exports as they were written. Nothing
+ * in a mapped column is dropped: an invalid value is an error of its record. Pure.
  */
 import { invalidField, RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'

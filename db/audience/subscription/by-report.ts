@@ -1,7 +1,8 @@
 /**
- * Unsubscribes addresses whose relay reports that they have left: by its link, its list, or its page.
- * Reports come in any order: a suppressed contact stays so, and is unsubscribed once that ends. An address that is no
- * contact is remembered by a keyed hash, as leaveByLink does. The caller locks accounts and contacts.
+ * Unsubscribes addresses after reports that the recipient has left: through the relay's link, list or page.
+ * Reports come in any order. A suppressed contact stays suppressed, and is unsubscribed when that ends. For
+ * an address without a contact, a keyed hash is stored, as in leaveByLink. The caller locks accounts and
+ * contacts.
  */
 import type { At } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'

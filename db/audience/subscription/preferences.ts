@@ -1,7 +1,7 @@
 /**
- * What a recipient chooses behind an unsubscribe link: the topics to have, in the caller's transaction.
- * Promises: offered are the topics that the contact gets or has left, no others of the team's; the wish is the
- * contact's own, so choosing a topic subscribes again; what a report found stays in the way.
+ * The topics that a recipient chooses on the unsubscribe page, in the caller's transaction. The page only
+ * shows topics that the contact gets or has left. Choosing a topic subscribes the contact again. Suppressions
+ * stay.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'

@@ -1,4 +1,4 @@
-/** The topics of one contact: those that it gets, and those that its person has left; both change together. */
+/** The topics of one contact: current ones and those the contact has left. Both change together. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, string } from 'yup'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'

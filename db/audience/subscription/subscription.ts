@@ -1,9 +1,8 @@
 /**
- * Unsubscribes and resubscribes contacts, in the caller's transaction.
- * Promises: what a delivery report found outlives an unsubscribe, and no API call lifts it; a repeated call changes
- * nothing; what a person changed is in the audit trail, and who left which topics; a wish of somebody who is no contact
- * any more counts for a contact that is made again, until that is resubscribed. DECISIONS: Unsubscribe. What reports do
- * to a contact is in suppressions/suppress.ts.
+ * Unsubscribes and resubscribes contacts in the caller's transaction. A suppression outlives an unsubscribe,
+ * and no API call removes it. Repeated calls change nothing. Manual changes and left topics are in the audit
+ * log. The choice of a recipient without a contact applies to a contact created later, until it is
+ * resubscribed. DECISIONS: Unsubscribe. suppressions/suppress.ts handles reports.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'

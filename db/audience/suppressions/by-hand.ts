@@ -1,6 +1,6 @@
 /**
- * Suppresses addresses manually: one, or a batch of a list that was brought from elsewhere. It needs no contact and
- * makes none. An address that is suppressed for as much keeps its cause. The API never suppresses anybody.
+ * Suppresses addresses manually: one, or a batch of an imported list. Neither needs nor creates a contact. An
+ * address with an equal or stronger suppression keeps its cause. The API never suppresses addresses.
  * DECISIONS: Suppression.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Copies suppressions of contacts into suppressed_addresses: those from before that table, and what version 0.1.0
- * writes while it runs. A permanent bounce is judged again by its response. What was added manually isn't.
+ * Copies suppressions of contacts into suppressed_addresses: those from before that table, and those that
+ * version 0.1.0 writes. A permanent bounce is classified again by its response. A manual suppression isn't.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { classifyFailure } from '../../validation/failures.ts'

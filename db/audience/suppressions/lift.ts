@@ -1,7 +1,7 @@
 /**
- * Shows what suppresses an address, and lifts it: one address, or all that fit a filter. Lifting restores the status of
- * the contact, restarts the count of soft bounces and ends what an erasure kept. The API never lifts anything. Each act
- * is one entry of the audit log, with the reason. DECISIONS: Suppression.
+ * Shows and removes the suppression of an address, or of all that match a filter. Removing it restores the
+ * contact's status, resets the count of soft bounces and deletes the hash of an erasure. The API never
+ * removes suppressions. Each action has an audit entry with the reason. DECISIONS: Suppression.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'

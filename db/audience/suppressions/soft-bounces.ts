@@ -1,4 +1,4 @@
-/** Decides what a row of soft bounces means for an address. Pure. DECISIONS: Suppression. */
+/** Decides the effect of consecutive soft bounces on an address. Pure. DECISIONS: Suppression. */
 import type { Cause } from '../contacts/effect.ts'
 
 /** How many soft bounces in a row, without a delivery in between, suppress an address. */

@@ -1,8 +1,8 @@
 /**
- * Suppresses addresses for what reports say of them, and their contacts with them. Five soft bounces in a row suppress,
- * and a delivery ends that. The result depends on the set of events alone, not on their order, repeats or split over
- * transactions: soft bounces are counted over stored events. Contacts are locked before the events are stored.
- * Otherwise two transactions could each miss the other's events. DECISIONS: Suppression.
+ * Suppresses addresses and their contacts because of reports. Five soft bounces in a row suppress, and a
+ * delivery resets the count. The result only depends on the set of events, not on order, repeats or split
+ * over transactions, because soft bounces are counted over stored events. Contacts are locked before the
+ * events are stored. Otherwise two transactions could each miss the other's events. DECISIONS: Suppression.
  */
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { parseAddress } from '../../validation/address.ts'

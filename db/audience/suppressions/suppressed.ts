@@ -1,4 +1,4 @@
-/** Finds which addresses of a team are suppressed: by the table, or by what an erasure kept. */
+/** Finds a team's suppressed addresses, in the table or by the hash of an erasure. */
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { Cause } from '../contacts/effect.ts'

@@ -1,6 +1,6 @@
 /**
- * What has just become true of a message or a contact, as it is handed on to its consumers.
- * Owns the types that both sides share. Pure; must not know who listens.
+ * Types of domain events: changes of messages, contacts and other objects, as they are published to webhooks.
+ * Pure.
  */
 import type { ChannelFacts, ChannelName } from '../list.ts'
 
@@ -10,17 +10,17 @@ type What = {
   id: string
   /** When it happened, by the clock of its reporter. */
   occurred_at: Date
-  /** The provider's words, or ours. */
+  /** The provider's message, or ours. */
   detail: string
 }
 
-/** An event of a message that was never stored before. `recipient` null: it is about the whole message. */
+/** A new event of a message. `recipient` null: it is about all recipients. */
 type MessageHappening = What & { subject: ChannelName | 'webhook'; kind: string; recipient: string | null }
 
-/** A change of what a contact gets from us. */
+/** A change of a contact's subscriptions. */
 export type ContactEvent = Omit<What, 'id'> & {
   subject: 'contact'
-  /** Null if the address is no contact. */
+  /** Null if the address isn't a contact. */
   id: string | null
   kind: 'unsubscribed' | 'resubscribed' | 'suppressed' | 'released' | 'topics_left'
   topic_ids?: readonly string[] | undefined
@@ -31,7 +31,7 @@ export type ContactEvent = Omit<What, 'id'> & {
 export type BroadcastEvent = What & {
   subject: 'broadcast'
   kind: 'started' | 'paused' | 'sent' | 'cancelled'
-  /** What is known of it at that moment, its stats too. */
+  /** Its current data, including its stats. */
   about: {
     name: string
     from: string
@@ -44,11 +44,11 @@ export type BroadcastEvent = What & {
   }
 }
 
-/** What became of a sending domain. */
+/** An event of a sending domain. */
 type SendingDomainEvent = What & {
   subject: 'domain'
   kind: 'failing'
-  /** Its name, and its DKIM record: where, what belongs there, what DNS has instead, since when. */
+  /** Its name, and its DKIM record: host, expected value, published value, and since when. */
   about: {
     name: string
     host: string
@@ -62,11 +62,11 @@ type SendingDomainEvent = What & {
 type TeamHappening = What & {
   subject: 'team'
   kind: 'reputation'
-  /** Of the last 24 hours. `paused`: whether its bulk email is paused for it. */
+  /** Over the last 24 hours. `paused`: true if its bulk email is paused because of it. */
   about: { bounce_percent: number; complaint_percent: number; sent: number; paused: boolean }
 }
 
-/** Something that no other subject has: its type says what, and `about` is all that a webhook says of it. */
+/** An event with its own type. `about` is the complete data of its webhook. */
 type OtherHappening = Omit<What, 'id'> & {
   subject: 'other'
   id: string | null

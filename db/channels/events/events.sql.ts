@@ -9,21 +9,21 @@ import { hasListeners } from './webhooks.sql.ts'
 
 /** One thing that happened to a message, or to one recipient of it. */
 export type MessageEvent = DeliveryRef & {
-  /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */
+  /** Deduplicates the event: the provider's event ID, a hash, or the attempt. */
   event_key: string
   kind: string
   occurred_at: Date
-  /** The provider's words, storable, or ours. */
+  /** The provider's message, made storable, or ours. */
   detail: string
   /** These four where the channel's events have them. */
   recipient?: string | null | undefined
   contact_id?: string | null | undefined
   effect?: string | null | undefined
-  /** The provider's fault code. */
+  /** The provider's error code. */
   code?: string | null | undefined
 }
 
-/** 16 bytes of SHA-256, in hexadecimal: what an event's key is stored as. */
+/** Returns 16 bytes of SHA-256 in hexadecimal, the stored form of an event key. */
 export const digest16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 const storedRow = row({ team_id: string(), id: string(), digest: string(), has_listeners: boolean() })
@@ -33,7 +33,10 @@ const EVENT = {
   ...{ occurred_at: 'timestamptz', detail: 'text' },
 }
 
-/** Stores events. @returns those that were not stored before, each by its digest, and whether anybody listens. */
+/**
+ * Stores events.
+ * @returns the new ones by their digest, and whether the team has webhooks.
+ */
 export async function insertEvents(
   tx: Tx,
   { name, events: table, message, further }: Deliverable,

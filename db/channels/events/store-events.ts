@@ -1,7 +1,7 @@
 /**
- * Stores what happened to messages, each event once, and hands on what is new: nobody else stores events.
- * Promises: set-based, one statement for one event or a thousand, none for none, and none more where nobody listens.
- * Given a transaction; must not know what an event does to its row.
+ * Stores events of messages once, and publishes the new ones. The only module that does. Works on sets: one
+ * statement for any number of events, none for none, and no more if the team has no webhooks. Runs in the
+ * caller's transaction.
  */
 
 import type { Tx } from '../../postgres/pool.ts'
@@ -12,7 +12,10 @@ import { publish } from './webhooks.ts'
 const nameOf = ({ team_id, id }: { team_id: string; id: string }, digest: string): string =>
   `${team_id}/${id}/${digest}`
 
-/** Stores events. @returns those that were not stored before. */
+/**
+ * Stores events.
+ * @returns the new ones.
+ */
 export async function storeEvents<E extends MessageEvent>(
   tx: Tx,
   channel: Deliverable,

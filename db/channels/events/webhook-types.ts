@@ -5,7 +5,7 @@ import type { DomainEvent } from './domain-event.ts'
 
 type TypeOf<F extends ChannelFacts> = F extends ChannelFacts ? `${F['name']}.${F['webhooks'][number]}` : never
 
-/** The types of events that a team's server can get. `webhook.test` besides, which is sent to any. */
+/** The event types that an endpoint can receive. `webhook.test` can be sent to any. */
 export const WEBHOOK_TYPES = [
   ...CHANNEL_FACTS.flatMap(({ name, webhooks, webhooks_apart }) => [
     ...webhooks.map((what) => `${name}.${what}` as TypeOf<ChannelFacts>),
@@ -30,12 +30,12 @@ export const TEST_TYPE = 'webhook.test'
 
 const factsOf = (subject: string): Facts | undefined => CHANNEL_FACTS.find(({ name }) => name === subject)
 
-/** The type of something that happened; null for what no webhook reports. */
+/** Returns the webhook type of a domain event, or null if webhooks don't include it. */
 export function webhookTypeOf({ subject, kind }: DomainEvent): WebhookType | null {
   const name = subject === 'other' ? kind : `${subject}.${factsOf(subject)?.webhook_names[kind] ?? kind}`
   return WEBHOOK_TYPES.find((type) => type === name) ?? null
 }
 
-/** The rung of what happened: a receiver keeps the highest, in whatever order they arrive. */
+/** Returns the rank of an event. Receivers keep the highest, whatever the order of arrival. */
 export const rankOf = ({ subject, kind }: { subject: string; kind: string }): number =>
   Math.max(0, factsOf(subject)?.ladder.indexOf(kind) ?? 0)

@@ -1,4 +1,4 @@
-/** The statements behind webhooks.ts: what a webhook says of its subject, its endpoints, and the messages stored. */
+/** Queries for webhooks.ts: the data of webhooks, their endpoints, and storing the messages. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -16,7 +16,7 @@ export const KEPT_DAYS = 7
 /** Whether messages are stored for an endpoint `w`: to be sent, or in its first days of being disabled to be kept. */
 const isServed = sql.fragment`(w.state = 'enabled' or w.disabled_at > now() - ${KEPT_DAYS} * interval '1 day')`
 
-/** Whether a team has an endpoint that messages are stored for: a column of statements that store what happened. */
+/** True if a team has an endpoint that receives messages. A column of statements that store events. */
 export const hasListeners = (team: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   (exists (select from webhook_endpoints w where w.team_id = ${team} and ${isServed}))`
 
@@ -49,7 +49,10 @@ const emailRow = row({
   delays: number(),
 })
 
-/** What webhooks say of emails, internal ones left out; `delays`: how often each was put off or delayed. */
+/**
+ * Returns the webhook data of emails, without internal ones. `delays`: how often each was deferred or
+ * delayed.
+ */
 export const emailFacts = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.any(sql.prepared('notified_emails', emailRow)`
     select e.id, e.from_address, e.to_emails, e.first_cc, e.first_bcc, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id,
@@ -82,12 +85,18 @@ export type NewWebhook = {
 /** The reason of messages that failed because their endpoint is disabled. */
 export const DISABLED = 'disabled'
 
-/** Notes that messages were given up because their endpoint is disabled. @param rows have team_id and id of each. */
+/**
+ * Records that messages failed because their endpoint is disabled.
+ * @param rows have team_id and id of each.
+ */
 export const noteDisabled = (rows: FragmentSqlToken) => sql.fragment`
   insert into webhook_events (team_id, message_id, event_key, kind, occurred_at, detail)
   select team_id, id, uuid_send(gen_random_uuid()), 'gave_up', now(), ${DISABLED} from ${rows}`
 
-/** Their jobs, with payloads and groups as jobs.ts has them for `deliver-webhook`: each where the line begins. */
+/**
+ * The jobs of stored messages, with the payloads and groups of `deliver-webhook` in jobs.ts, at the front of
+ * the queue.
+ */
 const jobsOfStored = sql.fragment`(
   select 'deliver-webhook' as name, id, ${frontOf('deliver-webhook')} as priority,
     jsonb_build_object('team_id', team_id, 'message_id', id, 'endpoint_id', endpoint_id) as data,

@@ -1,8 +1,8 @@
 /**
- * Makes a webhook message, with its body and its job, for each thing that happened and each endpoint that gets it.
- * Promises: body and job are stored in the transaction that made it true; for an endpoint that was disabled a few days
- * ago the body alone, as failed, to be sent again once it is enabled; an email's delay is sent once; internal mail
- * never. Set-based: a few statements for one event or a thousand. Must not send anything.
+ * Creates a webhook message, with body and job, for each domain event and subscribed endpoint, in the
+ * transaction of the event. For a recently disabled endpoint, only the body is stored, as failed, to be sent
+ * again later. An email's delay is sent once, internal email never. Works on sets, with a few statements for
+ * any number of events. Sends nothing itself.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -21,10 +21,10 @@ import {
 } from './webhooks.sql.ts'
 import { whatsappFacts } from './whatsapp-webhooks.sql.ts'
 
-/** How many characters of somebody's words a webhook repeats. */
+/** The maximum length of a provider's message in a webhook, in characters. */
 const LONGEST_DETAIL = 1_000
 
-/** What a webhook says: made once for each thing that happened, for all endpoints. */
+/** The content of a webhook, created once per event for all endpoints. */
 type Draft = {
   team_id: string
   event_id: string
@@ -103,7 +103,10 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   })
 }
 
-/** Drafts about subjects that are still there. @param say what is said of one that is. */
+/**
+ * Creates the webhooks for subjects that still exist.
+ * @param say returns the data of one.
+ */
 async function draftsAbout<R extends { id: string }>(
   typed: readonly Typed[],
   facts: Promise<readonly R[]>,
@@ -122,7 +125,7 @@ const whatsappOf = (tx: Tx, typed: readonly Typed[]) =>
     ...{ message_id: id, to: recipient, recipient, ...row, rank: rankOf(domainEvent) },
   }))
 
-/** A change of a contact, or of the suppression of an address that is none. */
+/** Changes of contacts, and of suppressions of addresses that aren't contacts. */
 async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   const rows = new Map((await contactFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
@@ -176,7 +179,7 @@ async function othersOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   )
 }
 
-/** What webhooks say of things that happened to subjects of one kind. */
+/** Creates the webhooks for events of one kind of subject. */
 type Drafter = (tx: Tx, typed: readonly Typed[]) => Promise<Draft[]>
 
 const DRAFTERS = {
@@ -190,8 +193,8 @@ const DRAFTERS = {
 } as const satisfies Record<Exclude<DomainEvent['subject'], 'webhook'>, Drafter>
 
 /**
- * Makes messages of what has just become true, in the transaction that made it true. It is called once for each thing
- * that is new, of teams with listeners (webhooks.sql.ts, hasListeners): the others cost no statement.
+ * Creates the webhook messages for new domain events, in the transaction that stores them. Only called for
+ * teams with webhooks (webhooks.sql.ts, hasListeners), so that others need no statement.
  */
 export async function publish(tx: Tx, domainEvents: readonly DomainEvent[]): Promise<void> {
   const typed = domainEvents.flatMap((domainEvent) => {

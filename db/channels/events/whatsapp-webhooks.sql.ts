@@ -1,4 +1,4 @@
-/** What a webhook says of a WhatsApp message: the statement behind webhooks.ts. */
+/** The query for the webhook data of WhatsApp messages. */
 import { sql } from 'slonik'
 import { string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'

@@ -1,6 +1,6 @@
 /**
- * Statements that orphan files, which nobody can use from then on, and delete them.
- * Promises: a file is looked at again once its row is locked, so a use that came between keeps it.
+ * Statements that orphan files, so that they can't be used any longer, and delete them. A file is checked
+ * again with its row locked, so that a concurrent use keeps it.
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'

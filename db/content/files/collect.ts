@@ -1,8 +1,8 @@
 /**
- * Deletes the bytes of attachments that nobody needs any more, and uploads that have expired.
- * Promises: nothing younger than a day goes, nothing that an unfinished email or a live upload needs. A file is
- * orphaned and its storage refunded under the team's account lock, so storage equals a recount at any time; a call that
- * uses it just then either keeps it or stores its bytes again.
+ * Deletes the bytes of unused attachments and expired uploads. Keeps everything from the last day, and
+ * everything that an unfinished email or an active upload needs. A file is orphaned and its storage refunded
+ * under the team's account lock, so that storage always equals a recount. A concurrent use either keeps the
+ * file or stores its bytes again.
  */
 
 import { lockAccount, saveAccount } from '../../accounts/teams/limits.ts'

@@ -1,7 +1,7 @@
 /**
- * Brings the bytes of attachments into the database, before what refers to them is accepted.
- * Promises: small statements, none of them inside of a transaction that holds the team's account; a content that the
- * team has already is not stored again; what was loaded and not published is deleted.
+ * Stores the bytes of attachments before the email that uses them is accepted. Small statements, outside
+ * transactions that lock the team's account. Content that the team already has isn't stored again.
+ * Unpublished content is deleted later.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'

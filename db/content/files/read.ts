@@ -1,6 +1,6 @@
 /**
- * Reads a stored content, piece by piece.
- * Promises: it holds one small statement's worth at a time; what has gone is not_found, before the first byte.
+ * Reads stored content in pieces, with one small statement each. Deleted content is not_found, before the
+ * first byte.
  */
 
 import { RequestError } from '../../errors.ts'

@@ -1,7 +1,7 @@
 /**
- * Uses the contents of an email a second time: for a copy of it, or when it is tried again.
- * Promises: what is used is kept for a day from then on, since its time of use is written, which a collector looks at
- * again; what is gone is named, so that nothing goes out without a file that it should carry.
+ * Reuses the attachments of an email for a copy or a requeue. They are kept for another day, because the time
+ * of use is updated, which the collector checks. Deleted ones are named, so that nothing is sent without a
+ * file.
  */
 
 import { RequestError } from '../../errors.ts'

@@ -1,7 +1,6 @@
 /**
- * Stores a file that is uploaded by itself.
- * Promises: it is never held whole; it counts towards the team's storage only once, exactly, under the account's lock;
- * what is refused or breaks off leaves nothing.
+ * Stores a separately uploaded file. It is never held in memory completely. Its storage is counted once,
+ * under the account's lock. A rejected or interrupted upload leaves nothing.
  */
 
 import { createHash } from 'node:crypto'

@@ -1,7 +1,7 @@
 /**
- * Drafts of templates: saved, published as a version, or discarded; one a template, which all of the team's people see.
- * Promises: a draft changes no send until it is published; what is published is what its publisher has seen, in the
- * place of the version that was seen in use; of two who save at once nobody overwrites what they have not seen.
+ * Drafts of templates: saved, published as a version, or discarded. Each template has one draft, shared by
+ * the team's members. A draft isn't sent until it is published. A draft or published version that the user
+ * hasn't seen is never published or overwritten.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'

@@ -1,7 +1,6 @@
 /**
- * Shows a template whole, and deletes it.
- * Promises: from then on a send that names it is refused as unknown; emails made from it stay as they are and still go
- * out, since their versions stay.
+ * Shows and deletes a template. Afterwards, a send with its ID is rejected. Its emails don't change and are
+ * still sent, because its versions are kept.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'

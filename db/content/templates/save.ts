@@ -1,7 +1,7 @@
 /**
- * Saves and renames email templates: a change of text makes a new version, so that an email keeps what it was accepted
- * with. Promises: a name once per team; what is stored compiles, fits the limits and names its slots in order of first
- * appearance. Drafts are draft.ts's.
+ * Saves and renames email templates. A change of the text creates a new version, so that emails keep the
+ * version they were accepted with. Names are unique per team. A stored template compiles, is within the
+ * limits, and lists its variables in order of appearance. Drafts are in draft.ts.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'

@@ -1,11 +1,11 @@
-/** What became of one reported event. Pure; the words that channels and the ingestion share. */
+/** The result of applying one reported event. Pure. */
 
 /**
- * - applied: stored, now or before; a repeat ends in the same state. `again`: the message to send once more
- *   after some seconds, because the provider gave it back. `team_id`: whose message it was. `sync`: the teams
- *   whose templates have to be listed.
- * - unknown: its message is not there, or not there yet: worth another try.
- * - ignored: it can never move anything, with the reason for people.
+ * - applied: stored, now or earlier. Repeats end in the same state. `again`: the message to send again after some
+ *   seconds, because the provider returned it. `team_id`: the message's team. `sync`: teams whose templates must be
+ *   synced.
+ * - unknown: its message doesn't exist, or not yet, so the event is retried.
+ * - ignored: it can't change anything. The reason is shown to operators.
  */
 export type EventResult =
   | {
@@ -15,7 +15,7 @@ export type EventResult =
       repeated?: boolean
       again?: { team_id: string; message_id: string; number: string | null; seconds: number }
       sync?: readonly string[]
-      /** What owners of teams are notified of: a template that has another category now. */
+      /** Notices for the teams' owners: a template with a new category. */
       notices?: readonly { team_id: string; template_id: string; category_before: string }[]
     }
   | { kind: 'unknown' }

@@ -1,12 +1,12 @@
 /**
- * How a reported event finds its row: by our own ids that travelled with the message, or by the provider's id.
- * Must not know any one channel.
+ * Finds the row of a reported event by our own IDs, which came back with it, or by the provider's ID. For any
+ * channel.
  */
 export type ReportedRef = { team_id: string; id: string } | { provider_message_id: string }
 
 /**
- * The rows that events are about, as the channel names them; undefined for a provider's id that no row has.
- * @param byProviderIds looks up those of the provider, all at once.
+ * Returns the rows of events, as the channel identifies them. Undefined if no row has the provider's ID.
+ * @param byProviderIds looks up provider IDs in one query.
  */
 export async function rowsOfReported<R>(
   events: readonly { ref: ReportedRef }[],

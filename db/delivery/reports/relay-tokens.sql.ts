@@ -7,7 +7,7 @@ import { string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row, rowsOf } from '../../postgres/rows.ts'
 
-/** `digest` and `body_digest`: of the token and of the body that it came with, SHA-256 in base64url. */
+/** `digest` and `body_digest`: SHA-256 in base64url, of the token and of its body. */
 export type OneTimeToken = { digest: string; body_digest: string; accepted_until: Date }
 
 const TOKEN = { digest: 'text', body_digest: 'text', accepted_until: 'timestamptz' }
@@ -15,8 +15,9 @@ const TOKEN = { digest: 'text', body_digest: 'text', accepted_until: 'timestampt
 const usedRow = row({ digest: string() })
 
 /**
- * Stores tokens that are new, in the order of their keys, so that batches can't deadlock. A token that another
- * transaction is storing is waited for. @returns the digests of those that came with another body before.
+ * Stores new tokens in the order of their keys, so that batches can't deadlock. Waits for a token that
+ * another transaction is storing.
+ * @returns the digests of tokens that were already used with another body.
  */
 export async function claimTokens(tx: Tx, tokens: readonly OneTimeToken[]): Promise<ReadonlySet<string>> {
   if (tokens.length === 0) return new Set()

@@ -1,7 +1,6 @@
 /**
- * Reports for an operator: to look at, and parked ones to be tried again or dropped.
- * Promises: a replay of what was applied before changes nothing; only parked reports are dropped; each is in the audit
- * trail. Must not need a reader.
+ * Shows reports to operators, and retries or drops parked ones. A replay of an applied report changes
+ * nothing. Only parked reports can be dropped. Each action is in the audit log.
  */
 
 import { type AuditEntry, type By, record } from '../../accounts/audit/record.ts'
@@ -24,7 +23,10 @@ import { UNMATCHED_TRIES_MS } from './store.ts'
 
 const refused = (id: string) => new RequestError('not_found', fill(TEXTS.noReport, { id }))
 
-/** A report with its bytes, as text where they are text. @throws RequestError not_found. */
+/**
+ * Returns a report with its content, as text if possible.
+ * @throws RequestError not_found.
+ */
 export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body: string }> {
   const row = await reportById(tx, id)
   const body = (await reportBodies(tx, [id])).get(id)
@@ -32,14 +34,14 @@ export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body
   return { ...row, body: body.toString('utf8') }
 }
 
-/** As `showReport`, for the dashboard: an operator's look at what a provider said of people is noted. */
+/** Does the same as `showReport` for the dashboard, and records the access in the audit log. */
 export async function readReport(by: By, id: string): Promise<ReportRow & { body: string }> {
   const shown = await showReport(by.tx, id)
   await record(by, { team_id: null, action: 'report.read', subject: shown.id })
   return shown
 }
 
-/** What the audit trail says of many: their ids, or the filter. */
+/** The audit entry for many reports: their IDs or the filter. */
 function entryOf(action: string, { ids, provider, reason, before }: ParkedFilter): AuditEntry {
   const filters = { provider, reason, before: before?.toISOString() }
   const detail = Object.entries(filters).flatMap(([name, value]) =>
@@ -48,7 +50,10 @@ function entryOf(action: string, { ids, provider, reason, before }: ParkedFilter
   return { team_id: null, action, subject: ids ? ids.join(' ') : 'parked', detail: detail.join(', ') }
 }
 
-/** Makes a report pending again, with a job that tries for an hour. @throws RequestError not_found. */
+/**
+ * Makes a report pending again, with a job that retries for an hour.
+ * @throws RequestError not_found.
+ */
 export async function replayReport(
   by: By,
   queue: Pick<Producer, 'reenqueue'>,
@@ -85,7 +90,7 @@ export async function replayParked(by: By, queue: Pick<Producer, 'reenqueue'>, f
   return { replayed: ids.length }
 }
 
-/** As `dropReport`, for all parked ones that fit; those that are not parked stay. */
+/** Does the same as `dropReport` for all matching parked reports. */
 export async function dropParked(by: By, filter: ParkedFilter): Promise<{ dropped: number }> {
   const dropped = await deleteParkedReports(by.tx, filter)
   await record(by, entryOf('report.drop', filter))

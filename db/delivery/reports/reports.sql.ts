@@ -1,4 +1,4 @@
-/** Rows of reports, and the queries over them. Read before a team is known; must not look into a body. */
+/** Rows of reports. They are stored before their team is known, and their content isn't parsed here. */
 
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
@@ -11,7 +11,7 @@ import { wasSeen } from '../../postgres/snapshot.sql.ts'
 import { withoutJob } from '../../queue/dead-letters.sql.ts'
 import { firstIdAt } from '../../validation/ids.ts'
 
-/** Who reports; `test` is the simulator of test teams, of any channel. */
+/** The sources of reports. `test` is the simulator of test teams, for any channel. */
 export const PROVIDERS = [...CHANNEL_FACTS.flatMap(({ providers }) => [...providers]), 'test' as const]
 export type Provider = (typeof PROVIDERS)[number]
 
@@ -33,9 +33,10 @@ const REPORT = {
 }
 
 /**
- * Stores reports in one statement, in the order of their keys: two batches with the same reports cannot deadlock. Their
- * bytes travel as they are, one behind the other: an array of them would be text, twice as long.
- * @returns the ids of those that are new: a repeat, also one within the batch, stores nothing.
+ * Stores reports in one statement, in the order of their keys, so that batches with the same reports can't
+ * deadlock. Their bodies are sent as one concatenated value, because an array would be text of twice the
+ * size.
+ * @returns the IDs of new reports. Repeats, also within the batch, store nothing.
  */
 export async function insertReports(tx: Tx, reports: readonly NewReport[]): Promise<Set<string>> {
   let begin = 1
@@ -57,7 +58,7 @@ export async function insertReports(tx: Tx, reports: readonly NewReport[]): Prom
 
 const pendingRow = row({
   id: string(),
-  /** One that this version does not know, too: a newer web takes its reports. */
+  /** May be unknown to this version, if a newer web process stored the report. */
   provider: string(),
   bytes: number(),
   /** null when it is large, and is to be read by itself. */
@@ -67,7 +68,7 @@ const pendingRow = row({
 })
 export type PendingReport = InferType<typeof pendingRow>
 
-/** A larger body is not read beside others, in bytes. */
+/** A larger body is read on its own, in bytes. */
 const SMALL_BODY = 64 * 1024
 
 /** Those of the reports that are still to be ingested, oldest first. */
@@ -123,7 +124,7 @@ export async function endReports(tx: Tx, settled: readonly EndedReport[]): Promi
     where r.id = s.id and r.state = 'pending'`)
 }
 
-/** Replaces the bytes of reports; null deletes the report. */
+/** Replaces the content of reports. Null deletes the report. */
 export async function rewriteReports(
   tx: Tx,
   reports: readonly { id: string; body: Buffer | null }[],
@@ -140,7 +141,7 @@ const storedRow = row({ id: string(), body: mixed<Buffer>().nullable() })
 /** How many reports, and how many bytes of them, one slice reads. */
 const STORED_SLICE = { reports: 1_000, bytes: 8 * 1024 * 1024 }
 
-/** The next reports after an id, in the order of their ids: of the provider with their bytes, of others without. */
+/** Returns the next reports after an ID, in ID order. Only those of the provider include their content. */
 export const storedAfter = (tx: Tx, provider: Provider, after: string) =>
   tx.any(sql.type(storedRow)`
     with next as materialized (
@@ -181,7 +182,10 @@ export const reportsByState = (
 export const reportById = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)
 
-/** Deletes a report that is parked. @returns it, or null when there is none, or none that is parked. */
+/**
+ * Deletes a parked report.
+ * @returns the report, or null if there is none or it isn't parked.
+ */
 export const deleteParkedReport = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(reportRow)`
     delete from reports where id = ${id} and state = 'parked' returning ${reportColumns}`)
@@ -193,9 +197,8 @@ export const reopenReport = (tx: Tx, id: string, retryUntil: Date) =>
     where id = ${id} returning ${reportColumns}`)
 
 /**
- * Which of the parked reports: all that fit. `reason` is a part of the reason, without regard to case. `before` is when
- * they came. `seen`: only those that were parked at that moment (db/postgres/snapshot.sql.ts), and `most` of them at
- * most.
+ * Filters parked reports. `reason` matches a part of the reason, ignoring case. `before`: received earlier.
+ * `seen`: only reports parked at that snapshot (db/postgres/snapshot.sql.ts), at most `most`.
  */
 export type ParkedFilter = {
   ids?: readonly string[] | undefined
@@ -216,13 +219,13 @@ const parked = ({ ids, provider, reason, before, seen }: ParkedFilter) =>
     seen !== undefined && wasSeen(sql.fragment`reports`, seen),
   )
 
-/** The ids of those that are meant, for a statement that changes them. */
+/** The IDs of matching reports, for a statement that changes them. */
 const idsParked = (filter: ParkedFilter) => sql.fragment`(
   select id from reports where ${parked(filter)} order by id limit ${filter.most ?? null} for update)`
 
 /**
- * A page of parked reports without their bodies, newest first, after the report `after`; all of them with `limit` null.
- * In the order of the index of unsettled ones: by id, the planner would walk through all that are done.
+ * Returns parked reports without their content, newest first, after the report `after`. With `limit` null,
+ * all. Sorted by the index of unsettled reports: by ID, the planner would scan all finished ones.
  */
 export async function parkedReports(
   tx: Tx,
@@ -246,8 +249,8 @@ export const parkedByReason = (tx: Tx, filter: ParkedFilter) =>
 const lastReportRow = row({ provider: string().oneOf(PROVIDERS), last_at: string().nullable() })
 
 /**
- * When each provider last reported anything that was kept. Whether it ever did is read from the index of events: only
- * then are reports looked through from the newest on, whose ids ascend with time.
+ * Returns when each provider last sent a report that was stored. The index of events shows whether it ever
+ * did. Only then are reports searched from the newest on, in ID order.
  */
 export const lastReports = (tx: Tx) =>
   tx.any(sql.type(lastReportRow)`
@@ -257,7 +260,7 @@ export const lastReports = (tx: Tx) =>
     end as last_at
     from unnest(${sql.array(PROVIDERS, 'text')}) as p (provider) order by 1`)
 
-/** When mail servers last reported anything that was kept; null: never. */
+/** Returns when mail servers last sent a report that was stored, or null. */
 export const lastMailReport = async (tx: Tx): Promise<string | null> =>
   (await lastReports(tx)).find(({ provider }) => provider === MAIL_REPORTER)?.last_at ?? null
 

@@ -1,7 +1,7 @@
 /**
- * Takes in what providers have posted: the raw bytes and a job for each, in the caller's transaction.
- * Promises: once that commits, no report is lost; a repeat (same provider, same event key) stores nothing; two
- * statements for one report or a hundred. Must not look into the bytes: workers/jobs/ingest-report.ts does.
+ * Stores posted reports, the raw bytes and a job for each, in the caller's transaction. After the commit, no
+ * report is lost. A repeat (same provider and event key) stores nothing. Two statements for any number of
+ * reports. The content is parsed by workers/jobs/ingest-report.ts.
  */
 import { createHash } from 'node:crypto'
 import type { Tx } from '../../postgres/pool.ts'
@@ -13,7 +13,7 @@ import { insertReports, type Provider } from './reports.sql.ts'
 /** How long a report is tried again while its message is not found, in milliseconds. */
 export const UNMATCHED_TRIES_MS = 3_600_000
 
-/** A report as its hook took it, proved genuine. `token`: what proved it, if that is good for one body only. */
+/** A verified report from a hook. `token`: the token that verified it, if it is valid for one body only. */
 export type TakenReport = {
   provider: Provider
   event_key: string
@@ -22,10 +22,12 @@ export type TakenReport = {
   token?: OneTimeToken | null
 }
 
-/** What became of a report. `token_used`: its token came with another body before, so nothing is stored. */
+/**
+ * The result for a report. `token_used`: its token was used with another body before, so nothing is stored.
+ */
 export type ReportOutcome = 'stored' | 'repeated' | 'token_used'
 
-/** The SHA-256 of a body in base64url: also the event key of a report that brings no id of its own. */
+/** Returns the SHA-256 of a body in base64url, the event key of a report without its own ID. */
 export const contentKey = (body: Buffer | string): string =>
   createHash('sha256').update(body).digest('base64url')
 

@@ -1,6 +1,6 @@
 /**
- * Asks whether email's provider can be reached and would take our mail, now, through a worker: only workers know it.
- * Promises: no message is sent, and no sender is paused or resumed by what is found.
+ * Checks through a worker whether the email provider is reachable and would accept our mail. Sends no
+ * message, and pauses or resumes no sender.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -18,7 +18,7 @@ const CHECK_TIMEOUT_MS = 45_000
 
 const JOB = 'check-email'
 
-/** What a worker has found. `fault`: in the provider's words why it would take nothing; null when it would. */
+/** The result of a worker. `fault`: the provider's reason for rejecting mail, or null. */
 export type Check = { sender: string; fault: string | null }
 
 /** Asks a worker to check. @returns the id of its job. */
@@ -29,14 +29,17 @@ export async function requestCheck({ queue, ...by }: By & { queue: Pick<Producer
   return check_id
 }
 
-/** What came of a check; null while no worker has done it. */
+/** Returns the result of a check. Null until a worker has done it. */
 export async function checkFound(tx: Tx, id: string): Promise<Check | null> {
   const end = await jobEnd(tx, JOB, id)
   if (end?.state !== 'completed' || end.output?.sender === undefined) return null
   return { sender: end.output.sender, fault: end.output.fault ?? null }
 }
 
-/** Waits for a check that was asked for. @throws RequestError unavailable */
+/**
+ * Waits for a requested check.
+ * @throws RequestError unavailable
+ */
 export async function awaitCheck(database: Database, id: string): Promise<Check> {
   const found = await awaitOutcome(() => checkFound(database, id), CHECK_TIMEOUT_MS)
   if (found) return found

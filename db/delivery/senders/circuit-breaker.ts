@@ -1,11 +1,11 @@
 /**
- * The circuit breakers of senders, one each for the whole fleet, in their rows: closed while all is well, open while a
- * sender is paused, half-open while one send at a time probes it. What sends have met moves them.
- * Promises: a send that began before the trouble, or its end, was known changes nothing. Pauses grow with each failed
- * probe, to half a minute at most unless the provider names a longer time; a longer one that stands stays. The
- * first send that began after the trouble and was taken ends it, at once for every worker. The sender's timeline
- * records both, once. Runs last in the caller's transaction, because other sends wait for these rows. All times are
- * the database's.
+ * Circuit breakers of senders, one each for all workers, stored in their rows: closed in normal operation,
+ * open while a sender is paused, half-open while one send probes it. Outcomes of sends change the state. A
+ * send that started before a failure or recovery was known changes nothing. Pauses grow with each failed
+ * probe up to 30 seconds, or as long as the provider requests. A longer existing pause stays. The first
+ * accepted send that started after the failure closes the circuit for every worker. Both changes are recorded
+ * once in the sender's timeline. Runs last in the caller's transaction, because other sends wait for these
+ * rows. All times are the database's.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { afterDeferral, type Deferral, isAboutSender } from './deferrals.ts'
@@ -24,26 +24,28 @@ import {
 } from './rate-limit.ts'
 import { sendersByKeys, sendersInTrouble } from './senders.sql.ts'
 
-/** A sender that cannot be reached is asked again soon, one whose set-up is refused less and less often. In seconds. */
+/**
+ * An unreachable sender is probed again soon, one with a configuration error less and less often. In seconds.
+ */
 const PAUSES = { connection: [1, 2, 4, 6], setup: [2, 4, 8, 16, 30] } as const
 
 type RequestError = {
-  /** The provider's words. */
+  /** The provider's response. */
   words: string
-  /** How long the provider says that it will refuse everything, in seconds. */
+  /** How long the provider will reject everything according to its response, in seconds. */
   wait_seconds?: number | undefined
-  /** When the send that met it began. */
+  /** When the failed send started. */
   began_at: Date
 }
 
 /**
- * What one send says about its sender.
- * - accepted: a message was taken.
- * - answered: one was refused or put off for its own sake, which says nothing of the sender. Said of probes.
- * - deferred: one was deferred in a way that may be about the sender (deferrals.ts).
- * - slow: it goes too fast.
- * - setup: everything is refused until a person acts.
- * - connection: it cannot be reached.
+ * What one send shows about its sender.
+ * - accepted: a message was accepted.
+ * - answered: a message was rejected or deferred for its own reasons. Only for probes.
+ * - deferred: a message was deferred in a way that may be about the sender (deferrals.ts).
+ * - slow: it sends too fast.
+ * - setup: everything is rejected until someone fixes the configuration.
+ * - connection: it can't be reached.
  */
 export type SenderSignal =
   | { kind: 'accepted'; began_at: Date }
@@ -61,13 +63,13 @@ const stepOf = (kind: Trouble, troubles: number): number => {
 }
 
 /**
- * How long a sender is paused after a number of troubles in a row, in seconds: as long as it names, but who names a
- * second each time is asked less and less often all the same. Pure.
+ * Returns how long a sender is paused after a number of failures in a row, in seconds: at least as long as it
+ * requests. If it keeps requesting a second, it is still probed less and less often. Pure.
  */
 export const pauseAfter = (kind: Trouble, troubles: number, named?: number): number =>
   named === undefined ? stepOf(kind, troubles) : Math.max(named, stepOf('setup', troubles))
 
-/** What has changed for a sender, for those who watch: `news` is its timeline's. */
+/** A change of a sender, for logs and metrics. `news` is for its timeline. */
 export type Change = {
   sender: string
   kind: 'slowed' | 'paused' | 'recovered'
@@ -106,7 +108,7 @@ export async function applySignals(
 /** A sender after the newest signal of each kind. Pure. */
 function afterSignals(pace: Pace, now: Date, signals: readonly SenderSignal[]): Changed {
   let state: Changed = { pace, changes: [], news: [] }
-  // Before what the others have met, whose pauses it must not end.
+  // Before the other outcomes, whose pauses it must not end.
   const answered = newestOf(signals, 'answered')
   if (answered) state = endProbe(state, answered.began_at)
   state = afterRow(state, now, signals)
@@ -137,7 +139,7 @@ function afterRow(before: Changed, now: Date, signals: readonly SenderSignal[]):
   return state
 }
 
-/** Ends a row of deferrals. What was slowed for it alone has its full pace again. */
+/** Ends a sequence of deferrals. A sender that was slowed only because of it returns to its full rate. */
 function endDeferrals(state: Changed, now: Date): Changed {
   const { pace } = state
   if (pace.deferrals === null) return state
@@ -180,7 +182,7 @@ function trip(
   const troubled: Pace = { ...pace, troubles, troubled_at: now }
   const change = (seconds: number) => [...state.changes, { kind: 'paused' as const, words, seconds }]
   const { wait_seconds: left } = stateAt(pace, now)
-  // A shorter one may be this very probe's.
+  // A shorter one may be from this probe.
   if (left > Math.max(wait, PROBE_SECONDS)) return { ...state, pace: troubled, changes: change(left) }
   const isKnown = pace.troubles > 0 && pace.pause_reason === words
   const event = { kind: 'paused' as const, occurred_at: now, detail: words }
@@ -192,8 +194,8 @@ function trip(
 }
 
 /**
- * Lets the next message find out, whose turn would come when the time of this probe is over. Only what this very probe
- * has reserved is ended: no pause, also not one that is as short, and no probe that came after it.
+ * Ends a probe early, so that the next message can probe. Only ends what this probe has reserved, not a pause
+ * of the same length or a later probe.
  */
 function endProbe(state: Changed, began_at: Date): Changed {
   const { pace } = state
@@ -205,7 +207,7 @@ function endProbe(state: Changed, began_at: Date): Changed {
 const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }
 const RECOVERED = 'messages are taken again'
 
-/** Closes the circuit, after a send that began since it was opened was taken. */
+/** Closes the circuit after a send that started since it was opened was accepted. */
 function recover(state: Changed, now: Date, began_at: Date): Changed {
   const { pace } = state
   const { troubled_at } = pace
@@ -217,14 +219,14 @@ function recover(state: Changed, now: Date, began_at: Date): Changed {
   }
 }
 
-/** How the sender of this key stands. One read. */
+/** Returns the state of the sender with this key. One query. */
 export async function stateOfSender(tx: Tx, key: string): Promise<SenderState> {
   const { now, rows } = await sendersByKeys(tx, [key])
   const row = rows.get(key)
   return stateAt(row ? paceAt(row, row.rate, now) : UNTROUBLED, now)
 }
 
-/** How senders stand whose circuit is open or half-open, of those whose keys begin so. One read. */
+/** Returns the state of senders with an open or half-open circuit, by a prefix of their keys. One query. */
 export async function troubledSenders(
   tx: Tx,
   prefix: string,

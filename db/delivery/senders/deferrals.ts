@@ -1,13 +1,14 @@
 /**
- * Deferrals of one sender in a row that begin with the same words. If enough messages to enough recipient domains have
- * met them, they are about the sender, which then slows like after a 421. One message that is always deferred slows no
- * one. An accepted recipient ends the row. Pure. DECISIONS: Deferrals of a sender.
+ * Detects deferrals in a row that start with the same text. If enough messages to enough recipient domains
+ * are affected, the deferrals are about the sender, which then slows down as after a 421. A single message
+ * that is always deferred slows nothing. An accepted recipient ends the sequence. Pure. DECISIONS: Deferrals
+ * of a sender.
  */
 
-/** What a message met: `key` is the same for responses that begin alike. */
+/** A deferral of a message. `key` is the same for responses that start alike. */
 export type Deferral = { key: string; words: string; message: string; domains: readonly string[] }
 
-/** The last row of deferrals of a sender. `slowed`: whether it was slowed for them alone. */
+/** The latest sequence of deferrals of a sender. `slowed`: true if it was slowed only because of them. */
 export type Deferrals = {
   key: string
   messages: readonly string[]

@@ -1,4 +1,4 @@
-/** Rows of sender_events: what happened to what we send through. */
+/** Rows of sender_events, the timelines of senders. */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -16,7 +16,7 @@ const eventRow = row({
 })
 type SenderEventRow = InferType<typeof eventRow>
 
-/** Something that happened to a sender; `detail` is the provider's words, or an operator's. */
+/** An event of a sender. `detail` is the provider's response, or an operator's text. */
 export type SenderEvent = { sender: string; kind: SenderEventRow['kind']; occurred_at: Date; detail: string }
 
 export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[]): Promise<void> {

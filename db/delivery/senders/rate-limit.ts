@@ -1,8 +1,8 @@
 /**
- * How fast a sender (a number, an account, a relay, an endpoint) may send, shared by all workers through one row.
- * Promises: tokens are taken in blocks, so pacing costs a few statements a batch, however many senders it is for; a
- * slowed sender recovers by a tenth of its ceiling every minute; a paused one grants nothing until its pause ends. The
- * time is the database's, read with the locked row: no worker's clock counts.
+ * Rate limits of senders (a number, an account, a relay, an endpoint), shared by all workers through one row.
+ * Tokens are reserved in blocks, so that a batch needs only a few statements for any number of senders. A
+ * slowed sender recovers by a tenth of its ceiling every minute, and a paused one grants nothing. The time is
+ * the database's, read with the locked row.
  */
 
 import type { Database, Tx } from '../../postgres/pool.ts'
@@ -17,10 +17,13 @@ export type Pace = Omit<KeptSender, 'key'>
 
 const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
 
-/** How much of a second's sends may be saved up when the sender does not say. */
+/** The burst in seconds of sends, unless the sender has its own. */
 const SAVED_SECONDS = 1
 
-/** The stored pace at `now`: recovered and refilled. Pure. @param saved how many seconds' sends may be saved up. */
+/**
+ * Returns the stored rate at `now`, recovered and refilled. Pure.
+ * @param saved the burst in seconds of sends.
+ */
 export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED_SECONDS): Pace {
   const slowedAt = dateOrNull(row.slowed_at)
   const minutes =
@@ -42,9 +45,9 @@ export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED
 }
 
 /**
- * Reserves the next sends, in order: each waits until the bucket holds a token, then takes its cost, if need be on
- * credit. Those that would have to wait for longer than `horizon` seconds are not reserved. Pure.
- * @param costs tokens for each send; one that costs more than the bucket holds delays those behind it.
+ * Reserves the next sends in order. Each waits until the bucket has a token, then takes its cost, on credit
+ * if necessary. Sends that would wait longer than `horizon` seconds aren't reserved. Pure.
+ * @param costs tokens for each send. One that exceeds the bucket delays those after it.
  */
 export function reserve(pace: Pace, costs: readonly number[], horizon: number, now: Date) {
   const state = stateAt(pace, now)
@@ -74,10 +77,10 @@ export function reserve(pace: Pace, costs: readonly number[], horizon: number, n
   }
 }
 
-/** How long a probe has the sender to itself, in seconds: it may wait for a connection that never comes. */
+/** How long a probe has the sender to itself, in seconds. Its connection may never be established. */
 export const PROBE_SECONDS = 30
 
-/** After a pause one send probes whether the sender works again; the others wait for its outcome. */
+/** After a pause, one send probes the sender. The others wait for its outcome. */
 function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; reservation: Reservation } {
   const paused_until = new Date(now.getTime() + PROBE_SECONDS * 1_000)
   const reason = pace.pause_reason ?? 'the sender is probed'
@@ -92,21 +95,23 @@ function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; r
   }
 }
 
-/** How a sender stands: its circuit breaker is open while it is paused, half-open while it is probed. */
+/**
+ * The state of a sender: its circuit breaker is open while it is paused, and half-open while it is probed.
+ */
 export type SenderState = {
-  /** When it stood so. */
+  /** The time of this state. */
   now: Date
-  /** Seconds until the next look; 0 when it may send. */
+  /** Seconds until the next check, or 0 if it can send. */
   wait_seconds: number
-  /** Whether it is only probed: one message at a time, until one is taken. */
+  /** True if it is being probed: one message at a time, until one is accepted. */
   probing: boolean
-  /** When the provider took a message again after the last trouble. */
+  /** When the provider accepted a message again after the last failure. */
   accepted_at: Date | null
-  /** Whether its last messages were deferred alike: that one is accepted is news. */
+  /** True if its last messages were deferred alike, so that an accepted one must be recorded. */
   deferring: boolean
 }
 
-/** How a sender with this pace stands at a time. Pure. */
+/** Returns the state of a sender with this rate at a time. Pure. */
 export const stateAt = (
   {
     paused_until,
@@ -123,12 +128,13 @@ export const stateAt = (
   deferring: deferrals !== null,
 })
 
-/** How one sender's pace changes. `decide` gets the time of the lock. */
+/** A change of one sender's rate. `decide` receives the time of the lock. */
 type PaceChange<T> = { sender: Sender; decide(pace: Pace, now: Date): { pace: Pace; result: T } }
 
 /**
- * Changes the paces of senders, each one once, locked in the order of their keys: three statements at most for any
- * number of them, in the caller's transaction. @returns the results, in the order given.
+ * Changes the rates of senders, each once, locked in key order. At most three statements for any number of
+ * senders, in the caller's transaction.
+ * @returns the results in the order given.
  */
 export async function changePaces<T>(tx: Tx, changes: readonly PaceChange<T>[]): Promise<T[]> {
   const senders = changes.map(({ sender }) => sender)
@@ -147,33 +153,36 @@ export async function changePaces<T>(tx: Tx, changes: readonly PaceChange<T>[]):
   return results
 }
 
-/** What is paced. */
+/** A sender with a rate limit. */
 export type Sender = {
-  /** Which one, behind its provider or channel: `smtp:<relay>`, `ses:<region>`. */
+  /** Its provider or channel, and its name: `smtp:<relay>`, `ses:<region>`. */
   key: string
   /** Sends per second. */
   ceiling: number
-  /** How many seconds' sends may be saved up while idle; 1 when absent. */
+  /** The burst in seconds of sends, by default 1. */
   saved_seconds?: number
-  /** Paced only once the provider has asked for it, until it has recovered to its ceiling. */
+  /** Limited only after the provider has requested it, until it has recovered to its ceiling. */
   on_demand?: boolean
   /**
-   * How many of its sends may be in flight in one process: said of senders that share slots with many others. Until
-   * one has answered well it has one, and those that are slow or fail have half of the slots between them. Absent: as
-   * many as there are slots.
+   * How many of its sends can be in flight in one process, for senders that share slots with many others. It
+   * starts with one until a send was quick and successful. Slow or failing senders share half of the slots.
+   * Absent: all slots.
    */
   at_once?: number
 }
 
-/** When the first sends of a batch may go, in seconds from now; for the rest, when to ask again and why. */
+/**
+ * When the first sends of a batch can start, in seconds from now. For the rest, when to try again and why.
+ */
 export type Reservation = { delays: number[]; wait_seconds: number; reason: string; state: SenderState }
 
-/** What is to be sent through one sender: tokens for each send. */
+/** Sends through one sender: tokens for each. */
 type Wanted = { sender: Sender; costs: readonly number[] }
 
 /**
- * Reserves sends through any number of senders, each named once, in a transaction of its own. Senders `on_demand` that
- * are at full pace cost one read, all together. @returns a reservation for each, in the order given.
+ * Reserves sends through any number of senders, each named once, in its own transaction. All senders
+ * `on_demand` at full rate need only one query.
+ * @returns a reservation for each, in the order given.
  */
 export async function reserveSends(database: Database, wanted: readonly Wanted[], horizon: number) {
   const reserved = await unpaced(database, wanted)
@@ -193,7 +202,7 @@ export async function reserveSends(database: Database, wanted: readonly Wanted[]
   return wanted.flatMap(({ sender }) => reserved.get(sender.key) ?? [])
 }
 
-/** The reservations of senders `on_demand` that nothing holds back. */
+/** Returns the reservations of senders `on_demand` without a limit. */
 async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, Reservation>> {
   const optional = wanted.filter(({ sender }) => sender.on_demand)
   if (optional.length === 0) return new Map()
@@ -210,14 +219,14 @@ async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, R
   )
 }
 
-/** What a sender without a row is like. */
+/** The initial state of a sender without a row. */
 export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null, deferrals: null }
 
 /**
- * Halves the rate: the provider said that it is too fast. Several calls within a second count once, and so do refusals
- * of what was released before the last halving: they say nothing about the pace since. Pure.
- * @param since when what was refused had been released.
- * @returns `isNews` when that begins a time of slowness: the timeline names its begin, not each further halving.
+ * Halves the rate after the provider reported that it is too fast. Several calls within a second count once.
+ * So do rejections of sends that were released before the last halving. Pure.
+ * @param since when the rejected send was released.
+ * @returns `isNews` if this starts a slow period. The timeline records its start only.
  */
 export function slowed(pace: Pace, now: Date, since: Date): { pace: Pace; isNews: boolean } {
   const floor = Math.min(since.getTime(), now.getTime() - 1_000)
@@ -229,7 +238,7 @@ export function slowed(pace: Pace, now: Date, since: Date): { pace: Pace; isNews
   }
 }
 
-/** Stops it for some seconds, for a reason. A longer pause that stands already stays. Pure. */
+/** Pauses it for some seconds, with a reason. A longer existing pause stays. Pure. */
 export function paused(pace: Pace, now: Date, { seconds, reason }: { seconds: number; reason: string }) {
   const until = new Date(now.getTime() + seconds * 1_000)
   if (pace.paused_until !== null && pace.paused_until >= until) return { pace, isNews: false }

@@ -1,9 +1,8 @@
 /**
- * Pauses senders when a report says that the provider has stopped a number or an account. What a send itself meets,
- * such as a refused login, is circuit-breaker.ts.
- * Promises: a pause counts from when it happened, so an old or repeated report pauses nothing again. A longer pause
- * stays. Only our own senders are paused, and their timelines say so. The time is the database's. Runs last in the
- * caller's transaction, because sends wait for these rows. Must not know a provider's words.
+ * Pauses senders if a report shows that the provider has stopped a number or account. Failures of sends are
+ * handled in circuit-breaker.ts. A pause starts at the time of the event, so that an old or repeated report
+ * has no effect. A longer pause stays. Only our own senders are paused, and their timelines record it. Runs
+ * last in the caller's transaction, because sends wait for these rows. Times are the database's.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
@@ -37,7 +36,7 @@ export async function applyReportedPauses(tx: Tx, pauses: readonly ReportedPause
   if (events.length > 0) await insertSenderEvents(tx, events)
   const there = new Set(found.map(({ key }) => key))
   return pauses.map((pause) => {
-    if (endOf(pause, now) <= now) return ignored('the pause that it reports is over')
+    if (endOf(pause, now) <= now) return ignored('the pause that it reports has ended')
     return there.has(pause.sender) ? APPLIED : ignored('nothing is sent through the sender that it names')
   })
 }

@@ -1,10 +1,13 @@
-/** Whether bounces can come back: what DNS has of RETURN_PATH_DOMAIN, and when the last report came. */
+/**
+ * Checks whether bounces can come back: the DNS records of RETURN_PATH_DOMAIN, and the time of the last
+ * report.
+ */
 import type { DomainLookups } from '../../accounts/domains/dns-lookups.ts'
 import { checkReturnPath, type ReturnPathCheck } from '../../accounts/domains/return-path.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { lastMailReport } from '../reports/reports.sql.ts'
 
-/** How long metrics keep what DNS said, in milliseconds. */
+/** How long metrics cache the DNS result, in milliseconds. */
 const KEPT_MS = 300_000
 
 export async function returnPathCheck(
@@ -17,7 +20,7 @@ export async function returnPathCheck(
   return { ...found, last_report_at, fault }
 }
 
-/** Makes the check for metrics, which asks DNS every five minutes. */
+/** Creates the check for metrics, which queries DNS every five minutes. */
 export function createReturnPathCheck(domain: string | null, looks: DomainLookups) {
   let kept: { at: number; check: ReturnType<typeof checkReturnPath> } | null = null
   return (tx: Tx): Promise<ReturnPathCheck> => {

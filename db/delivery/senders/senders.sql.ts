@@ -21,7 +21,7 @@ const senderRow = row({
 })
 export type SenderRow = InferType<typeof senderRow>
 
-/** Whether a sender `s` is one of ours, and no server of a team. There may be thousands of those. */
+/** True for our own senders, false for a team's server. There may be thousands of those. */
 export const isOwnSender = sql.fragment`not starts_with(s.key, ${WEBHOOK_SENDERS})`
 
 const timedRow = senderRow.concat(row({ now: string() }))
@@ -31,8 +31,8 @@ const senderColumns = sql.fragment`
   key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at, deferrals`
 
 /**
- * The rows of senders by their keys, locked in the order of the keys until the transaction ends, each with the time
- * since it was; those that have none are made, at full pace.
+ * Locks the rows of senders in key order until the transaction ends, and returns them with the time. Missing
+ * rows are created with the full rate.
  */
 export async function lockSenders(
   tx: Tx,
@@ -59,14 +59,17 @@ export async function lockSenders(
   return new Map(rows.map((row) => [row.key, row]))
 }
 
-/** The name of a sender `s` that is a WhatsApp number; null for any other. */
+/** The name of a sender `s` that is a WhatsApp number, or null. */
 const numberName = sql.fragment`(
   select name from whatsapp_numbers where s.key = 'whatsapp:' || phone_number_id)`
 
 const namedRow = timedRow.concat(row({ name: string().nullable() }))
 export type NamedSender = InferType<typeof namedRow>
 
-/** Ends a sender's pause and trouble, whatever they were; its pace stays. @returns the row, or null without one. */
+/**
+ * Ends a sender's pause and resets its failures. Its rate doesn't change.
+ * @returns the row, or null if there is none.
+ */
 export const endPause = (tx: Tx, key: string) =>
   tx.maybeOne(sql.type(namedRow)`
     update senders s set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
@@ -81,11 +84,11 @@ export type KeptSender = {
   refilled_at: Date
   paused_until: Date | null
   pause_reason: string | null
-  /** How often in a row nothing could be sent at all: see circuit-breaker.ts. */
+  /** Failures in a row that affected all sends (circuit-breaker.ts). */
   troubles: number
   troubled_at: Date | null
   accepted_at: Date | null
-  /** Deferrals in a row that begin alike: see deferrals.ts. */
+  /** Deferrals in a row that start alike (deferrals.ts). */
   deferrals: Deferrals | null
 }
 
@@ -95,7 +98,7 @@ const KEPT = {
   ...{ troubled_at: 'timestamptz', accepted_at: 'timestamptz', deferrals: 'json' },
 }
 
-/** Writes the rows of locked senders whole, in one statement. */
+/** Writes all columns of locked senders, in one statement. */
 export const saveSenders = (tx: Tx, senders: readonly KeptSender[]) =>
   tx.query(sql.prepared('save_senders', object())`
     update senders s set rate = k.rate, slowed_at = k.slowed_at, tokens = k.tokens, refilled_at = k.refilled_at,
@@ -121,7 +124,7 @@ export const sendersByKeys = async (tx: Tx, keys: readonly string[]): Promise<Re
         left join senders s on s.key = any(${sql.array(keys, 'text')})`),
   )
 
-/** The rows of senders that are paused or probed, of those whose keys begin so. */
+/** Returns the senders that are paused or probed, by a prefix of their keys. */
 export const sendersInTrouble = async (tx: Tx, prefix: string): Promise<ReadSenders> =>
   asRead(
     await tx.any(sql.prepared('senders_in_trouble', readRow)`
@@ -134,16 +137,16 @@ export const sendersInTrouble = async (tx: Tx, prefix: string): Promise<ReadSend
   )
 
 const pausedRow = row({ sender: string(), until: string().nullable(), reason: string().nullable() })
-/** A sender that is paused, until when (null: until an operator resumes it) and why. */
+/** A paused sender, with the end (null: until an operator resumes it) and the reason. */
 export type SenderPause = InferType<typeof pausedRow>
 
-/** Whose pauses are asked for: all when nothing is given. */
+/** Selects pauses. Without a field, all. */
 type Asked = {
   /** The sender of this key. */
   key?: string | undefined
-  /** Of the WhatsApp numbers this one; null: the default one. */
+  /** Only this WhatsApp number. Null: the default one. */
   number?: string | null | undefined
-  /** Of the WhatsApp numbers the one that this team has now. */
+  /** Only the current WhatsApp number of this team. */
   team?: string | undefined
 }
 
@@ -165,7 +168,7 @@ function isOfNumber({ number, team }: Asked) {
         and n.phone_number_id is distinct from coalesce(${own}, ${defaultNumber}))`
 }
 
-/** The senders of ours that are paused, numbers that an operator has paused included; or the one of this key. */
+/** Returns our paused senders, including numbers paused by an operator. With a key, only that one. */
 export const pausedSenders = (tx: Tx, asked: Asked = {}) =>
   tx.any(sql.type(pausedRow)`
     select p.sender, p.until, p.reason from (
@@ -179,7 +182,7 @@ export const pausedSenders = (tx: Tx, asked: Asked = {}) =>
     where ${isOfNumber(asked)}
     order by p.sender, p.until nulls first`)
 
-/** A recipient that is not to be sent to for a while through a sender, with the provider's words. */
+/** A recipient that a sender can't send to for a while, with the provider's response. */
 export type RecipientPause = { sender: string; recipient: string; paused_until: Date; reason: string }
 
 const recipientPauseRow = row({
@@ -198,7 +201,7 @@ export const recipientPauses = (tx: Tx, recipients: readonly string[]) =>
     where recipient = any(${sql.array(recipients, 'text')}) and paused_until > now
     order by sender, recipient`)
 
-/** Sets pauses, in one order for everyone; a longer one that stands already stays. */
+/** Stores pauses in the global lock order. A longer existing pause stays. */
 export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[]): Promise<void> {
   const types = { sender: 'text', recipient: 'text', paused_until: 'timestamptz', reason: 'text' }
   await tx.query(sql.type(object())`
@@ -216,8 +219,8 @@ export const forgetRecipientPauses = (tx: Tx) =>
 const extendedRow = row({ key: string(), is_news: boolean() })
 
 /**
- * Pauses senders until a time each, in one statement; a longer pause stays.
- * @returns those that exist, and whether it is news: they were not paused for this reason at `now`.
+ * Pauses senders until a time each, in one statement. A longer pause stays.
+ * @returns those that exist, and true for those that weren't paused for this reason at `now`.
  */
 export const extendPauses = (
   tx: Tx,
@@ -239,7 +242,7 @@ export const extendPauses = (
     )
     select key, is_other and key in (select key from changed) as is_news from meant`)
 
-/** Every sender of ours that was ever paced, slowed or paused: relays, accounts and numbers. */
+/** Returns all our senders that were ever limited, slowed or paused: relays, accounts and numbers. */
 export const ownSenders = (tx: Tx) =>
   tx.any(sql.type(namedRow)`
     select ${senderColumns}, ${numberName} as name, service_time() as now

@@ -1,7 +1,6 @@
 /**
- * Senders for an operator's eyes, and the end of a pause at an operator's wish (DECISIONS: Requeue).
- * Promises: a list shows what stops each sender and what happened to it lately; after resuming, sends begin at once,
- * whatever the provider said before.
+ * Shows senders to operators, and ends their pauses (DECISIONS: Requeue). The list shows why each sender is
+ * stopped, and its latest events. After a resume, sending starts immediately.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -16,9 +15,9 @@ import { endPause, type NamedSender, ownSenders } from './senders.sql.ts'
 
 export type ShownSender = {
   key: string
-  /** Of a number; null for any other sender. */
+  /** The name of a number. Null for any other sender. */
   name: string | null
-  /** `paused`: nothing goes; `probing`: one message at a time finds out; `slowed`: below its full rate. */
+  /** `paused`: nothing is sent. `probing`: one message at a time. `slowed`: below its full rate. */
   state: 'sending' | 'slowed' | 'probing' | 'paused'
   rate: number
   paused_until: string | null
@@ -48,7 +47,10 @@ function shown(row: NamedSender): Omit<ShownSender, 'events'> {
   }
 }
 
-/** Every sender of ours that was ever paced, slowed or paused: teams’ own servers apart (db/messages/webhooks). */
+/**
+ * Lists all our senders that were ever limited, slowed or paused. Excludes teams' own servers
+ * (db/messages/webhooks).
+ */
 export async function listSenders(tx: Tx): Promise<ShownSender[]> {
   const events = Map.groupBy(await senderEvents(tx, MAX_EVENTS), ({ sender }) => sender)
   return (await ownSenders(tx)).map((row) => ({
@@ -57,7 +59,10 @@ export async function listSenders(tx: Tx): Promise<ShownSender[]> {
   }))
 }
 
-/** Ends whatever pause a sender has; what waits for it goes on at once. @throws RequestError not_found. */
+/**
+ * Ends a sender's pause. Waiting messages are sent immediately.
+ * @throws RequestError not_found.
+ */
 export async function resumeSender(by: By, key: string): Promise<Omit<ShownSender, 'events'>> {
   const { tx } = by
   const row = await endPause(tx, key)

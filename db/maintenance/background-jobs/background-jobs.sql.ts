@@ -1,4 +1,4 @@
-/** Rows of background jobs: how far each has come and what it has brought. */
+/** Rows of background jobs with their progress and results. */
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
@@ -36,15 +36,15 @@ export const insertBackgroundJob = (tx: Tx, job: NewBackgroundJob, now: Date) =>
 const openRow = backgroundJobRow.concat(row({ given: mixed<object>(), cursor: mixed<object>().nullable() }))
 export type OpenBackgroundJob = InferType<typeof openRow>
 
-/** A job that is not over, locked until the transaction ends; null when it is over or gone. */
+/** Locks an unfinished job until the transaction ends. Null if it is finished or doesn't exist. */
 export const lockBackgroundJob = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(openRow)`
     select ${columns}, given, cursor from background_jobs where id = ${id} and finished_at is null for update`)
 
-/** What a slice leads to. `cursor` null: it was the last one. */
+/** The result of a slice. `cursor` null: it was the last one. */
 export type BackgroundJobStep = { cursor: object | null; done: number; total: number | null; result: object }
 
-/** Stores what a slice has done. The last one takes away what was asked for, since it may name a person. */
+/** Stores the result of a slice. The last one deletes the parameters, because they may identify a person. */
 export async function advanceBackgroundJob(tx: Tx, id: string, step: BackgroundJobStep, now: Date) {
   const over = step.cursor === null
   return tx.one(sql.type(backgroundJobRow)`
@@ -55,19 +55,25 @@ export async function advanceBackgroundJob(tx: Tx, id: string, step: BackgroundJ
     where id = ${id} returning ${columns}`)
 }
 
-/** Ends a job that cannot be done, saying why. */
+/** Ends a job that can't be done, with the reason. */
 export const failBackgroundJob = (tx: Tx, id: string, fault: string, now: Date) =>
   tx.query(sql.type(object())`
     update background_jobs set fault = ${fault}, cursor = null, given = null, progressed_at = ${sql.timestamp(now)},
       finished_at = ${sql.timestamp(now)}
     where id = ${id} and finished_at is null`)
 
-/** One job; null without it. @param team whose; null: anybody's, for operators. */
+/**
+ * Returns a job, or null.
+ * @param team its team. Null: any, for operators.
+ */
 export const backgroundJobById = (tx: Tx, team: string | null, id: string) =>
   tx.maybeOne(sql.type(backgroundJobRow)`
     select ${columns} from background_jobs where id = ${id} and (${team}::uuid is null or team_id = ${team})`)
 
-/** Jobs, newest first. @param team whose; null: everybody's, for operators. */
+/**
+ * Lists jobs, newest first.
+ * @param team only this team. Null: all, for operators.
+ */
 export async function latestBackgroundJobs(tx: Tx, team: string | null, limit: number) {
   const own = allOf(team !== null && sql.fragment`team_id = ${team}`)
   return tx.any(sql.type(backgroundJobRow)`

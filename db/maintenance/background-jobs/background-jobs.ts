@@ -1,9 +1,8 @@
 /**
- * A background job, begun by a person and done in slices: by the process that began it as far as one slice goes, by
- * workers beyond that, or wholly by the CLI.
- * Promises: each slice is one transaction with the cursor that it moves, so that the process that goes on after a kill
- * neither repeats nor leaves out anything; its line in the audit trail is written once, by the slice that ends it. A
- * job of a kind that only a newer version knows stays as it is. Must not know what a kind of job does (kinds.ts).
+ * Background jobs run in slices: the first one in the process that starts the job, the rest in workers, or
+ * all of them in the CLI. Each slice is a transaction with its cursor, so that a crash neither repeats nor
+ * skips anything. The last slice writes the audit entry. Jobs of a kind that only a newer version knows don't
+ * change. The kinds are in kinds.ts.
  */
 import { type Actor, record } from '../../accounts/audit/record.ts'
 import { RequestError } from '../../errors.ts'
@@ -21,7 +20,7 @@ import { type BackgroundJobKind, type BackgroundJobTools, type Given, KINDS, typ
 
 type BackgroundJobDeps = BackgroundJobTools & { database: Database }
 
-/** What somebody wants to be done. */
+/** A job to start. */
 export type Wanted = { [K in BackgroundJobKind]: { kind: K; given: Given<K> } }[BackgroundJobKind] & {
   team_id: string | null
   actor: Actor
@@ -29,7 +28,7 @@ export type Wanted = { [K in BackgroundJobKind]: { kind: K; given: Given<K> } }[
   total?: number | null
   /** Its id, when something else is to have the same one. */
   id?: string
-  /** Stores what the job is about, in the transaction that begins it. */
+  /** Stores the data of the job, in the transaction that starts it. */
   store?: (tx: Tx, now: Date) => Promise<void>
 }
 
@@ -42,7 +41,10 @@ async function begin(tx: Tx, { team_id, kind, given, actor, store, total, id = i
 
 const isKnown = ({ kind }: Pick<BackgroundJobRow, 'kind'>): boolean => Object.hasOwn(KINDS, kind)
 
-/** Does the next slice, of a kind that is known. @returns the job as it stands then; null when it was over already. */
+/**
+ * Runs the next slice of a known kind.
+ * @returns the job afterwards, or null if it doesn't exist.
+ */
 async function slice(tx: Tx, tools: BackgroundJobTools, id: string): Promise<BackgroundJobRow | null> {
   const job = await lockBackgroundJob(tx, id)
   if (!job || !isKnown(job)) return job
@@ -56,8 +58,9 @@ async function slice(tx: Tx, tools: BackgroundJobTools, id: string): Promise<Bac
 }
 
 /**
- * Begins a job and does its first slice; the rest is for the workers.
- * @returns it as it stands, finished when it was small. @throws RequestError when it cannot be begun.
+ * Starts a job and runs its first slice. Workers run the rest.
+ * @returns the job, finished if it was small.
+ * @throws RequestError if it can't be started.
  */
 export async function beginBackgroundJob(
   { database, ...tools }: BackgroundJobDeps,
@@ -92,7 +95,7 @@ const begun = ({ team_id, kind, actor, total = null }: Wanted): Omit<BackgroundJ
   finished_at: null,
 })
 
-/** What a slice leaves to do: nothing, more, or all of it to a newer worker, which knows the kind. */
+/** What is left after a slice: nothing, more, or everything to a newer worker that knows the kind. */
 export type Remaining = 'nothing' | 'more' | 'to_newer'
 
 const remainingAfter = (job: BackgroundJobRow | null): Remaining => {
@@ -101,8 +104,8 @@ const remainingAfter = (job: BackgroundJobRow | null): Remaining => {
 }
 
 /**
- * Does the next slice of a job in a transaction of its own, with `after` in it. A job that is refused ends with the
- * refusal's words.
+ * Runs the next slice of a job in its own transaction, with `after` in it. A RequestError ends the job with
+ * its message.
  */
 export async function continueBackgroundJob(
   { database, ...tools }: BackgroundJobDeps,
@@ -121,8 +124,9 @@ export async function continueBackgroundJob(
 }
 
 /**
- * Begins a job and does all of it here; if this process dies, the sweep hands the rest to the workers.
- * @returns what came of it. @throws RequestError when it cannot be done.
+ * Starts a job and runs all of it here. If this process dies, the sweep lets workers do the rest.
+ * @returns the result.
+ * @throws RequestError if it can't be done.
  */
 export async function runBackgroundJob<R extends object>(
   deps: BackgroundJobDeps,

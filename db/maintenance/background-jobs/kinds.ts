@@ -1,9 +1,7 @@
 /**
- * Every kind of background job: what one slice of it does, and its line in the audit trail.
- * To add a kind: a value in KINDS, and its words for people in api/dashboard/pages/background-job.ts. Its name is the
- * audit's action.
- * Promises: a slice is short (a batch of rows), does all in the transaction that it is given, and goes by the cursor
- * alone.
+ * The kinds of background jobs: what one slice does, and the audit entry. To add a kind, add a value to
+ * KINDS, and its texts to api/dashboard/pages/background-job.ts. Its name is the action in the audit log. A
+ * slice is a short batch in the caller's transaction, and only depends on the cursor.
  */
 import { NIL } from 'uuid'
 import type { AuditEntry, By } from '../../accounts/audit/record.ts'
@@ -33,7 +31,7 @@ import type { BackgroundJobStep, OpenBackgroundJob } from './background-jobs.sql
 
 export type BackgroundJobTools = {
   queue: Pick<Producer, 'enqueue' | 'reenqueue' | 'redrive'>
-  /** Null where none was asked for: the CLI opens them for what needs them. */
+  /** Null if not requested. The CLI opens them for the kinds that need them. */
   secrets: Pick<Secrets, 'signatures' | 'sign'> | null
 }
 
@@ -50,7 +48,7 @@ export type Kind<G, C> = {
   entry(given: G, result: object): Pick<AuditEntry, 'subject' | 'detail'> | null
 }
 
-/** The total as it is known: once all is done, what was done; some of it may have gone before its turn. */
+/** The known total. At the end, the number done, because some rows may have been deleted before. */
 const totalOf = (done: number, { cursor }: { cursor: object | null }, total: number | null): number | null =>
   cursor === null || total === null ? total && done : Math.max(total, done)
 
@@ -58,7 +56,10 @@ const totalOf = (done: number, { cursor }: { cursor: object | null }, total: num
 type Words = { words: string }
 type Changed = { changed: number }
 
-/** Something done with a team's messages, batch by batch. @param nouns what the audit trail calls them. */
+/**
+ * A bulk action on a team's messages in batches.
+ * @param nouns the unit in the audit log.
+ */
 const batchwise = <G, C extends object>(
   nouns: string,
   batchOf: (
@@ -83,7 +84,7 @@ const batchwise = <G, C extends object>(
 /** The same work by another name. Version 0.1.0 would ignore a part of its filter, and leaves it to newer workers. */
 const newer = <G, C>(kind: Kind<G, C>, action: string): Kind<G, C> => ({ ...kind, action })
 
-/** What a person has picked: emails as a page counted them, or a channel's messages as the CLI found them. */
+/** A manual selection: emails counted by a page, or a channel's messages found by the CLI. */
 type Requeueing = MatchingRequeue | PickedByPerson
 
 const requeueing = (channel: Deliverable) =>
@@ -133,12 +134,12 @@ const redriving: Kind<Redriving, object> = {
   }),
 }
 
-/** `words`: what the audit trail says of it besides. */
+/** `words`: an additional detail in the audit log. */
 type Importing = { import_id: string; file_name: string; words?: string }
 
 const importing: Kind<Importing, ImportCursor> = {
   async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result, begun_at }) {
-    if (!secrets) throw new Error('an import takes the service’s key')
+    if (!secrets) throw new Error('an import needs SECRET_KEY')
     const upserting = { ...at, secrets, since: new Date(begun_at) }
     const slice = await importSlice(upserting, team_id ?? '', given.import_id, cursor)
     const refused = ((result as { refused?: number }).refused ?? 0) + slice.refused
@@ -164,7 +165,7 @@ const replaying: Kind<Replay, ReplayCursor> = {
 
 const lifting: Kind<BulkLift & Words, LiftCursor> = {
   async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result }) {
-    if (!secrets) throw new Error('to lift takes the service’s key')
+    if (!secrets) throw new Error('to remove suppressions needs SECRET_KEY')
     const batch = await liftBatch({ ...at, secrets }, team_id ?? '', given, { cursor, done })
     const lifted = ((result as { lifted?: number }).lifted ?? 0) + batch.lifted
     return { cursor: batch.cursor, done: lifted, total: totalOf(lifted, batch, total), result: { lifted } }
@@ -178,7 +179,7 @@ const lifting: Kind<BulkLift & Words, LiftCursor> = {
 /** How many contacts one slice copies. */
 const COPY_BATCH = 500
 
-/** What was suppressed before the table of addresses was there (audience/suppressions/copy.ts). */
+/** Suppressions from before the table of addresses existed (audience/suppressions/copy.ts). */
 const judging: Kind<object, object> = {
   async slice({ tx, now }, { done, result }) {
     const { checked, copied } = await copyNext(tx, COPY_BATCH, now)
@@ -191,12 +192,12 @@ const judging: Kind<object, object> = {
   entry: () => null,
 }
 
-/** `subject`: what the audit trail calls the person, whose address must not stay. */
+/** `subject`: identifies the person in the audit log without the address. */
 type Erasing = { identity: string; subject: string }
 
 const erasing: Kind<Erasing, ErasureCursor> = {
   async slice({ secrets, ...at }, { team_id, given, cursor, done, result }) {
-    if (!secrets) throw new Error('to erase takes the service’s key')
+    if (!secrets) throw new Error('to erase needs SECRET_KEY')
     const slice = await eraseSlice({ ...at, secrets }, team_id ?? '', given.identity, cursor)
     const before = { ...NOTHING_ERASED, ...(result as Partial<Erasure>) }
     const { contact = false, emails = 0, waiting_emails_deleted = 0, reports = 0 } = slice
@@ -211,7 +212,7 @@ const erasing: Kind<Erasing, ErasureCursor> = {
   entry: ({ subject }) => ({ subject }),
 }
 
-/** Erases a person, who stays in the audit trail by a keyed hash. */
+/** Creates the erasure of a person. The audit log identifies the person by a keyed hash. */
 export const erasureOf = (
   secrets: Pick<Secrets, 'sign'>,
   teamId: string,
@@ -244,7 +245,7 @@ export const KINDS = {
   'contact.erase': erasing,
   ...requeues,
   'email.delete': deletingEmails,
-  // Of filters that say whether an email is a broadcast's.
+  // Kinds with filters on whether an email belongs to a broadcast.
   'email.delete_apart': newer(deletingEmails, 'email.delete'),
   'email.requeue_apart': newer(requeues['email.requeue'], 'email.requeue'),
   'queue.redrive': redriving,

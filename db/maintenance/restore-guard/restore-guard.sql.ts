@@ -1,6 +1,6 @@
 /**
- * The row that says which database is the one that mail is sent from, and the marks of processes, which distinguish a
- * failover from a copy (DECISIONS: A restored copy). Must not decide which of them it is.
+ * The row that identifies the original database, and the heartbeats of processes, which distinguish a
+ * failover from a copy (DECISIONS: A restored copy). restore-guard.ts decides.
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
@@ -9,23 +9,23 @@ import { row } from '../../postgres/rows.ts'
 
 const homeRow = row({ is_home: boolean() })
 
-/** Whether this database is the one that mail is sent from: not so in a copy, nor for a moment after a failover. */
+/** True if this is the original database. False in a copy, and briefly after a failover. */
 export const isOriginalDatabase = (tx: Tx) =>
   tx.oneFirst(sql.prepared('is_at_home', homeRow)`select is_at_home() as is_home`)
 
 const lookRow = row({
-  /** Whether the mark is there that the process has written last, or a later one of its own. */
+  /** True if the last heartbeat of the process, or a later one, exists. */
   found: boolean(),
   at: string(),
   is_home: boolean(),
-  /** Whether nothing but the timeline can be another one; null before any process has begun. */
+  /** True if nothing but the timeline can have changed. Null before any process has started. */
   is_same_place: boolean().nullable(),
   home_id: string().nullable(),
   how: string()
     .oneOf(['begun', 'continued', 'restored'] as const)
     .nullable(),
 })
-/** What a process finds when it leaves a mark. */
+/** What a process finds when it writes a heartbeat. */
 export type HomeLook = InferType<typeof lookRow>
 
 type Mark = { process: string; last: number | null; next: number }
@@ -58,7 +58,7 @@ export const deleteOldMarks = (tx: Tx, days: number) =>
   tx.query(sql.type(object())`
     delete from process_marks where at < now() - make_interval(days => ${days})`)
 
-/** Makes this database the home of what it holds, where no process has begun yet. */
+/** Makes this the original database, if no process has started yet. */
 export const beginHome = (tx: Tx, id: string) =>
   tx.query(sql.type(object())`
     insert into database_home (id, place, timeline, how, decided_at)
@@ -67,19 +67,19 @@ export const beginHome = (tx: Tx, id: string) =>
 
 const lockedRow = row({ home_id: string(), is_home: boolean() })
 
-/** The id of the home, locked until the transaction ends; null before any process has begun. */
+/** Locks the identity until the transaction ends, and returns it. Null before any process has started. */
 export const lockIdentity = (tx: Tx) =>
   tx.maybeOne(sql.type(lockedRow)`
     select id as home_id, is_at_home() as is_home from database_home for update`)
 
-/** Decides that what is here is sent from here from now on, and how that was found. */
+/** Makes this the original database from now on, and stores how that was decided. */
 export const claimDatabase = (tx: Tx, id: string, how: 'continued' | 'restored') =>
   tx.query(sql.type(object())`
     update database_home
     set id = ${id}, place = database_place(), timeline = database_timeline(), how = ${how}, decided_at = now()`)
 
 /**
- * Writes some hundred kilobytes to disk and keeps nothing: a sort that does not fit its memory.
+ * Writes some hundred kilobytes to disk, with a sort that exceeds its memory.
  * @throws the server's disk_full if there is no space.
  */
 export const writeToDisk = (database: Database): Promise<unknown> =>

@@ -1,9 +1,9 @@
 /**
- * Whether this database is still the one that the process began with, asked every second of its life.
- * Each process leaves a mark and remembers it. After a failover to a standby the marks are there: a process that finds
- * its own decides that nothing is to be paused. Where nobody does, or a mark is missing, it is a copy, and stopped.
- * Promises: a copy is never taken for a failover by a process that began on it; nothing is sent until it is decided
- * (is_at_home() in each claim's way); DECISIONS: A restored copy.
+ * Checks every second whether this is still the database that the process started with. Each process writes
+ * heartbeats and remembers its last one. After a failover, the heartbeats exist: a process that finds its own
+ * decides that nothing is paused. If none does, or a heartbeat is missing, the database is a copy, and its
+ * deliveries are paused. A process that started on a copy never mistakes it for a failover. Nothing is sent
+ * before the decision (is_at_home() in each claim). DECISIONS: A restored copy.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,9 +27,12 @@ import { stopCopy } from './restored.ts'
 
 /** In milliseconds. */
 type GuardTimes = {
-  /** How often a process leaves a mark: what is lost of the time since its last one it cannot notice. */
+  /** The heartbeat interval. A process can't notice the loss of less than that. */
   every: number
-  /** For how long a failover is not decided: a process whose mark is missing has its say first. */
+  /**
+   * How long to wait before deciding a failover, so that a process whose heartbeat is missing can object
+   * first.
+   */
   hold: number
   /** When it counts as a copy that no process has claimed; those that live find the new server within 20 s. */
   patience: number
@@ -44,9 +47,9 @@ const MARKS_KEPT_DAYS = 2
 /** What a process remembers. */
 export type Memory = {
   last: { mark: number; at: string } | null
-  /** The id of the home where it was last; null for one that began on what is no home. */
+  /** The ID of the original database it last saw. Null if it started on a copy. */
   home: string | null
-  /** For how many milliseconds it has not been at home. */
+  /** How many milliseconds it has not been on the original database. */
   away: number
 }
 
@@ -62,7 +65,7 @@ const COPY = {
 
 const days = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 86_400_000
 
-/** What a process concludes from what it has found. Pure. */
+/** Returns the conclusion of a process. Pure. */
 export function homeVerdict(
   look: HomeLook,
   { last, home, away }: Memory,
@@ -71,7 +74,7 @@ export function homeVerdict(
   if (look.home_id === null) return { kind: 'begins' }
   if (!look.found) {
     const forgotten = home === null || last === null || days(last.at, look.at) > FORGETS_AFTER_DAYS
-    // Others have stopped it since, and a person may have let it go on.
+    // Another process has paused it since, and it may have been resumed manually.
     const known = look.how === 'restored' && look.home_id !== home
     return forgotten || known ? { kind: 'stranger' } : { kind: 'copy', why: COPY.lost }
   }
@@ -96,8 +99,8 @@ const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
 type WatchDeps = { database: Database; log: Log }
 
 /**
- * Looks, once a call, and does what follows. The function says whether it has stopped a copy.
- * @param clock is set at each look.
+ * Checks once per call. The returned function reports whether it has paused a copy.
+ * @param clock is set with each check.
  */
 function createWatch(
   { database, log, clock }: WatchDeps & { clock: ServiceClock },
@@ -147,7 +150,7 @@ function createDiskCheck({ database, log }: Pick<WatchDeps, 'database' | 'log'>)
   let fault: string | null = null
   let looks = 0
   return {
-    /** What the server says while its disk is full; null while it isn't. */
+    /** The server's error while its disk is full, or null. */
     fault: () => fault,
     async look(): Promise<void> {
       looks += 1
@@ -167,8 +170,9 @@ function createDiskCheck({ database, log }: Pick<WatchDeps, 'database' | 'log'>)
 }
 
 /**
- * Watches over the database while the process lives. Resolves once it has looked for the first time.
- * @returns the database's time, as of the last look and carried on since, whether its disk is full, and how to end it.
+ * Watches the database while the process lives. Resolves after the first check.
+ * @returns the database's time, continued since the last check, whether its disk is full, and a function to
+ * stop.
  */
 export async function watchDatabase(deps: WatchDeps, times: GuardTimes = TIMES) {
   const { database, log } = deps

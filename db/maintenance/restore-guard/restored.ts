@@ -1,6 +1,6 @@
 /**
- * A copy of the database: it is stopped, and one act lets all of it go on (DECISIONS: A restored copy).
- * Promises: what was paused before the copy was made stays so. Must not decide which database is a copy (home.ts).
+ * Pauses a restored copy of the database, and resumes all of it with one action (DECISIONS: A restored copy).
+ * Anything paused before the copy was made stays paused. restore-guard.ts recognizes a copy.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { pauseUnderWay, resumeRestoredBroadcasts } from '../../messages/broadcasts/restored.ts'
@@ -13,8 +13,8 @@ import { wakeOnCommit } from '../../queue/wake.ts'
 import { claimDatabase, lockIdentity } from './restore-guard.sql.ts'
 
 /**
- * Stops what leaves this database and every broadcast under way, until a person resumes them.
- * @param home_id what was found: nothing is done where another process has decided since.
+ * Pauses deliveries and active broadcasts until they are resumed manually.
+ * @param home_id the identity that was found. Does nothing if another process has decided since.
  */
 export async function stopCopy(tx: At['tx'], home_id: string | null): Promise<boolean> {
   const home = await lockIdentity(tx)
@@ -26,11 +26,14 @@ export async function stopCopy(tx: At['tx'], home_id: string | null): Promise<bo
   return true
 }
 
-/** Resumes all that stands because the database was restored. @returns what that was. */
+/**
+ * Resumes everything paused by the restore.
+ * @returns what was resumed.
+ */
 export async function resumeRestored({ queue, ...by }: By & { queue: Pick<Producer, 'reenqueue'> }) {
   const { tx, now } = by
   const home = await lockIdentity(tx)
-  // No process has run on this copy yet: it is stopped first, so that there is no other way to resume than this one.
+  // No process has run on this copy yet. It is paused first, so that there is only one way to resume.
   if (home?.is_home === false) await stopCopy(tx, home.home_id)
   const queues = await deletePausesFor(tx, RESTORED)
   const broadcasts = await resumeRestoredBroadcasts({ tx, now, queue }, RESTORED)

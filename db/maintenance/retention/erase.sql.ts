@@ -1,4 +1,4 @@
-/** The statements that take one person out of a team's emails, their events and the raw reports. */
+/** Statements that erase a person from a team's emails, their events and raw reports. */
 import { sql } from 'slonik'
 import { array, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -14,8 +14,8 @@ import {
 } from './person.sql.ts'
 
 /**
- * Those of these emails that still exist; their states locked by id, as everywhere. Read once they are locked:
- * somebody else may have been erased from them meanwhile.
+ * Locks the states of these emails in ID order, and returns those that exist. Read after locking, because
+ * someone else may have been erased meanwhile.
  */
 export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')
@@ -26,10 +26,12 @@ export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly s
     where team_id = ${teamId} and id = any(${these}) order by id`)
 }
 
-/** What becomes of an email: its recipients, whether all that it said goes too, and its whole timeline with it. */
+/**
+ * An email after an erasure: its recipients, whether its content is purged, and whether its timeline is too.
+ */
 export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; nobodys: boolean }
 
-/** Rewrites emails without the person, and their events without its address, which `pattern` finds in a text. */
+/** Rewrites emails without the person, and their events without the address that `pattern` matches. */
 export async function rewriteEmails(tx: Tx, teamId: string, emails: readonly ErasedEmail[], pattern: string) {
   await tx.query(sql.type(object())`
     with n as materialized (
@@ -75,12 +77,12 @@ export const rewriteNames = (tx: Tx, teamId: string, ids: readonly string[], pat
     where e.team_id = ${teamId} and e.id = any(${sql.array(ids, 'uuid')})
       and lower(concat_ws(' ', e.idempotency_key, e.reply_to, e.tags)) ~ ${pattern}`)
 
-/** By a statement of its own: it sees a try that was being stored while the messages were deleted. */
+/** A separate statement, so that it sees attempts stored while the messages were deleted. */
 const deleteTriesOf = (tx: Tx, teamId: string, messages: readonly string[]) =>
   tx.query(sql.type(object())`
     delete from webhook_events where team_id = ${teamId} and message_id = any(${sql.array(messages, 'uuid')})`)
 
-/** Deletes the webhook messages about these emails or contacts, with each try to deliver one. */
+/** Deletes the webhook messages about these emails or contacts, with their attempts. */
 export async function deleteWebhooksAbout(
   tx: Tx,
   teamId: string,
@@ -98,7 +100,7 @@ type IdRange = { after: string; length: number }
 
 const stretchRow = row({ last: string().nullable(), checked: number(), gone: array(string()) })
 
-/** Deletes those of a stretch of the team's webhook messages that are about what is gone and name the person. */
+/** Deletes the webhook messages in a range that are about deleted subjects and name the person. */
 export async function deleteWebhooksNaming(
   tx: Tx,
   teamId: string,
@@ -122,7 +124,7 @@ export async function deleteWebhooksNaming(
   return looked
 }
 
-/** Empties the lines about a person in the lists of whom broadcasts skipped; their figures stay. */
+/** Clears a person's skips of broadcasts. The counts stay. */
 export const emptySkipsOf = (tx: Tx, teamId: string, spellings: readonly string[]) =>
   tx.query(sql.type(object())`
     update broadcast_skips set email = '', detail = '', person = null
@@ -130,7 +132,7 @@ export const emptySkipsOf = (tx: Tx, teamId: string, spellings: readonly string[
 
 const erasedRow = row({ last: string().nullable(), checked: number(), deleted: number() })
 
-/** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
+/** Deletes the settled reports in a range that are only about this team and name the address. */
 export const deleteReportsNaming = (tx: Tx, teamId: string, pattern: string, { after, length }: IdRange) =>
   tx.one(sql.type(erasedRow)`
     with stretch as (

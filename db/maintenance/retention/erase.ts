@@ -1,12 +1,11 @@
 /**
- * Erases a person from a team, slice by slice (maintenance/background-jobs): the contact, the recipient in emails and
- * their events, what was said to that person alone with its files, raw reports about the team's emails that name the
- * address, and webhooks about the contact or these emails, or about what was deleted before.
- * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
- * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
- * somebody who had unsubscribed, bounced or complained, or had left topics, a keyed hash stays, so that marketing never
- * mails the address when it is created again (erased.ts); an email to that person alone that still waits is deleted,
- * and frees its place, and so is a test of a broadcast that shows the person.
+ * Erases a person from a team in slices (maintenance/background-jobs): the contact, the recipient in emails
+ * and events, content sent only to that person with its files, raw reports that name the address, and
+ * webhooks about them. Matches whole addresses only. Other people's and other teams' data stay. Locks the
+ * account, then emails, then contacts, in the global order. Can be repeated, also after a crash. For a person
+ * who unsubscribed, bounced, complained or left topics, a keyed hash stays, so that a new contact with the
+ * address gets no marketing (erased.ts). A waiting email to that person only is deleted, and refunded to the
+ * quota. So is a waiting broadcast test that shows the person.
  */
 import { NIL } from 'uuid'
 import { lockAccount } from '../../accounts/teams/limits.ts'
@@ -52,7 +51,7 @@ async function eraseContact(
   { teamId, identity }: ErasedPerson,
   secrets: Pick<Secrets, 'sign' | 'signatures'>,
 ): Promise<boolean> {
-  // Locked before it is read: an unsubscribe that is just being answered counts.
+  // Locked before it is read, so that a concurrent unsubscribe counts.
   await lockAccount(tx, teamId)
   const ref = { team_id: teamId, identity }
   const [locked] = await lockTouched(tx, [{ ...ref, email: identity }], now)
@@ -61,7 +60,7 @@ async function eraseContact(
   const stored = await deleteAddress(tx, teamId, identity)
   const known = stored?.cause ?? before.get(identity) ?? null
   const suppression = known && statusBy(known)
-  // A complaint after a hard bounce still stops what the bounce stops.
+  // A complaint after a hard bounce still stops everything that the bounce stops.
   const cause = known !== null && stored?.has_bounced ? 'bounce' : known
   const wish = locked?.contact ? await statusToKeep(tx, teamId, locked.contact.contact_id) : 'subscribed'
   const status = wish === 'unsubscribed' ? wish : (suppression ?? 'subscribed')
@@ -72,18 +71,18 @@ async function eraseContact(
     await keepErased(tx, teamId, { hash, status, suppression, cause, left_topic_ids }, now)
   }
   if (!contact) return false
-  // The erasure's own line names the person by a hash.
+  // The audit entry of the erasure contains a hash of the address.
   await removeContact({ tx, now, actor: null }, teamId, identity)
   await deleteWebhooksAbout(tx, teamId, [contact.id])
   return true
 }
 
-/** What becomes of an email that names the person; null when it is to be deleted, since nobody else waits for it. */
+/** Returns an email without the person. Null if it must be deleted, because no one else waits for it. */
 function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity: string): ErasedEmail | null {
   const others = to_emails.filter((recipient) => !isPerson(recipient, identity))
   const nobodys = isSoleRecipient(to_emails, identity)
   if (waits && nobodys) return null
-  // With one fewer before them, a copy would be taken for one of the list before.
+  // Removing an earlier recipient would move a copy to another list.
   if (waits && !has_copies) return { id, to: others, empty: false, nobodys: false }
   const to = to_emails.map((recipient) => (isPerson(recipient, identity) ? ERASED : recipient))
   return { id, to, empty: nobodys, nobodys }
@@ -92,8 +91,8 @@ function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity:
 const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
 
 /**
- * Rewrites emails, and takes the person's address out of why they were given up; the key, the tags and the reply
- * address of what is emptied lose it too.
+ * Rewrites emails, and removes the address from failure reasons. A purged email also loses its key, tags and
+ * reply address.
  */
 async function rewrite(tx: Tx, { teamId, pattern }: ErasedPerson, emails: readonly ErasedEmail[]) {
   const emptied = idsOf(emails.filter(({ empty }) => empty))
@@ -116,12 +115,12 @@ async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[])
   return { rewritten: rewritten.length, deleted }
 }
 
-/** How far an erasure has come: what is gone through next, and behind which row it goes on. */
+/** The progress of an erasure: the current step, and the row after which it continues. */
 export type ErasureCursor =
   | { through: 'emails' | 'webhooks' | 'reports'; after: string }
   | { through: 'tests' | 'files' }
 
-/** What one slice has erased, and how many rows it looked at. `cursor` null: it was the last one. */
+/** The result of a slice, and how many rows it checked. `cursor` null: it was the last one. */
 type Slice = { cursor: ErasureCursor | null; checked: number } & Partial<Erasure>
 
 type Erasing = At & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
@@ -133,7 +132,7 @@ async function beginning({ tx, now, secrets }: Erasing, person: ErasedPerson): P
 }
 
 async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise<Slice> {
-  // Looked for before the account is locked, so that the team's sends do not wait meanwhile.
+  // Searched before the account is locked, so that the team's sends don't wait.
   const found = await emailsTo(tx, person.teamId, person.spellings, { after, limit: ERASE_BATCH })
   const ids = idsOf(namedIn(found, person))
   const { rewritten, deleted } =
@@ -148,7 +147,7 @@ async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise
   }
 }
 
-/** Empties the next of the tests of broadcasts that show the person to others; what waits of them is deleted. */
+/** Purges the next broadcast tests that show the person to others. Waiting ones are deleted. */
 async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
   const { teamId, identity } = person
   const ids = await testsShowing(tx, teamId, identity, { after: NIL, limit: ERASE_BATCH })
@@ -165,7 +164,7 @@ async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
   return { cursor: { through: ids.length === ERASE_BATCH ? 'tests' : 'files' }, checked: ids.length }
 }
 
-/** Looks for webhooks about what was deleted before, by the address alone. */
+/** Searches webhooks about deleted subjects by address. */
 async function webhooksSlice(tx: Tx, { teamId, pattern }: ErasedPerson, after: string): Promise<Slice> {
   const { last, checked } = await deleteWebhooksNaming(tx, teamId, pattern, { after, length: ERASE_BATCH })
   const cursor: ErasureCursor =
@@ -180,8 +179,9 @@ async function reportsSlice(tx: Tx, { teamId, bytesPattern }: ErasedPerson, afte
 }
 
 /**
- * Erases the next of what names the person with this identity: a batch of rows at most.
- * @param cursor null at first, then what the slice before has returned. @throws RequestError not_found for the team.
+ * Erases the next batch of rows about the person with this identity.
+ * @param cursor null at first, then the one that the last slice returned.
+ * @throws RequestError not_found for the team.
  */
 export async function eraseSlice(
   at: Erasing,
@@ -195,7 +195,7 @@ export async function eraseSlice(
   if (cursor.through === 'tests') return testsSlice(at.tx, person)
   if (cursor.through === 'webhooks') return webhooksSlice(at.tx, person, cursor.after)
   if (cursor.through === 'reports') return reportsSlice(at.tx, person, cursor.after)
-  // Also those that the deletion of emails has just noted.
+  // Includes the skips that the deletion of emails has just added.
   await emptySkipsOf(at.tx, teamId, person.spellings)
   const more = await deleteSomeOrphans(at.tx)
   return { cursor: more ? cursor : { through: 'webhooks', after: NIL }, checked: 0 }

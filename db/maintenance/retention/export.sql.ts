@@ -1,4 +1,7 @@
-/** What is shown of one person's emails, with the events, webhooks, skips and reports that person.sql.ts finds. */
+/**
+ * Queries for the export of a person's emails, with the events, webhooks, skips and reports that
+ * person.sql.ts finds.
+ */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -44,7 +47,7 @@ const eventRow = row({
   occurred_at: string(),
   recipient: string().nullable(),
   detail: string(),
-  /** Whether it names the person. */
+  /** True if it names the person. */
   names: boolean(),
 })
 
@@ -65,7 +68,10 @@ const webhookRow = row({
   recipient: string().nullable(),
 })
 
-/** The webhook messages about these emails or contacts, but for what they say: it names other recipients. */
+/**
+ * Returns the webhook messages about these emails or contacts, without their bodies, which name other
+ * recipients.
+ */
 export const webhooksToShow = (tx: Tx, teamId: string, subjects: readonly string[]) =>
   tx.any(sql.type(webhookRow)`
     select subject_id, event_id, endpoint_id, type, status, created_at, body::json -> 'data' ->> 'recipient' as recipient
@@ -74,7 +80,7 @@ export const webhooksToShow = (tx: Tx, teamId: string, subjects: readonly string
 
 const webhookStretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof webhookRow>[]>() })
 
-/** Of a stretch of the team's webhook messages those about what is gone that name the person; as above. */
+/** Returns the webhook messages in a range that are about deleted subjects and name the person. */
 export const webhooksOfGoneToShow = (
   tx: Tx,
   teamId: string,
@@ -101,7 +107,7 @@ const skipRow = row({
   at: string(),
 })
 
-/** The broadcasts that left the person out, and why. */
+/** Returns the broadcasts that skipped the person, with the reason. */
 export const skipsToShow = (tx: Tx, teamId: string, spellings: readonly string[]) =>
   tx.any(sql.type(skipRow)`
     select broadcast_id, contact_id, email, reason, detail, at from broadcast_skips
@@ -111,7 +117,10 @@ const reportRow = row({ id: string(), provider: string(), received_at: string(),
 
 const stretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof reportRow>[]>() })
 
-/** Of a stretch of reports those that name the person, but for what they say: it may name other recipients. */
+/**
+ * Returns the reports in a range that name the person, without their content, which may name other
+ * recipients.
+ */
 export const reportsToShow = (
   tx: Tx,
   teamId: string,

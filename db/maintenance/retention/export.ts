@@ -1,10 +1,9 @@
 /**
- * Everything that a team has stored of one person, by the address: what erase.ts would find, as one JSON.
- * Promises: it is found by person.ts and person.sql.ts, as an erasure finds it; nothing of other recipients is shown:
- * of an email that had others, the person's own place and events alone, without its contents and its status, and other
- * addresses in a server's words are blotted out; mail of our own is listed without its links. What is shown is noted in
- * the audit trail, by the hash that an erasure would leave. Lists come batch by batch, so that a large one is never
- * held whole. Changes nothing.
+ * Exports everything that a team has stored about a person, by address, as one JSON value. It finds the same
+ * data as an erasure, with person.ts and person.sql.ts. Other recipients aren't revealed: of an email to
+ * several, it contains only the person's own position and events, and other addresses in server responses are
+ * redacted. Internal email is listed without its links. The audit log records the export with a hash of the
+ * address. Lists are streamed in batches. Changes nothing.
  */
 import { NIL } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -36,7 +35,9 @@ const EXPORT_BATCH = 200
 
 type Finding = { tx: Tx; person: ErasedPerson }
 
-/** What an address may stand in, between what ends it. One class alone: its matching is linear. */
+/**
+ * Text that can contain an address, between delimiters. A single character class, so that matching is linear.
+ */
 const WORDS = /[^\s<>()[\]{},;:"'=]+/g
 
 const withoutFullStops = (word: string): string => {
@@ -53,7 +54,7 @@ const withoutOthers = (text: string, { identity }: ErasedPerson): string =>
 type Events = Awaited<ReturnType<typeof eventsToShow>>
 type Webhooks = Awaited<ReturnType<typeof webhooksToShow>>
 
-/** What was sent to the person alone, as it is stored. */
+/** The stored content of an email to this person only. */
 function contentOf({ attachments, status, subject, html, text, template_version_id, ...row }: ExportedRow) {
   const { variables, headers, reply_to, tags, idempotency_key } = row
   return {
@@ -65,7 +66,7 @@ function contentOf({ attachments, status, subject, html, text, template_version_
   }
 }
 
-/** Webhook messages; of those about other recipients it is not said what has become of them. */
+/** Webhook messages. The state of those about other recipients is left out. */
 const shownWebhooks = (all: Webhooks, { identity }: ErasedPerson) =>
   all.map(({ subject_id: _, recipient, type, ...message }) => {
     const own = recipient === null || isPerson(recipient, identity)
@@ -79,7 +80,9 @@ const webhooksOf = (all: Webhooks, id: string, person: ErasedPerson) =>
     person,
   )
 
-/** Where in an email's lists the person stands; `cc` and `bcc` only if they do there. */
+/**
+ * The person's positions in an email's lists. `cc` and `bcc` are only included if they contain the person.
+ */
 function placesOf(row: ExportedRow, { identity }: ErasedPerson) {
   const { to, cc, bcc } = addressees(row)
   const own = (list: readonly string[]) => list.filter((recipient) => isPerson(recipient, identity))
@@ -127,7 +130,7 @@ async function* emails({ tx, person }: Finding) {
   }
 }
 
-/** Tests of broadcasts that show the person to others: what they show, not to whom. */
+/** Broadcast tests that show the person to others: the content, not the recipients. */
 async function* tests({ tx, person }: Finding) {
   const { teamId, identity } = person
   for (let after: string = NIL; ; ) {
@@ -184,7 +187,7 @@ const LISTS = Object.entries<(at: Finding) => AsyncGenerator<object>>({
   reports,
 })
 
-/** The contact, with what it has left, why it is suppressed, and the webhooks about it; null without one. */
+/** The contact with its left topics, suppression and webhooks. Null if it doesn't exist. */
 async function contactOf({ tx, person }: Finding) {
   const { teamId, identity } = person
   if (!(await contactByIdentity(tx, teamId, identity))) return null

@@ -1,4 +1,4 @@
-/** What finds one person among a team's rows: erase.sql.ts takes it away, export.sql.ts shows it. */
+/** Finds a person in a team's rows. erase.sql.ts deletes them, export.sql.ts exports them. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -17,12 +17,12 @@ export type FoundEmail = InferType<typeof foundRow>
 const hasCopies = sql.fragment`coalesce(first_cc, first_bcc) is not null as has_copies`
 const waits = sql.fragment`unfinished or due_at is not null as waits`
 
-/** Of the view `emails`. */
+/** Columns of the view `emails`. */
 export const foundColumns = sql.fragment`id, to_emails, ${hasCopies}, ${waits}`
 
 /**
- * The team's emails to one of these identities, by their ids, up to a limit. By the recipients' index alone: given
- * the team too, the planner goes through all that a large team sent.
+ * Returns the team's emails to one of these identities, in ID order, up to a limit. Uses the recipients'
+ * index only: with the team in the condition, the planner scans everything that a large team has sent.
  */
 export const emailsTo = (
   tx: Tx,
@@ -53,7 +53,7 @@ export const testsShowing = (
     where team_id = ${teamId} and broadcast_id is null and person = ${identity} and id > ${after}
     order by id limit ${limit}`)
 
-/** Whether an event `v` names the person, whose address `pattern` finds. */
+/** True if an event `v` names the person whose address `pattern` matches. */
 export const isEventNaming = (pattern: string) =>
   sql.fragment`lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${pattern}`
 
@@ -62,8 +62,8 @@ export const isAbout = (teamId: string, subjects: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and subject_id = any(${sql.array(subjects, 'uuid')})`
 
 /**
- * Whether a webhook message `w` is about an email or a contact that is gone, and names the person, whose address
- * `pattern` finds, as whom that was: with the subject it cannot be found by, it would outlive an erasure.
+ * True if a webhook message `w` is about a deleted email or contact and names the person whose address
+ * `pattern` matches. Without its subject, it can only be found by the address.
  */
 export const isOfSubjectGone = (pattern: string) => {
   const data = sql.fragment`(w.body::json -> 'data')`
@@ -77,10 +77,13 @@ export const isOfSubjectGone = (pattern: string) => {
     and not exists (select from contacts c where c.team_id = w.team_id and c.id = w.subject_id)`
 }
 
-/** Whether a line in the list of whom a broadcast skipped is about the person. */
+/** True if a skip of a broadcast is about the person. */
 export const isSkipOf = (teamId: string, spellings: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and lower(email) = any(${sql.array(spellings, 'text')})`
 
-/** Whether a report is done with, about this team alone, and names the address that `pattern` finds among its bytes. */
+/**
+ * True if a settled report is only about this team, and its content contains the address that `pattern`
+ * matches.
+ */
 export const isReportNaming = (teamId: string, pattern: string) => sql.fragment`
   state <> 'pending' and team_ids = ${sql.array([teamId], 'uuid')} and lower(encode(body, 'escape')) ~ ${pattern}`

@@ -1,6 +1,6 @@
 /**
- * One person of a team, by the identity of their address, and how they are recognized in what the team has stored: for
- * erase.ts and export.ts alike, so that what is shown is what would go. Pure.
+ * Identifies a person of a team by the address, and recognizes the person in stored data, for erase.ts and
+ * export.ts, so that both find the same. Pure.
  */
 import { domainToUnicode } from 'node:url'
 import { parsedAddress, parseMailbox } from '../../validation/address.ts'
@@ -12,7 +12,7 @@ export type ErasedPerson = {
   identity: string
   /** The identity as recipients may have it. */
   spellings: readonly string[]
-  /** Finds the address in a text, whole, as PostgreSQL's regular expressions are written. */
+  /** A PostgreSQL regular expression that matches the whole address in a text. */
   pattern: string
   /** The same for bytes that are written as `encode(…, 'escape')` writes them. */
   bytesPattern: string
@@ -34,9 +34,9 @@ const escapedBytes = (text: string): string =>
     .join('')
 
 /**
- * Finds one of these addresses, whole: what stands before or after it must not make it a part of a longer one. An
- * apostrophe before it is a quotation mark, unless a letter goes before: o'neil is another person than neil. An escape
- * before it, such as JSON's \\n, is no part of it.
+ * Matches one of these addresses as a whole, not as a part of a longer one. A preceding apostrophe is a
+ * quotation mark, unless a letter precedes it, because o'neil isn't neil. A preceding escape, such as JSON's
+ * \\n, isn't part of it.
  */
 const wholeAddress = (spellings: readonly string[]): string =>
   `(?:(?<![a-z0-9_.+-])(?<![a-z0-9]')|(?<=\\\\(?:[nrt]|[0-7]{3})))(?:${spellings.map(literally).join('|')})(?![a-z0-9_-])(?!\\.[a-z0-9_-])`
@@ -56,6 +56,6 @@ export function isPerson(recipient: string, identity: string): boolean {
 export const namedIn = (emails: readonly FoundEmail[], { identity }: ErasedPerson): FoundEmail[] =>
   emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
 
-/** Whether nobody else is, or was before they were erased, among an email's recipients. */
+/** True if an email has no other recipient, including erased ones. */
 export const isSoleRecipient = (to: readonly string[], identity: string): boolean =>
   to.every((recipient) => recipient === ERASED || isPerson(recipient, identity))

@@ -1,9 +1,8 @@
 /**
- * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row; and
- * what happened to senders; and the figures of days. What was scheduled ages from its time on.
- * Promises: small batches with pauses between them, each a statement or a short transaction of its own, so that nobody
- * waits. It never deletes what still has to be delivered, nor its events, nor a row of the team's current period, whose
- * count is the quota.
+ * Deletes data after its retention period: a message's events, body and row, sender events, and daily stats.
+ * Scheduled messages age from their scheduled time. Works in small batches, each in its own statement or
+ * short transaction, with pauses in between. Never deletes undelivered messages and their events, or rows of
+ * the team's current period, whose count is the quota.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NIL } from 'uuid'
@@ -43,7 +42,7 @@ import {
   teamsAndWhetherTheyHave,
 } from './retention.sql.ts'
 
-/** For how many days each kind is kept; null: for ever. */
+/** Days that each kind is kept. Null: forever. */
 export type Retention = {
   reports: number
   events: number | null
@@ -52,7 +51,7 @@ export type Retention = {
   senders: number | null
   /** Bytes of attachments, after their last use. */
   files: number
-  /** What daily charts are drawn from. */
+  /** The data of daily charts. */
   figures: number | null
 }
 
@@ -127,7 +126,7 @@ async function emptyBatch(database: Database, batch: RetentionBatch): Promise<Em
   return emptied
 }
 
-/** Goes through all emails that were not scheduled as they lie in the table: each page is written at one time. */
+/** Scans all unscheduled emails in storage order, so that each page is written at one time. */
 async function emptyAllEmails(database: Database, from: Date, until: Date): Promise<number> {
   let total = 0
   let width = FIRST_STRETCH
@@ -142,7 +141,7 @@ async function emptyAllEmails(database: Database, from: Date, until: Date): Prom
   return total
 }
 
-/** Goes through what was scheduled in the order of its times: by its id it may be long past. */
+/** Scans scheduled messages in the order of their times. Their IDs may be much older. */
 async function emptyScheduled(database: Database, channel: Channel, { from, until }: Window) {
   const batch = { until, limit: FORGET_BATCH }
   let total = 0

@@ -1,8 +1,7 @@
 /**
- * Deletes what has been kept for long enough: events, bodies and rows of messages, a team's small batch at a time; and
- * events of senders.
- * Promises: a row that somebody else holds is passed over, never waited for; what still has to be delivered stays, with
- * its events, and so does a row that counts in the team's current period.
+ * Deletes expired data: events, bodies and rows of messages, in small batches per team, and sender events.
+ * Rows locked by others are skipped. Undelivered messages keep their rows and events, and so do rows of the
+ * team's current period.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
@@ -14,16 +13,16 @@ import { row, rowsOf } from '../../postgres/rows.ts'
 import { keepFigures } from '../../stats/daily/broadcasts.sql.ts'
 
 /**
- * Which rows of a team: those whose id is above `after` and below `before`, up to a limit. `until`: the time that
- * `before` stands for; what was scheduled for later is younger than its id.
+ * Selects rows of a team with IDs between `after` and `before`, up to a limit. `until`: the time of `before`.
+ * A message scheduled for later is younger than its ID.
  */
 export type RetentionBatch = { after: string; before: string; until: Date; limit: number }
 
 const batchRow = row({ found: number(), last: string().nullable() })
-/** How many rows a batch had, and the id of the last one: the next batch begins behind it. */
+/** The size of a batch, and its last ID, after which the next one starts. */
 export type BatchEnd = InferType<typeof batchRow>
 
-/** What is forgotten, by the ids of its messages. */
+/** Rows to delete, by the IDs of their messages. */
 export type Kept = { rows: FragmentSqlToken; key: FragmentSqlToken }
 
 /** A channel whose messages share requests. */
@@ -35,7 +34,7 @@ export const messagesOf = ({ rows }: Deliverable): Kept => byId(rows)
 export const eventsOf = ({ events, message }: Channel): Kept => ({ rows: events, key: message })
 export const requestsOf = ({ requests }: Shared): Kept => byId(requests.rows)
 
-/** From this id on, and before that one, which stands for the time `until`. */
+/** IDs from `from` to before `before`, whose time is `until`. */
 export type Span = { from: string; before: string; until: Date }
 
 /** Whether a message is delivered, or over, and its time before `until`: its age counts from there. */
@@ -59,8 +58,8 @@ export const teamsAndWhetherTheyHave = (
     order by t.id`)
 
 /**
- * Deletes a batch of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
- * it was given up, is what keeps it from being sent again.
+ * Deletes a batch of events, by the IDs of their messages. Events of unfinished messages stay: for example, a
+ * failure event keeps a message from being sent again.
  */
 export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, batch: RetentionBatch) {
   const { rows, events, message } = channel
@@ -77,7 +76,7 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, bat
     select count(*) as found, max(id::text) as last from gone`)
 }
 
-/** The ids of a batch of messages that are old enough, locked; the rows of the current period are none of them. */
+/** Locks a batch of messages that are old enough, without rows of the current period. */
 const oldOnes = ({ rows }: Channel, teamId: string, batch: RetentionBatch) => sql.fragment`
   select id from ${rows}
   where team_id = ${teamId} and id > ${batch.after} and id < ${batch.before} and ${isOver(batch)}
@@ -102,8 +101,8 @@ const deleteWithEvents = (
     select count(*) as found, max(id::text) as last from old`)
 
 /**
- * Deletes a batch of messages with their events, and with the last of a request's the request: its key is free then.
- * The figures of days lose them.
+ * Deletes a batch of messages with their events. The last message also deletes its request, which frees the
+ * key. The daily stats lose them.
  */
 export function deleteMessages(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const { rows: messages, requests } = channel
@@ -118,7 +117,7 @@ export function deleteMessages(tx: Tx, teamId: string, channel: Shared, batch: R
   return deleteWithEvents(tx, teamId, channel, { old: oldOnes(channel, teamId, batch), also })
 }
 
-/** The same of emails, in a transaction. The figures of broadcasts keep them. */
+/** Does the same for emails, in a transaction. The stats of broadcasts keep them. */
 export async function deleteOldEmails(
   tx: Tx,
   teamId: string,
@@ -131,7 +130,7 @@ export async function deleteOldEmails(
   return { found: gone.length, last }
 }
 
-/** Deletes a batch of webhooks that have ended so, with their tries and notes. */
+/** Deletes a batch of webhook messages with this status, with their attempts. */
 export function deleteWebhooks(
   tx: Tx,
   teamId: string,
@@ -146,14 +145,14 @@ export function deleteWebhooks(
 }
 
 const emptiedRow = batchRow.concat(row({ done: number() }))
-/** `done`: how many of those that were found, which somebody else may hold. */
+/** `done`: how many were purged. Others may have locked some of those found. */
 export type Emptied = InferType<typeof emptiedRow>
 
 /** Whether an email `e` has something that is emptied: raw html and text, variables, custom headers. */
 const hasBody = sql.fragment`
   (e.html <> '' or e.body_text <> '' or e.variables::text <> '{}' or e.headers is not null)`
 
-/** Empties the emails of `old`. A template's own words stay to be shown. */
+/** Purges emails of `old`. A template's own text stays. */
 const emptying = sql.fragment`
   update accepted_emails e set
     html = case when e.html is not null then '' end,
@@ -163,9 +162,9 @@ const emptying = sql.fragment`
   from old where e.team_id = old.team_id and e.id = old.id`
 
 /**
- * Empties a batch of emails of all teams that were not scheduled, in the order in which they are stored. Of a page of
- * the table at most `most` are emptied, the largest first: it is full, so their new versions go elsewhere and into
- * every index; later statements find their room.
+ * Purges a batch of unscheduled emails of all teams, in storage order. At most `most` per table page, largest
+ * first: the page is full, so that new versions go to other pages and into every index. Later statements use
+ * the freed space.
  */
 export const emptyEmails = (tx: Tx, batch: Omit<RetentionBatch, 'until'>, most: number) =>
   tx.one(sql.type(emptiedRow)`
@@ -189,12 +188,12 @@ export const emptyEmails = (tx: Tx, batch: Omit<RetentionBatch, 'until'>, most: 
     ), emptied as (${emptying})
     select count(*) as found, max(id::text) as last, (select count(*) from old) as done from candidate`)
 
-/** A place among what was scheduled, in the order of its times. */
+/** A position among scheduled messages, in the order of their times. */
 export type SchedulePlace = { at: string; id: string }
 
 const scheduledRow = row({ team_id: string(), id: string(), request_id: string().nullable(), at: string() })
 
-/** A batch of what was scheduled for a time after `after` and before `until`, and is over, of all teams. */
+/** Returns a batch of finished messages of all teams that were scheduled between `after` and `before`. */
 export const scheduledBefore = (
   tx: Tx,
   { rows, requests }: Channel,
@@ -209,7 +208,10 @@ export const scheduledBefore = (
 
 const doneRow = row({ done: number() })
 
-/** Empties these emails, those that are over and that nobody holds. @returns how many. */
+/**
+ * Purges these emails if they are finished and not locked.
+ * @returns how many.
+ */
 export const emptyEmailsById = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.oneFirst(sql.type(doneRow)`
     with old as materialized (
@@ -227,7 +229,7 @@ export async function firstTeamAt(tx: Tx): Promise<Date | null> {
   return since === null ? null : new Date(since)
 }
 
-/** Empties these requests, but for those with a message that is not over, or that somebody holds. */
+/** Purges these requests, except those with an unfinished or locked message. */
 const emptyThese = (
   tx: Tx,
   { rows: messages, requests: { rows, named_by, content } }: Shared,
@@ -263,7 +265,7 @@ export async function emptyRequestsById(
   return (await emptyThese(tx, channel, these, batch)).found
 }
 
-/** Deletes a batch of requests that have no message any more. */
+/** Deletes a batch of requests without messages. */
 export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const { rows: messages, requests } = channel
   const { rows, named_by } = requests

@@ -1,4 +1,4 @@
-/** What is stored of a number that WhatsApp messages went to: found, shown and erased. */
+/** Finds, exports and erases what is stored about a WhatsApp number. */
 import { sql } from 'slonik'
 import { boolean, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -48,8 +48,8 @@ export const lockMessagesToNumber = (tx: Tx, teamId: string, numbers: readonly s
     where team_id = ${teamId} and ${isTo(numbers)} order by id for update`)
 
 /**
- * Takes the number out of messages, and what was said to it, unless others still wait for the same words. Meta's ids
- * hold the number, too.
+ * Removes the number and the content from messages, unless others still wait for the same content. Meta's IDs
+ * contain the number too.
  */
 export async function rewriteMessages(tx: Tx, teamId: string, ids: readonly string[], placeholder: string) {
   const these = sql.array(ids, 'uuid')

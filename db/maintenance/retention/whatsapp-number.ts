@@ -1,6 +1,6 @@
 /**
- * Shows and erases what a team has stored of a WhatsApp number. Of an opt-out a keyed hash stays, so that no marketing
- * is sent to the number again. Messages that still wait are deleted, and free their places.
+ * Exports and erases what a team has stored about a WhatsApp number. A keyed hash of an opt-out stays, so
+ * that no marketing is sent to the number again. Waiting messages are deleted and refunded to the quota.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
@@ -23,11 +23,11 @@ import {
   rewriteMessages,
 } from './whatsapp-number.sql.ts'
 
-/** What stands in a message where the number stood. */
+/** Replaces the number in a message. */
 const PLACEHOLDER = 'erased'
 
 const unknown = (number: string) =>
-  new RequestError('contact_not_found', `There is no message to ${number} and no opt-out of it.`)
+  new RequestError('contact_not_found', `No messages to ${number} and no opt-out are stored.`)
 
 type Exporting = Omit<By, 'tx'> & { database: Database; secrets: Pick<Secrets, 'sign'> }
 
@@ -46,7 +46,10 @@ export async function exportNumber({ database, secrets, ...by }: Exporting, team
   })
 }
 
-/** @returns what was erased. @throws RequestError not_found, contact_not_found */
+/**
+ * @returns what was erased.
+ * @throws RequestError not_found, contact_not_found
+ */
 export async function eraseNumber(
   { secrets, ...by }: By & { secrets: Pick<Secrets, 'sign'> },
   teamId: string,

@@ -1,7 +1,7 @@
 /**
- * Who a broadcast goes to: subscribed contacts in one of its topics and in none of the excluded, whose properties meet
- * every condition, made before it began. Promises: contacts are looked at in the order of their ids, a page at a time,
- * however few of them fit.
+ * Queries for the audience of a broadcast: subscribed contacts that have one of its topics and none of the
+ * excluded ones, meet every condition, and were created before it started. Contacts are read in ID order, one
+ * page at a time.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { NIL } from 'uuid'
@@ -48,9 +48,9 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
   )
 
 /**
- * Whether a contact's address has had no email of a broadcast, also none that was deleted since: the contact may have
- * been made again. What the person has had is read first (a fence), of this broadcast or others: the planner would join
- * otherwise, or take an index by broadcast while statistics know nothing of this one, and read all that it has made.
+ * True for a contact whose address has had no email of the broadcast, including deleted emails and an earlier
+ * contact with the same address. The fence makes PostgreSQL read the person's emails first. Without it, the
+ * planner joins, or scans all emails of the broadcast while it has no statistics about it.
  */
 export const isNotReached = ({ team_id, id }: BroadcastKey) => sql.fragment`
   not exists (
@@ -76,12 +76,12 @@ export const lackingMembers = (tx: Tx, audience: Audience, slots: readonly strin
       and not jsonb_exists_all(properties, ${sql.array(slots, 'text')})`)
 
 const textRow = row({ property: string(), text: number(), all: number() })
-/** `text`: how many values of the property are no numbers, of `all`. */
+/** `text`: how many of `all` values of the property aren't numbers. */
 export type ComparedAsText = InferType<typeof textRow>
 
 /**
- * How many contacts have a value of a property that a number condition compares as text, of how many that have one:
- * among those whom an audience would be without its number conditions.
+ * Counts the values that a number condition compares as text, and all values of that property. The number
+ * conditions themselves are ignored.
  */
 export async function comparedAsText(tx: Tx, audience: Audience) {
   const isNumber = ({ op, value }: Condition) =>
@@ -105,7 +105,9 @@ const memberRow = row({
 })
 export type Member = InferType<typeof memberRow>
 
-/** The first member of an audience behind a contact, among the next `look` contacts of the team; null: none there. */
+/**
+ * Returns the first member of an audience after a contact, among the team's next `look` contacts, or null.
+ */
 export const memberAfter = (tx: Tx, audience: Audience, after: string | null, look: number) =>
   tx.maybeOne(sql.type(memberRow)`
     select id, email, identity, properties from (
@@ -116,8 +118,8 @@ export const memberAfter = (tx: Tx, audience: Audience, after: string | null, lo
 const lastRow = row({ last: string() })
 
 /**
- * The next members of the audience behind a contact, up to `limit`, among the next `look` contacts of the team.
- * @returns them, where the look has come to, and whether nobody follows.
+ * Returns up to `limit` members of the audience after a contact, among the team's next `look` contacts.
+ * @returns the members, the last contact that was read, and whether it was the last of all.
  */
 export async function nextMembers(
   tx: Tx,
@@ -138,7 +140,7 @@ export async function nextMembers(
   return { members, cursor: end?.last ?? members.at(-1)?.id ?? after, ended: end === null }
 }
 
-/** Those of these contacts that still exist: none is deleted while the account is locked. */
+/** Returns the contacts that still exist. None is deleted while the account is locked. */
 export async function contactsLeft(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
   const left = await tx.anyFirst(sql.type(idRow)`
     select id from contacts where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})`)

@@ -1,4 +1,7 @@
-/** The queries behind the brakes of broadcasts: what has left, bounced and complained by now, and at the last brake. */
+/**
+ * Queries for pausing broadcasts automatically: how many emails have left, bounced and been complained about,
+ * now and at the last auto-pause.
+ */
 import { sql } from 'slonik'
 import { type InferType, mixed, number, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
@@ -17,7 +20,7 @@ export type Tally = InferType<typeof tally>
 
 const brakedRow = row({ braked: mixed<Tally>().nullable() })
 
-/** How a broadcast stands, and how it stood when it was braked last. */
+/** Returns the current counts of a broadcast, and those at its last auto-pause. */
 export async function talliesOf(
   tx: Tx,
   { team_id, id }: BroadcastKey,
@@ -34,7 +37,7 @@ export async function talliesOf(
   return { now, braked: braked ?? { left: 0, bounced: 0, complained: 0 } }
 }
 
-/** Judges it from here on, and keeps what it is braked for. */
+/** Stores the reason for an auto-pause, and the counts that the next check starts from. */
 export const saveBraked = (tx: Tx, { team_id, id }: BroadcastKey, now: Tally, brake: Brake) =>
   tx.query(sql.unsafe`
     update broadcasts set braked_at_figures = ${JSON.stringify(now)}, brake = ${JSON.stringify(brake)}
@@ -49,7 +52,7 @@ const stoppedRow = row({
   brake: mixed<Brake>().nullable(),
 })
 
-/** Broadcasts that paused themselves, the newest first: of a team, or of all (null). */
+/** Returns automatically paused broadcasts of a team, or of all teams (null), newest first. */
 export const stoppedBroadcasts = (tx: Tx, teamId: string | null, limit: number) =>
   tx.any(sql.type(stoppedRow)`
     select b.team_id, t.name as team, b.id, b.name, b.state_reason, b.brake

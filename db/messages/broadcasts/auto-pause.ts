@@ -1,21 +1,20 @@
 /**
- * When a broadcast is paused by itself: too many of its emails bounce, or too many people complain.
- * Promises: decided by its figures, never by counting emails. One that a person lets go on is judged by
- * what came after it was braked.
+ * Decides when a broadcast is paused automatically: too many of its emails bounce, or cause complaints. It
+ * uses the broadcast's stats and never counts emails. After a manual resume, only later emails count.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { saveBraked, type Tally, talliesOf } from './auto-pause.sql.ts'
 import type { BroadcastKey } from './broadcasts.sql.ts'
 
-/** Above these percentages of what has left. */
+/** In percent of the emails that have left. */
 export type Brakes = { bounce_percent: number; complaint_percent: number }
 
-/** How many emails must have left before either is judged, and how many people must have complained. */
+/** How many emails must have left before each rate is checked, and the minimum number of complaints. */
 const BOUNCES_AFTER = 200
 const COMPLAINTS_AFTER = 1_000
 const FEWEST_COMPLAINTS = 3
 
-/** What brakes a broadcast that has come to this since it was braked last; null: nothing. Pure. */
+/** Returns the reason to pause a broadcast with these counts since its last auto-pause, or null. Pure. */
 export function brakeFor(
   { left, bounced, complained }: Tally,
   { bounce_percent, complaint_percent }: Brakes,
@@ -25,7 +24,7 @@ export function brakeFor(
   return left >= COMPLAINTS_AFTER && isMany ? 'complaints' : null
 }
 
-/** Whether a broadcast that is being sent has to be braked now: then it is judged from here on. */
+/** Checks a broadcast that is being sent. If it must be paused, later checks start from here. */
 export async function brakeOn(
   tx: Tx,
   key: BroadcastKey,

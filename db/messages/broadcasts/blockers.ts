@@ -1,6 +1,6 @@
 /**
- * What keeps a broadcast from being sent, all of it at once: before a start, a resume, a second walk and a test alike.
- * Promises: what is counted is what the walk would meet now. Must not change anything.
+ * Finds everything that keeps a broadcast from being sent. Used before a start, a resume, a resend and a
+ * test. Counts what the expansion would find now, and changes nothing.
  */
 
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
@@ -17,13 +17,13 @@ import { audienceSize } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
 
-/** A reason not to start. `kind`: the reason for which a broadcast is paused that meets it at its own time. */
+/** A reason not to start. `kind`: why a scheduled broadcast is paused if it finds this at its start time. */
 type Blocker = {
   kind: 'from_domain_not_verified' | 'topic_gone' | 'no_audience' | 'quota_exceeded' | 'set_up'
   words: string
 }
 
-/** Mail programs follow a one-click link over https only; a machine's own address is for trying things out. */
+/** Mail clients only follow a one-click link over https. Loopback addresses are allowed for local tests. */
 const REACHABLE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(\/|$))/i
 
 function linkBlockers(publicUrl: string | null): Blocker[] {
@@ -32,7 +32,7 @@ function linkBlockers(publicUrl: string | null): Blocker[] {
   return [{ kind: 'set_up', words }]
 }
 
-/** `version_id` null: there is none, or nobody could unsubscribe from it. */
+/** `version_id` null: the template has no version, or its version has no unsubscribe link. */
 type VersionToSend = { version_id: string | null; slots: string[]; blockers: Blocker[] }
 
 /** The version that would be sent while none is fixed. */
@@ -52,7 +52,10 @@ export async function newestVersion(
   return { version_id: null, slots, blockers: [...blockers, { kind: 'set_up', words }] }
 }
 
-/** The version that is fixed, else the newest. @param publicUrl counts until template and links are fixed. */
+/**
+ * Returns the fixed version, or the newest one if none is fixed.
+ * @param publicUrl used until the template and the links are fixed.
+ */
 export async function versionToSend(
   tx: Tx,
   row: BroadcastRow,
@@ -72,7 +75,10 @@ async function domainBlockers(tx: Tx, { team_id, from_address }: BroadcastRow): 
   return [{ kind: 'from_domain_not_verified', words }]
 }
 
-/** Topics that it names although they were deleted: without an excluded one it would go to more people. */
+/**
+ * Finds deleted topics that the broadcast still uses. Without a deleted excluded topic, it would reach more
+ * contacts.
+ */
 async function topicBlockers(
   tx: Tx,
   { team_id, topic_ids, exclude_topic_ids }: BroadcastRow,
@@ -85,14 +91,20 @@ async function topicBlockers(
   return [...gone(topic_ids, 'selected'), ...gone(exclude_topic_ids, 'excluded')]
 }
 
-/** What would be sent, and all that hinders it but its audience. @param publicUrl as `versionToSend` takes it. */
+/**
+ * Returns the version to send, and all blockers except those of its audience.
+ * @param publicUrl as in `versionToSend`.
+ */
 export async function blockersOfMail(tx: Tx, row: BroadcastRow, publicUrl: string | null) {
   const { blockers, ...mail } = await versionToSend(tx, row, publicUrl)
   const all = [...(await domainBlockers(tx, row)), ...blockers, ...(await topicBlockers(tx, row))]
   return { ...mail, blockers: all }
 }
 
-/** How many contacts it would go to, and what hinders that. @param isCharged whether this period pays for it. */
+/**
+ * Counts the audience, and returns its blockers.
+ * @param isCharged whether this period pays for it.
+ */
 export async function blockersOfAudience(
   tx: Tx,
   row: BroadcastRow,
@@ -115,7 +127,7 @@ export async function blockersOfAudience(
   return { audience, blockers: [{ kind: 'quota_exceeded', words }] }
 }
 
-/** What would be sent, to how many, and all that hinders it. */
+/** Returns the version to send, the size of the audience and all blockers. */
 export async function blockersOf(
   tx: Tx,
   row: BroadcastRow,

@@ -1,7 +1,6 @@
 /**
- * Rows of broadcasts, and the queries over them.
- * Promises: a state changes in one statement that names the states it may come from, so of two changes at once one
- * wins. Must not know what a state allows (state.ts), nor count anything.
+ * Rows of broadcasts, and the queries over them. A state changes in one statement that names the allowed
+ * previous states, so that only one of two concurrent changes succeeds. What a state allows is in state.ts.
  */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
@@ -21,7 +20,7 @@ const conditionRow = object({
   op: string().oneOf(OPERATORS).defined(),
   value: mixed<string | string[]>(),
 })
-/** What a contact's property must be. */
+/** A condition on a contact's property. */
 export type Condition = InferType<typeof conditionRow>
 
 const brakeRow = row({
@@ -49,7 +48,7 @@ const fieldsRow = row({
   rate_per_minute: number().nullable(),
   send_at: string().nullable(),
 })
-/** What a draft says of itself. */
+/** The fields of a draft. */
 export type BroadcastFields = InferType<typeof fieldsRow>
 
 /** The columns of a draft's fields. */
@@ -62,9 +61,9 @@ const broadcastRow = fieldsRow.concat(
     team_id: string(),
     id: string(),
     state: string().oneOf(BROADCAST_STATES),
-    /** Why it is paused, when no person did it. */
+    /** Why it was paused automatically. */
     state_reason: string().nullable(),
-    /** What it was braked for last. */
+    /** The reason for its last auto-pause. */
     brake: mixed<Brake>().nullable(),
     idempotency_key: string().nullable(),
     /** Fixed when it is started or scheduled. */
@@ -73,7 +72,7 @@ const broadcastRow = fieldsRow.concat(
     /** Contacts made from then on are not in its audience. */
     audience_until: string().nullable(),
     audience: number().nullable(),
-    /** The last contact that the walk has passed; `walked_at`: when it had passed them all. */
+    /** `cursor`: the last contact that the expansion has passed. `walked_at`: when it had passed all. */
     cursor: string().nullable(),
     walked_at: string().nullable(),
     created_at: string(),
@@ -132,7 +131,10 @@ export const lockBroadcast = (tx: Tx, teamId: string, id: string) =>
 const touched = (now: Date) =>
   sql.fragment`updated_at = greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
-/** Writes what a draft says. @returns the row, or null when it is no draft any more. */
+/**
+ * Updates the fields of a draft.
+ * @returns the row, or null if it is no longer a draft.
+ */
 export const updateDraft = (tx: Tx, { team_id, id }: BroadcastKey, fields: BroadcastFields, now: Date) =>
   tx.maybeOne(sql.type(broadcastRow)`
     update broadcasts set (${FIELDS}) = (select ${valuesOf(fields)}), ${touched(now)}
@@ -165,20 +167,21 @@ export const openBroadcasts = (tx: Tx, teamId: string, limit: number) =>
 
 const changedRow = broadcastRow.concat(row({ has_listeners: boolean() }))
 
-/** What a change of state writes beside it; what is absent stays. */
+/** The columns that change together with a state. Absent ones keep their value. */
 export type StateChange = {
   from: readonly BroadcastState[]
   to: BroadcastState
   reason?: string
-  /** Fixed at the start, and open again in a draft: the template's version, and what its links begin with. */
+  /** Fixed at the start and open again in a draft: the template version, and the prefix of the links. */
   fixed?: { template_version_id: string | null; link_base: string | null; send_at: string | null }
-  /** Set when it begins: how many contacts its audience had by now. */
+  /** Set at the start: the size of the audience at that time. */
   audience?: number
 }
 
 /**
- * Changes a state in one statement. @returns the row, or null when it is in none of the states that it may come from:
- * of two changes at once one finds it changed.
+ * Changes a state in one statement.
+ * @returns the row, or null if it is in none of the `from` states. Only one of two concurrent changes
+ * succeeds.
  */
 export async function updateState(
   tx: Tx,
@@ -225,7 +228,7 @@ export const lockBulkPaused = (tx: Tx, teamId: string) =>
     where team_id = ${teamId} and state = 'paused' and state_reason = any(${sql.array(BULK_PAUSE_REASONS, 'text')})
     order by id for no key update`)
 
-/** Keeps what it is paused for. */
+/** Stores the reason for an auto-pause. */
 export const saveBrake = (tx: Tx, { team_id, id }: BroadcastKey, brake: Brake) =>
   tx.query(sql.unsafe`
     update broadcasts set brake = ${JSON.stringify(brake)} where team_id = ${team_id} and id = ${id}`)
@@ -236,7 +239,7 @@ export const broadcastsPausedFor = (tx: Tx, reason: string) =>
     select ${broadcastColumns} from broadcasts where state = 'paused' and state_reason = ${reason}
     order by team_id, id for no key update`)
 
-/** Moves the walk on. `ended`: it has passed everybody. */
+/** Moves the cursor of the expansion. `ended`: it has passed all contacts. */
 export const moveCursor = (
   tx: Tx,
   { team_id, id }: BroadcastKey,
@@ -255,8 +258,8 @@ const placeRow = row({
 })
 
 /**
- * Whether mail is sent from this database at all, as no copy does by itself; whether the team is suspended; and the
- * pause of its bulk email.
+ * Returns whether this database sends (a restored copy doesn't), whether the team is suspended, and whether
+ * its bulk email is paused.
  */
 export const sendingPlaceOf = (tx: Tx, { team_id, id }: BroadcastKey) =>
   tx.one(sql.prepared('place_of_broadcast', placeRow)`

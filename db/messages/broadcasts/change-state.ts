@@ -1,6 +1,6 @@
 /**
- * Changes the state of a broadcast, and hands on what became of it, in the transaction that made it true.
- * Promises: of two changes at once one wins. Must not decide which change is allowed.
+ * Changes the state of a broadcast and queues its webhook, in one transaction. Only one of two concurrent
+ * changes succeeds. The caller decides whether the change is allowed.
  */
 import type { BroadcastEvent } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/webhooks.ts'
@@ -16,7 +16,7 @@ const KIND_OF: Partial<Record<BroadcastState, BroadcastEvent['kind']>> = {
   cancelled: 'cancelled',
 }
 
-/** @returns the row, or null when it is in none of the states that it may come from. */
+/** @returns the row, or null if it is in none of the `from` states. */
 export async function changeState(
   tx: Tx,
   key: BroadcastKey,
@@ -27,7 +27,7 @@ export async function changeState(
   if (!changed) return null
   const { has_listeners, ...row } = changed
   const kind = KIND_OF[row.state]
-  // Going on after a pause is no start.
+  // A resume after a pause isn't a start.
   if (has_listeners && kind !== undefined && !(kind === 'started' && change.audience === undefined)) {
     const { team_id, id, state_reason } = row
     const { name, from, subject, tags, template_id, idempotency_key, audience, stats } = await broadcastView(

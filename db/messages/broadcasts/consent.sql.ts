@@ -1,6 +1,6 @@
 /**
- * The queries behind the last look before an email of a broadcast goes out: how its broadcast and its contact stand
- * now, what its broadcast's own rate leaves, and the withdrawal of what must not go any more.
+ * Queries for the last check before a broadcast email is sent: the current state of its broadcast and
+ * contact, the broadcast's rate limit, and the deletion of emails that must not be sent.
  */
 import { sql } from 'slonik'
 import { type InferType, number, string } from 'yup'
@@ -19,12 +19,12 @@ const stateRow = row({
   rate_per_minute: number().nullable(),
   /** The name of its sending domain, if that is ramped. */
   ramped: string().nullable(),
-  /** Why it must not go to its contact any more; null while it may. */
+  /** Why it must not be sent to its contact, or null. */
   reason: string().oneOf(['cancelled', 'deleted', 'unsubscribed', 'suppressed', 'left_topic']).nullable(),
 })
 export type EmailState = InferType<typeof stateRow>
 
-/** How these emails of broadcasts stand. Each is looked up by its keys. */
+/** Returns the state of these broadcast emails. Each is looked up by its keys. */
 export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
   tx.any(sql.prepared('states_of_broadcast_emails', stateRow)`
     select e.team_id, e.id, e.broadcast_id, b.rate_per_minute, b.state, ramp.name as ramped,
@@ -40,7 +40,10 @@ export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
     left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true
     left join lateral (${rampedName(sql.fragment`e`)} offset 0) ramp on true`)
 
-/** Those of these emails that may have arrived: a try of theirs has had no answer, however often they were requeued. */
+/**
+ * Returns the emails that may have arrived, because an attempt got no response. Requeueing doesn't change
+ * that.
+ */
 export async function unansweredAmong(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
   if (refs.length === 0) return new Set()
   const found = await tx.anyFirst(sql.type(idRow)`
@@ -52,8 +55,8 @@ export async function unansweredAmong(tx: Tx, refs: readonly EmailRef[]): Promis
 }
 
 /**
- * Which of these emails have a broadcast that is not paused any more. Waits for a change of state that is not committed
- * yet: when a resume meets an email that is just being put back, one of the two sees the other.
+ * Returns the emails whose broadcast is no longer paused. Waits for an uncommitted change of state. If a
+ * resume and a deferral of the email happen at the same time, one of them sees the other.
  */
 export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
   const found = await tx.anyFirst(sql.type(idRow)`
@@ -70,14 +73,14 @@ export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promis
   return new Set(found)
 }
 
-/** How much of its rate a broadcast may save up, in seconds: so much goes at once at most. */
+/** How much of its rate a broadcast can save up, in seconds. This limits its bursts. */
 const SAVED_SECONDS = 5
 
 const grantRow = row({ granted: number(), interval_seconds: number(), wait_seconds: number() })
 
 /**
- * Takes places for up to `count` emails from a broadcast's rate, which is spread evenly over each minute.
- * @returns how many may go now, for how long the next one waits, and how far apart those after it are.
+ * Reserves up to `count` emails from a broadcast's rate, which is spread evenly over each minute.
+ * @returns how many can be sent now, how long the next one waits, and the interval between those after it.
  */
 export const takePlaces = (
   tx: Tx,
@@ -100,7 +103,10 @@ export const takePlaces = (
     select granted, extract(epoch from apart)::float8 as interval_seconds,
       greatest(0, extract(epoch from until + (granted + 1) * apart - now))::float8 as wait_seconds from given`)
 
-/** Deletes those of a team's emails of broadcasts that nobody has taken. @returns these. */
+/**
+ * Deletes a team's waiting broadcast emails that no worker has claimed.
+ * @returns the deleted emails.
+ */
 export const deleteWaitingEmails = (tx: Tx, teamId: string, ids: readonly string[]) =>
   deleteEmails(
     tx,

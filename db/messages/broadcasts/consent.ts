@@ -1,7 +1,8 @@
 /**
- * The last look before emails of broadcasts go out. Promises: what is paused waits; what was cancelled, or whose
- * contact has unsubscribed, left the topics, was suppressed or deleted since, is withdrawn: the row goes, its place in
- * the quota is free again, and the skip is noted, all in one transaction. What goes keeps to its broadcast's own rate.
+ * Checks broadcast emails just before they are sent. Emails of a paused broadcast wait. If the broadcast was
+ * cancelled, or the contact has unsubscribed, left the topics, been suppressed or deleted, the email is
+ * deleted, the quota is refunded and the skip is recorded, in one transaction. The rest respects the
+ * broadcast's rate limit.
  */
 
 import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
@@ -11,15 +12,18 @@ import { deleteWaitingEmails, type EmailState, statesOf, takePlaces, unansweredA
 import { takeRampPlaces } from './ramp.ts'
 import { insertSkips } from './skips.sql.ts'
 
-/** How long an email of a paused broadcast waits before it looks again, in seconds: resuming brings it forward. */
+/** How often an email of a paused broadcast checks again, in seconds. A resume makes it due immediately. */
 const PAUSED_WAIT = 60
 
-/** An email that is about to go out. `tried_since`: null unless it was tried before, and so has its place in a ramp. */
+/**
+ * An email about to be sent. `tried_since`: set if there was an attempt, so that it already counts in a ramp.
+ */
 type Leaving = { team_id: string; id: string; tried_since?: string | null }
 
 /**
- * What an email may do: go, wait some seconds, perhaps until its broadcast is resumed, or nothing any more. One whose
- * answer was lost may have arrived: it is neither sent again nor withdrawn, but given up, and waits for a person.
+ * The result of the check: send, wait some seconds (perhaps until the broadcast is resumed), delete or fail.
+ * An email without a response may have arrived. It is neither retried nor deleted, but fails and needs manual
+ * action.
  */
 export type SendCheck = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true } | { given_up: string }
 
@@ -72,7 +76,7 @@ async function withdraw(database: Database, emails: readonly EmailState[]): Prom
   }
 }
 
-/** Which of those that may go wait for the next day, because their domain is ramped. */
+/** Returns the emails that must wait until the next day because their domain is ramping up. */
 async function rampUp(database: Database, emails: readonly EmailState[]): Promise<Map<string, SendCheck>> {
   const waits = new Map<string, SendCheck>()
   for (const [name, own] of Map.groupBy(emails, ({ ramped }) => ramped)) {
@@ -83,7 +87,7 @@ async function rampUp(database: Database, emails: readonly EmailState[]): Promis
   return waits
 }
 
-/** Which of those that may go have to wait, because their broadcast has a rate of its own. */
+/** Returns the emails that must wait because their broadcast has a rate limit. */
 async function spread(database: Database, emails: readonly EmailState[]): Promise<Map<string, SendCheck>> {
   const waits = new Map<string, SendCheck>()
   const rated = emails.filter(({ rate_per_minute }) => rate_per_minute !== null)

@@ -1,6 +1,6 @@
 /**
- * What a person has seen of a broadcast before they press: what is saved or started is that, or it is refused and asked
- * again. Pure. Promises: nobody overwrites or starts what they have not seen.
+ * Compares what a user has seen of a broadcast with its current state. A save or start is rejected if it has
+ * changed, so that nothing unseen is overwritten or sent. Pure.
  */
 
 import { fill } from '../../fill.ts'
@@ -8,7 +8,10 @@ import { changedMeanwhile } from '../../validation/mark.ts'
 import { TEXTS } from '../texts.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
-/** `updated_at`: of the broadcast. `template_version_id`: of what it would send. `audience` null: none was counted. */
+/**
+ * `updated_at`: of the broadcast. `template_version_id`: of the version it would send. `audience`: null if it
+ * wasn't counted.
+ */
 export type Seen = { updated_at: string; template_version_id: string | null; audience: number | null }
 
 /** @throws RequestError invalid_state when the broadcast is another than was seen. */
@@ -21,7 +24,7 @@ export function assertSameTemplate(versionId: string | null, seen: Seen | undefi
   if (seen && seen.template_version_id !== versionId) throw changedMeanwhile(TEXTS.templateChanged)
 }
 
-/** @throws RequestError invalid_state when it would go to more or fewer people than was seen. */
+/** @throws RequestError invalid_state if the audience has a different size than the user has seen. */
 export function assertSameAudience(audience: number, seen: Pick<Seen, 'audience'> | undefined): void {
   if (!seen || seen.audience === null || seen.audience === audience) return
   const contacts = audience === 1 ? '1 contact' : `${audience} contacts`

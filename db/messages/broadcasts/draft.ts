@@ -1,7 +1,7 @@
 /**
- * Creates, changes and deletes drafts of broadcasts, in the caller's transaction.
- * Promises: a draft's template and topics are its team's; what has been started or scheduled is not changed. Whether a
- * draft can be sent is start.ts's. What a person changed is in the audit trail.
+ * Creates, changes and deletes drafts of broadcasts in the caller's transaction. The template and topics of a
+ * draft belong to its team. A scheduled or started broadcast can't be changed. Manual changes are in the
+ * audit log. start.ts checks whether a draft can be sent.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -27,7 +27,7 @@ import {
 } from './broadcasts.sql.ts'
 import { type GivenFields, LONGEST_BROADCAST_NAME, type NewBroadcast } from './fields.ts'
 
-/** Who acts: `domain` is the one that a key is bound to. */
+/** `domain`: the only one that the API key can use. */
 export type Acting = { team_id: string; domain: string | null }
 
 export const noteBroadcast = (by: Caller, verb: string, { team_id, id, name }: BroadcastRow): Promise<void> =>
@@ -44,7 +44,8 @@ export async function requireBroadcast(tx: Tx, teamId: string, id: string): Prom
 }
 
 /**
- * The one that somebody acts on, locked until the transaction ends. @throws RequestError not_found, domain_not_allowed.
+ * Locks the broadcast until the transaction ends.
+ * @throws RequestError not_found, domain_not_allowed.
  */
 export async function requireLocked(tx: Tx, acting: Acting, id: string): Promise<BroadcastRow> {
   const row = isUuid(id) ? await lockBroadcast(tx, acting.team_id, id) : null
@@ -110,7 +111,10 @@ async function storeDraft(by: Caller, team_id: string, { fields, idempotency_key
   return row
 }
 
-/** Stores a draft, or answers the one of this key. @throws RequestError bad_request, domain_not_allowed, not_found. */
+/**
+ * Stores a draft, or returns the existing one with this key.
+ * @throws RequestError bad_request, domain_not_allowed, not_found.
+ */
 export async function createBroadcast(
   by: Caller,
   acting: Acting,
@@ -129,7 +133,7 @@ export async function createBroadcast(
   const row = await storeDraft(by, team_id, { fields, idempotency_key })
   if (row) return { row, isNew: true }
   const other = await broadcastByKey(tx, team_id, idempotency_key ?? '')
-  if (!other) throw new Error('a key that is taken has its row')
+  if (!other) throw new Error('no broadcast has this key, although it is in use')
   assertDomain(acting, other.from_address)
   return { row: other, isNew: false }
 }
@@ -139,12 +143,12 @@ const notADraft = ({ state }: BroadcastRow, act: string): RequestError =>
 
 const instantOf = (send_at: string | null): number | null => (send_at === null ? null : Date.parse(send_at))
 
-/** Whether all that was given is what the row says. */
+/** True if the row already has all given values. */
 const saysAlready = (row: BroadcastRow, { send_at = row.send_at, ...fields }: GivenFields): boolean =>
   isDeepStrictEqual({ ...row, ...fields }, row) && instantOf(send_at) === instantOf(row.send_at)
 
 /**
- * Changes what a draft says; nothing is written if it says so already.
+ * Changes the fields of a draft. Writes nothing if they are the same.
  * @throws RequestError bad_request, not_found, invalid_state, domain_not_allowed.
  */
 export async function changeBroadcast(
@@ -167,8 +171,10 @@ export async function changeBroadcast(
 }
 
 /**
- * As `changeBroadcast`, of what a person has seen: of two who save at once the second learns of it. @param seen when
- * the draft was changed last, as it was seen. @throws RequestError as `changeBroadcast`.
+ * Does the same as `changeBroadcast` for a user who has seen the draft. If it has changed since, it is
+ * rejected.
+ * @param seen the last change of the draft that the user saw.
+ * @throws RequestError as `changeBroadcast`.
  */
 export async function changeSeenBroadcast(
   by: Caller,
@@ -182,8 +188,9 @@ export async function changeSeenBroadcast(
 }
 
 /**
- * A draft that says what another broadcast says, whatever became of that one; it has no time to begin at. A template or
- * a topic that is gone meanwhile hinders its start, as any draft's. @throws RequestError not_found, domain_not_allowed.
+ * Creates a draft with the fields of another broadcast in any state, without a start time. A deleted template
+ * or topic blocks its start, as with any draft.
+ * @throws RequestError not_found, domain_not_allowed.
  */
 export async function duplicateBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const { name, ...said } = await requireBroadcast(by.tx, acting.team_id, id)

@@ -1,8 +1,8 @@
 /**
- * The walk of a broadcast through its audience, a step at a time: emails, their charge, their jobs, who is skipped and
- * the cursor move in one transaction. Promises: a person gets one email at most, however many walk at once or die on
- * the way, and however often the contact is made again; the quota is never exceeded; the backlog of emails is bounded.
- * Must not send, nor decide how long to rest.
+ * Expands a broadcast into emails, one step at a time. The emails, their charge, their jobs, the skips and
+ * the cursor are stored in one transaction. A person gets at most one email, even with concurrent or killed
+ * workers, or a contact that was deleted and created again. The quota is never exceeded, and the backlog of
+ * emails is bounded.
  */
 
 import type { RampStart } from '../../accounts/domains/ramp.ts'
@@ -37,31 +37,31 @@ type WalkDeps = {
   queue: Pick<Producer, 'enqueue' | 'storing' | 'reached'>
   versions: Versions
   secrets: Secrets
-  /** How many of its emails may wait. */
+  /** How many of its emails can wait. */
   ahead: number
   brakes: Brakes
-  /** True for an address that is suppressed by its name, of a test team or another. Absent: none is. */
+  /** True for an address that is suppressed by its name, in a test team or any other. Absent: none is. */
   isSuppressedByName?: (address: string, test: boolean) => boolean
-  /** How domains without history start; without it, like all others. */
+  /** How to ramp up domains without history. Absent: no ramp. */
   ramp?: RampStart | null
 }
 
 /**
- * What a step has come to: `moved`: there is more; `full`: enough emails wait; `walked`: everybody was met, and emails
- * still wait; `early`: it begins, or looks again, in `seconds`; `over`: nothing is left to do while it is in this
- * state.
+ * The result of a step. `moved`: there is more. `full`: enough emails wait. `walked`: all contacts are done,
+ * and emails still wait. `early`: it starts, or checks again, in `seconds`. `over`: nothing left to do in
+ * this state.
  */
 export type WalkStep = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
 
-/** Emails of one transaction: the team's account is held while they are stored. */
+/** Emails per transaction. The team's account is locked while they are stored. */
 const EXPAND_BATCH = 200
-/** Emails that may wait of the slowest. */
+/** How many emails can wait, even at the lowest rate. */
 const LEAST_AHEAD = 20
 /** Contacts that one step looks at, however few of them fit. */
 const MAX_READ = 10_000
-/** A schedule that is later than this does not begin by itself, in milliseconds. */
+/** A broadcast that is later than this isn't started automatically, in milliseconds. */
 const OVERDUE_MS = 3_600_000
-/** How often one of a suspended team looks whether it may go on, in seconds. */
+/** How often a broadcast of a suspended team checks again, in seconds. */
 const SUSPENDED_WAIT = 30
 /** The same after a failover, or on a copy that is paused in a moment, in seconds. */
 const UNSETTLED_WAIT = 2
@@ -95,11 +95,14 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
     : expand(deps, row, { most: Math.min(room, EXPAND_BATCH), isNamed }, now)
 }
 
-/** How many may wait: of one with a rate of its own what leaves in a minute, since each looks again and again. */
+/**
+ * Returns how many emails can wait. With a rate limit, that is what leaves in a minute, because each waiting
+ * email is checked repeatedly.
+ */
 const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number =>
   rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST_AHEAD, rate_per_minute))
 
-/** Pauses it until a person resumes it, and has its team's owners written to. */
+/** Pauses the broadcast until it is resumed manually, and notifies the team's owners. */
 async function pause(
   { tx, queue }: WalkDeps,
   row: BroadcastRow,
@@ -125,14 +128,16 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Walk
   return { kind: 'moved' }
 }
 
-/** Ends it once none of its emails waits any more. What was given up waits for a person and holds nothing up. */
+/**
+ * Ends the broadcast when none of its emails waits. Failed emails need manual action and don't delay the end.
+ */
 async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<WalkStep> {
   if (await isUnderWay(tx, row)) return { kind: 'walked' }
   await changeState(tx, row, { from: ['sending'], to: 'sent' }, now)
   return OVER
 }
 
-/** The mailing of a broadcast that has begun, of the version that was fixed then. */
+/** Returns the mailing of a started broadcast, with the version fixed at its start. */
 async function fixedMailing(tx: Tx, row: BroadcastRow): Promise<{ mailing: Mailing; version: Version }> {
   const id = row.template_version_id ?? ''
   const [version] = await versionsByIds(tx, [{ team_id: row.team_id, id }])
@@ -140,7 +145,7 @@ async function fixedMailing(tx: Tx, row: BroadcastRow): Promise<{ mailing: Maili
   return { mailing: mailingOf(row, version.slots), version: { version_id: id, slots: version.slots } }
 }
 
-/** A member's email, or why there is none. */
+/** Returns a member's email, or the reason why there is none. */
 function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem | string {
   const { team_id, id: broadcast_id, link_base } = mailing.row
   const { id: contact_id, identity: person } = member
@@ -149,12 +154,12 @@ function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem 
   return typeof made === 'string' ? made : { ...made, contact_id, person }
 }
 
-/** Why there is no email for a member whose address is suppressed. */
+/** The skip reason for a suppressed address. */
 const SUPPRESSED = 'suppressed'
 
 type Picked = { member: Member; made: EmailItem | string }
 
-/** Those whom the quota still holds, and their emails: who follows is met when there is quota again. */
+/** Keeps the contacts that fit into the quota. The others follow when there is quota again. */
 function withinQuota(picked: readonly Picked[], quota: number) {
   const items = picked.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))
   const stop = items[quota]
@@ -183,7 +188,7 @@ async function expand(
         : madeFor(mailing, member, secrets),
   }))
   const { limits, used } = await lockAccount(tx, row.team_id)
-  // Somebody may have been erased since they were picked: nothing is to name them any more.
+  // A contact may have been erased since it was picked. Nothing may name it any longer.
   const ids = next.members.map(({ id }) => id)
   const there = await contactsLeft(tx, row.team_id, ids)
   const all = picked.filter(({ member }) => there.has(member.id))
@@ -208,7 +213,10 @@ const skipOf = ({ team_id, id }: BroadcastRow, member: Member, detail: string): 
   ...(detail === SUPPRESSED ? { reason: 'suppressed', detail: '' } : { reason: 'variables', detail }),
 })
 
-/** @returns why contacts were refused one, by their ids; `domain` when the sender's domain is not verified any more. */
+/**
+ * @returns the reasons for contacts whose email was rejected, by ID. `domain`: the sender's domain is no
+ * longer verified.
+ */
 async function storeEmails(
   { tx, queue, versions }: WalkDeps,
   { row, version }: { row: BroadcastRow; version: Version },

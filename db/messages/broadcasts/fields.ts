@@ -1,7 +1,7 @@
 /**
- * What a broadcast says of itself, by yup schema: the body of the API, and the file of the CLI.
- * Promises: the refusals of a send, in the order of a send's; a subject's slots and each condition are checked before
- * anything is stored. Must not look anything up.
+ * The fields of a broadcast as a yup schema, for the API and for CLI files. Errors are the same, and in the
+ * same order, as those of a send. A subject's variables and each condition are checked before anything is
+ * stored. Looks nothing up.
  */
 import { array, type InferType, mixed, number, object } from 'yup'
 import { type FieldError, REQUIRED, RequestError } from '../../errors.ts'
@@ -31,16 +31,16 @@ import { OPERATORS } from './operators.ts'
 
 const MAX_TOPICS = 20
 export const MAX_CONDITIONS = 10
-/** Of the values of an `in`. */
+/** Values of an `in` condition. */
 const MAX_VALUES = 100
-/** Of a name, in code points. */
+/** Length of a name, in code points. */
 export const LONGEST_BROADCAST_NAME = 255
 const MAX_RATE = 1_000_000
 const NO_RATE = `must be a whole number from 1 to ${MAX_RATE}`
-/** What properties are at most, of a name and of a value. */
+/** Maximum lengths of a property's name and value. */
 const MAX_CONDITION_LENGTH = { property: 128, value: 2_048 }
 
-/** What `variables` and `where` each take as JSON, in bytes: a list of broadcasts holds those of a hundred at once. */
+/** Maximum size of `variables` and `where` as JSON, each. A list page contains those of 100 broadcasts. */
 export const MAX_JSON_BYTES = 256 * 1024
 
 /** Whether a map or a list is small enough to be kept in each row of a page. */
@@ -51,7 +51,10 @@ const TOO_LARGE = `must be at most ${MAX_JSON_BYTES} bytes of JSON`
 const isText = (value: unknown, max: number): value is string =>
   typeof value === 'string' && codePoints(value) <= max
 
-/** What is wrong with a condition; null when it is one. @param path where it is */
+/**
+ * Returns what is wrong with a condition, or null.
+ * @param path its path in the request
+ */
 function conditionFault(given: unknown, path: string): FieldError | null {
   const fault = (part: string, problem: string) => ({ field: `${path}.${part}`, problem })
   if (!isObject(given)) return { field: path, problem: 'must be an object with property, op and value' }
@@ -138,7 +141,7 @@ function slotsFault(value: string): string | null {
   }
 }
 
-/** When a broadcast begins: `send_at`, and by no other name. */
+/** The start time. Its only name is `send_at`. */
 export const ownTime = () => ({
   send_at: time(() => new Date()),
   scheduled_at: unsupported('is not a field of a broadcast. Use send_at for the time to start at'),
@@ -146,7 +149,7 @@ export const ownTime = () => ({
   ...otherSpellings({ scheduledAt: 'send_at', sendAt: 'send_at' }),
 })
 
-/** What PATCH takes: any of a broadcast's fields. */
+/** PATCH accepts any field of a broadcast. */
 export const changeSchema = object({
   ...noCopies(),
   ...noFiles(),
@@ -231,7 +234,7 @@ function fieldsOf(body: Change): GivenFields {
 /** A change of a draft. @throws RequestError bad_request, invalid_from, invalid_headers, invalid_reply_to. */
 export const readChange = (value: unknown): GivenFields => fieldsOf(parse(changeSchema, value))
 
-/** A new broadcast's fields, and what a replay is known by. */
+/** The fields of a new broadcast, and its idempotency key. */
 export type NewBroadcast = { fields: GivenFields; idempotency_key: string | null }
 
 /** @throws RequestError bad_request, invalid_from, invalid_headers, invalid_reply_to. */

@@ -1,7 +1,7 @@
 /**
- * What became of a broadcast, and by whom: what people did, from the audit trail, with what it did by itself and how it
- * stands now. Promises: the latest change of its state is always there, with or without a name. Of what programs did
- * before that nothing is kept. Must not word anything.
+ * The history of a broadcast: manual changes from the audit log, automatic changes, and the current state.
+ * The latest change of state is always included, with or without a name. Earlier changes by programs aren't
+ * stored.
  */
 import { type BroadcastEntryRow, entriesOfBroadcast } from '../../accounts/audit/audit.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -10,8 +10,8 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 const ACTS = ['create', 'start', 'unschedule', 'pause', 'resume', 'cancel', 'again'] as const
 
 /**
- * @param by whose address, or `cli`; null where a program did it through the API, or the broadcast by itself.
- * @param act `start`: it began at once; `begin`: at its time.
+ * @param by an email address, or `cli`. Null for a program (API) or an automatic change.
+ * @param act `start`: started at once. `begin`: started at its scheduled time.
  */
 export type HistoryEntry = {
   act: (typeof ACTS)[number] | 'schedule' | 'begin' | 'end'
@@ -20,12 +20,12 @@ export type HistoryEntry = {
   itself: boolean
 }
 
-/** Of what people did with one the latest. */
+/** Only the latest manual changes are read. */
 const MAX_ENTRIES = 50
-/** How long after a press a broadcast may begin for it. */
+/** How long after a click a broadcast may start because of it. */
 const START_DELAY_MS = 60_000
 
-/** What people did, the latest first. */
+/** Manual changes, latest first. */
 function named(rows: readonly BroadcastEntryRow[], { send_at }: BroadcastRow): HistoryEntry[] {
   const unscheduled = rows.findIndex(({ action }) => action === 'broadcast.unschedule')
   return rows.map(({ actor, action, created_at }, index) => {
@@ -42,7 +42,7 @@ const unnamed = (act: HistoryEntry['act'], at: string, itself: boolean): History
   itself,
 })
 
-/** That it has begun, where that is not what somebody did. */
+/** Adds the start unless a manual change already shows it. */
 function beginning({ started_at, send_at }: BroadcastRow, entries: readonly HistoryEntry[]): HistoryEntry[] {
   if (started_at === null) return []
   const isDone = entries.some(({ act, at }) => {
@@ -53,7 +53,7 @@ function beginning({ started_at, send_at }: BroadcastRow, entries: readonly Hist
   return [send_at === null ? unnamed('start', started_at, false) : unnamed('begin', started_at, true)]
 }
 
-/** How it stands, where no person has brought it there. */
+/** Adds the current state if it was reached automatically. */
 function standing(row: BroadcastRow, entries: readonly HistoryEntry[]): HistoryEntry[] {
   const { state, state_reason, updated_at, ended_at } = row
   const latest = entries.find(({ act }) => act !== 'create')?.act

@@ -1,7 +1,7 @@
 /**
- * What a broadcast says to one contact: its email as accepting takes it, the slots of its subject filled. Pure.
- * Promises: the headers that mailbox providers ask of bulk mail (RFC 2919; Gmail's Feedback-ID), unless the broadcast
- * has its own.
+ * Builds a broadcast's email to one contact, with the variables of its subject filled in. Adds the headers
+ * that mailbox providers require for bulk mail (RFC 2919, Gmail's Feedback-ID) unless the broadcast sets
+ * them. Pure.
  */
 
 import { fill } from '../../fill.ts'
@@ -20,7 +20,7 @@ import { emailItem } from '../emails/item.ts'
 import { TEXTS } from '../texts.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
-/** What is the same in all emails of a broadcast. */
+/** The part that all emails of a broadcast share. */
 export type Mailing = {
   row: BroadcastRow
   slots: readonly string[]
@@ -57,7 +57,10 @@ function headersOf(
 
 type Addressee = { email: string; properties: Readonly<Record<string, string>> }
 
-/** An addressee's email, or why there is none. @param link unsubscribes them. */
+/**
+ * Returns a recipient's email, or the reason why there is none.
+ * @param link the unsubscribe link.
+ */
 export function addressed(
   { row, slots, subject, item }: Mailing,
   { email, properties }: Addressee,

@@ -1,7 +1,7 @@
-/** Why a broadcast is paused when no person did it, in words for the team's people. Pure. */
+/** Describes why a broadcast was paused automatically, for members of the team. Pure. */
 import type { Brake } from './broadcasts.sql.ts'
 
-/** What happened, and what to do about it, by the broadcast's `state_reason`. */
+/** The reason and the next step, by the broadcast's `state_reason`. */
 const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = {
   overdue: ['Its scheduled time had passed by more than an hour, so it wasn’t started automatically', ''],
   quota_exceeded: ['The quota is used up', 'It resumes when you have quota again.'],
@@ -24,11 +24,11 @@ const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = 
   no_audience: ['Its audience was empty when it was due to start', ''],
 }
 
-/** What braked it: `0.17 % of 1,761 emails, limit 0.10 %`. */
+/** Formats the rate that caused an auto-pause: `0.17 % of 1,761 emails, limit 0.10 %`. */
 const figureWords = ({ left, count, limit }: Brake): string =>
   `${((count * 100) / left).toFixed(2)} % of ${left.toLocaleString('en-US')} emails, limit ${limit.toFixed(2)} %`
 
-/** @param brake what it was braked for last. */
+/** @param brake the reason for the last auto-pause. */
 export function pausedBecause(reason: string, brake: Brake | null): string {
   const [why, next] = REASONS[reason] ?? [reason, '']
   const isBraked = brake !== null && /(^|_)(bounces|complaints)$/.test(reason)

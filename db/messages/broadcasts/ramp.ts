@@ -1,6 +1,6 @@
 /**
- * The ramp-up of a sending domain: who decides that there is one, and how many emails of broadcasts may go today.
- * Locks the ramp alone, in a transaction of its own. DECISIONS: Ramp-up.
+ * Ramps up a sending domain: starts ramps and limits the broadcast emails per day. Only the ramp is locked,
+ * in its own transaction. DECISIONS: Ramp-up.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { requireDomain } from '../../accounts/domains/add.ts'
@@ -22,14 +22,17 @@ import { bringForward } from '../../queue/jobs.sql.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { waitingOfDomain } from '../emails/of-domain.sql.ts'
 
-/** Starts the ramp of a domain without history, where it is turned on and nobody has decided yet. */
+/** Starts the ramp of a domain without history, if ramps are enabled and no one has set or disabled it. */
 export async function startRamp(tx: Tx, name: string, start: RampStart | null): Promise<void> {
   if (start === null || (await rampOf(tx, name)) !== null) return
   const isNew = (await countHistory(tx, name)) < HISTORY_EMAILS
   await decideRamp(tx, { name, state: isNew && start.limit < TOP ? 'on' : 'off', ...start })
 }
 
-/** Takes places for up to `count` emails. @returns how many may go today, and when the next day begins, in seconds. */
+/**
+ * Reserves up to `count` emails.
+ * @returns how many can be sent today, and the seconds until the next day.
+ */
 export const takeRampPlaces = (
   database: Database,
   name: string,
@@ -49,12 +52,12 @@ export const takeRampPlaces = (
     return { granted, wait_seconds: held.seconds_left + 1 }
   })
 
-/** What a domain's ramp is like today; null: it isn't ramped. */
+/** A domain's ramp today, or null without one. */
 export type ShownRamp = Pick<RampRow, 'limit' | 'used' | 'factor'>
 
 const shown = ({ limit, used, factor }: RampRow): ShownRamp => ({ limit, used, factor })
 
-/** The ramps of those domain names that are ramped today. */
+/** Returns today's ramps of these domain names. */
 export async function shownRamps(tx: Tx, names: readonly string[]): Promise<ReadonlyMap<string, ShownRamp>> {
   const ramps = await rampsOf(tx, names)
   return new Map(ramps.flatMap((ramp) => (ramp.state === 'on' ? [[ramp.name, shown(ramp)] as const] : [])))
@@ -64,7 +67,8 @@ export const shownRamp = async (tx: Tx, name: string): Promise<ShownRamp | null>
   (await shownRamps(tx, [name])).get(name) ?? null
 
 /**
- * Sets today's limit of a domain name, or turns its ramp off, whatever DOMAIN_RAMP says. Emails that wait look again.
+ * Sets today's limit of a domain name, or disables its ramp, regardless of DOMAIN_RAMP. Waiting emails check
+ * again.
  * @throws RequestError not_found.
  */
 export async function changeRamp(

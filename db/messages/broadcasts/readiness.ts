@@ -1,6 +1,6 @@
 /**
- * How a broadcast stands before its start, a draft or one that is scheduled: whom it would go to, how many would be
- * skipped, and what is missing.
+ * Checks a draft or scheduled broadcast: how many contacts it would reach, how many would be skipped, and
+ * what is missing.
  */
 import { missingProperties } from '../../audience/contacts/search.sql.ts'
 import { isTooSlow, type Tx } from '../../postgres/pool.ts'
@@ -17,7 +17,7 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 import { mailingOf } from './mailing.ts'
 
 export type Readiness = {
-  /** null: too many to be counted while somebody waits. */
+  /** Null: the count took too long. */
   audience: number | null
   /** How many of them have no value for one of the slots, and these slots. */
   lacking: number
@@ -25,12 +25,12 @@ export type Readiness = {
   /** Those of the slots that no contact's property fills, as far as the latest contacts tell. */
   unfilled: readonly string[]
   as_text: readonly ComparedAsText[]
-  /** The version of the template that would be sent; null without one. */
+  /** The version of the template that would be sent, or null. */
   version_id: string | null
   missing: string[]
 }
 
-/** What a count answers; null when that takes longer than somebody waits. */
+/** Returns a count, or null if it takes too long for an interactive request. */
 async function inTime<T>(counted: Promise<T>): Promise<T | null> {
   try {
     return await counted
@@ -40,7 +40,10 @@ async function inTime<T>(counted: Promise<T>): Promise<T | null> {
   }
 }
 
-/** How many contacts an audience has, null: too many to count; and what its number conditions compare as text. */
+/**
+ * Counts the contacts of an audience (null: too many), and the values that its number conditions compare as
+ * text.
+ */
 export async function countAudience(
   tx: Tx,
   audience: Audience,
@@ -49,7 +52,7 @@ export async function countAudience(
   return { size, as_text: (size !== null && (await inTime(comparedAsText(tx, audience)))) || [] }
 }
 
-/** The slots that a contact's properties must fill: they have no default. */
+/** Returns the variables that a contact's properties must fill, because they have no default. */
 const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
   mailingOf(row, slots).slots.filter(
     (slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email' && !Object.hasOwn(row.variables, slot),

@@ -1,4 +1,7 @@
-/** The lists behind a broadcast's figures: who got an email and what became of it, who got none and why. */
+/**
+ * Queries for the recipients behind a broadcast's stats: emails with their status, and skipped contacts with
+ * the reason.
+ */
 import { sql } from 'slonik'
 import { NIL } from 'uuid'
 import { type InferType, string } from 'yup'
@@ -7,7 +10,7 @@ import { row } from '../../postgres/rows.ts'
 import type { EmailStatus } from '../emails/status.ts'
 
 type Place = { team_id: string; broadcast_id: string }
-/** What follows this contact, by id. */
+/** Only contacts after this one, by ID. */
 type Page = { after?: string | undefined; limit: number | null }
 
 const reachedRow = row({
@@ -16,7 +19,7 @@ const reachedRow = row({
   email: string(),
   status: string(),
   created_at: string(),
-  /** What was said of it last. */
+  /** The detail of the latest event. */
   detail: string().nullable(),
 })
 export type Reached = InferType<typeof reachedRow>

@@ -1,4 +1,6 @@
-/** The queries behind a second walk of a broadcast: who fits and has no email of it, and the way back to its start. */
+/**
+ * Queries for resending a broadcast: contacts that match and have no email of it, and resetting the cursor.
+ */
 import { sql } from 'slonik'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow } from '../../postgres/rows.ts'
@@ -15,7 +17,10 @@ export const emailsOf = (tx: Tx, { team_id, id }: BroadcastRow) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from accepted_emails where team_id = ${team_id} and broadcast_id = ${id}`)
 
-/** Takes those who fit now off the list of the skipped: the walk meets them once more. @returns how many. */
+/**
+ * Deletes the skips of contacts that match now, so that the expansion finds them again.
+ * @returns how many.
+ */
 export const forgetSkips = (tx: Tx, row: BroadcastRow) =>
   tx.oneFirst(sql.type(countRow)`
     with gone as (

@@ -1,7 +1,7 @@
 /**
- * A second walk of a broadcast that has ended: to those who fit now and have no email of it yet.
- * Promises: it is the same broadcast, so that nobody gets it twice, nor does somebody whose email was deleted; it is
- * refused once some of its emails are forgotten for their age, since nobody could tell then whom it went to.
+ * Resends an ended broadcast to the contacts that match now and have no email of it. It stays the same
+ * broadcast, so that no one receives it twice, even if their email was deleted. Rejected once retention has
+ * deleted some of its emails, because the previous recipients are then unknown.
  */
 
 import type { Caller } from '../../accounts/audit/record.ts'
@@ -44,7 +44,8 @@ export async function sendToUnreached(
   const audience = figure('made') + figure('skipped') - met + rest
   await rewind(tx, row)
   const at = await beginningTime(tx, row.team_id)
-  // Once the account is locked: who deletes a topic holds it, and finds this broadcast being sent afterwards.
+  // Checked with the account locked: a concurrent deletion of a topic locks it too, and then finds this
+  // broadcast being sent.
   const { blockers } = await blockersOfMail(tx, row, null)
   if (blockers.length > 0) throw blocked(row, blockers)
   const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)

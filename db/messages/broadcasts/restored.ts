@@ -1,6 +1,6 @@
 /**
- * Broadcasts of a copy of the database: all that are under way are paused at once, and go on together, each as it was.
- * Must not know how a copy is recognised.
+ * Pauses all active broadcasts of a restored copy of the database, and resumes them together in their
+ * previous states.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
@@ -15,14 +15,17 @@ export async function pauseUnderWay(tx: Tx, reason: string, now: Date): Promise<
     await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
 }
 
-/** Goes on with those that were paused for this reason. @returns how many. */
+/**
+ * Resumes the broadcasts paused for this reason.
+ * @returns how many.
+ */
 export async function resumeRestoredBroadcasts(
   { tx, now, queue }: At & { queue: Pick<Producer, 'reenqueue'> },
   reason: string,
 ): Promise<number> {
   const rows = await broadcastsPausedFor(tx, reason)
   for (const row of rows) {
-    // One that had not begun waits for its time again.
+    // A broadcast that had not started waits for its time again.
     const to = row.audience_until === null ? 'scheduled' : 'sending'
     await changeState(tx, row, { from: ['paused'], to }, now)
     await walkOn({ tx, queue }, row)

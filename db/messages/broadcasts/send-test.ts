@@ -1,7 +1,7 @@
 /**
- * Sends a broadcast to a few addresses as a test, as one contact would get it, whatever its state.
- * Promises: a test is an ordinary email: it takes from the quota and not from the rate, and counts in no figure of the
- * broadcast; its unsubscribe link is nobody's; of one that was scheduled or started it is the version that was fixed.
+ * Sends a broadcast to a few addresses as a test, in any state, with the data of one contact. A test is an
+ * ordinary email: it uses the quota but not the rate limit, and isn't part of the broadcast's stats. Its
+ * unsubscribe link works for no one. A scheduled or started broadcast sends its fixed version.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -30,9 +30,11 @@ async function personOf(tx: Tx, teamId: string, email: string) {
 }
 
 /**
- * @param to the addresses. @param contact whose properties fill the slots; without one they show their names where the
- * broadcast has no default. @returns the ids of the emails.
- * @throws RequestError not_found, domain_not_allowed, contact_not_found, invalid_state, and what a send is refused for.
+ * @param to the addresses.
+ * @param contact fills the variables. Without a contact, variables without a default show their names.
+ * @returns the IDs of the emails.
+ * @throws RequestError not_found, domain_not_allowed, contact_not_found, invalid_state, and the errors of a
+ * send.
  */
 export async function sendTest(
   deps: Deps,

@@ -1,4 +1,4 @@
-/** Rows of broadcast_skips: contacts that a broadcast picked and that get nothing from it. */
+/** Rows of broadcast_skips: contacts of the audience that get no email, with the reason. */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -21,7 +21,7 @@ const skipRow = row({
   reason: string().oneOf(SKIP_REASONS),
   detail: string(),
 })
-/** A contact that gets nothing from a broadcast, and why. */
+/** A skipped contact and the reason. */
 export type Skip = InferType<typeof skipRow>
 
 const SKIP = {
@@ -29,7 +29,7 @@ const SKIP = {
   ...{ email: 'text', reason: 'text', detail: 'text' },
 }
 
-/** Notes skips; a contact that is noted already keeps its first. */
+/** Stores skips. A contact keeps its first one. */
 export async function insertSkips(tx: Tx, skips: readonly Skip[], at: Date): Promise<void> {
   if (skips.length === 0) return
   await tx.query(sql.prepared('insert_skips', object())`

@@ -1,8 +1,8 @@
 /**
- * Starts, schedules, unschedules, pauses, resumes and cancels broadcasts, in the caller's transaction.
- * Promises: each change of state is one statement that names the states it may come from, so of two at once one wins;
- * a start that is refused names everything that hinders it; everybody who was a contact when it began is met by the
- * walk, however late that was committed; what a person did is in the audit trail. Must not walk (walk.ts), nor send.
+ * Starts, schedules, unschedules, pauses, resumes and cancels broadcasts in the caller's transaction. A state
+ * changes in one statement that names the allowed previous states, so that only one of two concurrent changes
+ * succeeds. A rejected start names every blocker. Every contact created before the start is included, even if
+ * it was committed later. Manual changes are in the audit log.
  */
 
 import type { Caller } from '../../accounts/audit/record.ts'
@@ -24,7 +24,7 @@ import { bringEmailsForward } from './waiting.sql.ts'
 
 type Deps = Caller & { queue: Pick<Producer, 'reenqueue'>; publicUrl: string | null }
 
-/** What is said of an act, by what the audit trail calls it. */
+/** The past participles for messages, by the action in the audit log. */
 const DONE = {
   start: 'sent',
   unschedule: 'unscheduled',
@@ -43,7 +43,7 @@ const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastS
 const pausedForTeam = ({ state_reason }: BroadcastRow): RequestError =>
   new RequestError('invalid_state', fill(TEXTS.pausedForTeam, { reason: state_reason ?? '' }))
 
-/** Changes the state of a locked broadcast as somebody wishes, with its line in the audit trail. */
+/** Changes the state of a locked broadcast and writes the audit log. */
 async function act(
   by: Caller,
   verb: Act,
@@ -56,10 +56,7 @@ async function act(
   return changed
 }
 
-/**
- * Has it walked, in place of whatever job it has: it may have been scheduled before, and the job of that time must not
- * be the one that is waited for.
- */
+/** Enqueues the expansion and replaces an existing job. A scheduled broadcast has one for a later time. */
 export async function walkOn(
   { tx, queue }: Pick<Deps, 'tx' | 'queue'>,
   { team_id, id: broadcast_id }: BroadcastRow,
@@ -67,7 +64,9 @@ export async function walkOn(
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id, broadcast_id }])
 }
 
-/** How a draft is started. `send_at` wins over the broadcast's own; `seen`: what was shown to a person who presses. */
+/**
+ * How to start a draft. `send_at` overrides the broadcast's own. `seen`: what the user saw before the click.
+ */
 type Start = { send_at?: string | undefined; seen?: Seen | undefined }
 
 /**
@@ -102,8 +101,9 @@ export async function sendBroadcast(
 }
 
 /**
- * When a broadcast begins, to be asked once it is settled that it does: contacts are made under the same lock, by its
- * time, so that all that were made before are committed, and none that is made later counts (DECISIONS: Broadcasts).
+ * Returns the start time of a broadcast. Called when the start is certain. Contacts are created under the
+ * same lock with its time, so that all earlier contacts are committed and no later one is included
+ * (DECISIONS: Broadcasts).
  */
 export async function beginningTime(tx: Tx, teamId: string): Promise<Date> {
   const { now } = await lockAccount(tx, teamId)
@@ -125,8 +125,8 @@ export async function pauseBroadcast(by: Caller, acting: Acting, id: string): Pr
 }
 
 /**
- * Goes on with a paused one; one that had not begun begins now. @throws RequestError not_found, domain_not_allowed,
- * invalid_state.
+ * Resumes a paused broadcast. Starts it if it had not started.
+ * @throws RequestError not_found, domain_not_allowed, invalid_state.
  */
 export async function resumeBroadcast(
   deps: Omit<Deps, 'publicUrl'>,
@@ -153,7 +153,7 @@ export async function cancelBroadcast(by: Caller, acting: Acting, id: string): P
   const row = await requireLocked(by.tx, acting, id)
   const from = ['draft', 'scheduled', 'sending', 'paused'] as const
   const cancelled = await act(by, 'cancel', row, { from, to: 'cancelled' })
-  // What waits is withdrawn when it is claimed.
+  // Waiting emails are deleted when a worker claims them.
   await bringEmailsForward(by.tx, row)
   await wakeBroadcasts(by.tx)
   return cancelled

@@ -1,4 +1,4 @@
-/** The states of a broadcast, and why one is paused when no person did it. Pure. */
+/** The states of a broadcast, and the reasons for an automatic pause. Pure. */
 
 export const BROADCAST_STATES = ['draft', 'scheduled', 'sending', 'paused', 'sent', 'cancelled'] as const
 export type BroadcastState = (typeof BROADCAST_STATES)[number]

@@ -20,14 +20,17 @@ export async function pauseForTeam(tx: Tx, row: BroadcastRow, pause: BulkPause, 
   return changeState(tx, row, { from: ['sending'], to: 'paused', reason }, now)
 }
 
-/** Pauses a locked broadcast that has just started if its team's bulk email is paused. @returns it as it is now. */
+/**
+ * Pauses a locked broadcast that has just started if its team's bulk email is paused.
+ * @returns the current row.
+ */
 export async function pauseWithTeam(tx: Tx, row: BroadcastRow, now: Date): Promise<BroadcastRow> {
   if (row.state !== 'sending') return row
   const paused = await bulkPauseOf(tx, row.team_id)
   return (paused && (await pauseForTeam(tx, row, paused.pause, now))) ?? row
 }
 
-/** Wakes what delivers broadcasts. */
+/** Wakes the workers that deliver broadcasts. */
 export async function wakeBroadcasts(tx: Tx): Promise<void> {
   for (const { job } of BROADCAST_QUEUES) await wakeOnCommit(tx, job)
 }

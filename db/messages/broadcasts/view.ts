@@ -1,6 +1,6 @@
 /**
- * A broadcast as the API and the CLI show it: what it says of itself, where it stands, and its stats. Pure but for
- * the stats, which are sums of deltas.
+ * A broadcast as the API and the CLI show it: its fields, state and stats. Pure, except for the stats, which
+ * are sums of deltas.
  */
 
 import type { Tx } from '../../postgres/pool.ts'

@@ -1,4 +1,4 @@
-/** What of a broadcast's emails still waits: few rows at any time, those that are unfinished. */
+/** Queries for a broadcast's unfinished emails. There are only a few at any time. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
@@ -8,7 +8,7 @@ import { openDeadLetters, withoutJob } from '../../queue/dead-letters.sql.ts'
 import { bringForward } from '../../queue/jobs.sql.ts'
 import type { BroadcastKey } from './broadcasts.sql.ts'
 
-/** Its unfinished emails, without those that were given up: they wait for a person. */
+/** The broadcast's unfinished emails, except failed ones, which need manual action. */
 const waiting = ({ team_id, id }: BroadcastKey) => sql.fragment`
   select from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished
     and ${sql.join(

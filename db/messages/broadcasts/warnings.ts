@@ -1,6 +1,6 @@
 /**
- * What mailbox providers require of bulk senders and a broadcast's domain lacks: a DMARC policy and an aligned return
- * path. A warning never keeps a broadcast from starting.
+ * Warnings about a broadcast's domain: mailbox providers require a DMARC policy and an aligned return path
+ * from bulk senders. A warning never keeps a broadcast from starting.
  */
 import { findDmarc } from '../../accounts/domains/dmarc.ts'
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
@@ -14,7 +14,7 @@ import { domainOf } from './draft.ts'
 const REQUIREMENTS =
   'Gmail, Yahoo and Microsoft require SPF, DKIM and DMARC of senders of more than 5,000 emails a day'
 
-/** Sentences about what DNS lacks. None if DNS doesn't respond, and for test teams, whose emails go nowhere. */
+/** Returns sentences about missing DNS records. None if DNS doesn't respond, and none for test teams. */
 export async function startWarnings(
   tx: Tx,
   { team_id, from_address }: BroadcastRow,

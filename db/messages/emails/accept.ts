@@ -1,10 +1,10 @@
 /**
- * Accepts emails: checks them, charges each team's allowance, stores rows and enqueues delivery, all or nothing.
- * Promises: one path for a single send, a batch, and single sends of many teams that are committed together, in the
- * same six round trips (begin, references, locks, replays, rows with their charges and jobs, commit; now and then one
- * more for a template version that is new here, or a look at the line; where there are attachments one, which of them
- * are stored), whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row.
- * Never talks to a provider. DECISIONS: Order of errors, Quota.
+ * Accepts emails: checks them, charges each team's quota, stores rows and enqueues delivery, all or nothing.
+ * Single sends, batches and combined single sends of many teams use the same path and the same six round
+ * trips, for any number of items: begin, references, locks, replays, rows with charges and jobs, commit. A
+ * new template version, a check of the lane and attachments need one more each. Quota and rate limit are
+ * never exceeded, and a key never creates a second row. Never contacts a provider.
+ * DECISIONS: Order of errors, Quota.
  */
 
 import { type Account, left, lockAccounts, storageError } from '../../accounts/teams/limits.ts'
@@ -38,7 +38,7 @@ import {
 } from './references.ts'
 import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 
-/** What became of one item: a new row, the id of the row its key was stored under, or a refusal. */
+/** The outcome of one item: a new row, the ID of the row with its key, or an error. */
 export type EmailOutcome =
   | { kind: 'stored'; row: NewEmail; limit_state: LimitState }
   | { kind: 'replayed'; id: string }
@@ -48,16 +48,16 @@ export type AcceptDeps = {
   tx: Tx
   queue: Pick<Producer, 'storing' | 'reached'>
   versions: Versions
-  /** What makes unsubscribe links; without it they can only come with the variables. */
+  /** Creates unsubscribe links. Without it, links can only come with the variables. */
   links?: UnsubscribeLinks | null
 }
 
-/** The calls of one team that are taken together: its account is locked. */
+/** The calls of one team that are accepted together. Its account is locked. */
 type TeamBatch = {
   account: Account
   references: References
   stored: StoredKeys<StoredKey>
-  /** The contents that the team has, in this transaction too. */
+  /** The file contents that the team already has, including those of this transaction. */
   ready: Set<string>
   /** The files that new rows bring. */
   newFiles: { team_id: string; id: string }[]
@@ -66,7 +66,7 @@ type TeamBatch = {
 
 type StoredKey = { id: string; domain: string | null }
 
-/** Keeps vacation programs from answering our own email (RFC 3834). */
+/** Keeps auto-responders from replying to our own email (RFC 3834). */
 const OF_A_NOTICE = { 'Auto-Submitted': 'auto-generated' }
 
 const refused = (refusal: RequestError): EmailOutcome => ({ kind: 'refused', refusal })
@@ -77,7 +77,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
   const { team_id } = sender
   const id = nextId()
   const domain_id = references.domains.get(item.from.domain)
-  if (domain_id === undefined) throw new Error('an item of a domain that is not verified was not refused')
+  if (domain_id === undefined) throw new Error('an item with an unverified domain was accepted')
   return {
     team_id,
     id,
@@ -111,7 +111,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
   }
 }
 
-/** What an item carries, with where each content of it is. */
+/** Returns an item's attachments, with the location of their contents. */
 const filesOf = ({ attachments = [] }: EmailItem): Exclude<ItemFile, { missing: string }>[] =>
   attachments.flatMap((file) => ('missing' in file ? [] : [file]))
 
@@ -142,7 +142,7 @@ async function openTeamBatches(
     read: (keys) => emailsByKeys(tx, keys),
     keyOf: ({ id, from_address }) => ({ id, domain: parseMailbox(from_address)?.domain ?? null }),
   })
-  // A batch may carry one file a hundred times.
+  // A batch may contain one file a hundred times.
   const contents = new Map(
     calls.flatMap(({ sender: { team_id }, items }) =>
       items.flatMap(filesOf).map(({ sha256 }) => [`${team_id}/${sha256}`, { team_id, sha256 }]),
@@ -161,7 +161,10 @@ function replayOf(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): 
   return { kind: 'replayed', id: original.id }
 }
 
-/** The items that would make rows, each new key once. @param refusals what each item would meet by itself. */
+/**
+ * Returns the items that would create rows, each new key once.
+ * @param refusals the error of each item, if any.
+ */
 function wantedOf(items: readonly EmailItem[], refusals: readonly (RequestError | null)[], batch: TeamBatch) {
   const taken = new Set<string>()
   return items.filter(({ idempotency_key: key }, index) => {
@@ -180,7 +183,7 @@ function bytesAdded(items: readonly EmailItem[], { ready }: TeamBatch): number {
 function takeFiles(item: EmailItem, team_id: string, { account, ready, newFiles }: TeamBatch): void {
   for (const { sha256, size, loaded } of filesOf(item)) {
     if (ready.has(sha256)) continue
-    // It was there a moment ago: only a row that was deleted meanwhile can explain that.
+    // It existed a moment ago, so its row has been deleted since.
     if (loaded === null) throw new Unavailable('conflict', TEXTS.attachmentDeleted, 1)
     newFiles.push({ team_id, id: loaded })
     ready.add(sha256)
@@ -191,7 +194,7 @@ function takeFiles(item: EmailItem, team_id: string, { account, ready, newFiles 
 /** Gives an item its row while tokens last. */
 function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOutcome {
   const { account } = batch
-  // The send rate is the API's door: broadcasts are paced where they are delivered.
+  // The send rate only applies to API calls. Broadcasts are rate-limited during delivery.
   if (sender.broadcast_id === undefined && sender.rated !== false) {
     if (account.bucket.tokens < 1) return refused(rateReached(account))
     account.bucket.tokens -= 1
@@ -205,8 +208,8 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
 }
 
 /**
- * Takes a call's items in order, as if each came alone: a key met again is a replay once its first item is stored,
- * whatever the later one would be refused for. The refusal is of the whole call.
+ * Accepts a call's items in order. A repeated key is a replay once its first item is stored, even if the
+ * later item is invalid. An error rejects the whole call.
  */
 function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | RequestError {
   const refusals = items.map((item) =>
@@ -235,12 +238,12 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
 const lineOf = ({ broadcast_id, batch }: EmailSender): (typeof EMAIL_FACTS.lines)[number] =>
   broadcast_id !== undefined ? 'broadcast' : batch ? 'email_batch' : 'email'
 
-/** What a job says besides its email: that this is large, which is all the same to the simulator. */
+/** Adds `large` to the job of a large email. The simulator doesn't need it. */
 const saidOf = (job: SharedJob, { attachments }: NewEmail) => ({
   ...(job !== 'deliver-test' && isLarge(attachments) ? { large: true } : {}),
 })
 
-/** Stores rows with the charges for them, their jobs and the contents that they bring, and notes who needs these. */
+/** Stores rows with their charges, jobs and new file contents, and records which emails need the contents. */
 async function insert(
   tx: Tx,
   rows: readonly NewEmail[],
@@ -258,10 +261,10 @@ async function insert(
 }
 
 /**
- * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues the delivery of
- * each new row. @param lock `skip` passes over the calls of teams that somebody else has locked.
- * @returns for each call its items' outcomes in order; a refusal when its new rows would not all fit the allowance:
- * then nothing of it is stored; null when it was passed over.
+ * Accepts calls of any teams in one transaction, in order, and enqueues the delivery of each new row.
+ * @param lock `skip` skips the calls of teams that another transaction has locked.
+ * @returns the outcomes of each call's items, in order. An error if its new rows don't all fit the quota;
+ * then none is stored. Null if it was skipped.
  */
 export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCall[], lock: 'wait' | 'skip') {
   const batches = await openTeamBatches(deps, calls, lock)

@@ -1,4 +1,4 @@
-/** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
+/** Queries for applying events to emails: find, lock and update rows. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, object, string } from 'yup'
 import { rampedName } from '../../accounts/domains/ramps.sql.ts'
@@ -13,9 +13,9 @@ const recipientsRow = row({ team_id: string(), email_id: string(), to_emails: ar
 const lockedRow = recipientsRow.concat(row({ is_late: boolean() }))
 
 /**
- * The recipients of emails whose states it locks, in one order, so that transactions over the same emails cannot
- * deadlock. A statement that has waited for a lock sees the state as it is now, and the email as it was before: where a
- * person was erased from it meanwhile, it is read again.
+ * Locks the states of emails in one order, so that concurrent transactions can't deadlock, and returns their
+ * recipients. After waiting for a lock, the statement sees the current state but the old email. If a person
+ * was erased from it, it is read again.
  */
 export async function lockEmails(tx: Tx, refs: readonly EmailRef[]) {
   const rows = await tx.any(sql.prepared('lock_emails', lockedRow)`
@@ -31,7 +31,7 @@ export async function lockEmails(tx: Tx, refs: readonly EmailRef[]) {
 const reportedSenderRow = recipientsRow.concat(row({ is_broadcast: boolean() }))
 export type ReportedSender = InferType<typeof reportedSenderRow>
 
-/** To whom emails went, and whether as part of a broadcast. */
+/** Returns the recipients of emails, and whether each is part of a broadcast. */
 export const senderReportRows = (tx: Tx, refs: readonly EmailRef[]) =>
   tx.any(sql.type(reportedSenderRow)`
     select e.team_id, e.id as email_id, e.to_emails, s.broadcast_id is not null as is_broadcast
@@ -52,31 +52,33 @@ export async function emailsByProviderIds(tx: Tx, ids: readonly string[]): Promi
   return new Map(rows.map(({ provider_message_id, ...ref }) => [provider_message_id, ref]))
 }
 
-/** What happened to an email, as it changes its state. */
+/** A change of an email's state. */
 export type EmailChange = EmailRef & {
-  /** What it rises to; it never falls. */
+  /** The new status, if it is higher than the current one. */
   status: EmailStatus
   /** One that is stored already stays. */
   provider_message_id: string | null
   size_kb: number | null
   pending: Pending
-  /** Whether a new event is a hard bounce, or says that a recipient was left out as suppressed. */
+  /** True if a new event is a hard bounce, or reports that a recipient was skipped as suppressed. */
   hard_bounced?: boolean
   left_out?: boolean
 }
 
-/** What becomes of the recipients that are still to be tried. */
+/** The new value of the recipients still to be attempted. */
 type Pending =
   | 'as they were'
   | 'none left'
-  /** All are suppressed: the email is bounced, unless something else has become of it. */
+  /** All are suppressed. The email is bounced unless it has another result. */
   | 'suppressed'
-  /** As an attempt leaves them, unless somebody else has been at the row since the attempt read it. */
+  /** The result of an attempt, unless another transaction has changed the row since the attempt read it. */
   | AttemptEnded
-  /** Those of several that no report has decided, where no attempt has said what became of them. */
+  /** Recipients without a report, if no attempt has stored its result. */
   | { reported: true; undecided: readonly string[] }
 
-/** `left`: who is still to be tried; null when that is nobody, or everybody. `undecided`: whose result it is not. */
+/**
+ * `left`: recipients still to be attempted, null for none or all. `undecided`: recipients without a result.
+ */
 type AttemptEnded = { left: readonly string[] | null; undecided: readonly string[]; seen: AttemptBegan }
 
 export type AttemptBegan = {
@@ -96,7 +98,7 @@ function changeOf({ pending, hard_bounced = false, left_out = false, ...about }:
   const { undecided } = pending
   if ('reported' in pending) return { ...change, kind: 'a report', undecided }
   const { left, seen } = pending
-  // Who is left counts of an attempt for everybody; of another what is undecided does.
+  // `left` applies to an attempt for all recipients, `undecided` to any other.
   const pendingNow = seen.pending_recipients === null ? left : null
   return { ...change, kind: 'an attempt', pending: pendingNow, undecided, seen_id: seen.provider_message_id }
 }
@@ -108,13 +110,14 @@ const list = (column: FragmentSqlToken) =>
 const undecidedOf = (recipients: FragmentSqlToken) => sql.fragment`
   array(select r from unnest(${recipients}) r where r in (select json_array_elements_text(c.undecided)))`
 
-/** After a lost answer a report about one proves that all were taken together. */
+/** After a lost response, a report about one recipient proves that the server accepted all of them. */
 const lostAnswer = sql.fragment`
   exists (select from email_events v where v.team_id = e.team_id and v.email_id = e.id and v.kind = 'unknown')`
 
 /**
- * What the events of an email say of each recipient: at which tries its answer was lost, at which it may have been
- * taken, and whether a report has decided it since its tries count. What a try has refused itself is no report.
+ * Aggregates an email's events by recipient: the attempts whose response was lost, the attempts that may have
+ * been accepted, and whether a report since then decided the recipient. A rejection during an attempt isn't a
+ * report.
  */
 const said = sql.fragment`
   select v.recipient,
@@ -129,8 +132,8 @@ const said = sql.fragment`
   from email_events v where v.team_id = e.team_id and v.email_id = e.id group by v.recipient`
 
 /**
- * Counts what rows `c` of changed states mean for their team's reputation (stats/daily/sending.sql.ts), in the hour in
- * which the email was sent. An email is sent when the relay accepts or rejects it. It has one hard bounce at most.
+ * Counts changed rows `c` for their team's reputation (stats/daily/sending.sql.ts), in the hour in which the
+ * email was sent. An email is sent when the relay accepts or rejects it. It has at most one hard bounce.
  */
 const countSending = sql.fragment`
   insert into figure_deltas (team_id, channel, hour, status, count)
@@ -148,7 +151,10 @@ const countSending = sql.fragment`
   where what.is_so
   group by c.team_id, 3, what.status`
 
-/** Notes what came back of rows `c` of broadcasts whose domain is ramped (accounts/domains/ramp.ts). */
+/**
+ * Records the bounces and complaints of rows `c` that belong to broadcasts with a ramped domain
+ * (accounts/domains/ramp.ts).
+ */
 const countRamped = sql.fragment`
   insert into domain_ramp_reports (name, day, kind)
   select ramp.name, (coalesce((
@@ -160,13 +166,13 @@ const countRamped = sql.fragment`
   where c.broadcast_id is not null and (c.is_bounce or c.is_complaint)`
 
 /**
- * Changes locked states, in one statement that writes each at most once; those that stay as they are, not at all. Whose
- * answer was lost is not to be tried again once there is a report, from before that or after, about them or about
- * somebody who can only have been taken together with them: the events are stored first.
+ * Changes locked states in one statement that writes each at most once and skips unchanged ones. Store the
+ * events first: a recipient whose response was lost isn't retried once there is a report, earlier or later,
+ * about that recipient or about one that can only have been accepted together with it.
  */
 export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Promise<void> {
   const ladder = sql.array(EMAIL_LADDER, 'text')
-  // Whom a report has decided while an attempt was under way stays so, and who was erased stays away.
+  // A recipient that a report decided during an attempt stays decided. An erased recipient stays erased.
   const pending = sql.fragment`
     case
       when c.kind in ('none left', 'suppressed') then null

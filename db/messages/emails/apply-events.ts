@@ -1,9 +1,8 @@
 /**
- * Applies what happened to emails: stores each event once, moves rows up the ladder, updates contacts.
- * Promises: any order, any number of repeats and any split of the same events end in the same state; set-based, the
- * same few statements for one event or a thousand; only recipients that are on the row count; a provider's id, once
- * stored, stays. Rows are locked in one order, emails before contacts. Given a transaction; must not know a provider's
- * words.
+ * Applies events to emails: stores each event once, raises the status of rows and updates contacts. Any
+ * order, repeats and split of the same events end in the same state. Works on sets, with the same few
+ * statements for any number of events. Only recipients of the row are affected, and a stored provider ID
+ * never changes. Locks rows in one order, emails before contacts, in the caller's transaction.
  */
 
 import { holdAccounts } from '../../accounts/teams/teams.sql.ts'
@@ -32,41 +31,47 @@ import { type EmailEvent, storeEmailEvents } from './events.sql.ts'
 import { bareRecipients, recipientIdentity } from './recipients.ts'
 import { type EmailEventKind, higherStatus, isOutcome, statusOfEvent } from './status.ts'
 
-/** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
+/** An event, and the provider's ID of the message if known. The ID proves that the provider accepted it. */
 type AppliedEvent = EmailEvent & Partial<Pick<ReportedEmail, 'provider_message_id' | 'by_mail'>>
 
-/** Something that happened to an email, or to one recipient of it, as a report says. */
+/** An event of an email, or of one of its recipients, from a report. */
 export type ReportedEmail = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail'> & {
   ref: ReportedRef
   kind: EmailEventKind
-  /** As the provider gives it; counts only if it is on the row. null when the report names none. */
+  /** As the provider writes it. Ignored unless it is on the row. Null if the report names none. */
   recipient: string | null
   effect: ContactEffect
   /** The stored report that it comes from. */
   report_id?: string
-  /** Anyone who got the email can have sent it: each recipient sees the signed return address that proves it. */
+  /** True if it came by mail. Any recipient can send that, because each sees the signed return address. */
   by_mail?: boolean
-  /** Given by a provider that takes a message whole, for a row that lost its answer; null when the report has none. */
+  /**
+   * For a row that lost its response. Null if the report has none, or the provider doesn't accept messages as
+   * a whole.
+   */
   provider_message_id: string | null
 }
 
-/** `sentCountsMs`: after how long a sent email counts as delivered. `secrets`: to remember who isn't a contact. */
+/**
+ * `sentCountsMs`: when a sent email counts as delivered. `secrets`: to store the hash of an address that
+ * isn't a contact.
+ */
 export type ApplyOptions = { sentCountsMs?: number | undefined; secrets?: Pick<Secrets, 'sign'> | undefined }
 
 const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
 
-/** What is kept of an event whose email went to a person who has been erased: that it happened. */
+/** Kept of an event whose recipient has been erased. */
 const OF_NOBODY = { recipient: null, detail: '' }
 
 const keyOf = ({ team_id, email_id }: EmailRef): string => `${team_id}/${email_id}`
 
-/** What one try to deliver an email leaves, besides its events. */
+/** The result of one attempt to deliver an email, in addition to its events. */
 export type AttemptRecord = EmailRef & {
   provider_message_id: string | null
   size_kb: number | null
-  /** Who is still to be tried, where the others' result is decided; null when that is nobody, or everybody. */
+  /** Recipients still to be attempted. Null for none or all. */
   pending_recipients: readonly string[] | null
-  /** Those of whom it was for that were neither taken nor refused for good. */
+  /** Recipients of the attempt that were neither accepted nor permanently rejected. */
   undecided: readonly string[]
   /** Whether no recipient was left that isn't suppressed. */
   is_suppressed?: boolean
@@ -74,8 +79,9 @@ export type AttemptRecord = EmailRef & {
 }
 
 /**
- * Stores events and lifts their rows. Events that were stored before change nothing.
- * @param attempts what the events are of, where they come from a delivery. @returns a result for each event.
+ * Stores events and updates their rows. Events that are already stored change nothing.
+ * @param attempts the attempts of these events, if they come from a delivery.
+ * @returns a result for each event.
  */
 export async function applyEmailEvents(
   tx: Tx,
@@ -84,7 +90,7 @@ export async function applyEmailEvents(
   attempts: readonly AttemptRecord[] = [],
   { sentCountsMs, secrets }: ApplyOptions = {},
 ): Promise<EventResult[]> {
-  // A batch of deliveries may have none, and pays for no statement then.
+  // A batch of deliveries without events needs no statement.
   if (events.length === 0) return []
   const rows = await lockEmails(tx, events)
   const recipients = new Map(rows.map((row) => [keyOf(row), bareRecipients(row.to_emails)]))
@@ -125,8 +131,9 @@ const leavers = (news: readonly AppliedEvent[], addressFor: AddressFor) =>
   news.flatMap((event) => (event.effect === 'unsubscribe' ? (addressFor(event) ?? []) : []))
 
 /**
- * Mail about an email with several recipients changes no contact (DECISIONS: Delivery reports). A bounce of another
- * address than the sole recipient's comes from behind it: its own mailbox accepted the email.
+ * Mail about an email with several recipients changes no contact (DECISIONS: Delivery reports). A bounce of
+ * an address other than the only recipient's comes from a forward. The recipient's own mailbox accepted the
+ * email.
  */
 function effectOn(event: AppliedEvent, own: ReadonlyMap<string, string>): ContactEffect {
   const effect = event.effect ?? 'none'
@@ -137,9 +144,10 @@ function effectOn(event: AppliedEvent, own: ReadonlyMap<string, string>): Contac
 }
 
 /**
- * The event's recipient as the row spells it; undefined when the row does not have it. An event that names nobody
- * is about the sole recipient; about nobody (null) when there are several. Mail with a signed reference is about the
- * sole recipient, whatever name it has, and a complaint about the email, also when it hides who complained (RFC 6590).
+ * Returns the event's recipient as the row spells it, undefined if the row doesn't have it, or null if the
+ * event names none of several. An event without a name is about the only recipient. Mail with a signed
+ * reference is about the only recipient, whatever it names. A complaint is about the email, even if it hides
+ * the recipient (RFC 6590).
  */
 function recipientOf(
   { recipient, by_mail, kind }: AppliedEvent,
@@ -151,7 +159,7 @@ function recipientOf(
   return own.get(recipientIdentity(recipient)) ?? (by_mail && kind === 'complained' ? null : undefined)
 }
 
-/** Who is still to be tried, of those who are on the row: somebody may have been erased from it meanwhile. */
+/** Returns the pending recipients that are still on the row. Some may have been erased from it since. */
 function stillThere(
   { pending_recipients, ...ref }: AttemptRecord,
   recipients: Recipients,
@@ -161,7 +169,7 @@ function stillThere(
   return left.length > 0 ? left : null
 }
 
-/** Who a row goes to, by identity; of each row by its key. */
+/** The recipients of a row by identity, by the row's key. */
 type Recipients = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 function changesOf(
@@ -184,8 +192,8 @@ function changesOf(
     change.hard_bounced ||= event.kind === 'bounced' && event.effect === 'hard'
     change.left_out ||= event.kind === 'suppressed'
     if (provider_message_id) {
-      // Set once the email is handed over, also when only a report says so. Each attempt is for
-      // everyone who is still pending, so a message that was taken whole leaves nobody to try again.
+      // Set once the provider has accepted the email, even if only a report shows that. Each attempt is for
+      // all pending recipients, so that a fully accepted message leaves none.
       change.provider_message_id = provider_message_id
       change.pending = 'none left'
     } else if (change.pending === 'as they were' || isReported(change.pending)) {
@@ -202,8 +210,9 @@ const isReported = (pending: EmailChange['pending']): pending is Reported =>
   typeof pending === 'object' && 'reported' in pending
 
 /**
- * Whom a report about one of several recipients leaves undecided. A worker that was killed may have left no word of its
- * attempt, in which a server took some of them and put others off: these would never be tried again.
+ * Returns the recipients that are undecided after a report about one of several. If a worker was killed
+ * during an attempt, the server may have accepted some and deferred others. Without this, the others would
+ * never be retried.
  */
 function withoutDecided(
   pending: 'as they were' | Reported,
@@ -216,7 +225,10 @@ function withoutDecided(
   return { reported: true, undecided: before.filter((each) => each !== recipient) }
 }
 
-/** Applies events as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
+/**
+ * Applies the events of reports, found by our own IDs or the provider's.
+ * @returns a result for each.
+ */
 export async function applyReportedEmails(
   tx: Tx,
   events: readonly ReportedEmail[],

@@ -1,10 +1,10 @@
-/** Tokens in the links of broadcasts: team, broadcast and person (person-token.ts). */
+/** Tokens for links in broadcasts: team, broadcast and person (person-token.ts). */
 import type { Secrets } from '../../process/secrets.ts'
 import { personToken, readPersonToken } from './person-token.ts'
 
 const PURPOSE = 'unsubscribe-broadcast'
 
-/** `person`: the identity of the address; '' for nobody's. */
+/** `person`: the identity of the address, or '' for a link that unsubscribes no one. */
 type BroadcastRecipient = { team_id: string; broadcast_id: string; person: string }
 
 export const broadcastToken = (

@@ -1,4 +1,4 @@
-/** The queries behind changing all emails that match a filter: ids in batches, how many there are. */
+/** Queries for changing all emails that match a filter: IDs in batches, and counts. */
 import { sql } from 'slonik'
 import { boolean, number, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
@@ -10,7 +10,10 @@ import { type EmailCriteria, type EmailPage, fitsCriteria, isBefore, keysOfPage 
 
 const fits = (teamId: string, criteria: EmailCriteria) => fitsCriteria(criteria, sql.fragment`${teamId}`)
 
-/** The query for a page of the ids of a team's emails that fit, newest first; those that wait by their states alone. */
+/**
+ * The query for a page of the IDs of a team's matching emails, newest first. Waiting emails are found by
+ * their states.
+ */
 function idsOfPage(teamId: string, criteria: EmailCriteria, page: EmailPage) {
   const keys = keysOfPage({ ...criteria, team_id: teamId }, page)
   if (keys) return sql.fragment`select of_id as id from (${keys}) w`
@@ -25,7 +28,10 @@ export const idsMatching = (tx: Tx, teamId: string, criteria: EmailCriteria, pag
   tx.anyFirst(sql.type(idRow)`
     select id from (${idsOfPage(teamId, criteria, page)}) found order by id desc`)
 
-/** Those of the ids whose emails have not changed since: their state, or else what was accepted. Newest first. */
+/**
+ * Returns the IDs of emails that haven't changed since: by their state, or by what was accepted. Newest
+ * first.
+ */
 export async function idsAsSeen(
   tx: Tx,
   teamId: string,
@@ -48,8 +54,8 @@ export const idsToRequeue = (tx: Tx, teamId: string, criteria: EmailCriteria) =>
 const waitingRow = idRow.concat(row({ fits: boolean() }))
 
 /**
- * The newest of a team's emails that no provider has accepted, and whether each fits: a batch of those that follow an
- * id, looked up one by one. Each of two indexes has some of them.
+ * Returns a batch of a team's emails that no provider has accepted, newest first, after an ID, and whether
+ * each matches. Each is looked up by its key. The emails are spread over two indexes.
  */
 export async function waitingEmails(
   tx: Tx,

@@ -1,8 +1,7 @@
 /**
- * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in batches that the
- * caller puts into a transaction each (maintenance/background-jobs).
- * Promises: no more is changed than was counted, nor what has come to match, or arrived, since then. Counting ends at
- * `most` emails or when the time is up, and says so.
+ * Counts a team's emails that match a filter, and requeues or deletes the counted ones in batches
+ * (maintenance/background-jobs). The caller puts each batch into its own transaction. Emails that matched or
+ * arrived later aren't changed. Counting stops at `most` emails or after a time limit, and reports that.
  */
 import { EMAIL } from '../../channels/email.sql.ts'
 import { requeueMessages } from '../../delivery/requeue.ts'
@@ -30,9 +29,9 @@ export type Between = NonNullable<EmailCriteria['between']>
 
 export type Counted = {
   count: number
-  /** The first and the last of those that were counted; null when nothing matches. */
+  /** The first and last counted email. Null if none matches. */
   between: Between | null
-  /** Set when the time was up: older emails were not looked at. */
+  /** Set if time ran out. Older emails weren't checked. */
   lookedTo: Date | null
   /** When they were counted (db/postgres/snapshot.sql.ts). */
   seen: string
@@ -63,23 +62,23 @@ export async function countEmails(
   return counted
 }
 
-/** Which emails to change: those that match, lie between these, and did so when they were `seen`; `most` at most. */
+/** The emails to change: they match, lie between these IDs, and did so at `seen`. At most `most`. */
 type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
 
 /** Which of them to requeue. */
 export type MatchingRequeue = Matching & {
-  /** Also those that were rejected. */
+  /** Include rejected emails. */
   force: boolean
-  /** The time that they are requeued at; absent: each batch's own. */
+  /** The time of the requeue. Absent: each batch uses its own. */
   at?: string
-  /** True for the CLI's: only unfinished emails are read. Version 0.1.0 reads all that match. */
+  /** True for the CLI: only unfinished emails are read. Version 0.1.0 reads all matching emails. */
   waiting?: boolean
 }
-/** How many were taken, and the last that was looked at. */
+/** How many were claimed, and the last ID that was checked. */
 export type BatchCursor = { taken: number; before?: string }
 type Batch = { cursor: BatchCursor | null; checked: number; changed: number }
 
-/** The next ids to change, and where to look on; null when all was looked through. */
+/** Returns the next IDs to change, and where to continue. Null at the end. */
 async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: EmailPage) {
   const wanted = revivedTimes(filter)
   const criteria = { ...criteriaOf(wanted), between }
@@ -99,7 +98,10 @@ async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { 
   return { ids, before: reached ?? null }
 }
 
-/** Those of the ids that were counted: an email's status and ids may fit since then alone, the rest since it came. */
+/**
+ * Returns the IDs that were counted. Only an email's status and IDs can start to match later. Everything else
+ * is known when it is accepted.
+ */
 const counted = (tx: Tx, teamId: string, { filter, seen }: Matching, ids: readonly string[]) =>
   idsAsSeen(tx, teamId, ids, {
     seen,
@@ -112,7 +114,7 @@ type BatchWork = {
   work: (ids: readonly string[]) => Promise<number>
 }
 
-/** Does something with the next batch of those that were counted. */
+/** Processes the next batch of counted emails. */
 async function nextBatch(
   { tx }: { tx: Tx },
   teamId: string,
@@ -128,7 +130,7 @@ async function nextBatch(
   return { cursor, checked: ids.length, changed }
 }
 
-/** Requeues those of a batch that no provider has taken; with `force` those too that were refused. */
+/** Requeues the emails of a batch that no provider has accepted. `force` includes rejected ones. */
 export const requeueBatch = async (
   at: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,
@@ -145,7 +147,7 @@ export const requeueBatch = async (
     : nextBatch(at, teamId, wanted, { cursor, work })
 }
 
-/** Does something with the next batch of those that wait and match. */
+/** Processes the next batch of waiting emails that match. */
 async function nextWaitingBatch(
   tx: Tx,
   teamId: string,
@@ -162,7 +164,7 @@ async function nextWaitingBatch(
   return { cursor: before === undefined ? null : { taken, before }, checked: ids.length, changed }
 }
 
-/** Deletes a batch with its events; those of this period free their places in the allowance. */
+/** Deletes a batch with its events. Emails of this period are refunded to the quota. */
 export const deleteBatch = async (
   { tx }: { tx: Tx },
   teamId: string,
@@ -182,7 +184,7 @@ async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promi
   }
 }
 
-/** A requeue of what was found between two ids, to be stored: its filter in place of the ids. */
+/** Returns a requeue of the emails between two IDs as it is stored, with its filter instead of the IDs. */
 export const requeueToStore = (
   { force, ...filter }: Filter & { force: boolean },
   { between, at, seen }: Pick<Matching, 'between' | 'seen'> & { at: string },
@@ -193,8 +195,8 @@ export const requeueToStore = (
 })
 
 /**
- * The emails of a team that match and that a requeue may take: indexes have those that no provider has accepted. With
- * `force` rejected ones are looked for part by part.
+ * Counts a team's matching emails that can be requeued. Indexes list those that no provider has accepted.
+ * With `force`, rejected emails are searched in parts.
  */
 export async function emailsToRequeue(
   tx: Tx,

@@ -1,28 +1,28 @@
-/** A call to send emails, as accepting takes it: who sends, and what. Types alone. */
+/** A call to send emails, as accepting expects it: the sender and the emails. Types only. */
 import type { Mailbox } from '../../validation/address.ts'
 import type { When } from '../../validation/moments.ts'
 
 /**
- * Who sends: the team, the domain its key is bound to (null when it is not), and the id of the HTTP request, if
+ * The sender: the team, the domain that its key is limited to (or null), and the ID of the HTTP request, if
  * any.
  */
 export type EmailSender = {
   team_id: string
   domain: string | null
   http_request_id?: string
-  /** Set when a broadcast sends: then the emails are its own, wait in its queue, and take nothing from the rate. */
+  /** Set if a broadcast sends. Its emails have their own queue and don't use the rate limit. */
   broadcast_id?: string
-  /** The version of the template that is sent, when it is not the one that the template has now. */
+  /** The version of the template to send, if not the current one. */
   version?: { version_id: string; slots: readonly string[] }
-  /** true: they came as a batch, and wait in a line of their own, so that the team's single sends pass them. */
+  /** True for a batch. Its emails have their own lane, so that the team's single sends pass them. */
   batch?: true
-  /** false: they take nothing from the rate either. */
+  /** False: exempt from the rate limit. */
   rated?: false
-  /** true: they are mail of ours, in no list, figure, export or webhook of the team. */
+  /** True for our own email. It appears in no list, stats, export or webhook of the team. */
   internal?: true
 }
 
-/** What an email carries, as its row shows it. */
+/** An attachment, as the email's row shows it. */
 export type EmailFile = {
   filename: string
   content_type: string
@@ -32,7 +32,7 @@ export type EmailFile = {
   sha256: string
 }
 
-/** What a new email is to carry: a stored content, or the id of an upload that does not exist. */
+/** An attachment of a new email: a stored content, or the ID of an upload that doesn't exist. */
 export type ItemFile =
   | (EmailFile & {
       /** The id of its bytes, where this call brings them. */
@@ -42,7 +42,7 @@ export type ItemFile =
 
 /** An email whose fields are valid by themselves. `html` counts only without a template. */
 export type EmailItem = {
-  /** Where it lies in the call, such as `emails[3].`, for messages that name its fields; '' for a single send. */
+  /** The item's path in the call, such as `emails[3].`, for errors about its fields. '' for a single send. */
   path: string
   from: Mailbox
   to: readonly string[]
@@ -57,14 +57,14 @@ export type EmailItem = {
   reply_to: string
   tags: readonly string[]
   idempotency_key: string | null
-  /** Of a broadcast: the stored contact that it is for, known beforehand. */
+  /** For a broadcast: the ID of the contact. */
   contact_id?: string
-  /** Whose it is, by identity: of a broadcast and of its tests alone, so that nobody gets one twice. */
+  /** The identity of the recipient, for broadcasts and their tests, so that no one receives one twice. */
   person?: string
   attachments?: readonly ItemFile[]
   /** Without it, it goes at once and does not expire. */
   when?: When
 }
 
-/** One call: a single send has one item, a batch up to a hundred. */
+/** A single send has one item, a batch up to 100. */
 export type EmailCall = { sender: EmailSender; items: readonly EmailItem[] }

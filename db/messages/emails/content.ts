@@ -1,7 +1,7 @@
 /**
- * What an email says: its html and text, from the row and its template version. Pure.
- * Promises: same row, same version, same bytes, wherever it is shown or sent (DECISIONS: HTML of template emails); what
- * was forgotten is shown with blanks in place of its variables, and not sent.
+ * Renders the HTML and text of an email from its row and template version. The same row and version always
+ * give the same bytes (DECISIONS: HTML of template emails). Purged variables are shown as blanks, and such an
+ * email isn't sent. Pure.
  */
 import type { CompiledVersion } from '../../content/templates/versions.ts'
 import type { PlainTexts } from '../../process/plain-texts.ts'
@@ -9,7 +9,7 @@ import { filledBytes, fillSlots } from '../../validation/slots.ts'
 import { LARGEST_PART, utf8Bytes } from '../../validation/strings.ts'
 import type { EmailRow } from './emails.sql.ts'
 
-/** The parts as sent; `text` is '' when there is none. */
+/** The parts as sent. `text` is '' if there is none. */
 export type Content = { html: string; text: string }
 
 /** `version` is needed when the row names one. @throws Error when it is missing. */
@@ -21,7 +21,10 @@ function emailContent(row: EmailRow, version: CompiledVersion | undefined): Cont
   return { html: fillSlots(version.html, variables, 'html'), text }
 }
 
-/** The parts as they are sent: an email without a text gets one made from its HTML. @throws as `emailContent`. */
+/**
+ * Returns the parts as they are sent. An email without a text gets one made from its HTML.
+ * @throws as `emailContent`.
+ */
 export async function sentContent(
   row: EmailRow,
   version: CompiledVersion | undefined,
@@ -45,8 +48,8 @@ async function madeText(
 }
 
 /**
- * The same for eyes: where the variables were forgotten for their age, or went with a person, the template's own words
- * are left. @throws as `emailContent`.
+ * Returns the parts for display. If the variables were purged or erased, the template's own text remains.
+ * @throws as `emailContent`.
  */
 export function shownContent(row: EmailRow, version: CompiledVersion | undefined): Content {
   const slots = [...(version?.html.slots ?? []), ...(version?.text?.slots ?? [])]
@@ -55,8 +58,8 @@ export function shownContent(row: EmailRow, version: CompiledVersion | undefined
 }
 
 /**
- * Which part of a template send would be too large, filled; null when none would. @param text the send's own, if
- * any.
+ * Returns which part of a template send would be too large when filled, or null.
+ * @param text the send's own, if any.
  */
 export function partTooLarge(
   version: CompiledVersion,
@@ -68,7 +71,7 @@ export function partTooLarge(
   return own && filledBytes(own, variables, 'none') > LARGEST_PART ? 'text' : null
 }
 
-/** What a template makes of these values as it is sent, or the part that is too large for a send. */
+/** Renders a template with these values as it is sent, or returns the part that is too large. */
 export async function previewOf(
   version: CompiledVersion,
   variables: Readonly<Record<string, string>>,
@@ -83,5 +86,5 @@ export async function previewOf(
   return { html, text }
 }
 
-/** Kilobytes of the html, to two decimals (DECISIONS: size_kb). */
+/** Returns the size of the HTML in kilobytes, to two decimals (DECISIONS: size_kb). */
 export const sizeKb = (html: string): number => Math.round((utf8Bytes(html) / 1024) * 100) / 100

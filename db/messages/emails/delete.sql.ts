@@ -1,7 +1,7 @@
 /**
- * The deletion of emails: their states first, by id as everywhere, then what was accepted, then their events.
- * Promises: a transaction that records events has them locked, and what it stores goes too, since events are looked for
- * by a statement of their own. Figures are the database's; places in the allowance are the caller's (remove.ts).
+ * Deletes emails: their states first, in ID order, then the accepted emails, then their events. Transactions
+ * that record events lock the states, so that their events are deleted too. Triggers update the stats. The
+ * caller refunds the quota (remove.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
@@ -17,10 +17,13 @@ const deletedRow = row({
   email: string(),
   person: string().nullable(),
 })
-/** What was deleted, as far as somebody wants to know. `email`: its first recipient. */
+/** What callers need of a deleted email. `email`: its first recipient. */
 type DeletedEmail = InferType<typeof deletedRow>
 
-/** Deletes those of a team's emails whose states a query has locked. @param held the query, for their ids. */
+/**
+ * Deletes the emails whose states a query has locked.
+ * @param held the query for their IDs.
+ */
 export async function deleteEmails(
   tx: Tx,
   teamId: string,
@@ -42,8 +45,9 @@ export async function deleteEmails(
 const SKIP = { broadcast_id: 'uuid', contact_id: 'uuid', email: 'text', person: 'text' }
 
 /**
- * Deletes emails by their ids. A contact who had one of a broadcast stands in its list of skipped contacts from then
- * on, so that no second walk sends to that person again. @returns what was deleted.
+ * Deletes emails by ID. A contact that had an email of a broadcast is added to its skips, so that a resend
+ * doesn't reach that contact again.
+ * @returns the deleted emails.
  */
 export async function deleteEmailsById(
   tx: Tx,

@@ -1,8 +1,7 @@
 /**
- * Emails, and the queries over them: what was accepted (accepted_emails), what becomes of it (email_states), and both
- * joined (the view `emails`). Their events are in events.sql.ts.
- * Promises: to lock an email is to lock its state; it changes what was accepted only behind that lock
- * (DECISIONS: Rows of emails).
+ * Rows of emails: accepted emails (accepted_emails), their states (email_states), and both joined (the view
+ * `emails`). Events are in events.sql.ts. Locking an email means locking its state. The accepted email is
+ * only changed behind that lock (DECISIONS: Rows of emails).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
@@ -22,12 +21,12 @@ export const emailRow = row({
   template_version_id: string().nullable(),
   variables: stringMap.nullable(),
   from_address: string(),
-  /** All recipients: to, then cc, then bcc (text/addressees.ts). */
+  /** All recipients: to, then cc, then bcc. */
   to_emails: array(string()),
   first_cc: number().nullable(),
   first_bcc: number().nullable(),
   subject: string(),
-  /** Raw html; null when it is rendered from the template version. */
+  /** The HTML of the send. Null if it is rendered from the template version. */
   html: string().nullable(),
   size_kb: number().nullable(),
   tags: array(string()),
@@ -44,16 +43,19 @@ export const emailRow = row({
   http_request_id: string().nullable(),
   pending_recipients: array(string()).nullable(),
   attachments: mixed<EmailFile[]>().nullable(),
-  /** When it is to go, as the client said, and until when; null for most. */
+  /** The times from the request. Null for most emails. */
   scheduled_at: string().nullable(),
   expires_at: string().nullable(),
   /** When its time comes, while it waits for that. */
   due_at: string().nullable(),
-  /** Mail of ours, which is in no team's lists and figures, and whose body is its recipient's alone. */
+  /** Our own email. It appears in no team's lists and stats, and only its recipient may see the body. */
   internal: boolean(),
 })
 export type EmailRow = InferType<typeof emailRow>
-/** A row to store. `person`: whose it is, and `batch`: whether it is an item of one. Nobody reads them back with it. */
+/**
+ * A row to store. `person`: the recipient's identity. `batch`: true for an item of a batch. Both are written
+ * only.
+ */
 export type NewEmail = EmailRow & { person?: string | null; batch?: boolean }
 
 /** All but the bodies. */
@@ -63,7 +65,7 @@ export const lightColumns = columnsOf(
 
 const emailColumns = sql.fragment`${lightColumns}, html, body_text, variables`
 
-/** What is accepted of a new email, by column, each with its type on the way. */
+/** The columns of a new accepted email and their types. */
 const NEW_COLUMNS = {
   team_id: 'uuid',
   id: 'uuid',
@@ -92,7 +94,7 @@ const NEW_COLUMNS = {
   batch: 'bool',
 } as const satisfies Partial<Record<keyof NewEmail, string>>
 
-/** What its state begins as, beside what it repeats of the above. */
+/** The further columns of its initial state. */
 const NEW_STATE = {
   ...{ status: 'text', size_kb: 'float8' },
   ...{ scheduled_at: 'timestamptz', expires_at: 'timestamptz', due_at: 'timestamptz' },
@@ -113,7 +115,7 @@ const newValues = sql.join(
   sql.fragment`, `,
 )
 
-/** What comes before the states of new emails: the charge for them (limits.ts, chargesOf), and what was accepted. */
+/** Stores the charge (limits.ts, chargesOf) and the accepted emails. The states follow. */
 const accepting = (rows: readonly NewEmail[], charge: FragmentSqlToken): FragmentSqlToken =>
   sql.fragment`
     charged as (${charge}), item as materialized (
@@ -128,7 +130,7 @@ const insertStates = sql.fragment`
     ${stateNames}
   from item`
 
-/** What is stored with new emails: parts of the statement that charge for them (limits.ts) and store their jobs. */
+/** The parts of the statement that charge for new emails (limits.ts) and store their jobs. */
 export type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
 
 const jobsRow = row({ jobs: number() })
@@ -141,7 +143,10 @@ export const insertEmails = async (tx: Tx, rows: readonly NewEmail[], { charge, 
 
 const countsRow = jobsRow.concat(row({ published: number() }))
 
-/** The same for emails of which some carry files, still in one statement. @returns how many files it published, too. */
+/**
+ * Does the same for emails of which some have attachments, in one statement.
+ * @returns also how many files it published.
+ */
 export const insertEmailsWithFiles = (
   tx: Tx,
   rows: readonly NewEmail[],
@@ -166,7 +171,7 @@ export type Reference = { team_id: string; key: string }
 const BY_NAME = { team_id: 'uuid', key: 'text' }
 const BY_ID = { team_id: 'uuid', key: 'uuid' }
 
-/** What emails refer to: domains by name, verified or not, templates by id, contacts by identity. One statement. */
+/** Finds what emails refer to, in one statement: domains by name, templates by ID, contacts by identity. */
 export const emailReferences = (
   tx: Tx,
   wanted: { domains: readonly Reference[]; templates: readonly Reference[]; contacts: readonly Reference[] },

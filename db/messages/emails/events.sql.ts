@@ -1,4 +1,4 @@
-/** Rows of email_events: what happened to emails. */
+/** Rows of email_events. */
 import { sql } from 'slonik'
 import { string } from 'yup'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
@@ -15,18 +15,21 @@ export type EmailEvent = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detai
   EmailRef & {
     kind: EmailEventKind
     recipient: string | null
-    /** What it means for the recipient's contact; nothing when absent. */
+    /** The effect on the recipient's contact, if any. */
     effect?: ContactEffect
     /** The stored report that it comes from, if any. */
     report_id?: string | undefined
     contact_id?: string | undefined
   }
 
-/** Only what counts for or against a row of soft bounces is read again. Version 0.1.0 finds it by the contact. */
+/** Only events that count for soft bounces are read again. Version 0.1.0 finds them by contact. */
 const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | null] =>
   effect === 'soft' || effect === 'delivered' ? [contact_id ?? null, effect] : [null, null]
 
-/** Stores events of emails. @returns those that were not stored before. */
+/**
+ * Stores events of emails.
+ * @returns the new ones.
+ */
 export async function storeEmailEvents<E extends EmailEvent>(tx: Tx, events: readonly E[]): Promise<E[]> {
   const given = events.map((event) => {
     const [contact_id, effect] = counted(event)

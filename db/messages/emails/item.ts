@@ -1,4 +1,4 @@
-/** What a send says of itself, as its fields become an email's: sender, reply address, what it leaves out. Pure. */
+/** Converts the fields of a send into those of an email: sender, reply address and defaults. Pure. */
 
 import { RequestError } from '../../errors.ts'
 import { LONGEST_NAME, type Mailbox, parseMailbox } from '../../validation/address.ts'
@@ -6,10 +6,10 @@ import { codePoints } from '../../validation/strings.ts'
 import { TEXTS } from '../texts.ts'
 import type { EmailItem } from './call.ts'
 
-/** What an email of ours says, and to whom. */
+/** The content and recipients of our own email. */
 export type SaidOfEmail = Pick<EmailItem, 'from' | 'to' | 'subject'> & Partial<EmailItem>
 
-/** An email that says this, and of the rest nothing. */
+/** Creates an email with these fields, and defaults for the rest. */
 export const emailItem = (said: SaidOfEmail): EmailItem => ({
   ...{ path: '', html: null, text: null, template_id: null, variables: null },
   ...{ headers: null, reply_to: '', tags: [], idempotency_key: null },
@@ -17,7 +17,8 @@ export const emailItem = (said: SaidOfEmail): EmailItem => ({
 })
 
 /**
- * The bare reply address, '' without one. @param path where the send lies in a batch.
+ * Returns the bare reply address, or ''.
+ * @param path the path of the send in a batch.
  * @throws RequestError invalid_reply_to
  */
 export function replyToOf(given: string | undefined, path = ''): string {
@@ -28,7 +29,10 @@ export function replyToOf(given: string | undefined, path = ''): string {
   return mailbox.address
 }
 
-/** Who sends. @throws RequestError invalid_from */
+/**
+ * Parses the sender.
+ * @throws RequestError invalid_from
+ */
 export function fromOf(given: string, path = ''): Mailbox {
   const mailbox = parseMailbox(given)
   if (mailbox && codePoints(mailbox.name ?? '') <= LONGEST_NAME) return mailbox

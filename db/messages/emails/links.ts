@@ -1,6 +1,6 @@
 /**
- * What links an email and the one that was sent again from it, noted in both timelines: who did it, and which the other
- * one is. It goes with either of them. Must not name a recipient: a person can be erased from where they got mail.
+ * Links an email and the one that was sent again from it. Both timelines store who did it and the ID of the
+ * other email, but no recipient, because recipients can be erased.
  */
 import type { By } from '../../accounts/audit/record.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -25,10 +25,12 @@ export async function linkEmails(
 
 type LinkedEmail = { kind: LinkKind; id: string; by: string; time: string; to_emails: string[] | null }
 
-/** How many linked emails are looked up: somebody may send themselves a copy a hundred times. */
+/** How many linked emails are shown. A user may send a copy a hundred times. */
 const MAX_LINKED_EMAILS = 5
 
-/** The emails linked with one, by its timeline, the latest first; `to_emails` null: that one has been deleted. */
+/**
+ * Returns the emails linked in a timeline, latest first. `to_emails` is null if the email has been deleted.
+ */
 export async function linkedEmails(
   tx: Tx,
   { team_id, events }: { team_id: string; events: readonly { kind: string; detail: string; time: string }[] },

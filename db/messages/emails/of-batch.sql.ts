@@ -8,7 +8,7 @@ export const waitingBatchItems = (teamId: string): FragmentSqlToken => sql.fragm
   select s.id from email_states s join accepted_emails a on a.team_id = s.team_id and a.id = s.id
   where s.team_id = ${teamId} and s.unfinished and a.batch`
 
-/** Which of these teams may send bulk email now. Waits for a pause or a resume that isn't committed yet. */
+/** Returns the teams whose bulk email isn't paused. Waits for an uncommitted pause or resume. */
 export async function teamsNotPaused(tx: Tx, teamIds: readonly string[]): Promise<ReadonlySet<string>> {
   const teams = await tx.anyFirst(sql.type(idRow)`
     select id from (

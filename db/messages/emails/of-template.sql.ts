@@ -1,6 +1,6 @@
 /**
- * How the newest emails made from a template stand.
- * Promises: reads those alone, by an index of their own and each one's state by its key, and no more than a bound.
+ * Counts the statuses of the newest emails of a template. Reads a bounded number of emails by their own
+ * index, and each state by its key.
  */
 import { sql } from 'slonik'
 import { number, string } from 'yup'

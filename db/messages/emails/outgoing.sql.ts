@@ -1,4 +1,4 @@
-/** Emails on their way out: the query that reads what is to be delivered, with what suppresses its recipients. */
+/** The query that reads emails to deliver, with the suppressions of their recipients. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { BulkPause } from '../../accounts/teams/reputation.ts'
@@ -15,7 +15,10 @@ type StoredSuppression = { identity: string } & Pick<
   'cause' | 'since' | 'response' | 'bounced_at' | 'bounce_response'
 >
 
-/** Whether suppressions may stop an email `emails` of `team`: broadcasts have their own check, and our notices none. */
+/**
+ * True if suppressions can stop an email `emails` of `team`. Broadcasts have their own check, and our own
+ * notices aren't stopped.
+ */
 const isChecked = sql.fragment`
   (team.suppress_transactional <> 'nothing' and emails.broadcast_id is null and not emails.internal
     and emails.suppression is distinct from 'ignored')`
@@ -30,32 +33,32 @@ const suppressedRecipients = sql.fragment`
 
 const outgoingRow = emailRow.concat(
   row({
-    /** Its Date, if it was first claimed more than an hour after its time. Null: its own time. */
+    /** Its Date header, if it was first claimed more than an hour after its time. Null: its own time. */
     dated_at: string().nullable(),
-    /** From when its tries count: it was accepted, or requeued by a person. */
+    /** When its attempts start to count: when it was accepted, or requeued manually. */
     since: string(),
-    /** Since then: its tries that were put off, and those without an answer. */
+    /** Deferred attempts since then, and attempts without a response. */
     deferrals: number(),
     unknowns: number(),
-    /** When the first of them was; null when it was never tried. */
+    /** The time of its first attempt since then, or null. */
     tried_since: string().nullable(),
-    /** When it was held back last because its sender may be at fault; null when it never was. */
+    /** When it was last held because of its sender, or null. */
     held_at: string().nullable(),
-    /** Whether its bodies were left out for their size: `bodiesOfEmail` has them. */
+    /** True if its bodies were left out because of their size. `bodiesOfEmail` reads them. */
     is_large: boolean(),
     test: boolean(),
-    /** 'ignored': requeued with --force, so that the relay is asked whatever is suppressed. */
+    /** `ignored`: requeued with --force, so that it is sent even to suppressed recipients. */
     suppression: string().oneOf(['applied', 'ignored']).nullable(),
     suppress_transactional: string().oneOf(SUPPRESS_TRANSACTIONAL),
-    /** Those of its recipients that are suppressed; null if there are none, or if it isn't checked. */
+    /** Its suppressed recipients. Null if there are none, or it isn't checked. */
     suppressed: mixed<StoredSuppression[]>().nullable(),
-    /** Why it waits: bulk email of its team is paused, and it is an item of a batch. */
+    /** Set if it waits because bulk email of its team is paused, and it is an item of a batch. */
     bulk_pause: mixed<BulkPause>().nullable(),
-    /** Whether its team keeps hashes of erased addresses, which may be suppressed. */
+    /** True if its team stores hashes of erased addresses, which may be suppressed. */
     has_erased: boolean(),
   }),
 )
-/** Events of an attempt: an email that has one keeps its Date. */
+/** True for an email with an event of an attempt. It keeps its Date header. */
 const wasAttempted = sql.fragment`
   exists (select from email_events v where v.team_id = emails.team_id and v.email_id = emails.id
     and v.kind in ('sent', 'deferred', 'held', 'unknown', 'bounced'))`
@@ -72,10 +75,10 @@ export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoing
 const LARGE_BODY_BYTES = 65_536
 
 /**
- * Those of the emails that still have something to deliver, and whose team may send. Each is looked up by its key,
- * whatever the planner thinks of the table: while it has seen nothing unfinished, it would go through all that waits.
- * Large bodies are left out: a worker that reads ahead shall not hold them all.
- * @param test whether the simulator asks: it reads test teams' emails alone, and who speaks to a provider never one.
+ * Reads the emails that have recipients left and whose team can send. Each is looked up by its key: with
+ * outdated statistics, the planner would scan all waiting emails. Large bodies are left out, because a worker
+ * reads many emails ahead.
+ * @param test true for the simulator, which only reads emails of test teams. All others never read those.
  */
 export async function emailsToDeliver<T extends boolean = false>(
   tx: Tx,
@@ -109,7 +112,7 @@ export async function emailsToDeliver<T extends boolean = false>(
       where s.id = emails.team_id and ${isSending({ test })} offset 0) team
     cross join lateral (${suppressedRecipients}) stopped
     where unfinished`)
-  // As the statement says.
+  // The query guarantees this type.
   return rows as readonly OutgoingRow<T>[]
 }
 

@@ -1,7 +1,7 @@
 /**
- * Tokens of links that unsubscribe: team and another id, and the person's address under SECRET_KEY, so that a link
- * works after what it came in is gone, and for a contact that was made again. Promises: it cannot be guessed or read,
- * and is the same at each call; nothing is stored. Must not look anything up.
+ * Tokens of unsubscribe links: the team, another ID and the person's address, encrypted with SECRET_KEY. A
+ * link keeps working after its email was deleted, and for a contact that was created again. A token can't be
+ * guessed or read, is the same every time, and nothing is stored.
  */
 import { parse, stringify } from 'uuid'
 import type { Secrets } from '../../process/secrets.ts'
@@ -9,11 +9,14 @@ import type { Secrets } from '../../process/secrets.ts'
 const UUID_BYTES = 16
 const IDS_BYTES = 2 * UUID_BYTES
 
-/** What a link comes in: a single email, or one of a broadcast. */
+/** What contains the link: a single email, or one of a broadcast. */
 export const LINK_PURPOSES = ['unsubscribe', 'unsubscribe-broadcast'] as const
 type LinkPurpose = (typeof LINK_PURPOSES)[number]
 
-/** `id`: of what the link comes in. `person`: the identity of the address; '' for nobody's. */
+/**
+ * `id`: of the email or broadcast. `person`: the identity of the address, or '' for a link that unsubscribes
+ * no one.
+ */
 type Named = { team_id: string; id: string; person: string }
 
 export function personToken(secrets: Secrets, purpose: LinkPurpose, { team_id, id, person }: Named): string {
@@ -22,7 +25,7 @@ export function personToken(secrets: Secrets, purpose: LinkPurpose, { team_id, i
   return Buffer.concat([ids, sealed]).toString('base64url')
 }
 
-/** Whether a text begins as a token of this team does: far less to do than to open it. */
+/** True if a text starts like a token of this team. Much cheaper than opening it. */
 export const namesTeam = (token: string, teamId: string): boolean =>
   Buffer.from(token.slice(0, 22), 'base64url').equals(parse(teamId))
 

@@ -1,14 +1,14 @@
 /**
- * The recipients of an email: stored as given, with or without a name; two spellings of one address are one recipient.
- * Pure. DECISIONS: Email addresses, Duplicate recipients, Copies.
+ * The recipients of an email, stored as given, with or without a name. Two spellings of one address are one
+ * recipient. Pure. DECISIONS: Email addresses, Duplicate recipients, Copies.
  */
 import { parseMailbox } from '../../validation/address.ts'
 import { type Addressed, addressees, ERASED } from '../../validation/addressees.ts'
 
-/** The address without a name; what is no mailbox stays as it is. */
+/** Returns the address without a name. Text that isn't a mailbox is returned unchanged. */
 const bareAddress = (recipient: string): string => parseMailbox(recipient)?.address ?? recipient
 
-/** What the spellings of a recipient share. */
+/** Returns the identity of a recipient, which is the same for all spellings. */
 export function recipientIdentity(recipient: string): string {
   const mailbox = parseMailbox(recipient)
   if (mailbox === null) return recipient.toLowerCase()
@@ -32,7 +32,10 @@ const distinctRecipients = (recipients: readonly string[]): string[] => [...byId
 export const bareRecipients = (recipients: readonly string[]): Map<string, string> =>
   new Map([...byIdentity(recipients)].map(([identity, recipient]) => [identity, bareAddress(recipient)]))
 
-/** Whom the headers To and Cc name, each recipient once: nobody of bcc who is not there as well. */
+/**
+ * Returns the recipients of the To and Cc headers, each once. Recipients that are only in bcc aren't
+ * included.
+ */
 export function named(row: Addressed): { to: string[]; cc: string[] } {
   const { to, cc } = addressees(row)
   const shown = distinctRecipients([...to, ...cc].filter((recipient) => recipient !== ERASED))
@@ -40,16 +43,16 @@ export function named(row: Addressed): { to: string[]; cc: string[] } {
   return { to: shown.filter((one) => isTo.has(one)), cc: shown.filter((one) => !isTo.has(one)) }
 }
 
-/** Those of the recipients who are still somebody; all, where none is. */
+/** Returns the recipients that haven't been erased, or all if all have been. */
 export function present(recipients: readonly string[]): readonly string[] {
   const left = recipients.filter((recipient) => recipient !== ERASED)
   return left.length > 0 ? left : recipients
 }
 
-/** How an email's recipients are shown: cc and bcc only where they were given. */
+/** The recipients as shown. cc and bcc are only present if given. */
 type Shown = { to_emails: readonly string[]; cc_emails?: readonly string[]; bcc_emails?: readonly string[] }
 
-/** All recipients of an email as it is shown, in the order to, cc, bcc. */
+/** Returns all recipients of a shown email in the order to, cc, bcc. */
 export const everyone = ({ to_emails, cc_emails = [], bcc_emails = [] }: Shown): string[] => [
   ...to_emails,
   ...cc_emails,

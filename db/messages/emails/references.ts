@@ -1,6 +1,6 @@
 /**
- * What emails refer to (domains, templates, contacts), found for many teams at once, and the refusals that follow.
- * Must not know what an account is. DECISIONS: Order of errors.
+ * Finds the domains, templates and contacts of emails, for many teams at once, and returns the errors about
+ * them. DECISIONS: Order of errors.
  */
 
 import type { CompiledVersion, Versions } from '../../content/templates/versions.ts'
@@ -26,17 +26,17 @@ export type References = {
   pending: Set<string>
   templates: Map<string, Template>
   contacts: Map<string, string>
-  /** What makes unsubscribe links; null: they can only come with the variables. */
+  /** Creates unsubscribe links. Null: links can only come with the variables. */
   links: UnsubscribeLinks | null
 }
 
-/** The identity of an email's only recipient, cc and bcc among them; null when it has several. */
+/** Returns the identity of an email's only recipient, including cc and bcc. Null if it has several. */
 export const soleRecipient = (item: EmailItem): string | null => {
   const [only, ...others] = bareRecipients(inOneList(item).to_emails).keys()
   return only !== undefined && others.length === 0 ? only : null
 }
 
-/** What the calls' items name, each once for a team. */
+/** Returns the references of all items, each once per team. */
 function named(calls: readonly EmailCall[], nameOf: (item: EmailItem) => string | null): Reference[] {
   const found = new Map<string, Reference>()
   for (const { sender, items } of calls) {
@@ -103,14 +103,14 @@ export const domainNotAllowed = (item: EmailItem, sender: EmailSender): RequestE
     problem: fill(TEXTS.domainOfKey, { domain: sender.domain ?? '' }),
   })
 
-/** An id of the right length: links of all emails to one person are equally long. */
+/** Any ID of the right length, because all links of one person have the same length. */
 const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
-/** What can stand in a List-Unsubscribe header as it is. */
+/** A URL that a List-Unsubscribe header can contain without encoding. */
 const HEADER_URL = /^https?:\/\/[!-;=?-~]{1,900}$/
 
 /**
- * Those of a send's variables that its template takes, with the unsubscribe link of an email to one stored contact,
- * where we can make one (DECISIONS: Unsubscribe link).
+ * Returns the variables that the template uses, including the unsubscribe link of an email to one stored
+ * contact, if we can create one (DECISIONS: Unsubscribe link).
  */
 export function variablesOf(
   item: EmailItem,
@@ -142,7 +142,7 @@ function variablesFault(
   return large ? fill(TEXTS.partTooLarge, { part: large, most: LARGEST_PART }) : null
 }
 
-/** For the first of an item's uploads that does not exist; null when all do. */
+/** Returns an error for an item's first upload that doesn't exist, or null. */
 function missingUpload({ path, attachments = [] }: EmailItem): RequestError | null {
   for (const [index, file] of attachments.entries()) {
     if (!('missing' in file)) continue
@@ -154,7 +154,7 @@ function missingUpload({ path, attachments = [] }: EmailItem): RequestError | nu
   return null
 }
 
-/** Why the item can't be sent (DECISIONS: Order of errors); null when it can. */
+/** Returns why the item can't be sent (DECISIONS: Order of errors), or null. */
 export function referenceError(
   item: EmailItem,
   sender: EmailSender,

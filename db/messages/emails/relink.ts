@@ -1,6 +1,7 @@
 /**
- * The unsubscribe links in an email that is sent again: those of its own recipients become somebody else's. Pure.
- * Promises: a link of another team's, or of another person's, stays as it is: typing an address makes nobody a link.
+ * Replaces the unsubscribe links in an email that is sent again: links of its recipients become links of the
+ * new one. Links of other teams or people don't change, so that a user can't create a link by entering an
+ * address. Pure.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -11,14 +12,14 @@ import { LINK_PURPOSES, namesTeam, personToken, readPersonToken } from './person
 import { everyone, recipientIdentity } from './recipients.ts'
 import type { ShownEmail } from './show.ts'
 
-/** What may be the token of a link of ours. */
+/** Matches text that may be a link token. */
 const LINK_TOKEN = /(?<=\/u\/)[\w-]{60,}/g
-/** How many different links of its team's one email may have: to open each takes a moment. */
+/** How many different links of its team an email can contain. Opening each takes time. */
 const MAX_LINKS = 100
 
 /**
- * Gives a part of the email the links of a person, '' for nobody.
- * @throws RequestError bad_request when the email has too many.
+ * Returns a function that replaces the links in a part of the email with those of a person, or '' for no one.
+ * @throws RequestError bad_request if the email has too many links.
  */
 export function relinker(secrets: Secrets, email: ShownEmail, person: string): (part: string) => string {
   const recipients = new Set(everyone(email).map(recipientIdentity))

@@ -1,7 +1,7 @@
 /**
- * Deletes emails with their events and frees their places in the allowance, in the caller's transaction.
- * Promises: the counter still equals a recount afterwards. Its job is left to the worker, which finds no row; its dead
- * letter, which nobody would take, goes along. DECISIONS: Quota.
+ * Deletes emails with their events and refunds the quota, in the caller's transaction. The counter still
+ * equals a recount. A worker finds no row for the job and drops it. The dead letter is deleted here.
+ * DECISIONS: Quota.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -24,7 +24,10 @@ async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
   return deleted
 }
 
-/** Deletes those of the emails that exist. @returns how many. */
+/**
+ * Deletes the emails that exist.
+ * @returns how many.
+ */
 export const removeEmails = async ({ tx }: { tx: Tx }, teamId: string, ids: readonly string[]) =>
   (await removed(tx, teamId, ids)).length
 

@@ -1,14 +1,14 @@
 /**
- * Reads the envelope that Postfix's pipe puts on top of mail (`flags=DORq`): who it came to, and from whom. The web
- * process decides by it what is kept, the worker how it is read. Pure; linear; reads the header section alone.
+ * Reads the envelope that Postfix's pipe adds to mail (`flags=DORq`): recipient and sender. The web process
+ * decides what to store, the worker how to read it. Pure. Linear, and reads only the header section.
  */
 
 export type ReportEnvelope = {
   /** The local part of the recipient in lower case, '' without one. */
   to: string
-  /** The bare recipient, as it is written. */
+  /** The bare recipient, as written. */
   recipient: string
-  /** The bare envelope sender: '' if it is empty, null if there is no such line. */
+  /** The bare envelope sender. '' if it is empty, null without such a line. */
   sender: string | null
   /** The address of the From header, '' without one. */
   from: string
@@ -32,7 +32,7 @@ function headerIn(head: string, name: string): string | null {
   return null
 }
 
-/** The bare address in a header's value; the first of several. */
+/** Returns the bare address in a header's value. If there are several, the first. */
 function bareAddress(value: string): string {
   const inner = /<([^<>]{0,320})>/.exec(value)?.[1]
   return (inner ?? value.split(/[\s,;]/).find((word) => word.includes('@')) ?? '').trim()
@@ -41,7 +41,7 @@ function bareAddress(value: string): string {
 const localPart = (address: string): string =>
   address.slice(0, Math.max(0, address.lastIndexOf('@'))).toLowerCase()
 
-/** A From of mail servers may be the local part alone. */
+/** The From header of a mail server may only have a local part. */
 const BARE_DAEMON = /^"?(mailer-daemon|postmaster)"?$/i
 
 const fromAddress = (value: string): string => {
@@ -63,7 +63,7 @@ export function readEnvelope(mail: Buffer): ReportEnvelope {
   }
 }
 
-/** Addresses that everyone may write to: feedback loops, and what RFC 5321 §4.5.1 and RFC 2142 ask for. */
+/** Addresses that anyone can write to: feedback loops, and those required by RFC 5321 §4.5.1 and RFC 2142. */
 const SERVICES = ['fbl', 'postmaster', 'abuse'] as const
 type ServiceAddress = (typeof SERVICES)[number]
 
@@ -79,7 +79,7 @@ export function operatorSubject(mail: Buffer): string | null {
 
 const DAEMONS: readonly string[] = ['mailer-daemon', 'postmaster']
 
-/** Whether mail comes from a mail server, and not from a person: of nobody, or of a daemon. */
+/** True if mail comes from a mail server: it has an empty sender, or comes from a daemon. */
 export const isFromServer = ({ sender, from }: ReportEnvelope): boolean =>
   sender === '' || [from, sender ?? ''].some((address) => DAEMONS.includes(localPart(address)))
 

@@ -1,7 +1,7 @@
 /**
- * Return addresses (VERP): team id, email id and a signature in the local part, so that a bounce finds its row by
- * itself. Promises: nobody can make one up; it survives servers that fold case; nothing is stored. Must not look
- * anything up: the row may be gone. DECISIONS: Failure classes.
+ * Return addresses (VERP): the local part contains the team ID, email ID and a signature, so that a bounce
+ * identifies its row. They can't be forged, survive case folding, and nothing is stored. The row may be
+ * deleted. DECISIONS: Failure classes.
  */
 import { parse, stringify } from 'uuid'
 import type { Secrets } from '../../process/secrets.ts'
@@ -10,12 +10,15 @@ import { parseAddress } from '../../validation/address.ts'
 const IDS_BYTES = 32
 const SIGNATURE_BYTES = 8
 const PREFIX = 'b-'
-/** 40 bytes in base 36. With the prefix exactly the 64 octets that a local part may have, and safe to be folded. */
+/**
+ * 40 bytes in base 36. With the prefix, exactly the 64 octets that a local part can have, and
+ * case-insensitive.
+ */
 const DIGITS = 62
 
-/** What looks like an address of ours is tried this often: each try costs a signature. */
+/** How many possible references are checked in a text. Each check computes a signature. */
 const MAX_CANDIDATES = 200
-/** A report says what it says at its beginning; the message that it returns comes last, and may be large. */
+/** A report starts with its own text. The returned message comes last and may be large. */
 export const MAX_REPORT_BYTES = 512 * 1024
 
 /** As a return address, or bare as X-Heliograph-Ref and CFBL-Feedback-ID have it. */
@@ -23,7 +26,10 @@ const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})(?![a-z0-9]
 
 type Ids = { team_id: string; id: string }
 
-/** The signed reference to an email, the same at each call: the local part of its return address. */
+/**
+ * Returns the signed reference to an email, which is the local part of its return address. The same every
+ * time.
+ */
 export function signedReference(secrets: Secrets, { team_id, id }: Ids): string {
   const ids = Buffer.concat([parse(team_id), parse(id)])
   const bytes = Buffer.concat([ids, secrets.sign('verp', ids, SIGNATURE_BYTES)])
@@ -33,24 +39,27 @@ export function signedReference(secrets: Secrets, { team_id, id }: Ids): string 
   return `${PREFIX}${digits}`
 }
 
-/** The email that a signed reference names; null when it is none of ours. */
+/** Returns the email of a signed reference, or null if it isn't ours. */
 export function readReference(secrets: Secrets, text: string): Ids | null {
   return text.length === PREFIX.length + DIGITS ? findReturnPath(secrets, `${text}@`) : null
 }
 
-/** The return address of an email at a domain, the same at each call; null when it would pass 254 characters. */
+/**
+ * Returns the return address of an email at a domain, or null if it would exceed 254 characters. The same
+ * every time.
+ */
 export function returnPath(secrets: Secrets, ids: Ids, domain: string): string | null {
   const address = `${signedReference(secrets, ids)}@${domain}`
   return parseAddress(address) === null ? null : address
 }
 
-/** The email whose return address stands first in a text, at whatever domain; null without one of ours. */
+/** Finds the first return address of ours in a text, at any domain. Null without one. */
 export const findReturnPath = (secrets: Secrets, text: string): Ids | null => firstOurs(secrets, text, '@')
 
-/** The email whose signed reference is first in a text, in whatever form; null without one of ours. */
+/** Finds the first signed reference in a text, in any form. Null without one. */
 export const findReference = (secrets: Secrets, text: string): Ids | null => firstOurs(secrets, text, '')
 
-/** @param next what has to follow it. */
+/** @param next the character that must follow. */
 function firstOurs(secrets: Secrets, text: string, next: '@' | ''): Ids | null {
   for (const { 0: token, 1: digits = '', index } of text.matchAll(TOKEN).take(MAX_CANDIDATES)) {
     const ref = text.startsWith(next, index + token.length) && readDigits(secrets, digits.toLowerCase())
@@ -60,8 +69,8 @@ function firstOurs(secrets: Secrets, text: string, next: '@' | ''): Ids | null {
 }
 
 /**
- * Whether raw mail carries a signed reference in its first half mebibyte: what does not can never move anything.
- * Quoted-printable parts break long lines; a reference is found across such a break.
+ * True if the first 512 KiB of a mail contain a signed reference. Other mail can't change anything. A
+ * reference is also found across the line breaks of quoted-printable parts.
  */
 export function carriesReference(secrets: Secrets, mail: Buffer): boolean {
   const text = mail.subarray(0, MAX_REPORT_BYTES).toString('latin1')

@@ -1,7 +1,7 @@
 /**
- * The query behind every list and search of emails: one filter, newest first, a page at a time.
- * Promises: pages by key, never by offset or count; an unset part of the filter costs nothing. A recipient is looked
- * up by an index on recipients' identities, which the migration defines together with what an identity is.
+ * The query behind every list and search of emails: one filter, newest first, in pages. Pages by key, never
+ * by offset or count. An unset filter adds no work. Recipients are found by an index on their identities,
+ * which the migration defines.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
@@ -12,7 +12,7 @@ import { likePattern } from '../../validation/strings.ts'
 import { emailRow } from './emails.sql.ts'
 import { type EmailStatus, isRare } from './status.ts'
 
-/** Every part that is set has to fit. Without `team_id`: of all teams. */
+/** All set filters must match. Without `team_id`, all teams are searched. */
 export type EmailCriteria = {
   team_id?: string | undefined
   /** The spellings of one address's identity. */
@@ -24,7 +24,7 @@ export type EmailCriteria = {
   /** Each of them is somewhere in the subject, or in a recipient's name or address. */
   text?: readonly string[] | undefined
   status?: EmailStatus | undefined
-  /** Only those that wait for their time. */
+  /** Only scheduled emails. */
   scheduled?: boolean | undefined
   domains?: readonly string[] | undefined
   template_id?: string | undefined
@@ -36,22 +36,22 @@ export type EmailCriteria = {
   from?: Date | undefined
   /** Accepted before this time. */
   to?: Date | undefined
-  /** `all`: internal mail too, which are in no team's lists; for operators. */
+  /** `all`: include internal email, which teams don't see. For operators. */
   whose?: 'all' | undefined
   /** No newer than the first of these ids, and no older than the second. */
   between?: { newest: string; oldest: string } | undefined
 }
 
-/** A page: at most `limit` emails; with `before`, those that follow this id. */
+/** At most `limit` emails. With `before`, only those after this ID in the list. */
 export type EmailPage = { before?: string | undefined; limit: number }
 
 const texts = (values: readonly string[]) => sql.array(values, 'text')
 
-// Each part is a look-up by an index of its own, where the team is known beforehand.
+// Each part uses its own index if the team is known.
 const anyIdIs = (id: string, team: FragmentSqlToken): FragmentSqlToken =>
   sql.fragment`e.id in (${EMAIL.findInTeam({ team, ...spellingsOfId(id) })})`
 
-// What is queued and was taken all the same waits for nothing.
+// An email that is queued but was accepted by the provider isn't waiting.
 const statusIs = (status: EmailStatus): FragmentSqlToken =>
   status === 'queued'
     ? sql.fragment`e.status = 'queued' and e.unfinished`
@@ -67,16 +67,16 @@ const fromDomainIs = (domains: readonly string[]): FragmentSqlToken =>
   sql.fragment`substring(lower(e.from_address) from '@([^@>]+)>?$') = any(${texts(domains)})`
 
 /**
- * A bound of ids, for both tables behind the view: neither is read beyond it. The planner must not see the id: between
- * two of the same step of its statistics it expects one row of either table, and then reads the whole of one stretch
- * for each row of the other (measured: 2,000,000 emails, a stretch of 5 hours, over 10 s in place of 20 ms).
+ * Limits IDs in both tables behind the view. The planner must not see the ID: between two values of one
+ * histogram step, it expects one row per table and chooses a nested loop over the range (measured with
+ * 2,000,000 emails and a range of 5 hours: over 10 s instead of 20 ms).
  */
 const idIs = (compared: FragmentSqlToken, id: string): FragmentSqlToken => {
   const bound = sql.fragment`${compared} (select ${id}::uuid)`
   return sql.fragment`(e.id ${bound} and e.state_id ${bound})`
 }
 
-/** What comes after this id in a list. */
+/** Emails after this ID in a list. */
 export const isBefore = (id: string | undefined): FragmentSqlToken =>
   allOf(id !== undefined && idIs(sql.fragment`<`, id))
 
@@ -95,8 +95,8 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
     domains && fromDomainIs(domains),
     template !== undefined && sql.fragment`e.template_id = ${template}`,
     broadcast !== undefined && sql.fragment`e.broadcast_id = ${broadcast}`,
-    // Not `is null`: for a stretch of all emails the planner must not take the index of single ones, whose rows it
-    // would join one by one (measured: 5,000 emails, over 10 s instead of 20 ms).
+    // Not `is null`: for a range of all emails the planner must not use the index of single ones and join its
+    // rows one by one (measured with 5,000 emails: over 10 s instead of 20 ms).
     in_broadcast !== undefined && sql.fragment`num_nonnulls(e.broadcast_id) = ${in_broadcast ? 1 : 0}`,
     tag !== undefined && sql.fragment`e.tags::jsonb ? ${tag}`,
     from !== undefined && idIs(sql.fragment`>=`, firstIdAt(from)),
@@ -112,8 +112,8 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
     select * from emails where team_id = w.of_team and id = w.of_id offset 0) e`
 
 /**
- * Emails in the order of a list, by their states alone: a team's, all, those that wait or those of a rare status; or
- * what waits of all teams. That has an index by the time of acceptance, as ids go, too.
+ * Selects emails in list order by their states: of a team, of all teams, waiting ones, or those of a rare
+ * status. Waiting emails of all teams have an index by acceptance time, which is also the ID order.
  */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
   const { team_id: team, status, scheduled, in_broadcast, whose, from, to, between } = criteria
@@ -133,27 +133,27 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     in_broadcast === true && sql.fragment`broadcast_id is not null`,
     in_broadcast === false && sql.fragment`broadcast_id is null`,
   )
-  // A team's single emails have an index of their own, over the table that reports don't change.
+  // A team's single emails have their own index, on the table that reports don't change.
   const isSingle = in_broadcast === false && whose !== 'all' && !isSetApart(criteria)
   return sql.fragment`
     select team_id as of_team, id as of_id from ${isSingle ? sql.fragment`accepted_emails` : sql.fragment`email_states`}
     where ${bounds} order by id desc`
 }
 
-/** Whether anything says of an email that it fits, if not its state or its team. */
+/** True if a filter other than the state or team is set. */
 const hasOtherParts = ({ words, text, ...rest }: EmailCriteria): boolean =>
   [rest.recipients, rest.id, rest.domains, rest.template_id, rest.broadcast_id, rest.tag]
     .concat(words?.[0], text?.[0])
     .some((part) => part !== undefined)
 
-/** Whether an index of states has those of this status alone. */
+/** True if an index contains only the states with this status. */
 const isSetApart = ({ team_id: team, status, scheduled = false }: EmailCriteria): boolean =>
   scheduled || status === 'queued' || (team !== undefined && isRare(status))
 
 /**
- * The keys of a page, `of_team` and `of_id`, where states alone tell what is on it; else null. The limit is within: the
- * planner prepares a query that ends in a fence for all of its rows, and would sort all that a large team has as soon
- * as vacuum is behind (measured: 3,000,000 emails, 842,000 buffers in place of 600).
+ * Returns the keys of a page, `of_team` and `of_id`, if the states determine the page, or null. The limit is
+ * inside: the planner prepares a fenced query for all rows and would sort all emails of a large team when
+ * vacuum is behind (measured with 3,000,000 emails: 842,000 buffers instead of 600).
  */
 export function keysOfPage(criteria: EmailCriteria, { before, limit }: EmailPage): FragmentSqlToken | null {
   const isKept = isSetApart(criteria) || (criteria.team_id !== undefined && criteria.status === undefined)
@@ -161,7 +161,7 @@ export function keysOfPage(criteria: EmailCriteria, { before, limit }: EmailPage
   return sql.fragment`${statesInOrder(criteria, before)} limit ${limit}`
 }
 
-/** Where emails are read from, and what they are sorted by. */
+/** Returns the source of the emails and their sort column. */
 function sourceOf(criteria: EmailCriteria, page: EmailPage) {
   const keys = keysOfPage(criteria, page)
   const order = sql.fragment`w.of_id`
@@ -171,7 +171,7 @@ function sourceOf(criteria: EmailCriteria, page: EmailPage) {
   return { rows: byKeys(statesInOrder(criteria, page.before)), order }
 }
 
-/** Without the bodies; html is there where nothing else gives its size. */
+/** Without the bodies. `html` is only included if nothing else gives the size. */
 const LISTED: Readonly<Record<string, FragmentSqlToken>> = {
   html: sql.fragment`case when e.size_kb is null then e.html end as html`,
   body_text: sql.fragment`null as body_text`,
@@ -183,9 +183,9 @@ const listedColumns = sql.fragment`${sql.join(
 )}`
 
 /**
- * A page of the emails that fit, newest first, without their bodies. Of all teams, everything between the bounds of
- * time is read in the order in which it was stored, which an index of a few pages keeps; a recipient's are few and
- * read at once.
+ * Returns a page of matching emails, newest first, without their bodies. For all teams, the rows between the
+ * time limits are read in the order in which they were stored, from a small index. The emails of a recipient
+ * are few and read at once.
  */
 export async function emailsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage) {
   const { team_id: id } = criteria

@@ -1,9 +1,8 @@
 /**
- * Lists and searches emails, for the CLI and the dashboard, by what somebody knows of them: a recipient, any id, words
- * of the subject, dates, and what a list is filtered by. What an index can find is found at once. Anything else is
- * searched from the newest email on, in growing stretches of time, until a page is full or the time is up.
- * Promises: newest first; a quick answer however many emails there are, with the place to go on from; never a row
- * twice; nothing is changed. Must not count.
+ * Lists and searches emails for the CLI and the dashboard: by recipient, any ID, subject words, dates and
+ * list filters. Uses an index if there is one. Otherwise it searches from the newest email in growing time
+ * ranges, until the page is full or time runs out. A search is quick for any number of emails, returns where
+ * to continue, and never returns a row twice.
  */
 
 import { domainToUnicode } from 'node:url'
@@ -26,7 +25,7 @@ import { type ListedEmail, listedEmail } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 
-/** What to look for, as people give it. Every part that is set has to fit; without `team_id`: in all teams. */
+/** The filter as users enter it. All set parts must match. Without `team_id`, all teams are searched. */
 export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'text' | 'domains'> & {
   /** An address, with or without a name. */
   recipient?: string | undefined
@@ -40,10 +39,13 @@ export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'text' | 
 /** Words are looked for one by one in each row. */
 const MAX_WORDS = 20
 
-// How many rows are read at a time: those whose size is not known yet come with their html.
+// How many rows are read at once. Rows without a stored size include their HTML.
 const READ_BATCH = 100
 
-/** A domain name as an address may spell it. @throws RequestError bad_request. */
+/**
+ * Returns the spellings that an address may use for a domain name.
+ * @throws RequestError bad_request.
+ */
 function domainSpellings(given: string): string[] {
   const ascii = domainToAscii(given)
   if (ascii === null)
@@ -52,7 +54,8 @@ function domainSpellings(given: string): string[] {
 }
 
 /**
- * The identities that a stored address may have: its domain is kept as it was given. @throws RequestError bad_request.
+ * Returns the identities that a stored address may have, because its domain is stored as given.
+ * @throws RequestError bad_request.
  */
 function recipientSpellings(given: string): string[] {
   const mailbox = parseMailbox(given)
@@ -63,14 +66,20 @@ function recipientSpellings(given: string): string[] {
   return domainSpellings(mailbox.domain).map((domain) => `${local}@${domain}`)
 }
 
-/** The words of a part of the filter. @throws RequestError bad_request for too many. */
+/**
+ * Splits a filter into words.
+ * @throws RequestError bad_request if there are too many.
+ */
 function wordsOf(what: 'subject' | 'q', given: string | undefined): string[] | undefined {
   const words = given?.split(/\s+/).filter((word) => word !== '')
   if (words === undefined || words.length <= MAX_WORDS) return words
   throw invalidField(what, fill(TEXTS.tooManyWords, { most: MAX_WORDS }))
 }
 
-/** The filter as the query takes it. @throws RequestError bad_request for what is no address or no domain. */
+/**
+ * Converts the filter for the query.
+ * @throws RequestError bad_request for an invalid address or domain.
+ */
 export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailFilter): EmailCriteria {
   return {
     ...rest,
@@ -81,10 +90,10 @@ export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailF
   }
 }
 
-/** For emails that one id names: a request's has as many as its batch, at most a hundred. */
+/** The most emails that one ID can name. A request has as many as its batch, at most 100. */
 const MAX_NAMED = 1_000
 
-/** A page of rows. What an id names is looked up before, so that only the teams that have it are asked. */
+/** Returns a page of rows. If the filter has an ID, the teams that have it are found first. */
 async function rowsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage): Promise<readonly EmailRow[]> {
   const { id, team_id } = criteria
   if (id === undefined || team_id !== undefined) return emailsFound(tx, criteria, page)
@@ -110,18 +119,18 @@ async function pageOf(deps: Deps, filter: EmailFilter, { before, limit }: EmailP
   return found
 }
 
-/** A page, and the id to go on before when the search was broken off; null when all was looked through. */
+/** A page, and the ID to continue before if the search was interrupted. Null at the end. */
 export type Searched = { emails: ListedEmail[]; reached: string | null }
 
-/** For how long to begin further stretches, in milliseconds. */
+/** How long to start further ranges, in milliseconds. */
 const SEARCH_MS = 100
 
 type Filter = Omit<EmailFilter, 'team_id'>
 
-/** Whether an index leads to what fits, whatever the team. */
+/** True if an index finds matches in all teams. */
 const isNamed = ({ recipient, id }: Filter): boolean => recipient !== undefined || id !== undefined
 
-/** Whether each of a team's rows has to be looked at, because no index finds what fits in the order of its list. */
+/** True if each row of a team must be checked, because no index finds matches in list order. */
 export const needsLooking = (filter: Filter): boolean => {
   const { status, scheduled = false, tag, subject, text, domain, template_id, broadcast_id } = filter
   const { in_broadcast } = filter
@@ -142,8 +151,9 @@ export const timeToLook = (
 })
 
 /**
- * A page of the emails that fit, newest first, without their bodies. @param since no email of the team is older.
- * @throws RequestError not_found for an unknown team; bad_request for what is no address or no domain.
+ * Returns a page of matching emails, newest first, without their bodies.
+ * @param since no email of the team is older.
+ * @throws RequestError not_found for an unknown team, bad_request for an invalid address or domain.
  */
 export async function searchEmails(
   deps: Deps,

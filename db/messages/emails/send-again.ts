@@ -1,9 +1,8 @@
 /**
- * Sends what an email holds once more, as a new email: a copy to the person who asks, or one to a corrected address.
- * Promises: it goes to that one address alone; the new email is accepted as a client's is; in the transaction that
- * accepts it both timelines say that they belong together, and one to a corrected address has its line in the audit
- * trail; a link of ours that unsubscribes the first recipient is the new one's there, and nobody's in a copy. Must not
- * be used for internal mail.
+ * Sends the content of an email again as a new email: a copy to the current user, or to a corrected address.
+ * The new email goes to that address only, and is accepted like any other. In the same transaction, both
+ * timelines are linked, and a corrected address is recorded in the audit log. An unsubscribe link of the
+ * first recipient becomes one of the new recipient, and works for no one in a copy. Not for internal email.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -59,7 +58,8 @@ export const copyEmail = (deps: AgainDeps, email: ShownEmail, address: string): 
   sendAgain(deps, email, 'copied', { to: [address], tags: ['copy'], reply_to: '', headers: null, person: '' })
 
 /**
- * Sends it as it was to another address: the recipient's name stays, where it had one recipient. @throws RequestError.
+ * Sends the email unchanged to another address. If it had one recipient, the name stays.
+ * @throws RequestError.
  */
 export async function resendEmail(
   deps: AgainDeps,

@@ -1,7 +1,7 @@
 /**
- * Stores what bounces by mail say about our own set-up. They never pause a sender, because every recipient has seen the
- * return address that proves them. The Health page shows a sender once three emails to different recipient domains
- * came back so within an hour. DECISIONS: Failure classes.
+ * Stores what bounces by mail say about our own configuration. They never pause a sender, because every
+ * recipient has seen the return address that authenticates them. The Health page shows a sender after three
+ * such emails to different recipient domains within an hour. DECISIONS: Failure classes.
  */
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'

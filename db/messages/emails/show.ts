@@ -1,7 +1,4 @@
-/**
- * An email for an operator's eyes: with its timeline and, while it waits, its next attempt.
- * Must not change anything, nor need the queue itself.
- */
+/** Shows an email to an operator, with its timeline and, while it waits, its next attempt. Read-only. */
 
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
@@ -23,7 +20,7 @@ import { emailView } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 
-/** `publicUrl`: where recipients reach the service; undefined when that is not set. */
+/** `publicUrl`: where recipients reach the service, or undefined. */
 type ShowDeps = Deps & { now: Date; publicUrl: string | undefined }
 
 export type ShownEmail = Awaited<ReturnType<typeof showEmail>>
@@ -45,7 +42,10 @@ async function requireEmail(tx: Tx, teamId: string, id: string): Promise<EmailRo
 const urlOf = (publicUrl: string | undefined, token: string | null): string | null =>
   publicUrl === undefined || token === null ? null : unsubscribeUrl(publicUrl, token)
 
-/** An email, and what the page that offers what can be done about it asks besides. @throws RequestError not_found. */
+/**
+ * Returns an email, and what its page needs to offer actions.
+ * @throws RequestError not_found.
+ */
 export async function emailWithState(deps: ShowDeps, teamId: string, id: string) {
   const row = await requireEmail(deps.tx, teamId, id)
   const version = (await versionsOf(deps, [row]))(row)
@@ -53,7 +53,7 @@ export async function emailWithState(deps: ShowDeps, teamId: string, id: string)
   const events = await eventsOfEmail(deps.tx, teamId, id)
   const state = await deliveryState(deps.tx, EMAIL, { team_id: teamId, id })
   const waiting = await waitingOf(deps.tx, { id, state, now: deps.now }, events)
-  // Who still waits: the others have it, or were refused.
+  // The recipients that still wait.
   const recipients = [...(row.pending_recipients ?? present(row.to_emails))]
   const email = {
     ...view,
@@ -61,13 +61,16 @@ export async function emailWithState(deps: ShowDeps, teamId: string, id: string)
     unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
     /** The X-Request-Id of the call that sent it, if any. */
     http_request_id: row.http_request_id,
-    // Mail of ours: what a sign-in link or a notice holds is its recipient's alone.
+    // Only the recipient may see a sign-in link or a notice.
     ...(row.internal ? { internal: true as const } : {}),
     events: events.map(({ occurred_at: time, ...event }) => ({ time, ...event })),
     // Absent when nothing is left to deliver.
     ...(waiting === null ? {} : { waiting: { ...waiting, recipients } }),
   }
-  /** Its parts as they are sent. @throws Error if they were emptied. */
+  /**
+   * Returns its parts as they are sent.
+   * @throws Error if they were purged.
+   */
   const sent = async (texts: PlainTexts) => sentContent(row, version, texts)
   return { email, state, sent }
 }

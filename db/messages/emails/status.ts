@@ -1,10 +1,10 @@
-/** The ladder of email statuses (DECISIONS: Statuses) and what can happen to an email. Pure. */
+/** The order of email statuses (DECISIONS: Statuses), and the events of an email. Pure. */
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { createLadder } from '../../channels/status-order.ts'
 
 export type EmailStatus = (typeof EMAIL_LADDER)[number]
 
-/** What can happen to an email; those that name a status move the row to it, the others only inform. */
+/** The events of an email. Those that name a status can raise it. The others are for information. */
 export type EmailEventKind =
   | Exclude<EmailStatus, 'queued'>
   | 'deferred'
@@ -13,7 +13,7 @@ export type EmailEventKind =
   | 'delayed'
   | 'suppressed'
   | 'requeued'
-  /** A report about it that nobody could read. */
+  /** A report about the email that could not be parsed. */
   | 'unreadable'
   /** An automatic reply of the recipient's, such as an out-of-office message. */
   | 'auto_reply'
@@ -25,27 +25,27 @@ export type EmailEventKind =
   | 'gave_up'
   | LinkKind
 
-/** Few emails of many have one of these, and a team's are found by an index of their own (`rare_status`). */
+/** True for statuses that few emails have. A team's emails with one have their own index (`rare_status`). */
 export const isRare = (status: EmailStatus | undefined): boolean =>
   status === 'bounced' || status === 'complained'
 
 const ladder = createLadder<EmailStatus>(EMAIL_LADDER)
 
-/** The status an event lifts its row to; `queued`, the lowest, when it moves nothing. */
+/** Returns the status that an event can raise its row to, or `queued`, the lowest. */
 export const statusOfEvent = (kind: EmailEventKind): EmailStatus => ladder.statusOf(kind)
 
 export const higherStatus = ladder.higher
 
-/** Whether an event says what became of a recipient once the email was handed over. */
+/** True if an event is a result for a recipient after the provider accepted the email. */
 export const isOutcome = (kind: EmailEventKind): boolean =>
   kind !== 'sent' && statusOfEvent(kind) !== 'queued'
 
-/** How an email was sent again, as its own timeline says it; the new one's says `…_from`. */
+/** How an email was sent again, in its timeline. In that of the new one, `…_from`. */
 export type Again = 'resent' | 'copied'
 const LINKS = ['resent', 'copied', 'resent_from', 'copied_from'] as const
 export type LinkKind = (typeof LINKS)[number]
 
-/** The other email, and who sent it again, where an entry of a timeline tells of that (links.ts). */
+/** Returns the linked email, and who sent it again, from a timeline entry (links.ts). */
 export function linkIn(event: {
   kind: string
   detail: string

@@ -1,4 +1,4 @@
-/** Tokens and links that unsubscribe, of single emails: team, email and person (person-token.ts). */
+/** Tokens and links to unsubscribe from single emails: team, email and person (person-token.ts). */
 import type { Secrets } from '../../process/secrets.ts'
 import { personToken, readPersonToken } from './person-token.ts'
 
@@ -11,16 +11,19 @@ type EmailRecipient = { team_id: string; id: string; person: string }
 export const unsubscribeToken = (secrets: Secrets, email: EmailRecipient): string =>
   personToken(secrets, PURPOSE, email)
 
-/** The link that a token makes: the page behind it is the API's. @param publicUrl where recipients reach that. */
+/**
+ * Returns the link for a token. The API serves its page.
+ * @param publicUrl where recipients reach the API.
+ */
 export const unsubscribeUrl = (publicUrl: string, token: string): string =>
   `${publicUrl.replace(/\/$/, '')}/u/${token}`
 
 export type UnsubscribeLinks = (email: EmailRecipient) => string
 
-/** Links for emails of any team; null while nobody knows where recipients reach us. */
+/** Returns a function that creates links for emails of any team. Null if the public URL is unknown. */
 export const unsubscribeLinks = (secrets: Secrets, publicUrl: string | null): UnsubscribeLinks | null =>
   publicUrl === null ? null : (email) => unsubscribeUrl(publicUrl, unsubscribeToken(secrets, email))
 
-/** The email and the person that a token was made for, or null when it is not one of ours. */
+/** Returns the email and person of a token, or null if it isn't ours. */
 export const readUnsubscribeToken = (secrets: Secrets, token: string): EmailRecipient | null =>
   readPersonToken(secrets, PURPOSE, token)

@@ -1,6 +1,6 @@
 /**
- * An email as it is shown: the fields of the Email row in the API's order, and nothing internal. Pure.
- * Promises: the API, the CLI and a replay show the same row alike. Must not look anything up.
+ * An email as it is shown: the fields of the Email object in the API's order. The API, the CLI and a replay
+ * show the same row in the same way. Pure.
  */
 
 import type { CompiledVersion } from '../../content/templates/versions.ts'
@@ -15,7 +15,7 @@ import { unsubscribeToken } from './unsubscribe-token.ts'
 
 export type EmailView = ReturnType<typeof viewOf>
 
-/** In a list the bodies are left out: html may be a mebibyte each. */
+/** Lists leave out the bodies, because each HTML part can have a mebibyte. */
 export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
 
 /** `version` is needed when the row names one. @throws Error when it is missing. */
@@ -24,7 +24,7 @@ export function emailView(row: EmailRow, version: CompiledVersion | undefined, s
   return viewOf(row, { html, text, size_kb: row.size_kb ?? sizeKb(html) }, secrets)
 }
 
-/** As `emailView`; html, or `version`, is needed only while nothing else gives the size. */
+/** Does the same as `emailView` for lists. The html or `version` is only needed if the size isn't stored. */
 export function listedEmail(
   row: EmailRow,
   version: CompiledVersion | undefined,
@@ -35,7 +35,7 @@ export function listedEmail(
   return listed
 }
 
-/** What its unsubscribe link ends with. */
+/** The end of its unsubscribe link. */
 function tokenOf(
   { team_id, id, broadcast_id, contact_id, to_emails: [to = ''] }: EmailRow,
   secrets: Secrets,
@@ -56,7 +56,7 @@ function viewOf(row: EmailRow, { html, text, size_kb }: Content & { size_kb: num
     template_id: row.template_id,
     from_address: row.from_address,
     to_emails: to,
-    // Left out where there are none, as attachments are, and times that nobody gave.
+    // Left out if empty, like attachments and times that weren't given.
     ...(cc.length > 0 ? { cc_emails: cc } : {}),
     ...(bcc.length > 0 ? { bcc_emails: bcc } : {}),
     subject: row.subject,

@@ -1,4 +1,4 @@
-/** Rows of webhook_endpoints: teams' own servers, which get their events. */
+/** Rows of webhook_endpoints: the servers that receive a team's events. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
@@ -10,7 +10,7 @@ const endpointRow = row({
   url: string(),
   name: string(),
   types: array(string()),
-  /** The name of the domain whose events it gets, whether the team has it just now or not; null: of everything. */
+  /** The domain whose events it receives, even if the team has removed it. Null: all events. */
   domain: string().nullable(),
   state: string().oneOf(['enabled', 'disabled']),
   state_reason: string().nullable(),
@@ -49,7 +49,7 @@ const pausedRow = row({
   reason: string().nullable(),
 })
 
-/** The endpoints of any team that ask to wait, those for longest first. */
+/** Returns endpoints of all teams that have requested a pause, longest first. */
 export const pausedEndpoints = (tx: Tx, limit: number) =>
   tx.any(sql.type(pausedRow)`
     select s.key, w.team_id, t.name as team, w.id, w.name, s.paused_until, s.pause_reason as reason
@@ -59,7 +59,7 @@ export const pausedEndpoints = (tx: Tx, limit: number) =>
     where starts_with(s.key, ${WEBHOOK_SENDERS}) and s.paused_until > (select service_time())
     order by s.paused_until desc limit ${limit}`)
 
-/** How many endpoints a team has, the team locked meanwhile so that two calls cannot pass a limit together. */
+/** Counts a team's endpoints. Locks the team, so that two calls can't exceed the limit together. */
 export async function countEndpoints(tx: Tx, teamId: string): Promise<number> {
   await tx.query(sql.type(object())`select from teams where id = ${teamId} for no key update`)
   return tx.oneFirst(sql.type(countRow)`
@@ -82,17 +82,17 @@ export const insertEndpoint = (
     values (${teamId}, ${id}, ${url}, ${name}, ${sql.array(types, 'text')}, ${domain}, 'enabled',
       ${sql.binary(secret)}, ${sql.timestamp(now)})`)
 
-/** What is given of an endpoint; an absent field stays as it is, or takes its default. */
+/** The fields of an endpoint. An absent field keeps its value, or gets its default. */
 export type EndpointFields = {
   url?: string | undefined
   name?: string | undefined
   /** '*' or types. */
   types?: readonly string[] | undefined
-  /** The name of a domain; null: none. */
+  /** The name of a domain, or null. */
   domain?: string | null | undefined
 }
 
-/** Changes an endpoint. A new URL begins without the old one's failures. */
+/** Changes an endpoint. A new URL starts without the failures of the old one. */
 export const updateEndpoint = (
   tx: Tx,
   teamId: string,
@@ -109,14 +109,16 @@ export const updateEndpoint = (
 
 const mark = sql.fragment`left(encode(sha256(secret), 'hex'), 16)`
 
-/** By which an endpoint's secret is known again as the one that somebody was asked about: of its sealed form. */
+/** Identifies an endpoint's secret by a hash of its encrypted form, for a confirmation page. */
 export const secretMark = (tx: Tx, teamId: string, id: string) =>
   tx.oneFirst(sql.type(row({ mark: string() }))`
     select ${mark} as mark from webhook_endpoints where team_id = ${teamId} and id = ${id}`)
 
 /**
- * Gives an endpoint a new secret. @param until the old one signs too until then; null: not at all. @param seen the mark
- * of the one that it takes the place of; null: whichever it is. @returns whether it was that one.
+ * Replaces an endpoint's secret.
+ * @param until the old secret also signs until then. Null: it no longer signs.
+ * @param seen the mark of the secret to replace. Null: any.
+ * @returns false if it had another secret.
  */
 export async function replaceSecret(
   tx: Tx,
@@ -132,11 +134,14 @@ export async function replaceSecret(
   return rowCount > 0
 }
 
-/** Forgets that an endpoint asked to wait. Behind a change of its row: rounds of tries lock that first, too. */
+/**
+ * Deletes the pause of an endpoint. Call it after changing its row, because rounds of attempts lock that
+ * first too.
+ */
 export const forgetPause = (tx: Tx, id: string) =>
   tx.query(sql.type(object())`delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text`)
 
-/** Enables an endpoint, or disables it for a reason; one that is disabled already stays so since then. */
+/** Enables an endpoint, or disables it for a reason. If it is already disabled, the time stays. */
 export async function setEndpointState(
   tx: Tx,
   teamId: string,

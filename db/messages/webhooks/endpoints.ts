@@ -1,7 +1,8 @@
 /**
- * A team's own servers, which get the events of its emails, messages and contacts: made, changed, disabled, tested.
- * Promises: a secret is shown when it is made and never again; a disabled endpoint gets nothing; what waited for it,
- * and what happens in its first days, stands as failed, to be replayed (replay.ts). Each change has its audit line.
+ * Creates, changes, disables and tests a team's webhook endpoints, which receive the events of its emails,
+ * messages and contacts. A secret is shown only when it is created. A disabled endpoint receives nothing. Its
+ * waiting events, and those of the following days, are stored as failed and can be replayed (replay.ts). Each
+ * change is in the audit log.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -38,9 +39,9 @@ import { type AttemptRow, attemptsOf } from './listing.sql.ts'
 import { failWaiting } from './messages.sql.ts'
 import { makeSecret } from './secret.ts'
 
-/** How many endpoints a team may have. */
+/** Endpoints per team. */
 const MAX_ENDPOINTS = 10
-/** For how long the secret before signs too. */
+/** How long the previous secret also signs. */
 const SECRET_ROTATION_MS = 86_400_000
 const SHOWN_TRIES = 50
 
@@ -50,7 +51,10 @@ export type ShownEndpoint = EndpointRow & { attempts: readonly AttemptRow[] }
 
 type Choosing = By & { allowed: readonly Network[] }
 
-/** Types as they are stored, each once. @throws RequestError bad_request naming what is wrong. */
+/**
+ * Returns the event types as stored, each once.
+ * @throws RequestError bad_request for an invalid type.
+ */
 export function checkTypes(given: readonly string[]): string[] {
   const types = [...new Set(given)]
   const all: readonly string[] = [ALL_TYPES, TEST_TYPE, ...WEBHOOK_TYPES]
@@ -76,7 +80,8 @@ export function checkTypes(given: readonly string[]): string[] {
 }
 
 /**
- * @param bound the domain that it has: it may keep one that was removed. @throws RequestError bad_request, not_found.
+ * @param bound the endpoint's current domain, which it can keep even if it was removed.
+ * @throws RequestError bad_request, not_found.
  */
 async function checked(
   { tx, allowed }: Pick<Choosing, 'tx' | 'allowed'>,
@@ -121,7 +126,10 @@ export async function listEndpoints(tx: Tx, teamId: string): Promise<readonly En
   return endpointsOfTeam(tx, teamId)
 }
 
-/** An endpoint with the latest tries. @throws RequestError not_found. */
+/**
+ * Returns an endpoint with its latest attempts.
+ * @throws RequestError not_found.
+ */
 export async function showEndpoint(tx: Tx, teamId: string, id: string): Promise<ShownEndpoint> {
   const endpoint = await requireEndpoint(tx, teamId, id)
   return { ...endpoint, attempts: await attemptsOf(tx, teamId, id, SHOWN_TRIES) }
@@ -150,7 +158,10 @@ export async function addEndpoint(
   return { ...(await requireEndpoint(tx, teamId, id)), secret: secret.shown }
 }
 
-/** Changes an endpoint; a new URL waits for nothing that the old one asked for. @throws RequestError. */
+/**
+ * Changes an endpoint. A new URL doesn't inherit a pause of the old one.
+ * @throws RequestError.
+ */
 export async function changeEndpoint(
   at: Choosing,
   teamId: string,
@@ -172,9 +183,10 @@ export async function changeEndpoint(
 }
 
 /**
- * Gives an endpoint a new secret; the old one signs too for a day, unless `at_once`. @param seen the mark of the secret
- * that a page has asked about: rotated twice, the one that servers know would sign no more.
- * @throws RequestError not_found; invalid_state when it has another secret than was seen.
+ * Replaces an endpoint's secret. The old one also signs for a day, unless `at_once`.
+ * @param seen the mark of the secret on the confirmation page. After two rotations, the secret that servers
+ * know would no longer sign.
+ * @throws RequestError not_found. invalid_state if the secret has changed.
  */
 export async function rotateSecret(
   { secrets, ...at }: By & { secrets: Pick<Secrets, 'encrypt'> },
@@ -201,7 +213,8 @@ export async function enableEndpoint(at: By, teamId: string, id: string): Promis
 }
 
 /**
- * Disables an endpoint: it gets nothing more, and what happens is kept for some days. @throws RequestError not_found.
+ * Disables an endpoint. It receives nothing more. New events are stored for some days.
+ * @throws RequestError not_found.
  */
 export async function disableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   await requireEndpoint(at.tx, teamId, id)
@@ -210,7 +223,10 @@ export async function disableEndpoint(at: By, teamId: string, id: string): Promi
   return requireEndpoint(at.tx, teamId, id)
 }
 
-/** Disables an endpoint for a reason; what waits for it has failed. @returns how much did. */
+/**
+ * Disables an endpoint for a reason. Its waiting messages fail.
+ * @returns how many.
+ */
 export async function stopNotifying(tx: Tx, teamId: string, endpoint: { id: string; reason: string }) {
   await setEndpointState(tx, teamId, endpoint)
   return (await failWaiting(tx, teamId, endpoint.id)).length
@@ -224,7 +240,10 @@ export async function removeEndpoint(at: By, teamId: string, id: string): Promis
   return endpoint
 }
 
-/** For what only an enabled endpoint can get. @throws RequestError bad_request. */
+/**
+ * Checks that an endpoint is enabled.
+ * @throws RequestError bad_request.
+ */
 export function checkEnabled({ state }: EndpointRow): void {
   if (state === 'disabled') throw new RequestError('bad_request', TEXTS.webhookDisabled)
 }

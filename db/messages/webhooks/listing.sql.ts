@@ -1,4 +1,4 @@
-/** Webhooks as people look for them: those to an endpoint, each with its tries, and what is sent again. */
+/** Queries for listing webhook messages of an endpoint with their attempts, and for sending them again. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, number, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
@@ -53,12 +53,15 @@ const messageRow = listedRow.concat(
   row({ endpoint_id: string(), body: string(), requeued_at: string().nullable() }),
 )
 
-/** How long after its event's id the id of a message may have been made, in milliseconds: in the same transaction. */
+/**
+ * The most time between the IDs of an event and its message, in milliseconds. Both are created in one
+ * transaction.
+ */
 const MADE_WITHIN_MS = 3_600_000
 
 /**
- * The message to an endpoint about one event; null when there is none, or no longer. No index has events: its id was
- * made right behind that of the event.
+ * Returns the message to an endpoint about one event, or null. Events have no index, but the ID of the
+ * message was created right after that of the event.
  */
 export async function webhookByEvent(
   tx: Tx,
@@ -73,7 +76,7 @@ export async function webhookByEvent(
     order by id limit 1`)
 }
 
-/** What messages to an endpoint are looked for by. */
+/** Filters for messages to an endpoint. */
 type WebhookFilter = { status?: WebhookStatus | undefined; type?: string | undefined }
 
 // Literals, as the indexes have them.
@@ -89,7 +92,7 @@ const fits = ({ status, type }: WebhookFilter): FragmentSqlToken =>
 const isBefore = (id: string | undefined): FragmentSqlToken =>
   allOf(id !== undefined && sql.fragment`id < ${id}`)
 
-/** The messages to an endpoint that fit, newest first; of those only that come before an id. */
+/** Returns matching messages to an endpoint, newest first. Only those before an ID, if given. */
 export const webhooksOf = (
   tx: Tx,
   { team_id, id }: DeliveryRef,
@@ -103,13 +106,13 @@ export const webhooksOf = (
 
 const loggedRow = listedRow.concat(row({ endpoint_id: string() }))
 
-/** How many of a team's messages one look over all of its endpoints reads at most: no index has their states. */
+/** How many of a team's messages one search over all endpoints reads, because their states have no index. */
 const LOOKED_AT = 10_000
 const logPageRow = row({ rows: array(loggedRow), reached: string().nullable() })
 
 /**
- * The messages to all endpoints of a team that fit, newest first; of those only that come before an id.
- * @returns `reached`: how far it looked, where there is more behind and fewer than `limit` were found.
+ * Returns matching messages to all endpoints of a team, newest first. Only those before an ID, if given.
+ * @returns `reached`: where it stopped, if it found fewer than `limit` and there are more.
  */
 export const webhooksOfTeam = (
   tx: Tx,
@@ -130,12 +133,12 @@ export const webhooksOfTeam = (
       case when (select count(*) from newest) = ${LOOKED_AT} and (select count(*) from found) < ${limit}
         then (select min(id::text) from newest) end as reached`)
 
-/** The endpoint that a message is to; null without such a message. */
+/** Returns the endpoint of a message, or null. */
 export const endpointOfWebhook = (tx: Tx, { team_id, id }: DeliveryRef) =>
   tx.maybeOneFirst(sql.type(loggedRow.pick(['endpoint_id']))`
     select endpoint_id from webhook_messages where team_id = ${team_id} and id = ${id}`)
 
-/** What an operator picks webhook messages by: the endpoint, the type, and whether failed ones are sent too. */
+/** The selection of an operator: the endpoint, the type, and whether to include failed messages. */
 export type WebhookPick = { webhook?: string | undefined; type?: string | undefined; force: boolean }
 
 /** Those of a team's messages to enabled endpoints that wait, or with `force` have failed, oldest first. */
@@ -153,7 +156,7 @@ export const webhooksToRequeue = (
       and endpoint_id in (select id from webhook_endpoints where team_id = ${teamId} and state = 'enabled')
     order by id limit ${part?.limit ?? null}`)
 
-/** What is sent again: what failed, all that is over, or at once what waits for its next try. */
+/** What to send again: failed messages, all ended ones, or waiting ones immediately. */
 export const REPLAYED = ['failed', 'over', 'waiting'] as const
 
 /** Which messages are sent again, by when they were made, and their type. */
@@ -166,10 +169,10 @@ export type ReplayFilter = {
 
 const CONDITIONS = { failed: STATUS_IS.failed, over: sql.fragment`not unfinished`, waiting: STATUS_IS.queued }
 
-/** By how much an id's time may be beside the time at which its message was made, in milliseconds. */
+/** The most that the time in an ID can differ from the time of its message, in milliseconds. */
 const ID_CLOCK_SKEW_MS = 3_600_000
 
-/** Messages made between two times: nothing before or behind is read, since their ids have about the same times. */
+/** Messages created between two times. IDs have nearly the same times, so that nothing outside is read. */
 const madeBetween = ({ from, to }: Pick<ReplayFilter, 'from' | 'to'>): FragmentSqlToken => {
   const idAt = (at: Date, aside: number) => firstIdAt(new Date(at.getTime() + aside))
   return allOf(
@@ -182,9 +185,7 @@ const isReplayed = ({ team_id, id }: DeliveryRef, { what, type, ...made }: Repla
   sql.fragment`(team_id = ${team_id} and endpoint_id = ${id} and ${CONDITIONS[what]} and ${madeBetween(made)}
     and ${fits({ type })})`
 
-/**
- * Up to `limit` of the messages to an endpoint that are sent again, those with ids above `after`, in order; locked.
- */
+/** Returns up to `limit` messages to send again, with IDs above `after`, in order. Locked. */
 export const replayable = (
   tx: Tx,
   { after, limit, ...endpoint }: DeliveryRef & { after: string; limit: number },

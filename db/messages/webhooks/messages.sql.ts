@@ -1,4 +1,7 @@
-/** Rows of webhook_messages, and their tries among webhook_events: what endpoints get, and how they answered. */
+/**
+ * Rows of webhook_messages, and their attempts among webhook_events: what was sent to endpoints, and their
+ * responses.
+ */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
@@ -17,15 +20,15 @@ const outgoingRow = row({
   since: string(),
   url: string(),
   secret: mixed<Buffer>(),
-  /** While a secret is replaced: the one before. */
+  /** The previous secret during a rotation. */
   previous_secret: mixed<Buffer>().nullable(),
-  /** Tries that count since then, and the answers to them. */
+  /** The number of attempts since then, and their response statuses. */
   tries: number(),
   statuses: array(number()),
 })
 export type OutgoingWebhook = InferType<typeof outgoingRow>
 
-/** Those of the messages that still are to be sent, to endpoints that are enabled, of teams that may send. */
+/** Reads the messages that are still to be sent, to enabled endpoints of teams that can send. */
 export const webhooksToDeliver = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.any(sql.prepared('webhooks_to_deliver', outgoingRow)`
     select m.team_id, m.id, m.endpoint_id, m.event_id, m.type, m.body, coalesce(m.tries_from, m.created_at) as since,
@@ -44,7 +47,7 @@ export const webhooksToDeliver = (tx: Tx, refs: readonly DeliveryRef[]) =>
           and a.occurred_at >= coalesce(m.tries_from, m.created_at)) past
     where not ${isSuspended(sql.fragment`m.team_id`)}`)
 
-/** A try that is over. */
+/** A completed attempt. */
 export type WebhookAttempt = {
   team_id: string
   endpoint_id: string
@@ -57,7 +60,7 @@ export type WebhookAttempt = {
   counts: boolean
 }
 
-/** Ends those of the messages as failed that wait for an endpoint which is disabled: they were made as it ended. */
+/** Fails the messages that wait for a disabled endpoint. They were created while it was being disabled. */
 export const failSilenced = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.query(sql.prepared('fail_silenced_webhooks', object())`
     with failed as (
@@ -70,7 +73,10 @@ export const failSilenced = (tx: Tx, refs: readonly DeliveryRef[]) =>
     )
     ${noteDisabled(sql.fragment`failed`)}`)
 
-/** Ends all that still waits for an endpoint as failed: nothing more goes there. @returns what did. */
+/**
+ * Fails all messages that wait for an endpoint.
+ * @returns which.
+ */
 export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
   tx.any(sql.type(refRow)`
     with failed as (
@@ -82,8 +88,8 @@ export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
 const ASKED = { ...REF, endpoint_id: 'uuid', url: 'text' }
 
 /**
- * Those of the messages that still exist, to endpoints that still have the URL that was asked; neither is deleted or
- * changed until the transaction ends. Both are locked in the order of their ids.
+ * Returns the messages that still exist, whose endpoints still have the same URL. Both are locked until the
+ * transaction ends, in ID order.
  */
 export const webhooksAsAsked = (
   tx: Tx,
@@ -102,18 +108,18 @@ export const webhooksAsAsked = (
       join webhook_messages m on m.team_id = a.team_id and m.id = a.id
     order by m.team_id, m.id for key share of m`)
 
-/** What a round of tries says of one endpoint. */
+/** The result of a round of attempts for one endpoint. */
 export type EndpointNews = {
   team_id: string
   id: string
-  /** When it last took something, and when the first failure since came back; null without. */
+  /** When it last accepted a message, and the first failure since then. Null without one. */
   success_at: Date | null
   failure_at: Date | null
 }
 
 const stateRow = refRow.concat(row({ failing_since: string().nullable(), enabled: boolean() }))
 
-/** A round of tries: what it says of endpoints, the tries themselves, and the messages that are over with them. */
+/** A round of attempts: the results for endpoints, the attempts, and the messages that ended. */
 export type Round = {
   news: readonly EndpointNews[]
   attempts: readonly WebhookAttempt[]
@@ -127,8 +133,9 @@ const ATTEMPT = {
 }
 
 /**
- * Stores a round of tries, in one statement; a try that is stored already falls away, and so does one of a message that
- * is gone. Endpoints are locked first, in the order of their ids, as everybody locks them. @returns how they stand.
+ * Stores a round of attempts in one statement. Attempts that are already stored, or whose message was
+ * deleted, are dropped. Endpoints are locked first, in ID order, as everywhere.
+ * @returns the state of the endpoints.
  */
 export const storeRound = (tx: Tx, { news, attempts, ended }: Round) =>
   tx.any(sql.prepared('store_webhook_round', stateRow)`
@@ -162,7 +169,7 @@ export const storeRound = (tx: Tx, { news, attempts, ended }: Round) =>
     )
     select * from noted`)
 
-/** Begins messages that are over once more. */
+/** Restarts ended messages. */
 export async function restartWebhooks(tx: Tx, refs: readonly DeliveryRef[], now: Date): Promise<void> {
   const time = sql.timestamp(now)
   await tx.query(sql.type(object())`

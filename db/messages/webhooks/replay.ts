@@ -1,7 +1,7 @@
 /**
- * Sends an endpoint messages again, the same ids and the same bytes, a batch at a time (maintenance/background-jobs):
- * what failed, all that is over, or at once what waits for its next try.
- * Promises: what was made, or has changed, since it was asked for is left alone; it ends when the endpoint is disabled.
+ * Sends webhook messages again with the same IDs and bytes, in batches (maintenance/background-jobs): failed
+ * messages, all ended ones, or waiting ones immediately. Messages that were created or changed since the
+ * request are left alone. Stops if the endpoint is disabled.
  */
 import { NIL } from 'uuid'
 import { storeEvents } from '../../channels/events/store-events.ts'
@@ -15,13 +15,15 @@ import { checkEnabled, checkTypes, requireEndpoint } from './endpoints.ts'
 import { countReplayable, type ReplayFilter, replayable } from './listing.sql.ts'
 import { restartWebhooks } from './messages.sql.ts'
 
-/** How many messages are begun once more in one transaction. */
+/** Messages restarted per transaction. */
 const REPLAY_BATCH = 1_000
 
-/** What is to be sent again, as it is stored. */
+/** The selection as it is stored. */
 export type Replay = Stored<ReplayFilter> & {
   endpoint_id: string
-  /** Only what was there, and as it was, at this moment (db/postgres/snapshot.sql.ts); `most` absent: all of it. */
+  /**
+   * Only messages as they were at this snapshot (db/postgres/snapshot.sql.ts). `most` absent: all of them.
+   */
   seen: string
   most?: number
 }
@@ -44,7 +46,10 @@ export async function replayOf(
 export const countReplay = (tx: Tx, teamId: string, replay: Replay, most: number): Promise<number> =>
   countReplayable(tx, { team_id: teamId, id: replay.endpoint_id, limit: most }, revivedTimes(replay))
 
-/** Sends the next batch again, behind `done` before. @returns how many, and where to go on; null at the end. */
+/**
+ * Sends the next batch again, after `done` earlier ones.
+ * @returns how many, and where to continue. Null at the end.
+ */
 export async function replaySlice(
   { tx, now, queue }: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,

@@ -1,7 +1,6 @@
 /**
- * The secrets that webhooks are signed with, as Standard Webhooks 1.0.0 has them: `whsec_` and base64 of 32 bytes.
- * Promises: stored sealed, each for its own endpoint alone; printed when it is made and never again. The decoded bytes
- * sign, over "id.timestamp.body".
+ * Webhook signing secrets in the format of Standard Webhooks 1.0.0: `whsec_` and base64 of 32 bytes. Stored
+ * encrypted, for one endpoint each, and shown only when created. The decoded bytes sign "id.timestamp.body".
  */
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Secrets } from '../../process/secrets.ts'
@@ -13,7 +12,7 @@ type Owner = { team_id: string; id: string }
 
 const about = ({ team_id, id }: Owner): string => `${team_id}/${id}`
 
-/** A new secret: as it is shown, and as it is stored. */
+/** Creates a secret: as it is shown, and as it is stored. */
 export function makeSecret(secrets: Pick<Secrets, 'encrypt'>, owner: Owner) {
   const key = randomBytes(BYTES)
   return { shown: `${PREFIX}${key.toString('base64')}`, sealed: sealSecret(secrets, owner, key) }
@@ -30,7 +29,7 @@ export const openSecret = (secrets: Pick<Secrets, 'decrypt'>, owner: Owner, seal
 export const signingKey = (secrets: Pick<Secrets, 'decrypt'>, owner: Owner, sealed: Buffer): KeyObject =>
   createSecretKey(openSecret(secrets, owner, sealed))
 
-/** The headers of one try: `at` is the try's time, the signatures those of every key that counts now. */
+/** Returns the headers of an attempt. `at` is its time. Every current key signs. */
 export function signedHeaders(
   keys: readonly KeyObject[],
   { event_id, body }: { event_id: string; body: string },

@@ -1,6 +1,6 @@
 /**
- * One webhook for somebody's eyes: its body, its tries, what became of it, and why it waits.
- * Promises: as an email's page has it; nothing of another endpoint. Must not change anything.
+ * Shows one webhook message: its body, its attempts, its state and why it waits, like the page of an email.
+ * Read-only.
  */
 
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
@@ -14,7 +14,10 @@ import { historyOf, webhookByEvent } from './listing.sql.ts'
 
 export type ShownWebhook = Awaited<ReturnType<typeof showWebhook>>
 
-/** The webhook about one event; `waiting` null when nothing is left to deliver. @throws RequestError not_found. */
+/**
+ * Returns the message about one event. `waiting` is null if there is nothing left to deliver.
+ * @throws RequestError not_found.
+ */
 export async function showWebhook(
   { tx, now }: { tx: Tx; now: Date },
   teamId: string,

@@ -1,9 +1,10 @@
 /**
- * Accepts WhatsApp sends: checks them, charges each team's allowance, stores one row per recipient and enqueues
- * delivery, all or nothing. Promises: one path for a single send, a batch, and single sends of many teams that are
- * committed together, in the same round trips (begin, templates, locks, replays, rows with their charges and jobs,
- * commit), whatever the number of recipients; the allowance is never exceeded, a key never gets a second request; an
- * item is taken whole or not at all. Never talks to a provider. DECISIONS: Order of errors.
+ * Accepts WhatsApp sends: checks them, charges each team's quota, stores one row per recipient and enqueues
+ * delivery, all or nothing. Single sends, batches and combined single sends of many teams use the same path
+ * and the same round trips, for any number of recipients: begin, templates, locks, replays, rows with charges
+ * and jobs, commit. The quota is never exceeded, a key never creates a second request, and an item is
+ * accepted completely or not at all. Never contacts a provider.
+ * DECISIONS: Order of errors.
  */
 
 import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
@@ -27,9 +28,11 @@ import { parametersProblem } from './parameters.ts'
 import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
 import { TEXTS } from './texts.ts'
 
-/** A send whose fields are valid by themselves; each number once. */
+/** A send with valid fields. Each number appears once. */
 export type WhatsappItem = {
-  /** Where it lies in the call, such as `messages[3].`, for messages that name its fields; '' for a single send. */
+  /**
+   * The item's path in the call, such as `messages[3].`, for errors about its fields. '' for a single send.
+   */
   path: string
   template_id: string
   to: readonly Phone[]
@@ -45,7 +48,7 @@ type Stored = { team_id: string; request: NewRequest; messages: readonly NewMess
 /** DECISIONS: Lanes. */
 type Line = 'whatsapp' | 'whatsapp_batch'
 
-/** What became of one item: new rows, the request its key was stored under, or a refusal. */
+/** The outcome of one item: new rows, the request with its key, or an error. */
 export type WhatsappOutcome =
   | { kind: 'stored'; first_id: string; rows: SentRow[] }
   | { kind: 'replayed'; first_id: string; request_id: string }
@@ -53,18 +56,18 @@ export type WhatsappOutcome =
 
 type Taken = { made: Stored[]; outcomes: WhatsappOutcome[] }
 
-/** One call: a single send has one item, a batch up to a hundred. */
+/** A single send has one item, a batch up to 100. */
 export type WhatsappCall = {
   team_id: string
   items: readonly WhatsappItem[]
   http_request_id?: string
-  /** true: its messages wait in the line of batches, so that the team's single sends pass them. */
+  /** True for a batch. Its messages have their own lane, so that the team's single sends pass them. */
   batch?: true
 }
 
 type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> }
 
-/** Why the template can't be sent with these parameters (DECISIONS: Order of errors); null when it can. */
+/** Returns why the template can't be sent with these parameters (DECISIONS: Order of errors), or null. */
 function templateError(item: WhatsappItem, { account, templates }: TeamBatch): RequestError | null {
   const template = templates.get(item.template_id)
   if (!template)
@@ -92,7 +95,7 @@ function templateError(item: WhatsappItem, { account, templates }: TeamBatch): R
   return fault && new RequestError('invalid_params', { ...fault, field: item.path + fault.field })
 }
 
-/** The calls of one team that are taken together: its account is locked. */
+/** The calls of one team that are accepted together. Its account is locked. */
 type TeamBatch = {
   account: Account
   templates: Map<string, SendableTemplate>
@@ -151,8 +154,8 @@ const sentRows = ({ messages }: Stored): SentRow[] =>
   }))
 
 /**
- * Gives each new item its rows, in order, as if each came alone: a key met again is a replay once its first item has
- * its rows, whatever the later one would be refused for. Nothing is charged yet.
+ * Creates the rows of new items, in order. A repeated key is a replay once its first item has its rows, even
+ * if the later item is invalid. Nothing is charged yet.
  */
 function buildAll(call: WhatsappCall, batch: TeamBatch) {
   const { account, stored } = batch
@@ -180,7 +183,9 @@ function firstOf({ messages }: Stored): string {
   return first.id
 }
 
-/** Takes a call's items in order. The refusal is of the whole call: its rows don't all fit the allowance. */
+/**
+ * Accepts a call's items in order. Returns an error for the whole call if its rows don't all fit the quota.
+ */
 function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
   const { limits, used } = batch.account
   const { made, outcomes } = buildAll(call, batch)
@@ -197,7 +202,7 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | RequestError {
   return { made, outcomes }
 }
 
-/** Stores what was taken: rows with their charges and jobs. */
+/** Stores the accepted rows with their charges and jobs. */
 async function commit(
   { tx, queue }: AcceptDeps,
   made: readonly Stored[],
@@ -210,10 +215,10 @@ async function commit(
 }
 
 /**
- * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues the delivery of
- * each new row. @param lock `skip` passes over the calls of teams that somebody else has locked.
- * @returns for each call its items' outcomes in order; a refusal when its new rows would not all fit the allowance:
- * then nothing of it is stored; null when it was passed over.
+ * Accepts calls of any teams in one transaction, in order, and enqueues the delivery of each new row.
+ * @param lock `skip` skips the calls of teams that another transaction has locked.
+ * @returns the outcomes of each call's items, in order. An error if its new rows don't all fit the quota;
+ * then none is stored. Null if it was skipped.
  */
 export async function acceptWhatsappCalls(
   deps: AcceptDeps,

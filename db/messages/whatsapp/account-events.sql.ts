@@ -1,10 +1,12 @@
-/** What Meta says of WhatsApp accounts and numbers: the latest of each kind. */
+/** Meta's latest events about WhatsApp accounts and numbers, one per kind. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
-/** `number`: its digits; empty if it is about the account. `limit`: a new messaging limit of the number. */
+/**
+ * `number`: its digits, or empty for an event about the account. `limit`: the number's new messaging limit.
+ */
 export type AccountEvent = {
   account_id: string
   field: string
@@ -21,7 +23,7 @@ const EVENT = {
 
 const accountRow = row({ name: string(), account_id: string().nullable() })
 
-/** The accounts of our numbers; null while it isn't known which account the default number has. */
+/** Returns the accounts of our numbers. Null while the account of the default number is unknown. */
 export async function ownAccounts(tx: Tx): Promise<ReadonlySet<string> | null> {
   const rows = await tx.any(sql.type(accountRow)`select name, account_id from whatsapp_numbers`)
   const isKnown = rows.some(({ name, account_id }) => name === 'default' && account_id !== null)
@@ -55,7 +57,7 @@ const shownRow = row({
   account_id: string(),
   field: string(),
   number: string(),
-  /** The number's; null where the event is about the account. */
+  /** The number's name. Null if the event is about the account. */
   name: string().nullable(),
   occurred_at: string(),
   detail: string(),

@@ -1,4 +1,4 @@
-/** Applies what Meta says of accounts and numbers. Events of accounts that aren't ours are left out. */
+/** Applies Meta's events about accounts and numbers. Events of other accounts are dropped. */
 import { APPLIED, type EventResult, ignored } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type AccountEvent, ownAccounts, storeAccountEvents } from './account-events.sql.ts'

@@ -1,4 +1,4 @@
-/** What happened to WhatsApp messages, written to their rows: found, locked, marked as taken, lifted. */
+/** Queries for applying events to WhatsApp messages: find, lock and update rows. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
@@ -16,9 +16,9 @@ const lockedRow = messageRefRow.concat(
     provider_message_id: string().nullable(),
     given_back: array(string()).nullable(),
     recipient: string(),
-    /** The number that it is sent from; null for the default one while no worker has said which that is. */
+    /** The number that sends it. Null for the default one while its ID is unknown. */
     number: string().nullable(),
-    /** The same; null for the default one. */
+    /** The same, but null for the default number. */
     own_number: string().nullable(),
     /** From when its attempts count. */
     since: string(),
@@ -26,7 +26,7 @@ const lockedRow = messageRefRow.concat(
 )
 export type LockedMessage = InferType<typeof lockedRow>
 
-/** Locks those of the messages that exist, until the transaction ends; with what the provider has said so far. */
+/** Locks the messages that exist until the transaction ends, and returns the provider's earlier responses. */
 export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.any(sql.prepared('lock_whatsapp_messages', lockedRow)`
     select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id, given_back,
@@ -39,7 +39,10 @@ export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
 /** A message that Meta accepted as `provider_message_id` and gave back. */
 type GivenBack = MessageRef & { provider_message_id: string | null }
 
-/** Makes messages that the provider gave back unfinished again; what was reported as sent is still shown like that. */
+/**
+ * Makes messages that the provider returned unfinished again. If they were reported as sent, they are still
+ * shown like that.
+ */
 export const releaseMessages = (tx: Tx, given: readonly GivenBack[], now: Date) =>
   tx.query(sql.prepared('release_whatsapp_messages', object())`
     update whatsapp_messages m set
@@ -72,7 +75,7 @@ export const deferralsOf = (tx: Tx, refs: readonly MessageRef[]) =>
         where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
           and occurred_at >= m.since) past`)
 
-/** Stores the pricing of statuses; of a message's, the latest counts. */
+/** Stores the pricing from statuses. The latest one of a message counts. */
 export const recordPricing = (
   tx: Tx,
   priced: readonly (MessageRef & { pricing: Pricing; occurred_at: Date })[],
@@ -91,7 +94,7 @@ export const recordPricing = (
 
 const ownRow = row({ name: string(), phone_number_id: string() })
 
-/** Those of the numbers that are ours; null while it isn't known which number is the default one. */
+/** Returns which of the numbers are ours. Null while the ID of the default number is unknown. */
 export async function ownNumbers(tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
   const rows = await tx.any(sql.prepared('own_whatsapp_numbers', ownRow)`
     select name, phone_number_id from whatsapp_numbers
@@ -112,15 +115,17 @@ export async function messagesByProviderIds(
   return new Map(rows.map(({ provider_message_id, ...ref }) => [provider_message_id, ref]))
 }
 
-/** A message that the provider has taken; its id is null when the answer could not be read. */
+/** A message that the provider accepted. Its ID is null if the response could not be parsed. */
 export type Acceptance = MessageRef & {
   accepted_at: Date
   provider_message_id: string | null
-  /** The recipient's id at the provider, where it is another than the number. */
+  /** The recipient's ID at the provider, if it differs from the number. */
   wa_id: string | null
 }
 
-/** Stores that the provider has taken messages, in one statement; what was stored first stays. */
+/**
+ * Records that the provider accepted messages, in one statement. Values that are already stored don't change.
+ */
 export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): Promise<void> {
   const types = { ...MESSAGE_REF, accepted_at: 'timestamptz', provider_message_id: 'text', wa_id: 'text' }
   await tx.query(sql.prepared('record_whatsapp_acceptances', object())`
@@ -132,7 +137,7 @@ export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): P
     where m.team_id = a.team_id and m.id = a.message_id`)
 }
 
-/** Lifts locked rows to a status each, never down the ladder, in one statement. */
+/** Raises locked rows to a status each, never to a lower one, in one statement. */
 export async function raiseStatuses(tx: Tx, rises: readonly (MessageRef & { status: WhatsappStatus })[]) {
   const ladder = sql.array(WHATSAPP_LADDER, 'text')
   await tx.query(sql.prepared('raise_whatsapp_statuses', object())`

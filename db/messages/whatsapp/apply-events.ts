@@ -1,9 +1,8 @@
 /**
- * Applies what happened to WhatsApp messages: stores each event once, marks rows as taken, moves them up the ladder,
- * gives back what has to be sent again (give-back.ts), and notes on a template what a failure says of it.
- * Promises: any order, any number of repeats and any split of the same events end in the same status and timeline (when
- * a message was taken is what was stored first); set-based, the same few statements for one event or a thousand. Given
- * a transaction; must not know a provider's words.
+ * Applies events to WhatsApp messages: stores each event once, records acceptance, raises the status, returns
+ * messages to be sent again (give-back.ts), and records failures of a template. Any order, repeats and split
+ * of the same events end in the same status and timeline. The acceptance time is the first one stored. Works
+ * on sets, with the same few statements for any number of events, in the caller's transaction.
  */
 
 import type { MessageEvent } from '../../channels/events/events.sql.ts'
@@ -30,27 +29,27 @@ import { higherStatus, statusOfEvent, type TemplateState, type WhatsappStatus } 
 import { type ReportedFinding, recordReportedFindings } from './templates.sql.ts'
 
 /**
- * An event, and the provider's id of the message where it brings one: that proves that the provider has taken it.
- * `wa_id`: the recipient's id at the provider, where it is another than the number.
+ * An event, and the provider's ID of the message if known. The ID proves that the provider accepted it.
+ * `wa_id`: the recipient's ID at the provider, if it differs from the number.
  */
 export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null; wa_id?: string | null }
 
 export type ReportedStatus = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail'> & {
   ref: ReportedRef
   /**
-   * `held`: failed because of the sender, to be sent again once that is fixed. `deferred`: failed for a reason that
-   * passes, to be sent again after a pause, of at least `wait_seconds` if only this recipient has to wait.
+   * `held`: failed because of the sender, and sent again once that is fixed. `deferred`: failed temporarily,
+   * and sent again after a pause. If only this recipient must wait, the pause is at least `wait_seconds`.
    */
   status: 'sent' | 'delivered' | 'read' | 'failed' | 'held' | 'deferred'
   wait_seconds?: number | undefined
-  /** The number that the message was sent from; null if the report doesn't say. */
+  /** The sending number. Null if the report doesn't include it. */
   number: string | null
   pricing?: Pricing
-  /** The provider's fault code; absent without one. */
+  /** The provider's error code, if any. */
   code?: string
-  /** The provider's id of the message, for a row that has not stored it yet; null when the report has none. */
+  /** The provider's ID of the message, for a row that has not stored it yet. Null if the report has none. */
   provider_message_id: string | null
-  /** Given when the template is at fault: its new state, or null when it keeps the one it has. */
+  /** Set if the template caused the failure: its new state, or null if that doesn't change. */
   template?: { status: TemplateState | null } | undefined
 }
 
@@ -83,7 +82,7 @@ async function lift(
   return events.map((event) => (locked.has(keyOf(event)) ? APPLIED : UNKNOWN))
 }
 
-/** Whom failures say to have opted out of their team's marketing. */
+/** Returns the opt-outs that failures report. */
 const optOutsOf = (events: readonly AppliedEvent[], locked: ReadonlyMap<string, LockedMessage>) =>
   events.flatMap((event): OptOutChange[] => {
     const row = locked.get(keyOf(event))
@@ -92,7 +91,7 @@ const optOutsOf = (events: readonly AppliedEvent[], locked: ReadonlyMap<string, 
     return [{ team_id, recipient: row.recipient, is_out: true, at, by: OPTED_OUT_CODE }]
   })
 
-/** Whether an event says nothing more, since it is of an attempt that failed, and the message is sent again. */
+/** True if an event belongs to a failed attempt of a message that is sent again. */
 const isOfGivenBack = ({ kind, provider_message_id: id }: AppliedEvent, row: LockedMessage | undefined) =>
   (kind === 'sent' || kind === 'failed') && id != null && (row?.given_back?.includes(id) ?? false)
 
@@ -124,7 +123,10 @@ async function raise(tx: Tx, events: readonly WhatsappEvent[]): Promise<void> {
   if (moving.length > 0) await raiseStatuses(tx, moving)
 }
 
-/** What we send brings our own ids back: a status with the provider's id alone may be of another server's message. */
+/**
+ * Our own IDs come back with what we send. A status with only the provider's ID may be about another server's
+ * message.
+ */
 const FOREIGN = ignored('the status is of no message of ours')
 const OF_OTHER_NUMBER = ignored('the status is of a number that the message was not sent from')
 
@@ -134,7 +136,10 @@ type Known = Omit<ReportedStatus, 'ref' | 'status'> &
 const isOfNumber = ({ number }: Pick<ReportedStatus, 'number'>, row: LockedMessage): boolean =>
   number === null || row.number === null || number === row.number
 
-/** Applies statuses as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
+/**
+ * Applies statuses of reports, found by our own IDs or the provider's.
+ * @returns a result for each.
+ */
 export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedStatus[], now: Date) {
   const refs = await rowsOfReported(
     events,
@@ -145,7 +150,7 @@ export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedSta
     const ref = refs[index]
     return ref ? [{ ...event, ...ref, kind, index }] : []
   })
-  // All at once, in the order of everyone: two batches could lock each other out.
+  // All at once, in the global lock order. Otherwise two batches could deadlock.
   const locked = await lockedRows(tx, found)
   const results = events.map((): EventResult => FOREIGN)
   const known = found.filter((event) => {
@@ -183,7 +188,9 @@ async function applyKnown(
   ]
 }
 
-/** A status of a message that isn't there is of no use if its number isn't ours: another server sends from that. */
+/**
+ * Drops statuses of unknown messages from numbers that aren't ours, because another server sends from those.
+ */
 async function leaveOutForeign(tx: Tx, known: readonly Known[], results: EventResult[]): Promise<void> {
   const unknown = known.filter(({ index, number }) => results[index]?.kind === 'unknown' && number !== null)
   if (unknown.length === 0) return

@@ -1,6 +1,6 @@
 /**
- * What reports bring of WhatsApp: what applies each kind of news, in the order of their locks, and what has to follow.
- * Given a transaction; must not know a provider's words.
+ * The appliers for WhatsApp reports, by kind and in lock order, and their follow-up jobs. Run in the caller's
+ * transaction.
  */
 import { deliveryFrom } from '../../channels/channels.sql.ts'
 import { queueOf } from '../../channels/queues.ts'
@@ -14,7 +14,7 @@ import { applyReportedTemplates, applyTemplateChanges, applyTemplateFacts } from
 import { applyReportedOptOuts } from './opt-outs.ts'
 import { requestSyncs } from './sync-templates.ts'
 
-/** By the kind of news: statuses of messages, states of templates, templates whose content is another now. */
+/** Kinds: message statuses, template states, and changed template content. */
 export const WHATSAPP_APPLIERS = {
   whatsapp: applyReportedWhatsapp,
   'whatsapp-opt-out': applyReportedOptOuts,

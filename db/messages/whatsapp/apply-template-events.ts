@@ -1,8 +1,7 @@
 /**
- * Applies the provider's news of templates. They name an account and no team, so they concern the template of that
- * name of each team of that account.
- * Promises: any order and any number of repeats end in the same state. The latest news count; of those with the same
- * second, the most restrictive. Given a transaction; must not know a provider's words.
+ * Applies the provider's events about templates. They name an account and no team, so they apply to the
+ * template with that name in each team of the account. Any order and repeats end in the same state. The
+ * latest event counts. Within one second, the most restrictive does. Runs in the caller's transaction.
  */
 
 import { publish } from '../../channels/events/webhooks.ts'
@@ -21,13 +20,19 @@ import {
 const keyOf = ({ name, language, account_id, number }: Omit<TemplateChange, 'occurred_at'>): string =>
   JSON.stringify([name, withUnderscores(language), account_id, number])
 
-/** Applies news in one statement. @returns a result for each. */
+/**
+ * Applies state events in one statement.
+ * @returns a result for each.
+ */
 export async function applyReportedTemplates(tx: Tx, news: readonly TemplateNews[], now: Date) {
   const there = new Set((await applyTemplateNews(tx, news, now)).map(keyOf))
   return news.map((one) => (there.has(keyOf(one)) ? APPLIED : ignored('no team has this template')))
 }
 
-/** Changes of what templates are made of: they do not say what has changed. @returns for each, whose lists to renew. */
+/**
+ * Handles changes of template content. The events don't include the change.
+ * @returns for each, the teams whose lists must be synced.
+ */
 export async function applyTemplateChanges(
   tx: Tx,
   changes: readonly TemplateChange[],
@@ -41,7 +46,8 @@ export async function applyTemplateChanges(
 }
 
 /**
- * Applies what Meta says of templates besides their states. A new category is a webhook, and a notice to the owners.
+ * Applies Meta's events about templates other than their states. A new category triggers a webhook and a
+ * notice to the owners.
  * @returns a result for each.
  */
 export async function applyTemplateFacts(

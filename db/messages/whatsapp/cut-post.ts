@@ -1,7 +1,7 @@
 /**
- * Cuts a post of the WhatsApp Cloud API to what the service acts on, before anything of it is stored.
- * What a recipient writes never passes. Of a message remain its id, sender, time and kind, the id of the message that
- * it replies to, and whether it is a stop or start word. A message that is neither is left out. Pure.
+ * Reduces a post of the WhatsApp Cloud API to what the service needs, before anything is stored. The text of
+ * recipients is dropped. Of a message, the ID, sender, time, kind, the ID of the replied-to message and
+ * whether it is a stop or start word remain. All other messages are dropped. Pure.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
  */
 import { isObject } from '../../validation/fields.ts'
@@ -9,20 +9,22 @@ import { keywordOf } from './stop-words.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** How many entries need no action, by their kind. `hook`: those that are about another number than the hook's. */
+/** Counts entries that need no action, by kind. `hook`: entries about a number other than the hook's. */
 type Ignored = Record<'message' | 'status' | 'event' | 'hook', number>
 
-/** The number of a hook. Its posts may only be about this number, since the owner of the app secret signs them. */
+/**
+ * The number of a hook. The owner of the app secret signs its posts, so they may only be about this number.
+ */
 export type HookScope = { phone_number_id: string; account_id: string; display_phone_number: string | null }
 
 type Cutting = { ignored: Ignored; stopWords: readonly string[] }
 
-/** `body` null: nothing is left to act on. */
+/** `body` null: there is nothing left to process. */
 type CutPost = { body: Buffer | null; ignored: Ignored }
 
 const STATUSES: readonly unknown[] = ['sent', 'delivered', 'read', 'failed']
 
-/** The fields of a change about a template, and what remains of its value. */
+/** The fields of a change about a template, and the members of its value to keep. */
 const TEMPLATE_FIELDS: readonly unknown[] = [
   'message_template_status_update',
   'message_template_components_update',
@@ -34,7 +36,9 @@ const TEMPLATE_MEMBERS = [
   ...['previous_category', 'new_category', 'correct_category', 'new_quality_score'],
 ]
 
-/** The fields of a change about an account or a number, and what remains of its value; none of it is a recipient's. */
+/**
+ * The fields of a change about an account or a number, and the members to keep. None contains recipient data.
+ */
 export const ACCOUNT_FIELDS: readonly unknown[] = [
   ...['phone_number_quality_update', 'phone_number_name_update', 'account_update', 'account_alerts'],
   'business_capability_update',
@@ -51,7 +55,7 @@ const ACCOUNT_MEMBERS = [
   ...['rejection_reason', 'max_daily_conversations_per_business', 'max_daily_conversation_per_phone'],
   ...['max_phone_numbers_per_business', 'max_phone_numbers_per_waba', 'entity_type', 'entity_id'],
 ]
-/** Members that are objects, and what remains of each. */
+/** Members that are objects, and their members to keep. */
 const ACCOUNT_PARTS = {
   alert_info: ['alert_severity', 'alert_status', 'alert_type', 'alert_description'],
   ban_info: ['waba_ban_state', 'waba_ban_date'],
@@ -70,7 +74,7 @@ function cutAccount(value: Json): Json {
 
 const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-/** The named members of an object, as far as they are strings, numbers or booleans. */
+/** Picks the named members of an object that are strings, numbers or booleans. */
 const pick = (value: unknown, names: readonly string[]): Json =>
   isObject(value)
     ? Object.fromEntries(
@@ -84,7 +88,7 @@ const pick = (value: unknown, names: readonly string[]): Json =>
 const filled = (members: Readonly<Record<string, Json | readonly Json[]>>): Json =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => Object.keys(value).length > 0))
 
-/** What remains of a message; null if it is neither a stop nor a start word. One that was cut before stays the same. */
+/** Reduces a message. Null if it isn't a stop or start word. An already reduced message doesn't change. */
 function cutMessage(message: Json, stopWords: readonly string[]): Json | null {
   const { type, text, button, context } = message
   const said = { text: isObject(text) && text.body, button: isObject(button) && button.payload }
@@ -97,7 +101,7 @@ function cutMessage(message: Json, stopWords: readonly string[]): Json | null {
   return { ...own, ...filled({ context: pick(context, ['id']) }), keyword }
 }
 
-/** What remains of a wish about marketing messages; null if it is about something else. */
+/** Reduces a preference about marketing messages. Null if it is about something else. */
 const cutPreference = (wish: Json): Json | null =>
   wish.category === 'marketing_messages' && (wish.value === 'stop' || wish.value === 'resume')
     ? pick(wish, ['wa_id', 'category', 'value', 'timestamp'])
@@ -108,7 +112,7 @@ const cutError = (error: Json): Json => ({
   ...filled({ error_data: pick(error.error_data, ['details']) }),
 })
 
-/** What remains of a status; null if it says nothing that is stored. */
+/** Reduces a status. Null if it contains nothing to store. */
 const cutStatus = (status: Json): Json | null =>
   STATUSES.includes(status.status)
     ? {
@@ -120,7 +124,7 @@ const cutStatus = (status: Json): Json | null =>
       }
     : null
 
-/** Cuts each entry of a list, and counts those of which nothing remains. */
+/** Reduces each entry of a list, and counts the dropped ones. */
 function cutEach(given: unknown, cut: (entry: Json) => Json | null, ignore: (count: number) => void): Json[] {
   const entries: unknown[] = Array.isArray(given) ? given : []
   const left = objects(entries)
@@ -133,7 +137,7 @@ function cutEach(given: unknown, cut: (entry: Json) => Json | null, ignore: (cou
 const digitsOf = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value).replace(/\D/g, '') : ''
 
-/** Whether a change is about the number of the hook, or about its account as a whole. */
+/** True if a change is about the hook's number, or about its account as a whole. */
 function isWithin(
   { field, value }: Json,
   { account_id, phone_number_id, display_phone_number }: HookScope,
@@ -183,9 +187,9 @@ function cutChange({ field, value }: Json, { ignored, stopWords }: Cutting): Jso
 }
 
 /**
- * Cuts a post; null if it isn't a JSON object. What was cut before stays byte for byte the same.
- * @param stopWords those that a setting adds (stop-words.ts).
- * @param scope the number of the hook, if that is a number's own. What is left of the post names it as `hook`.
+ * Reduces a post. Null if it isn't a JSON object. An already reduced post stays byte for byte the same.
+ * @param stopWords additional words from a setting (stop-words.ts).
+ * @param scope the number of the hook, if it belongs to one. The result names it as `hook`.
  */
 export function cutPost(
   body: Buffer,

@@ -1,6 +1,6 @@
 /**
- * The deletion of one WhatsApp message that nobody has tried, and with the last of a request's the request.
- * Promises: the team's account is locked, so that no two delete the last two at once. Figures are the database's.
+ * Deletes a WhatsApp message without attempts, and its request if it was the last message. The team's account
+ * is locked, so that two transactions can't delete the last two messages at once. Triggers update the stats.
  */
 import { sql } from 'slonik'
 import { string } from 'yup'

@@ -1,4 +1,4 @@
-/** Rows of whatsapp_events: what happened to messages. */
+/** Rows of whatsapp_events. */
 import { sql } from 'slonik'
 import { string } from 'yup'
 import type { MessageEvent } from '../../channels/events/events.sql.ts'
@@ -14,7 +14,10 @@ import type { WhatsappEventKind } from './status.ts'
 export type WhatsappEvent = MessageRef &
   Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail' | 'code'> & { kind: WhatsappEventKind }
 
-/** Stores events of messages. @returns those that were not stored before. */
+/**
+ * Stores events of messages.
+ * @returns the new ones.
+ */
 export async function storeWhatsappEvents<E extends WhatsappEvent>(tx: Tx, events: readonly E[]) {
   const given = events.map((event) => {
     const { team_id, message_id: id, event_key, kind, occurred_at, detail, code } = event
@@ -25,7 +28,10 @@ export async function storeWhatsappEvents<E extends WhatsappEvent>(tx: Tx, event
 
 const eventRow = row({ kind: string(), occurred_at: string(), detail: string(), code: string().nullable() })
 
-/** The message's timeline, oldest first; within a second, which is as exact as reports are, by the ladder. */
+/**
+ * Returns a message's timeline, oldest first. Reports have a precision of one second. Within a second, events
+ * are sorted by status.
+ */
 export const eventsOfMessage = (tx: Tx, teamId: string, id: string) =>
   tx.any(sql.type(eventRow)`
     select kind, occurred_at, detail, code from whatsapp_events

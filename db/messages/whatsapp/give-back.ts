@@ -1,7 +1,7 @@
 /**
- * Gives back messages that Meta accepted and then failed for a reason that passes: they wait for another attempt.
- * A failure counts for the attempt whose id it names. A repeat, or a failure of an earlier attempt, sends nothing. What
- * was delivered is left alone. A message that has been deferred for too long fails instead.
+ * Returns messages to the queue that Meta accepted and then failed temporarily. A failure counts for the
+ * attempt whose ID it names. A repeat, or a failure of an earlier attempt, sends nothing. Delivered messages
+ * don't change. A message that has been deferred for too long fails.
  */
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
@@ -14,14 +14,17 @@ import { deferralsOf, type LockedMessage, releaseMessages } from './apply-events
 import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import { keyOf, type MessageRef } from './messages.sql.ts'
 
-/** `held`: because of its sender, which is paused. `deferred`: because of itself, or its recipient (`wait_seconds`). */
+/**
+ * `held`: because of its sender, which is paused. `deferred`: because of itself, or its recipient
+ * (`wait_seconds`).
+ */
 export type LateFailure = WhatsappEvent & {
   kind: 'held' | 'deferred'
   provider_message_id: string | null
   wait_seconds?: number | undefined
 }
 
-/** For so long a response that says a message was accepted may still be on its way to its row, in milliseconds. */
+/** How long a response with an accepted message may take to be stored, in milliseconds. */
 const RECORDING_MS = 30_000
 
 /** How long a message waits after its last failure, and whether it has been deferred for too long. */
@@ -70,13 +73,13 @@ export async function giveBack(
   return { results, overdue }
 }
 
-/** Meta's times are whole seconds: an attempt never failed before the message was there. */
+/** Meta's times are whole seconds. An attempt can't fail before the message was accepted. */
 const counted = (failure: LateFailure, { since }: LockedMessage): LateFailure => ({
   ...failure,
   occurred_at: new Date(Math.max(failure.occurred_at.getTime(), Date.parse(since))),
 })
 
-/** Whether its attempt may still be about to be recorded. */
+/** True if its attempt may not be stored yet. */
 const isRecording = ({ occurred_at }: LateFailure, { status, untaken }: LockedMessage, now: Date): boolean =>
   status === 'queued' && untaken && now.getTime() - occurred_at.getTime() < RECORDING_MS
 
@@ -106,7 +109,7 @@ async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<
   )
 }
 
-/** Pauses the recipients that Meta takes no more messages for, as long as their messages wait. */
+/** Pauses the recipients that Meta accepts no more messages for, as long as their messages wait. */
 async function pausePairs(
   tx: Tx,
   given: readonly Found[],

@@ -1,6 +1,6 @@
 /**
- * Asks Meta's Graph API about numbers and accounts: whether a token opens them, what a number is like, and whether our
- * app gets the account's events.
+ * Queries Meta's Graph API about numbers and accounts: whether a token has access, the state of a number, and
+ * whether our app is subscribed to the account.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/reference/whatsapp-business-phone-number
  */
 
@@ -12,10 +12,10 @@ import { NUMBER_ERRORS } from './number-errors.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What Meta is asked with: the API's URL with its version, and the number's credentials. */
+/** The URL of the API with its version, and the number's credentials. */
 type NumberQuery = { url: string; token: string; phone_number_id: string; account_id: string }
 
-/** What Meta says of a number; `webhook` is where its events go, null if Meta doesn't say. */
+/** Meta's data about a number. `webhook`: where its events go, null if Meta doesn't include it. */
 export type NumberState = {
   display_phone_number: string | null
   verified_name: string | null
@@ -25,7 +25,7 @@ export type NumberState = {
   webhook: Readonly<Record<string, string>> | null
 }
 
-/** Meta rejected the token, or the token doesn't open what was asked for. */
+/** Meta rejected the token, or the token has no access to the number or account. */
 export class TokenRejected extends Error {}
 
 const MAX_BYTES = 1024 * 1024
@@ -39,7 +39,11 @@ const NUMBER_FIELDS = [
 const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 const text = (value: unknown): string | null => storableId(value)
 
-/** One request. @throws TokenRejected with Meta's message. @throws RequestError unavailable if there is no response. */
+/**
+ * Sends one request.
+ * @throws TokenRejected with Meta's message.
+ * @throws RequestError unavailable if there is no response.
+ */
 async function request(
   { url, token }: NumberQuery,
   path: string,
@@ -81,7 +85,7 @@ async function hasNumber(query: NumberQuery): Promise<boolean> {
   return false
 }
 
-/** The id of the app that the token belongs to; null if Meta doesn't say. */
+/** Returns the ID of the token's app. Null if Meta doesn't include it. */
 async function appOf(query: NumberQuery): Promise<string | null> {
   try {
     const { data } = await request(query, 'debug_token', { input_token: query.token })
@@ -93,8 +97,8 @@ async function appOf(query: NumberQuery): Promise<string | null> {
 }
 
 /**
- * Whether the token's own app gets the account's events; with `subscribe`, it is subscribed first if it isn't. A POST
- * for an app that is subscribed would remove the account's callback override.
+ * True if the token's app receives the account's events. With `subscribe`, it is subscribed if necessary. A
+ * POST for a subscribed app would remove the account's callback override.
  */
 async function isSubscribed(query: NumberQuery, subscribe: boolean): Promise<boolean> {
   const path = `${query.account_id}/subscribed_apps`
@@ -119,8 +123,10 @@ const webhookOf = (given: unknown): NumberState['webhook'] => {
 }
 
 /**
- * Asks what a number is like. @param subscribe whether our app is to be subscribed to the account.
- * @throws TokenRejected if the token opens the number or the account not, or the number isn't the account's.
+ * Reads the state of a number.
+ * @param subscribe subscribes our app to the account.
+ * @throws TokenRejected if the token has no access to the number or account, or the number isn't in the
+ * account.
  * @throws RequestError unavailable
  */
 export async function askNumber(

@@ -1,6 +1,6 @@
 /**
- * Adds, checks, changes, pauses and removes the numbers that aren't the default one. Meta is asked outside of any
- * transaction; a wrong token stores nothing.
+ * Adds, checks, changes, pauses and removes numbers other than the default one. Requests to Meta run outside
+ * transactions. An invalid token stores nothing.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -28,9 +28,9 @@ import {
 } from './numbers.sql.ts'
 import { openCredential, sealCredential } from './numbers.ts'
 
-/** What the operator's ways to numbers work with. */
+/** Dependencies of the commands about numbers. */
 export type NumberTools = {
-  /** Does work in a transaction of its own. */
+  /** Runs work in its own transaction. */
   run<T>(work: (by: By) => Promise<T>): Promise<T>
   secrets: Secrets
   /** The Graph API with its version. */
@@ -101,7 +101,10 @@ async function assertFree(tx: Tx, given: Pick<GivenNumber, 'name' | 'phone_numbe
   throw taken === given.name ? NUMBER_ERRORS.name_taken(taken) : NUMBER_ERRORS.id_taken(taken)
 }
 
-/** Asks Meta, and says in one error what it doesn't accept. @throws RequestError bad_request */
+/**
+ * Queries Meta, and converts its rejection into one error.
+ * @throws RequestError bad_request
+ */
 async function verified(...args: Parameters<typeof askNumber>): Promise<NumberState> {
   try {
     return await askNumber(...args)
@@ -111,7 +114,10 @@ async function verified(...args: Parameters<typeof askNumber>): Promise<NumberSt
   }
 }
 
-/** Whether events of the number come to us, by the most specific address; null if Meta doesn't say. */
+/**
+ * True if the number's events come to us, by the most specific callback URL. Null if Meta doesn't include
+ * one.
+ */
 function isOurHook(webhook: NumberState['webhook'], name: string, site: string | null): boolean | null {
   const address = webhook?.phone_number ?? webhook?.whatsapp_business_account ?? webhook?.application
   if (address === undefined) return null
@@ -121,7 +127,7 @@ function isOurHook(webhook: NumberState['webhook'], name: string, site: string |
   return isHere && (pathname.endsWith('/hooks/whatsapp') || pathname.endsWith(hookPath(name)))
 }
 
-/** What an operator still has to set up, in sentences. */
+/** Lists what an operator still has to set up, in sentences. */
 function missingOf(
   { subscribed, webhook }: NumberState,
   { name, account_id, site }: { name: string; account_id: string; site: string | null },
@@ -139,7 +145,10 @@ function missingOf(
   ]
 }
 
-/** Adds a number. @throws RequestError bad_request, unavailable: then nothing is stored */
+/**
+ * Adds a number.
+ * @throws RequestError bad_request, unavailable. Then nothing is stored.
+ */
 export async function addNumber(
   { run, secrets, url, site }: NumberTools,
   given: GivenNumber,
@@ -208,18 +217,21 @@ export async function setNumber(
   })
 }
 
-/** What `check` found: the number, and what isn't stored of it. */
+/** The result of `check`: the number, and data that isn't stored. */
 type CheckedNumber = WhatsappNumber & {
   webhook_configuration: NumberState['webhook']
-  /** Whether its events come to this service; null if Meta doesn't say where they go. */
+  /** True if its events come to this service. Null if Meta doesn't include the callback URL. */
   is_our_hook: boolean | null
-  /** The fields that the app has to subscribe to: Meta doesn't say whether it does. */
+  /** The fields that the app must subscribe to. Meta doesn't return whether it does. */
   fields: readonly string[]
   /** Whether Meta accepted the token. */
   accepted: boolean
 }
 
-/** Asks Meta about a number, and stores what it said. @throws RequestError not_found, unavailable */
+/**
+ * Queries Meta about a number, and stores the result.
+ * @throws RequestError not_found, unavailable
+ */
 export async function checkNumber(
   { run, secrets, url, site }: NumberTools,
   name: string,
@@ -263,7 +275,10 @@ export async function showNumber(tx: Tx, secrets: Secrets, name: string) {
   return { ...number, hook, verify_token: hook && verifyTokenOf(secrets, name) }
 }
 
-/** Pauses a number: its messages wait until it is resumed. @throws RequestError not_found */
+/**
+ * Pauses a number. Its messages wait until it is resumed.
+ * @throws RequestError not_found
+ */
 export async function pauseNumber(by: By, name: string): Promise<WhatsappNumber> {
   const { tx, now } = by
   await requireNumber(tx, name)
@@ -272,7 +287,10 @@ export async function pauseNumber(by: By, name: string): Promise<WhatsappNumber>
   return requireNumber(tx, name)
 }
 
-/** Ends every pause of a number, Meta's too. @throws RequestError not_found */
+/**
+ * Ends all pauses of a number, including those by Meta.
+ * @throws RequestError not_found
+ */
 export async function resumeNumber(by: By, name: string): Promise<WhatsappNumber> {
   const { tx } = by
   const { phone_number_id } = await requireNumber(tx, name)

@@ -11,7 +11,7 @@ import type { TemplateParts } from './template.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
-/** What was asked for, once for all its recipients. */
+/** A request, stored once for all its recipients. */
 export type NewRequest = {
   team_id: string
   id: string
@@ -22,7 +22,7 @@ export type NewRequest = {
   created_at: string
 }
 
-/** One recipient of a request, as it is first stored. */
+/** One recipient of a request, as first stored. */
 export type NewMessage = {
   team_id: string
   id: string
@@ -30,7 +30,7 @@ export type NewMessage = {
   position: number
   recipient: string
   country: string | null
-  /** The number that it is sent from; null: the default one. */
+  /** The number that sends it. Null: the default one. */
   phone_number_id: string | null
   created_at: string
 } & Times
@@ -106,10 +106,10 @@ export const messageRow = row({
   requeued_at: string().nullable(),
   accepted_at: string().nullable(),
   provider_message_id: string().nullable(),
-  /** The recipient's id at the provider; null if it is the number's digits. */
+  /** The recipient's ID at the provider. Null if it is the number's digits. */
   wa_id: string().nullable(),
   pricing: mixed<Pricing>().nullable(),
-  /** When it is to go, as the client said, and until when; null for most. */
+  /** The times from the request. Null for most messages. */
   scheduled_at: string().nullable(),
   expires_at: string().nullable(),
   /** When its time comes, while it waits for that. */
@@ -120,13 +120,13 @@ export type WhatsappRow = InferType<typeof messageRow>
 const shownRow = messageRow.pick(['id', 'recipient', 'status', 'scheduled_at', 'expires_at'])
 export type SentRow = InferType<typeof shownRow>
 
-/** A request's messages as they stand now, in the order of its recipients. */
+/** Returns a request's messages with their current status, in the order of its recipients. */
 export const messagesOfRequest = (tx: Tx, teamId: string, requestId: string) =>
   tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
     select id, recipient, ${shownStatus}, scheduled_at, expires_at from whatsapp_messages m
     where team_id = ${teamId} and request_id = ${requestId} order by position`)
 
-/** Whether a row `m` waits for another attempt after it was reported as sent: then it is shown as sent. */
+/** True if a row `m` waits for another attempt after it was reported as sent. It is still shown as sent. */
 const isSentAgain = sql.fragment`(m.was_sent and m.status = 'queued')`
 
 /** The status of a row `m` as it is shown. */
@@ -145,16 +145,16 @@ export const messageColumns = sql.fragment`
   r.idempotency_key, r.http_request_id, m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id, m.wa_id,
   m.pricing, m.scheduled_at, m.expires_at, m.due_at`
 
-// Each request by its key: as a join of two tables, the planner takes a page for nearly all that a team of some
-// thousands has, and reads and sorts it all.
+// Looks up each request by its key. With a join, the planner expects a page to be nearly everything that a
+// team of some thousands has, and reads and sorts it all.
 const withRequests = (messages: FragmentSqlToken) => sql.fragment`
   ${messages} m cross join lateral (
     select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r`
 
-/** A team's messages with what was asked for: all, or those that are queued, each half of these by an index. */
+/** Selects a team's messages with their requests: all, or the queued ones, from two indexes. */
 export function messagesFrom(teamId: string, status: WhatsappStatus | undefined): FragmentSqlToken {
   if (status !== 'queued') return withRequests(sql.fragment`whatsapp_messages`)
-  // What is queued and was taken all the same waits for nothing.
+  // A message that is queued but was accepted by the provider isn't waiting.
   const queued = sql.fragment`select * from whatsapp_messages where team_id = ${teamId} and status = 'queued'`
   return withRequests(sql.fragment`(${queued} and unfinished)`)
 }
@@ -174,9 +174,9 @@ const outgoingRow = row({
   team_id: string(),
   message_id: string(),
   recipient: string(),
-  /** From when its tries count: it was accepted, or requeued by a person. */
+  /** When its attempts start to count: when it was accepted, or requeued manually. */
   since: string(),
-  /** Since then: its tries that were put off, those without an answer, and the first of them. */
+  /** Since then: deferred attempts, attempts without a response, and the time of the first. */
   deferrals: number(),
   unknowns: number(),
   tried_since: string().nullable(),
@@ -200,7 +200,7 @@ export type OutgoingWhatsappRow<T extends boolean = boolean> = InferType<typeof 
 const numberMessageRow = outgoingRow.concat(
   row({
     phone_number_id: string(),
-    /** Of the number; null if it was removed. */
+    /** Null if the number was removed. */
     number_name: string().nullable(),
     access_token: mixed<Buffer>().nullable(),
     messages_per_second: number().nullable(),
@@ -209,14 +209,15 @@ const numberMessageRow = outgoingRow.concat(
 )
 export type NumberMessageRow = InferType<typeof numberMessageRow> & { test: false }
 
-/** The account of the default number; null if that isn't known. */
+/** The account of the default number. Null if it is unknown. */
 const defaultAccount = sql.fragment`(select account_id from whatsapp_numbers where name = 'default')`
 
 /**
- * What is sent of messages that the provider has not accepted and whose team may send, with what their template is now.
- * Each is looked up by its key, whatever the planner thinks of the tables: with few templates (never analyzed) it went
- * through all messages of the team, and 30 of 20,000 took half a second.
- * @param columns further ones, of `m` and of the number `n`. @param number the condition on whose messages are read.
+ * Reads messages that the provider hasn't accepted and whose team can send, with their current template. Each
+ * is looked up by its key: with a small templates table that was never analyzed, the planner scanned all
+ * messages of the team (30 of 20,000 took half a second).
+ * @param columns further columns of `m` and of the number `n`.
+ * @param number the condition on the number.
  */
 const outgoing = (
   refs: readonly MessageRef[],
@@ -245,8 +246,8 @@ const outgoing = (
     where ${maySend(sql.fragment`m.team_id`, { test })}`
 
 /**
- * Those of the default number's messages that wait to be sent.
- * @param test whether the simulator asks: it reads test teams' messages alone, and who speaks to a provider never one.
+ * Reads waiting messages of the default number.
+ * @param test true for the simulator, which only reads messages of test teams. All others never read those.
  */
 export async function messagesToDeliver<T extends boolean = false>(
   tx: Tx,
@@ -255,7 +256,7 @@ export async function messagesToDeliver<T extends boolean = false>(
 ): Promise<readonly OutgoingWhatsappRow<T>[]> {
   const of = { test, columns: sql.fragment``, number: sql.fragment`phone_number_id is null` }
   const rows = await tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`${outgoing(refs, of)}`)
-  // As the statement says.
+  // The query guarantees this type.
   return rows as readonly OutgoingWhatsappRow<T>[]
 }
 
@@ -269,6 +270,6 @@ export async function messagesOfNumbers(
       n.paused_at is not null as paused`
   const of = { test: false, columns, number: sql.fragment`phone_number_id is not null` }
   const rows = await tx.any(sql.prepared('whatsapp_of_numbers', numberMessageRow)`${outgoing(refs, of)}`)
-  // As the statement says.
+  // The query guarantees this type.
   return rows as readonly NumberMessageRow[]
 }

@@ -1,4 +1,4 @@
-/** The errors about WhatsApp numbers, in one table: the code and the sentences of each. */
+/** The errors about WhatsApp numbers, each with its code and message. */
 import { RequestError } from '../../errors.ts'
 
 const error =
@@ -9,31 +9,30 @@ const error =
 export const NUMBER_ERRORS = {
   missing: error(
     'not_found',
-    (name: string) => `There is no WhatsApp number ${name}. \`number list\` shows those there are.`,
+    (name: string) => `WhatsApp number ${name} not found. Run \`number list\` to see all numbers.`,
   ),
-  name_taken: error('bad_request', (name: string) => `A number ${name} exists already.`),
-  id_taken: error('bad_request', (name: string) => `The number ${name} has this phone number id already.`),
+  name_taken: error('bad_request', (name: string) => `The number ${name} already exists.`),
+  id_taken: error('bad_request', (name: string) => `The number ${name} already has this phone number ID.`),
   rejected: error(
     'bad_request',
     (words: string) => `Meta doesn't accept this token for the number and its account: ${words}`,
   ),
   no_change: error(
     'bad_request',
-    () => 'Say what to change: a token, an app secret or the messages per second.',
+    () => 'Specify what to change: a token, an app secret or the messages per second.',
   ),
   in_use: error(
     'invalid_state',
     ({ name, teams, waiting }: { name: string; teams: number; waiting: number }) =>
-      `The number ${name} has ${teams} teams and ${waiting} waiting messages. Give the teams another number, and remove it once nothing waits.`,
+      `The number ${name} has ${teams} teams and ${waiting} waiting messages. Give the teams another number, and remove this one when no message waits.`,
   ),
   old_web: error(
     'invalid_state',
-    () =>
-      'A web process of an older version is running, which knows the default number only. Replace it first.',
+    () => 'A web process of an older version is running. It only knows the default number. Replace it first.',
   ),
   unreachable: error(
     'unavailable',
     (host: string, words: string) => `Meta can't be reached at ${host}: ${words}`,
   ),
-  no_response: error('unavailable', (words: string) => `Meta can't answer now: ${words}`),
+  no_response: error('unavailable', (words: string) => `Meta returned an error: ${words}`),
 }

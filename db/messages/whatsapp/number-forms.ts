@@ -1,6 +1,6 @@
 /**
- * The forms in which WhatsApp knows the same number: with and without the digit that Brazil, Mexico and Argentina put
- * before mobile numbers. Meta's `wa_id` may have one, and the number that a client gave the other. Pure.
+ * Converts between the forms of a WhatsApp number with and without the digit that Brazil, Mexico and
+ * Argentina put before mobile numbers. Meta's `wa_id` may use one form, and the client the other. Pure.
  */
 
 const OTHER_FORMS: readonly (readonly [RegExp, string])[] = [

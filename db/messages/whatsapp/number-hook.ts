@@ -7,7 +7,7 @@ import { openCredential } from './numbers.ts'
 
 export const NUMBER_NAME = /^[a-z0-9-]{1,64}$/
 
-/** The fields that an app has to subscribe to, for an operator who checks that by hand. */
+/** The fields that an app must subscribe to, for a manual check. */
 export const WEBHOOK_FIELDS: readonly string[] = [
   ...['messages', 'message_template_status_update', 'message_template_components_update'],
   ...['message_template_quality_update', 'template_category_update', 'phone_number_quality_update'],
@@ -20,14 +20,14 @@ export const hookPath = (name: string): string => `/hooks/whatsapp/${name}`
 
 const verifyData = (name: string): Buffer => Buffer.from(`verify/${name}`)
 
-/** What Meta repeats in the handshake of a number's own hook. */
+/** Returns the verify token, which Meta sends in the handshake of a number's own hook. */
 export const verifyTokenOf = (secrets: Secrets, name: string): string =>
   secrets.sign('whatsapp', verifyData(name), 16).toString('hex')
 
-/** `verify_tokens`: also the one of the key that SECRET_KEY has replaced. */
+/** `verify_tokens`: includes the token of the previous SECRET_KEY. */
 type NumberHook = { app_secret: Buffer; verify_tokens: readonly string[]; scope: HookScope }
 
-/** The hook of a number; null without such a number or its app secret. */
+/** Returns the hook of a number. Null if the number or its app secret doesn't exist. */
 export async function hookOfNumber(tx: Tx, secrets: Secrets, name: string): Promise<NumberHook | null> {
   const number = await numberCredentials(tx, name)
   if (!number?.app_secret) return null

@@ -9,7 +9,7 @@ const DEFAULT_NUMBER = 'default'
 
 const namedRow = row({ name: string() })
 
-/** The name of the number that isn't the default one and has this id; null without one. */
+/** Returns the name of the number with this ID, unless it is the default one. Null without one. */
 export const otherNumberOfId = async (tx: Tx, phoneNumberId: string): Promise<string | null> =>
   (
     await tx.maybeOne(sql.type(namedRow)`
@@ -88,14 +88,14 @@ export const allNumbers = (tx: Tx) =>
   tx.any(sql.type(numberRow)`
     select ${numberColumns} from whatsapp_numbers n where n.name <> ${DEFAULT_NUMBER} order by n.name`)
 
-/** A number that isn't the default one; null without one of this name. */
+/** Returns the number with this name, unless it is the default one. Null without one. */
 export const numberByName = (tx: Tx, name: string) =>
   tx.maybeOne(sql.type(numberRow)`
     select ${numberColumns} from whatsapp_numbers n where n.name = ${name} and n.name <> ${DEFAULT_NUMBER}`)
 
 const takenRow = row({ name: string() })
 
-/** The number that has this name or phone number id, the default one included; null without one. */
+/** Returns the number with this name or phone number ID, including the default one. Null without one. */
 export const numberTaken = async (
   tx: Tx,
   { name, phone_number_id }: { name: string; phone_number_id: string },
@@ -106,7 +106,7 @@ export const numberTaken = async (
       order by name <> ${name} limit 1`)
   )?.name ?? null
 
-/** @returns whether it was stored: not if its name or id exists already. */
+/** @returns false if its name or ID already exists. */
 export const insertNumber = async (
   tx: Tx,
   given: {
@@ -128,7 +128,7 @@ export const insertNumber = async (
   return stored !== null
 }
 
-/** What is changed of a number; what is undefined stays. */
+/** A change of a number. Undefined fields keep their value. */
 type NumberChange = {
   access_token?: Buffer | undefined
   app_secret?: Buffer | undefined
@@ -143,7 +143,10 @@ export const updateNumber = (tx: Tx, name: string, change: NumberChange) =>
       messages_per_second = coalesce(${change.messages_per_second ?? null}::int, messages_per_second)
     where name = ${name}`)
 
-/** What a check found. @param said what Meta said of the number; null if it rejected the token. */
+/**
+ * Stores the result of a check.
+ * @param said Meta's data about the number. Null if it rejected the token.
+ */
 export const storeCheck = (
   tx: Tx,
   name: string,
@@ -198,7 +201,7 @@ const credentialsRow = row({
 })
 export type NumberRow = InferType<typeof credentialsRow>
 
-/** A number with its sealed credentials; null without one of this name. */
+/** Returns a number with its encrypted credentials. Null without one of this name. */
 export const numberCredentials = (tx: Tx, name: string) =>
   tx.maybeOne(sql.type(credentialsRow)`
     select name, phone_number_id, account_id, display_phone_number, access_token, app_secret from whatsapp_numbers
@@ -207,19 +210,19 @@ export const numberCredentials = (tx: Tx, name: string) =>
 const ownRow = row({
   number: string(),
   phone_number_id: string().nullable(),
-  /** null: the default number's, which isn't known. */
+  /** Null: the account of the default number is unknown. */
   account_id: string().nullable(),
   is_default: boolean(),
 })
 
-/** The number that a team sends from, and its account; null without that team. */
+/** Returns the number of a team and its account. Null if the team doesn't exist. */
 export const numberOfTeam = (tx: Tx, teamId: string) =>
   tx.maybeOne(sql.type(ownRow)`
     select coalesce(n.name, 'default') as number, n.phone_number_id, n.account_id, t.whatsapp_number is null as is_default
     from teams t left join whatsapp_numbers n on n.name = coalesce(t.whatsapp_number, 'default')
     where t.id = ${teamId}`)
 
-/** Gives a team a number; null: the default one. Its places in the queues start again. */
+/** Assigns a number to a team. Null: the default one. Its positions in the queues are reset. */
 export async function setTeamNumber(tx: Tx, teamId: string, name: string | null): Promise<void> {
   await tx.query(sql.type(object())`update teams set whatsapp_number = ${name} where id = ${teamId}`)
   await tx.query(sql.type(object())`
@@ -228,14 +231,17 @@ export async function setTeamNumber(tx: Tx, teamId: string, name: string | null)
 
 const countRow = row({ count: number() })
 
-/** How many of a team's messages wait for another number than this one; null: than the default one. */
+/** Counts a team's waiting messages of numbers other than this one. Null: other than the default one. */
 export const waitingElsewhere = async (tx: Tx, teamId: string, phoneNumberId: string | null) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*) from whatsapp_messages
     where team_id = ${teamId} and (unfinished or due_at is not null)
       and phone_number_id is distinct from ${phoneNumberId}`)
 
-/** Makes the templates pending that a team's new account may not have. @param account null: the default number's. */
+/**
+ * Sets the templates to pending that the team's new account may not have.
+ * @param account null: the account of the default number.
+ */
 export const suspendTemplates = (tx: Tx, teamId: string, account: string | null, now: Date) =>
   tx.query(sql.type(object())`
     update whatsapp_templates t set

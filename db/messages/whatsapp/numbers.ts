@@ -16,7 +16,7 @@ import {
 } from './numbers.sql.ts'
 import { TEXTS } from './texts.ts'
 
-/** What is sealed of a number. */
+/** The encrypted columns of a number. */
 type Credential = 'access_token' | 'app_secret'
 
 /** A sealed credential opens for its own number and use only. */
@@ -38,8 +38,9 @@ export const openCredential = (
 ): Buffer => secrets.decrypt('whatsapp', sealed, aboutOf(name, credential))
 
 /**
- * Seals the credentials of all numbers with SECRET_KEY.
- * @returns how many numbers there were. @throws RequestError bad_request naming one that can't be opened.
+ * Encrypts the credentials of all numbers with SECRET_KEY.
+ * @returns the number of rows.
+ * @throws RequestError bad_request naming one that can't be decrypted.
  */
 export async function resealNumbers({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
   const rows = await lockSealedNumbers(tx)
@@ -77,8 +78,8 @@ export async function recordDefaultNumber(
 }
 
 /**
- * Opens the access tokens of numbers, by phone number id, each one once.
- * @returns null for one that opens with neither key, and nothing for a number that was removed.
+ * Decrypts the access tokens of numbers, by phone number ID, each once.
+ * @returns null for a token that can't be decrypted with either key, and nothing for a removed number.
  */
 export function openTokens(
   secrets: Secrets,

@@ -12,7 +12,7 @@ const KIND = 'whatsapp_texts'
 const oldWebRow = row({
   /** Whether a web process of 0.1.0 is running. */
   is_running: boolean(),
-  /** Whether one may have stored texts since they were deleted; null if they never were. */
+  /** True if a 0.1.0 web process may have stored texts since the last purge. Null if there was none. */
   has_run: boolean().nullable(),
 })
 
@@ -23,7 +23,7 @@ export const oldWeb = (tx: Tx) =>
           and seen_at > now() - make_interval(secs => ${LAST_SEEN_S})) as is_running,
       (select done_until = '-infinity' from upkeep where kind = ${KIND}) as has_run`)
 
-/** Notes that the texts are being deleted. `again`: once more when no process of 0.1.0 is seen any more. */
+/** Records a purge of the texts. `again`: purge once more when no process of 0.1.0 is running. */
 export const notePurge = (tx: Tx, { again }: { again: boolean }) =>
   tx.query(sql.type(object())`
     insert into upkeep (kind, done_until) values (${KIND}, ${again ? '-infinity' : 'now'}::timestamptz)

@@ -5,7 +5,7 @@ import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
-/** What a recipient said, to one team. */
+/** A recipient's opt-out or opt-in, for one team. */
 export type OptOutChange = { team_id: string; recipient: string; is_out: boolean; at: Date; by: string }
 
 const CHANGE = { team_id: 'uuid', recipient: 'text', is_out: 'bool', at: 'timestamptz', by: 'text' }
@@ -22,9 +22,9 @@ const changedRow = row({
 })
 
 /**
- * Stores changes, of a recipient's the latest; of one second, the opt-out. What is older than the stored one changes
- * nothing.
- * @returns those that are stored now.
+ * Stores changes. The latest change of a recipient counts. Within one second, the opt-out does. Changes older
+ * than the stored one are dropped.
+ * @returns the stored changes.
  */
 export const storeOptOuts = (tx: Tx, changes: readonly OptOutChange[]) =>
   tx.any(sql.type(changedRow)`
@@ -48,7 +48,7 @@ export const storeOptOuts = (tx: Tx, changes: readonly OptOutChange[]) =>
 
 const outRow = row({ team_id: string(), recipient: string() })
 
-/** Those of the recipients that are opted out, each as it was asked for. */
+/** Returns the recipients that have opted out, each as passed in. */
 export const optedOut = (tx: Tx, asked: readonly { team_id: string; recipient: string }[]) =>
   tx.any(sql.prepared('whatsapp_opted_out', outRow)`
     select o.team_id, o.recipient
@@ -59,7 +59,7 @@ export const optedOut = (tx: Tx, asked: readonly { team_id: string; recipient: s
 
 const listedRow = row({ to: string(), at: string(), by: string() })
 
-/** A team's opt-outs, the newest first; not those of erased numbers. */
+/** Returns a team's opt-outs, newest first, without those of erased numbers. */
 export const optOutsOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(listedRow)`
     select recipient as "to", at, by from whatsapp_opt_outs
@@ -67,7 +67,7 @@ export const optOutsOfTeam = (tx: Tx, teamId: string) =>
 
 const teamRow = row({ team_id: string(), recipient: string() })
 
-/** The team and recipient of the message that Meta accepted under this id from this number; none without one. */
+/** Returns the team and recipient of the message that Meta accepted with this ID from this number, if any. */
 export const messageRepliedTo = (tx: Tx, { id, number }: { id: string; number: string | null }) =>
   tx.any(sql.type(teamRow)`
     select team_id, recipient from whatsapp_messages
@@ -87,7 +87,7 @@ export const teamsThatWrote = (
       order by id desc limit 1) m
     where not t.test`)
 
-/** Whether a message was sent from a number; any, if it isn't known which. */
+/** True if a message was sent from a number, or the number is unknown. */
 const isFrom = (number: string | null) => sql.fragment`
   (${number}::text is null or coalesce(phone_number_id, (
     select phone_number_id from whatsapp_numbers where name = 'default'), ${number}) = ${number})`

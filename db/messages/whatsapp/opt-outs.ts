@@ -1,6 +1,6 @@
 /**
- * Opt-outs from a team's marketing messages, and their end. Each change counts by its own time: an older one changes
- * nothing, and of one second the opt-out counts. Webhooks tell of what is new.
+ * Opt-outs from a team's marketing messages, and opt-ins. Changes count by their own time: older ones are
+ * dropped, and within one second the opt-out counts. Effective changes are sent as webhooks.
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
@@ -25,9 +25,9 @@ export const OPTED_OUT_CODE = '131050'
 export const OPTED_OUT = 'the recipient opted out of marketing'
 const ERASED_PREFIX = 'erased:'
 
-/** What a recipient said to a number. */
+/** A recipient's opt-out or opt-in, sent to a number. */
 type ReportedOptOut = {
-  /** The sending number; null if the report doesn't say. */
+  /** The sending number. Null if the report doesn't include it. */
   number: string | null
   /** The recipient's digits. */
   from: string
@@ -40,7 +40,7 @@ type ReportedOptOut = {
 
 const WROTE_WITHIN_MS = 30 * 24 * 3_600_000
 
-/** Stores changes, and publishes those that are news. */
+/** Stores changes, and publishes the effective ones. */
 export async function changeOptOuts(tx: Tx, changes: readonly OptOutChange[]): Promise<void> {
   if (changes.length === 0) return
   // An opt-in counts for any form of the number.
@@ -71,7 +71,10 @@ async function teamsMeant(tx: Tx, { number, from, reply_to, occurred_at }: Repor
   return only && others.length === 0 ? [{ team_id: only.id, recipient: `+${from}` }] : []
 }
 
-/** Applies what recipients said. @returns a result for each. */
+/**
+ * Applies the recipients' opt-outs and opt-ins.
+ * @returns a result for each.
+ */
 export async function applyReportedOptOuts(
   tx: Tx,
   events: readonly ReportedOptOut[],
@@ -88,7 +91,7 @@ export async function applyReportedOptOuts(
   return results
 }
 
-/** What stands for an erased number: a keyed hash. */
+/** Replaces an erased number: a keyed hash. */
 const hashed = (teamId: string, number: string): Buffer => Buffer.from(`${teamId}\0${number}`)
 
 export const erasedNumber = (secrets: Pick<Secrets, 'sign'>, teamId: string, number: string): string =>
@@ -99,7 +102,9 @@ const erasedNumbers = (secrets: Pick<Secrets, 'signatures'>, teamId: string, num
     .signatures('erasure', hashed(teamId, number), 32)
     .map((hash) => `${ERASED_PREFIX}${hash.toString('hex')}`)
 
-/** Those of the messages whose recipients have opted out, in any form of their numbers, erased ones too. */
+/**
+ * Returns the messages whose recipients have opted out, in any form of their numbers, including erased ones.
+ */
 export async function optedOutAmong<M extends { team_id: string; recipient: string }>(
   { tx, secrets }: { tx: Tx; secrets: Pick<Secrets, 'signatures'> },
   messages: readonly M[],

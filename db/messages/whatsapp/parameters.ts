@@ -9,7 +9,7 @@ const LONGEST_MEDIA_URL = 2_048
 const LONGEST_COUPON_CODE = 20
 const LONGEST_PASSWORD = 15
 
-/** What is wrong with any value; null if nothing is. */
+/** Returns what is wrong with a value, or null. */
 function valueProblem(value: string, most: number): string | null {
   if (value === '') return 'must not be empty'
   if (codePoints(value) > most) return `must have at most ${most} characters`
@@ -58,7 +58,7 @@ function checkOf(slot: string, parts: TemplateParts | null): Check {
   return (header && HEADERS[header.kind]?.[slot]) ?? ANY
 }
 
-/** What is wrong with a text once its slots are filled, said of the longest value; null if nothing is. */
+/** Returns what is wrong with the length of a filled text, about the longest value, or null. */
 function lengthProblem(where: string, part: TextPart | undefined | null, values: Values): FieldError | null {
   if (!part) return null
   const lengths = Object.entries(part.times).map(([slot, times]) => {
@@ -74,7 +74,7 @@ function lengthProblem(where: string, part: TextPart | undefined | null, values:
 
 type Values = Readonly<Record<string, string>>
 
-/** What is wrong with the parameters for a template; null when they fit. */
+/** Returns what is wrong with the parameters of a template, or null. */
 export function parametersProblem(
   slots: readonly string[],
   parts: TemplateParts | null,
@@ -85,7 +85,7 @@ export function parametersProblem(
     return { field: 'parameters', problem: `must fill the template's slots: ${missing.join(', ')} missing` }
   for (const [name, value] of Object.entries(parameters)) {
     if (!slots.includes(name)) {
-      const known = slots.length === 0 ? 'the template takes none' : `it takes ${slots.join(', ')}`
+      const known = slots.length === 0 ? 'the template has no parameters' : `it has ${slots.join(', ')}`
       const unknown = JSON.stringify(name.slice(0, 64))
       return { field: 'parameters', problem: `has the unknown key ${unknown}: ${known}` }
     }

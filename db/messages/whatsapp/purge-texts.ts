@@ -1,5 +1,5 @@
 /**
- * Deletes what recipients have written from the stored posts of WhatsApp: web processes of 0.1.0 store complete posts.
+ * Deletes recipients' texts from stored WhatsApp posts, because web processes of 0.1.0 store complete posts.
  * A slice reads a bounded number of reports and bytes.
  */
 import { rewriteReports, storedAfter } from '../../delivery/reports/reports.sql.ts'
@@ -9,14 +9,14 @@ import { cutPost } from './cut-post.ts'
 /** Where the next slice starts. */
 export type PurgeCursor = { after: string }
 
-/** What is kept of a stored post; null if nothing is, undefined if it may stay as it is. */
+/** Returns what to keep of a stored post. Null: nothing. Undefined: it doesn't change. */
 function keptOf(body: Buffer): Buffer | null | undefined {
   const cut = cutPost(body)
   if (cut === null) return body.length === 0 ? undefined : Buffer.alloc(0)
   return cut.body?.equals(body) ? undefined : cut.body
 }
 
-/** Cuts the next reports after an id. `changed` counts those that were cut or deleted. */
+/** Purges the next reports after an ID. `changed` counts the reduced and deleted ones. */
 export async function purgeTexts(
   tx: Tx,
   after: string,

@@ -1,7 +1,6 @@
 /**
- * WhatsApp templates as the provider's own object: reads it, keeps it, and says what it takes.
- * Promises: a stored template's slots are those of its object; a shape we cannot send is kept too, marked so.
- * What somebody changed by hand is in the audit trail.
+ * Reads and stores WhatsApp templates as the provider's own object. The stored variables are those of the
+ * object. Templates that we can't send are stored too, and marked. Manual changes are in the audit log.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -34,17 +33,17 @@ export const templateView = (row: WhatsappTemplateRow) => ({
   category: row.category,
   status: row.status,
   slots: row.slots,
-  /** Whether its shape is one that we can send; `unsupported` says why not. */
+  /** True if we can send a template of this shape. `unsupported` contains the reason if not. */
   supported: row.unsupported === null,
   unsupported: row.unsupported,
   fault: row.fault,
   created_at: row.created_at,
   updated_at: row.updated_at,
-  /** When the provider last listed it; null: never. */
+  /** When the provider last listed it, or null. */
   synced_at: row.synced_at,
 })
 
-/** A template with the name of each slot, as the CLI shows it alone. Pure. */
+/** A template with the name of each variable, for the CLI. Pure. */
 const templateShown = (row: WhatsappTemplateRow) => ({
   ...templateView(row),
   quality: row.quality,
@@ -75,7 +74,10 @@ function requireState(word: unknown): TemplateState {
   throw invalidField('status', `must be one of ${TEMPLATE_STATES.join(', ')}`)
 }
 
-/** Reads the provider's template object; without a status it is pending. @throws RequestError bad_request */
+/**
+ * Reads the provider's template object. Without a status it is pending.
+ * @throws RequestError bad_request
+ */
 export function readTemplate(definition: unknown): TemplateContent {
   if (!isObject(definition)) throw new RequestError('bad_request', TEXTS.templateNotObject)
   const fault = textFault(definition)
@@ -97,7 +99,7 @@ export function readTemplate(definition: unknown): TemplateContent {
 }
 
 /**
- * Stores a new template; a test team's is approved, whatever its object says.
+ * Stores a new template. A test team's template is approved, whatever its status.
  * @throws RequestError not_found for the team, bad_request
  */
 export async function createWhatsappTemplate(

@@ -1,6 +1,6 @@
 /**
- * The query behind every search of WhatsApp messages: one filter, newest first, a page at a time.
- * Promises: pages by key, never by offset or count; an unset part of the filter costs nothing.
+ * The query behind every search of WhatsApp messages: one filter, newest first, in pages. Pages by key, never
+ * by offset or count. An unset filter adds no work.
  */
 import { sql } from 'slonik'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
@@ -17,7 +17,7 @@ export type MessageFilter = {
   /** The message's own id, its request's idempotency key or X-Request-Id, or the provider's id for it. */
   id?: string | undefined
   status?: WhatsappStatus | undefined
-  /** Only those that wait for their time. */
+  /** Only scheduled messages. */
   scheduled?: boolean | undefined
   template_id?: string | undefined
   /** Accepted at this time or later. */
@@ -26,7 +26,10 @@ export type MessageFilter = {
   to?: Date | undefined
 }
 
-/** A page of a team's messages that fit, newest first; with `before`, those that follow this id. */
+/**
+ * Returns a page of a team's matching messages, newest first. With `before`, only those after this ID in the
+ * list.
+ */
 export async function messagesFound(
   tx: Tx,
   teamId: string,
@@ -39,7 +42,7 @@ export async function messagesFound(
     id !== undefined &&
       sql.fragment`m.id in (${WHATSAPP.findInTeam({ team: sql.fragment`${teamId}`, ...spellingsOfId(id) })})`,
     status !== undefined && hasStatus(status),
-    // Few have failed, and have an index of their own.
+    // Few have failed, and they have their own index.
     status === 'failed' && sql.fragment`m.rare_status = ${status}`,
     scheduled && sql.fragment`m.due_at is not null`,
     template !== undefined && sql.fragment`r.template_id = ${template}`,

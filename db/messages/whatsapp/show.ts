@@ -1,6 +1,6 @@
 /**
- * Shows WhatsApp messages to operators: a list, or one message with its timeline and, while it waits, its next attempt.
- * Must not change anything, nor need the queue itself.
+ * Shows WhatsApp messages to operators: a list, or one message with its timeline and, while it waits, its
+ * next attempt. Read-only.
  */
 
 import { requireTeam } from '../../accounts/teams/view.ts'
@@ -18,13 +18,16 @@ import { TEXTS } from './texts.ts'
 
 export type ShownMessage = Awaited<ReturnType<typeof showMessage>>
 
-/** Its times only where somebody gave them. */
+/** The times are only included if they were given. */
 const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow) => {
   const { scheduled_at, expires_at, ...rest } = row
   return { id, team_id, to: recipient, ...rest, ...givenTimes({ scheduled_at, expires_at }) }
 }
 
-/** A message, and what the page that offers what can be done about it asks besides. @throws RequestError not_found. */
+/**
+ * Returns a message, and what its page needs to offer actions.
+ * @throws RequestError not_found.
+ */
 export async function messageWithState({ tx, now }: At, teamId: string, id: string) {
   await requireTeam(tx, teamId)
   const row = await messageById(tx, teamId, id)

@@ -1,10 +1,10 @@
-/** The ladder of WhatsApp statuses (DECISIONS: Statuses) and the states of a template. Pure. */
+/** The order of WhatsApp statuses (DECISIONS: Statuses), and the states of a template. Pure. */
 import { createLadder } from '../../channels/status-order.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 
 export type WhatsappStatus = (typeof WHATSAPP_LADDER)[number]
 
-/** What can happen to a message; those that name a status move the row to it, the others only inform. */
+/** The events of a message. Those that name a status can raise it. The others are for information. */
 export type WhatsappEventKind =
   | Exclude<WhatsappStatus, 'queued'>
   | 'accepted'
@@ -16,19 +16,22 @@ export type WhatsappEventKind =
 
 const ladder = createLadder<WhatsappStatus>(WHATSAPP_LADDER)
 
-/** The status an event lifts its row to; `queued`, the lowest, when it moves nothing. */
+/** Returns the status that an event can raise its row to, or `queued`, the lowest. */
 export const statusOfEvent = (kind: WhatsappEventKind): WhatsappStatus => ladder.statusOf(kind)
 
-/** The higher of two rungs: proof of delivery beats a stray failure, a late `sent` changes nothing. */
+/**
+ * Returns the higher of two statuses. Proof of delivery overrides a failure, and a late `sent` changes
+ * nothing.
+ */
 export const higherStatus = ladder.higher
 
 /**
- * What a template can be, the least restrictive first; only an approved one is sendable (DECISIONS: Template
+ * The states of a template, least restrictive first. Only approved templates can be sent (DECISIONS: Template
  * states).
  */
 export const TEMPLATE_STATES = ['approved', 'pending', 'paused', 'rejected', 'disabled'] as const
 export type TemplateState = (typeof TEMPLATE_STATES)[number]
 
-/** The state that a word names, in any case; null for any other word. */
+/** Parses a state in any case. Null for any other word. */
 export const templateState = (word: string): TemplateState | null =>
   TEMPLATE_STATES.find((state) => state === word.toLowerCase()) ?? null

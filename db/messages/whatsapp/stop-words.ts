@@ -1,4 +1,4 @@
-/** The words by which recipients opt out of marketing, and in again, and the setting that adds some. Pure. */
+/** The words that opt recipients out of marketing and in again, and the setting that adds some. Pure. */
 import { string } from 'yup'
 import { commaList } from '../../process/config.ts'
 
@@ -8,25 +8,28 @@ const STOP_WORDS: readonly string[] = [
 ]
 const START_WORDS: readonly string[] = ['start', 'unstop']
 
-/** It cancels appointments and orders, too. */
+/** Recipients also use it for appointments and orders. */
 const NEVER = 'cancel'
 
-/** Longer texts are no single word. */
+/** A longer text isn't a single word. */
 const LONGEST_WORD = 100
 
 const folded = (text: string): string => text.trim().normalize('NFC').toLowerCase()
 
-/** WHATSAPP_STOP_WORDS: words besides ours, separated by commas. */
+/** WHATSAPP_STOP_WORDS: additional words, separated by commas. */
 export const stopWordsSetting = string().test(
   'stop words',
-  '${path} must not have CANCEL: recipients say it about appointments and orders, too',
+  '${path} must not contain CANCEL, because recipients also use it about appointments and orders',
   (text) => !commaList(text).some((word) => folded(word) === NEVER),
 )
 
-/** The words of the setting, as texts are compared. */
+/** Returns the words of the setting, normalized for comparison. */
 export const stopWordsOf = (setting: string | undefined): string[] => commaList(setting).map(folded)
 
-/** Whether a text asks to stop or to start, in any case and between spaces. @param added by `stopWordsOf`. */
+/**
+ * Returns the keyword of a text, in any case and with surrounding spaces.
+ * @param added from `stopWordsOf`.
+ */
 export function keywordOf(text: unknown, added: readonly string[]): 'stop' | 'start' | null {
   if (typeof text !== 'string' || text.length > LONGEST_WORD) return null
   const word = folded(text)

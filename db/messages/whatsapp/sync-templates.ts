@@ -1,8 +1,8 @@
 /**
- * Brings a team's templates up to what the provider lists, through a worker: only workers know the provider. By the
- * same list it says which templates the team could have, and adds one.
- * Promises: the request is made in one transaction and awaited outside of it. A template that the provider does not
- * list is left as it is, and named in the answer.
+ * Syncs a team's templates with the provider's list through a worker, because only workers have access to the
+ * provider. The same list shows which templates the team could add, and adds one. The request is made in one
+ * transaction and awaited outside it. Templates that the provider doesn't list don't change, and are named in
+ * the result.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
@@ -30,13 +30,16 @@ import { TEXTS } from './texts.ts'
 /** How long to wait for a worker, in milliseconds. */
 const SYNC_TIMEOUT_MS = 30_000
 
-/** Who lists the templates of an account: a worker that has the default number, or any one for the others. */
+/**
+ * The job that lists an account's templates. The default number needs a worker that is configured for it,
+ * other numbers any worker.
+ */
 const JOBS = { default: 'sync-whatsapp-templates', other: 'sync-whatsapp-number-templates' } as const
 
 /** A template that the provider lists and the team doesn't have. */
 type AvailableTemplate = Pick<TemplateContent, 'name' | 'language' | 'category'> & { status: string }
 
-/** What a worker says of a sync. `added`: the id of the new template, null if the account has none like it. */
+/** The result of a sync. `added`: the ID of the new template, null if the account has no such template. */
 export type SyncOutput = { missing: string[]; available?: AvailableTemplate[]; added?: string | null }
 
 type SyncPayload = Payload<typeof JOBS.default>
@@ -45,8 +48,8 @@ const keyOf = ({ name, language }: { name?: string | undefined; language?: strin
   `${name}/${withUnderscores(language ?? '')}`
 
 /**
- * Applies what the provider listed of an account when it was asked, and what the sync wishes besides.
- * @param account_id null: the default number's.
+ * Applies the list of an account, and does what else the sync requests.
+ * @param account_id null: the account of the default number.
  */
 export async function applyListing(
   tx: Tx,
@@ -54,7 +57,7 @@ export async function applyListing(
   contents: readonly TemplateContent[],
   { asked_at, account_id }: { asked_at: Date; account_id: string | null },
 ): Promise<SyncOutput> {
-  // What the team has been moved to has a sync of its own.
+  // The team has another account now, which has its own sync.
   if (!(await hasAccount(tx, team_id, account_id))) return { missing: [] }
   const listed = [...new Map(contents.map((each) => [`${each.name}/${each.language}`, each])).values()]
   const wanted = wish === 'add' && listed.find((each) => keyOf(each) === keyOf({ name, language }))
@@ -73,7 +76,7 @@ const toAvailable = ({ name, language, category, status }: TemplateContent): Ava
   ...{ name, language, category, status },
 })
 
-/** Whether a team's number belongs to the account; null: whether it has the default number. */
+/** True if a team's number belongs to the account. Null: if the team has the default number. */
 async function hasAccount(tx: Tx, teamId: string, account_id: string | null): Promise<boolean> {
   const own = await numberOfTeam(tx, teamId)
   if (own === null) return false
@@ -85,7 +88,11 @@ const jobFor = async (tx: Tx, teamId: string) =>
 
 type Asking = Caller & { queue: Pick<Producer, 'enqueue'> }
 
-/** Asks a worker for the list. @returns the id of the job; null for a test team. @throws RequestError not_found */
+/**
+ * Requests the list from a worker.
+ * @returns the ID of the job. Null for a test team.
+ * @throws RequestError not_found
+ */
 async function ask(
   { queue, ...by }: Asking,
   teamId: string,
@@ -99,8 +106,9 @@ async function ask(
 }
 
 /**
- * Asks a worker to sync, as somebody wishes; the provider knows nothing of a test team's templates, and is not asked.
- * @returns the id of the job; null for a test team. @throws RequestError not_found
+ * Requests a sync from a worker. A test team has no templates at the provider.
+ * @returns the ID of the job. Null for a test team.
+ * @throws RequestError not_found
  */
 export async function requestSync(by: Asking, teamId: string): Promise<string | null> {
   const { name, sync_id } = await ask(by, teamId, { wish: 'available' })
@@ -132,7 +140,7 @@ export async function requestAdd(
   return sync_id
 }
 
-/** Asks for syncs that nobody waits for, of teams that exist. */
+/** Requests background syncs of teams that exist. */
 export async function requestSyncs(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
   teamIds: readonly string[],
@@ -148,7 +156,10 @@ export async function requestAllSyncs(at: { tx: Tx; queue: Pick<Producer, 'enque
   return teams.length
 }
 
-/** What came of a team's sync; null while no worker has done it. @throws RequestError unavailable when it failed */
+/**
+ * Returns the result of a team's sync. Null until a worker has done it.
+ * @throws RequestError unavailable if it failed
+ */
 export async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncOutput | null> {
   const end = (await jobEnd(tx, JOBS.default, sync_id)) ?? (await jobEnd(tx, JOBS.other, sync_id))
   if (end?.team_id !== teamId) return null
@@ -158,20 +169,29 @@ export async function syncFound(tx: Tx, teamId: string, sync_id: string): Promis
   return null
 }
 
-/** Waits for a sync that was asked for. @throws RequestError unavailable */
+/**
+ * Waits for a requested sync.
+ * @throws RequestError unavailable
+ */
 async function outcomeOf(database: Database, teamId: string, sync_id: string): Promise<SyncOutput> {
   const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
   throw new RequestError('unavailable', fill(TEXTS.noWorkerSynced, { seconds: SYNC_TIMEOUT_MS / 1_000 }))
 }
 
-/** Waits for a sync that was asked for; without one the templates are as they were. @throws RequestError unavailable */
+/**
+ * Waits for a requested sync, and returns the templates. Without one they haven't changed.
+ * @throws RequestError unavailable
+ */
 export async function awaitSync(database: Database, teamId: string, sync_id: string | null) {
   const missing = sync_id === null ? [] : (await outcomeOf(database, teamId, sync_id)).missing
   return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing }
 }
 
-/** Waits for what a team could add. @throws RequestError unavailable */
+/**
+ * Waits for the templates that a team could add.
+ * @throws RequestError unavailable
+ */
 export const awaitAvailable = async (database: Database, teamId: string, sync_id: string | null) =>
   sync_id === null ? [] : ((await outcomeOf(database, teamId, sync_id)).available ?? [])
 

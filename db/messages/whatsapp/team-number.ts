@@ -1,4 +1,4 @@
-/** Gives a team another WhatsApp number. What it has accepted stays with the number of that time. */
+/** Assigns another WhatsApp number to a team. Messages already accepted keep their number. */
 
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'

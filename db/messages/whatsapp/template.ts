@@ -1,6 +1,6 @@
 /**
- * What a WhatsApp template takes: its slots, and what is made of their values when it is sent. Derived from the
- * provider's own object. A template that cannot be sent says why in words; nothing is guessed. Pure.
+ * Derives a WhatsApp template's variables from the provider's object, and fills them when it is sent. A
+ * template that can't be sent has a reason. Pure.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/templates/components
  * DECISIONS: Template states, Parameters.
  */
@@ -10,13 +10,18 @@ import { codePoints } from '../../validation/strings.ts'
 const MEDIA = ['image', 'video', 'document'] as const
 export type MediaKind = (typeof MEDIA)[number]
 
-/** A text with slots: how long it is without them, how often each occurs, and how long it may be when filled. */
+/**
+ * A text with variables: its length without them, how often each occurs, and the maximum length when filled.
+ */
 export type TextPart = { own: number; times: Readonly<Record<string, number>>; limit: number }
 
-/** A button whose slot is filled: its place among all buttons, from 0. `own`: how long its URL is without the slot. */
+/**
+ * A button with a variable: its position among all buttons, from 0. `own`: the length of its URL without the
+ * variable.
+ */
 type ButtonPart = { slot: string; place: number; kind: 'url' | 'code'; own: number }
 
-/** What values become when the template is sent. */
+/** The parts of a template that values fill. */
 export type TemplateParts = {
   header: { kind: 'text' | MediaKind | 'location'; text?: TextPart } | null
   body: TextPart | null
@@ -28,8 +33,8 @@ export type TemplateParts = {
 }
 
 /**
- * `url_buttons[k - 1]` is the place of `url:k`, as version 0.1.0 reads it. `unsupported`: why it can't be sent, null
- * when it can.
+ * `url_buttons[k - 1]` is the position of `url:k`, as version 0.1.0 reads it. `unsupported`: why it can't be
+ * sent, or null.
  */
 export type TemplateShape = {
   slots: string[]
@@ -40,13 +45,13 @@ export type TemplateShape = {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Why a template can't be sent; thrown and caught in this file only. */
+/** Why a template can't be sent. Thrown and caught in this file only. */
 class Unsupported extends Error {}
 
 /** A word of the object, upper case, for comparison. */
 const word = (value: unknown): string => (typeof value === 'string' ? value.toUpperCase() : '')
 
-// They take no parameters when a template is sent.
+// Buttons without parameters.
 const STATIC_BUTTONS = new Set(['QUICK_REPLY', 'PHONE_NUMBER'])
 const LONGEST_HEADER = 60
 const LONGEST_BODY = 1_024
@@ -55,10 +60,10 @@ const SLOT = /\{\{([^{}]*)\}\}/g
 const POSITION = /^[1-9]\d{0,3}$/
 const NAME = /^[a-z_][a-z0-9_]{0,63}$/i
 
-/** A text's slots in their order: by number, or by their first occurrence where they have names. */
+/** A text's variables in order: by number, or by their first occurrence if they have names. */
 type Slots = { slots: string[]; names: Record<string, string>; text: TextPart }
 
-/** @throws Unsupported for names that are none, or numbers that leave a gap. */
+/** @throws Unsupported for invalid names, or a gap in the numbers. */
 function slotsIn(
   given: unknown,
   { scope, where, limit }: { scope: string; where: string; limit: number },
@@ -103,21 +108,24 @@ function headerPart(component: Json): Part {
   return { slots, names, header: slots.length === 0 ? null : { kind: 'text', text } }
 }
 
-/** A template of one-time passwords as it is created, before the provider writes out its body and its button's URL. */
+/** True for a one-time password template before the provider fills in its body and its button's URL. */
 const isOneTimePassword = ({ category }: Json): boolean => word(category) === 'AUTHENTICATION'
 
-/** The provider writes the body of a one-time password itself: the code is its one slot. */
+/** The provider writes the body of a one-time password. The code is its only variable. */
 function bodyPart({ text: given }: Json, definition: Json): Part {
   const written = given === undefined && isOneTimePassword(definition) ? '{{1}}' : given
   const { slots, names, text } = slotsIn(written, { scope: 'body', where: 'body', limit: LONGEST_BODY })
   return { slots, names, body: slots.length === 0 ? null : text }
 }
 
-/** A button that takes a value; null for one that is sent as it is. @throws Unsupported for others. */
+/**
+ * Returns a button that needs a value, or null for a static one.
+ * @throws Unsupported for others.
+ */
 function buttonPart(button: unknown, definition: Json): Pick<ButtonPart, 'kind' | 'own'> | null {
   const type = isObject(button) ? word(button.type) : ''
   if (STATIC_BUTTONS.has(type)) return null
-  // It is sent as a URL with one slot, whichever way the code gets from it into the recipient's program.
+  // It is sent as a URL with one variable, whichever way the code gets into the recipient's app.
   if (type === 'OTP' && isOneTimePassword(definition)) return { kind: 'url', own: 0 }
   if (type === 'COPY_CODE') return { kind: 'code', own: 0 }
   if (type !== 'URL' || !isObject(button))

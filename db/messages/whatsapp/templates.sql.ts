@@ -34,7 +34,7 @@ const templateColumns = sql.fragment`
   team_id, id, name, language, category, status, definition, slots, url_buttons, parts, unsupported, fault, created_at,
   updated_at, synced_at, quality, announced_category`
 
-/** A template as it is read from the provider's object. */
+/** A template as read from the provider's object. */
 export type TemplateContent = TemplateShape &
   Pick<WhatsappTemplateRow, 'name' | 'language' | 'category' | 'status' | 'definition'>
 
@@ -61,7 +61,10 @@ export const whatsappTemplatesOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(templateRow)`
     select ${templateColumns} from whatsapp_templates where team_id = ${teamId} order by id`)
 
-/** Sets a template's state. @returns the row, or null when there is none. */
+/**
+ * Sets a template's state.
+ * @returns the row, or null if there is none.
+ */
 export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: TemplateState, now: Date) =>
   tx.maybeOne(sql.type(templateRow)`
     update whatsapp_templates set
@@ -71,15 +74,15 @@ export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: Te
 
 const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'parts', 'unsupported']).concat(
   row({
-    /** The account that it belongs to; null: the default number's. */
+    /** The account of the team. Null: that of the default number. */
     account_id: string().nullable(),
-    /** The default number's account; null if that isn't known. */
+    /** The account of the default number. Null if it is unknown. */
     default_account: string().nullable(),
   }),
 )
 export type SendableTemplate = InferType<typeof sendableRow>
 
-/** What accepting needs to know of teams' templates. */
+/** Returns what accepting needs of teams' templates. */
 export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; id: string }[]) {
   const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, { team_id, id }]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
@@ -89,7 +92,7 @@ export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; i
       join whatsapp_templates t on t.team_id = w.team_id and t.id = w.id`)
 }
 
-/** What a delivery found wrong with a template; a state is set only when the provider named one. */
+/** A failure of a template during delivery. A state is only set if the provider named one. */
 export type TemplateFinding = {
   team_id: string
   template_id: string
@@ -107,12 +110,12 @@ export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[
     where t.team_id = f.team_id and t.id = f.template_id`)
 }
 
-/** What the report of a message found wrong with its template, at the provider's time. */
+/** A failure of a template in a message's report, at the provider's time. */
 export type ReportedFinding = MessageRef & { status: TemplateState | null; fault: string; occurred_at: Date }
 
 /**
- * Stores what reports found wrong with the templates of messages, in one statement. The latest counts, by the times
- * of the provider, which are whole seconds; what is older than the state we know changes nothing.
+ * Stores the failures that reports show for the templates of messages, in one statement. The latest counts,
+ * by the provider's times, which are whole seconds. Failures older than the stored state are dropped.
  */
 export async function recordReportedFindings(tx: Tx, findings: readonly ReportedFinding[], now: Date) {
   const types = { ...MESSAGE_REF, status: 'text', fault: 'text', occurred_at: 'timestamptz' }
@@ -139,13 +142,16 @@ export async function recordReportedFindings(tx: Tx, findings: readonly Reported
         and coalesce(array_position(${states}, m.status) > array_position(${states}, t.status), true))`)
 }
 
-/** What Meta says of a template. It names no team: each live team of the account that has one of this name is meant. */
+/**
+ * An event of Meta about a template. It names no team, so it applies to each live team of the account that
+ * has a template with this name.
+ */
 export type TemplateChange = {
   name: string
   language: string
-  /** The account that the template belongs to; null if Meta doesn't say. */
+  /** The account of the template. Null if Meta doesn't include it. */
   account_id: string | null
-  /** The id of the number whose own hook it came by: then only teams with this number are meant. */
+  /** The ID of the number whose own hook received it. Then it only applies to teams with this number. */
   number: string | null
   occurred_at: Date
 }
@@ -153,7 +159,7 @@ export type TemplateChange = {
 /** A new state of a template. */
 export type TemplateNews = TemplateChange & { status: TemplateState }
 
-/** A language as templates are compared by it: the provider writes it with - or _. */
+/** Normalizes a language for comparison, because the provider writes it with - or _. */
 export const withUnderscores = (language: string): string => language.replaceAll('-', '_')
 
 const CHANGE = { name: 'text', language: 'text', account_id: 'text', number: 'text' }
@@ -189,9 +195,9 @@ export const teamsWithTemplates = (tx: Tx, changes: readonly TemplateChange[]) =
 const namedRow = meantRow.omit(['team_id'])
 
 /**
- * Sets the states that the provider reported, in one statement. The provider's times are whole seconds. Older news
- * than the state we know change nothing. Of several the latest counts, and of one second the most restrictive.
- * @returns the news by which any template is meant, changed or not.
+ * Sets the states that the provider reported, in one statement. Its times are whole seconds. Events older
+ * than the stored state are dropped. The latest event counts. Within one second, the most restrictive does.
+ * @returns the events that match a template, changed or not.
  */
 export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], now: Date) {
   const types = { ...CHANGE, status: 'text', occurred_at: 'timestamptz' }
@@ -233,9 +239,10 @@ const CONTENT = {
 }
 
 /**
- * Brings a team's templates up to what the provider listed, by name and language; a state that was reported after the
- * list had been asked for stays. @param account_id whose list it is; null: the default number's.
- * @returns those it knows.
+ * Updates a team's templates from the provider's list, by name and language. A state reported after the list
+ * was requested stays.
+ * @param account_id the account of the list. Null: that of the default number.
+ * @returns the templates in the list that exist.
  */
 export const refreshTemplates = (
   tx: Tx,
@@ -257,7 +264,7 @@ export const refreshTemplates = (
     returning t.team_id, t.id, t.name, t.language, t.category, t.status, t.definition, t.slots, t.url_buttons,
       t.parts, t.unsupported, t.fault, t.created_at, t.updated_at, t.synced_at, t.quality, t.announced_category`)
 
-/** What Meta says of a template besides its state, at its time. `category`: it has changed to this. */
+/** Meta's data about a template other than its state, with its time. `category`: the new category. */
 export type TemplateFacts = TemplateChange & {
   category?: string
   announced_category?: string
@@ -268,7 +275,10 @@ const categorizedRow = templateRow
   .pick(['team_id', 'id', 'name', 'language', 'category'])
   .concat(row({ was: string().nullable(), has_listeners: boolean() }))
 
-/** Stores what Meta says of templates of this name. @returns each that is meant, with its category before. */
+/**
+ * Stores Meta's data about templates of this name.
+ * @returns each matching template, with its previous category.
+ */
 export const storeTemplateFacts = (tx: Tx, facts: TemplateFacts, now: Date) => {
   const { category = null, announced_category = null, quality = null } = facts
   const at = sql.timestamp(facts.occurred_at)

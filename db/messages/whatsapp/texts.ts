@@ -1,4 +1,4 @@
-/** What errors of db/messages/whatsapp/ say. `fill` puts values into the names in braces. */
+/** The error messages of db/messages/whatsapp/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   noTemplate: 'No template {id} in this team.',

@@ -1,4 +1,4 @@
-/** Much that waits: a backlog, a flood beside single mails, and an hour in small. */
+/** Large backlogs: a backlog, a flood next to single emails, and a short form of an hour. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { percentile, slope } from '../../bench/figures.ts'
@@ -15,14 +15,14 @@ import { type Member, type Start, type World, within } from '../world.ts'
 const PRELOAD = join(import.meta.dirname, '../preload/heap.ts')
 const WATCHED: Start = { argv: ['--expose-gc', '--import', PRELOAD] }
 
-/** How many of a kind have been handed over by now, per second over so long. */
+/** Returns how many of a kind are sent per second, over this time. */
 async function rateOf(taken: () => number, seconds: number): Promise<number> {
   const [before, began] = [taken(), performance.now()]
   await sleep(seconds * 1_000)
   return ((taken() - before) * 1_000) / (performance.now() - began)
 }
 
-/** What is tried beside a flood: one message, and when it was handed over. */
+/** A single message sent next to a flood, and when it was sent. */
 type Single = { send(): Promise<string>; handedOver(id: string): number | null }
 
 /** The time from the acceptance of each of a hundred to its hand-over, in seconds; p99. */
@@ -43,8 +43,8 @@ async function waitOf({ send: one, handedOver }: Single): Promise<{ p99: number;
 const TURNS = ['line', 'alike', 'alike', 'line', 'line', 'alike', 'alike', 'line'] as const
 
 /**
- * The rate with the places in line as they are, and with all jobs alike; either is written afresh before it is
- * measured.
+ * Measures the rate with the current queue positions, and with equal priorities. Both are rewritten before
+ * the measurement.
  */
 async function priceOfFairness({ sql }: World, queue: string, taken: () => number) {
   await sql('create table places as select id, priority from pgboss.job where name = $1', [queue])
@@ -152,7 +152,7 @@ const whatsappFairness: Fault = {
   },
 }
 
-/** Single mails beside a backlog: all sent, the API as fast as ever, the workers small. */
+/** Single emails next to a backlog: all are sent, the API stays fast, and the workers stay small. */
 const backlog = (id: string, due: 'now' | 'in an hour', words: string): Fault => ({
   id,
   words: `a backlog of 200,000 emails that ${words}`,
@@ -210,7 +210,7 @@ const leaks: Fault = {
     let over = false
     const sampling = (async () => {
       const samples: Sample[] = []
-      // What is warmed up in the first third is no leak.
+      // Memory that is allocated in the first third is no leak.
       await sleep(minutes * 20_000)
       while (!over) {
         samples.push(await sample(world, members))

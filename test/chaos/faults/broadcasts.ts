@@ -63,7 +63,7 @@ export const broadcastFaults: readonly Fault[] = [
     load: '5,000 contacts',
     world: { apis: [REACHABLE, REACHABLE] },
     async run(world, scale) {
-      // A step takes long enough to be caught in it.
+      // A step takes long enough to be interrupted.
       const recover = await slowCommits(world, 0.002)
       const broadcast = await startBroadcast(world, 5_000 * scale)
       const isInTheMiddle = async (): Promise<boolean> => {

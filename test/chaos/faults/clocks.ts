@@ -31,7 +31,7 @@ async function wantTooMuch(world: World): Promise<number> {
   return Math.abs(ofQuota - 100) + Math.max(0, ofRate - allowed) + tooFew
 }
 
-/** Rows and events outside of the time that has really passed, or before what they follow from. */
+/** Returns rows and events outside the real time, or before their causes. */
 async function outOfTime({ sql }: World, began: Date, load: Load): Promise<number> {
   const [row] = await sql<{ wrong: string }>(
     `select count(*) filter (where e.created_at < $1 or e.created_at > clock_timestamp()
@@ -72,7 +72,7 @@ const wrongBy = (seconds: number, words: string): Fault => ({
   },
 })
 
-/** The next whole period of a team begins at a moment of the test. */
+/** The next whole period of a team starts at a moment of the test. */
 const edge: Fault = {
   id: 'B6',
   words: 'a period that ends while more is wanted than either allows, clocks 10 s ahead and behind',

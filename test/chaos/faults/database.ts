@@ -1,4 +1,4 @@
-/** A database that crashes, hangs, goes away or refuses. */
+/** A database that crashes, hangs, becomes unavailable or rejects. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { anEmail } from '../../support/service.ts'
@@ -18,7 +18,7 @@ export async function crash({ sql }: World): Promise<void> {
   if (backend) process.kill(backend.pid, 'SIGKILL')
 }
 
-/** The whole server stops where it stands, as a machine does that hangs. @returns how it goes on. */
+/** Stops the whole server like a hanging machine. @returns a function that continues it. */
 async function freezeServer({ sql }: World): Promise<() => unknown> {
   const [own] = await sql<{ pid: number }>('select pg_backend_pid() as pid')
   const server = await processesOf(await parentOf(own?.pid ?? 0))

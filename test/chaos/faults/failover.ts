@@ -1,6 +1,7 @@
 /**
- * A failover: the primary is killed while mail is accepted and sent and a broadcast walks, and its synchronous standby
- * takes its place. Nothing may be paused: the processes find what they wrote (DECISIONS: A restored copy).
+ * A failover: the primary is killed while emails are accepted and sent and a broadcast expands, and its
+ * synchronous standby takes over. Nothing may be paused, because the processes find what they wrote
+ * (DECISIONS: A restored copy).
  */
 import { startPair } from '../../support/standby.ts'
 import { inFlight, settle } from '../account.ts'
@@ -43,7 +44,7 @@ export const failoverFaults: readonly Fault[] = [
       const singles = await settle(world, await work, { ended })
       const again = { ...broadcast, id: later }
       const hasFired = await within(300, async () => (await tally(world, again))?.state === 'sent')
-      // All of the team's mail is counted here, the singles too.
+      // All of the team's emails count here, single ones included.
       const all = await endOf(world, broadcast, { ended, seconds: 300 })
       const [home] = await world.sql<{ paused: string; how: string }>(
         'select (select count(*) from paused_queues) as paused, how from database_home',

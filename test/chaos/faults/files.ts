@@ -14,7 +14,7 @@ import type { World } from '../world.ts'
 const CLIENTS = 6
 const DAY = 86_400_000
 
-/** Uploads bytes until that is answered for good. @returns their id */
+/** Uploads bytes until the final response. @returns their id */
 async function insistOnUpload(world: World, { key }: TestTeam, bytes: Uint8Array): Promise<string> {
   for (let nth = 0; !world.closed.aborted; nth++) {
     const base = inTurn(world.apis, nth).base()
@@ -65,7 +65,7 @@ async function contradictions({ sql }: World, { id }: TestTeam): Promise<number>
   return Number(row?.wrong)
 }
 
-/** What is stored of it, whatever its state. */
+/** Returns what is stored of it, in any state. */
 async function bytesOf({ sql }: World, { id }: TestTeam): Promise<{ files: number; bytes: number }> {
   const [row] = await sql<{ files: string; bytes: string }>(
     `select (select count(*) from files where team_id = $1) as files, (
@@ -75,7 +75,7 @@ async function bytesOf({ sql }: World, { id }: TestTeam): Promise<{ files: numbe
   return { files: Number(row?.files), bytes: Number(row?.bytes) }
 }
 
-/** What is left over once an hour has passed, and once nothing has been used for days. */
+/** Returns what remains after an hour, and after days without use. */
 async function leftOver(world: World, team: TestTeam): Promise<{ orphaned: number; unfreed: number }> {
   const later = new Date(Date.now() + DAY)
   await deleteAbandonedFiles(world.database, later)
@@ -111,7 +111,7 @@ export const fileFaults: readonly Fault[] = [
       let kills = 0
       const { result: load, strikes } = await meanwhile(work, 1_500, (nth) => {
         const kind = inTurn([world.workers, world.apis], nth)
-        // Of API processes one is always left, however long the other takes to start.
+        // One API process is always left, however long the other takes to start.
         if (kind === world.apis && !kind.every((member) => member.isUp())) return
         const isKilled = inTurn(kind, nth >> 1).signal('SIGKILL')
         if (isKilled && kind === world.workers) kills += 1

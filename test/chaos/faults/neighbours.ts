@@ -1,4 +1,4 @@
-/** Clients that take more than their share, and what the others feel of it. */
+/** Clients that use more than their share, and the effect on others. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -52,7 +52,7 @@ const beside = (
     await straining
     const strained = percentile(took, 0.99)
     const note = `${quiet.toFixed(0)} ms, then ${strained.toFixed(0)} ms`
-    // Below a tenth of a second nobody feels it.
+    // Less than a tenth of a second is unnoticeable.
     return counted(took.length - wrong, wrong + (strained > Math.max(100, 5 * quiet) ? 1 : 0), note)
   },
 })
@@ -77,7 +77,7 @@ async function get({ apis }: World, { key }: TestTeam, nth: number, path: string
     .catch(() => '')
 }
 
-/** Holds the locks of these contacts. @returns how to let go. */
+/** Locks the rows of these contacts. @returns a function that unlocks them. */
 async function lockRows(world: World, { id }: TestTeam, count: number): Promise<() => Promise<void>> {
   const client = new Client({ connectionString: world.url })
   await client.connect()
@@ -89,7 +89,7 @@ async function lockRows(world: World, { id }: TestTeam, count: number): Promise<
   return () => client.end()
 }
 
-/** Opens a connection to an API and says something, or nothing. */
+/** Opens a connection to an API and sends something, or nothing. */
 function speak(base: string, words: string | Buffer): Socket {
   const { hostname, port } = new URL(base)
   const socket = connect(Number(port), hostname)

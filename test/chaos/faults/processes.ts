@@ -1,4 +1,4 @@
-/** Processes that are killed, frozen and asked to end. */
+/** Processes that are killed, frozen and stopped. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inFlight, settle } from '../account.ts'
 import { type Fault, inTurn, isPatient, meanwhile } from '../fault.ts'
@@ -16,7 +16,7 @@ async function unknownRows({ sql }: World, teamId: string, { accepted }: Load): 
   return Number(row?.count)
 }
 
-/** Copies that were begun after the thaw, of messages that another worker had begun with in the meantime. */
+/** Counts copies started after the thaw, of messages that another worker had started in the meantime. */
 function begunOnLostClaims({ relay }: World, { accepted }: Load, thawed: number): number {
   const copies = [...accepted.values()].flatMap((id) => {
     const all = relay.copies.get(id) ?? []

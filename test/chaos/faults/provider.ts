@@ -49,7 +49,9 @@ const inTheWay = (
   },
 })
 
-/** A server that takes its time for one message in a given number: each gets one copy, and every row is `sent`. */
+/**
+ * A server that is slow for one in a given number of messages. Each gets one copy, and every row is `sent`.
+ */
 const slowDot = (id: string, seconds: number): Fault => ({
   id,
   words: `one final dot in fifty is answered after ${seconds} s`,
@@ -82,7 +84,10 @@ async function dueIn({ sql }: World, id: string): Promise<number | null> {
   return job ? Number(job.seconds) : null
 }
 
-/** Copies of messages whose answers are always lost. The tries are ten minutes apart; the clock is put forward. */
+/**
+ * Counts copies of messages whose responses are always lost. Attempts are ten minutes apart, so the clock is
+ * moved forward.
+ */
 async function loseAnswers(world: World, ids: readonly string[]): Promise<{ early: number }> {
   let early = 0
   const copies = (id: string): number => world.relay.copies.get(id)?.length ?? 0
@@ -90,7 +95,7 @@ async function loseAnswers(world: World, ids: readonly string[]): Promise<{ earl
     await within(60, () => ids.every((id) => copies(id) >= wanted))
     for (const id of ids) {
       let due: number | null = null
-      // After the third the message waits for a person, without a job that would ever be due.
+      // After the third the message needs manual action, without a job that would become due.
       await within(wanted === 3 ? 5 : 30, async () => {
         due = await dueIn(world, id)
         return due !== null
@@ -106,7 +111,7 @@ async function loseAnswers(world: World, ids: readonly string[]): Promise<{ earl
   return { early }
 }
 
-/** What is in the timelines of a team's emails. */
+/** Counts the events of a team's emails. */
 async function eventsOf({ sql }: World, { id }: TestTeam): Promise<number> {
   const [row] = await sql<{ count: string }>(
     'select count(*) as count from email_events where team_id = $1',
@@ -225,7 +230,7 @@ export const providerFaults: readonly Fault[] = [
       const events = await eventsOf(world, team)
       world.toRelay.weather('calm')
       const account = await settle(world, load)
-      // Each of the two workers asks every half minute at least, every few seconds at most.
+      // Each of the two workers checks at least every half minute, and at most every few seconds.
       const storm = Math.max(0, probes - 60)
       const note = `${probes} connections tried, ${events} events meanwhile`
       return { ...account, over: account.over + events + storm, note, limit: 10 }

@@ -14,7 +14,7 @@ import { insist, type Load, send, sendBatches } from '../load.ts'
 import { largest } from '../measure.ts'
 import { type Start, type World, within } from '../world.ts'
 
-/** A worker with room for its work, and for nothing else. */
+/** A worker with memory for its work only. */
 const SMALL: Start = { argv: ['--max-old-space-size=128'] }
 
 /** Stops the workers, and starts others at the end. */
@@ -59,7 +59,7 @@ async function postReport(world: World, nth: number, report: string): Promise<bo
   return response?.ok === true
 }
 
-/** Posts a report until it is taken, and kills who has taken it. */
+/** Posts a report until it is accepted, and kills the process that accepted it. */
 async function reportAndKill(world: World, nth: number, report: string): Promise<void> {
   while (!world.closed.aborted && !(await postReport(world, nth, report))) await sleep(100)
   if (nth % 10 === 0) inTurn(world.apis, nth).signal('SIGKILL')
@@ -169,7 +169,7 @@ export const queueFaults: readonly Fault[] = [
       const ended = performance.now()
       const account = await settle(world, load, { ended })
       const starts = world.workers.reduce((sum, worker) => sum + worker.starts(), 0)
-      // So long is its budget of retries that the rest of it is taken away here.
+      // Its retries would take long, so the rest of them is removed here.
       const id = [...poison.accepted.values()][0]
       const isDead = async () => {
         const spent = `update pgboss.job set retry_limit = retry_count

@@ -1,4 +1,4 @@
-/** Webhooks whose workers and whose receiver die on the way: each event reaches it, or stands there as failed. */
+/** Webhooks whose workers and receiver are killed: each event is received, or is marked as failed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
@@ -12,7 +12,7 @@ import { type Customer, startCustomer } from '../customer.ts'
 import { type Fault, inTurn, meanwhile, type Outcome } from '../fault.ts'
 import { type World, within } from '../world.ts'
 
-/** What the workers need to reach a receiver on this machine. */
+/** The setting with which workers reach a receiver on this machine. */
 export const NEIGHBOURLY = { WEBHOOK_ALLOW: '127.0.0.0/8' }
 
 const KINDS: readonly EmailEventKind[] = ['sent', 'delivered', 'opened', 'clicked']
@@ -54,11 +54,11 @@ const happened = (world: World, { id }: TestTeam) =>
     [id],
   )
 
-/** Has everything that is put off be due: five minutes are long in a test. */
+/** Makes everything deferred due, because five minutes are long in a test. */
 const hurry = ({ sql }: World) =>
   sql(`update pgboss.job set start_after = now() where name = 'deliver-webhook' and state < 'active'`)
 
-/** What became of all events, once nothing waits any more. */
+/** Returns the results of all events, once none is waiting. */
 async function endOf(world: World, team: TestTeam, customer: Customer, kills: number): Promise<Outcome> {
   const ended = performance.now()
   const isOver = await within(300, async () => {
@@ -83,8 +83,8 @@ async function endOf(world: World, team: TestTeam, customer: Customer, kills: nu
     lost: count((row) => row.status !== 'failed' && copiesOf(row).length === 0),
     repeated: sum((row) => Math.max(0, copiesOf(row).length - 1)),
     after_answer: sum(afterAnswer),
-    // What says that it was delivered and was not, bytes that differ from those that were stored, and what is not
-    // described.
+    // Events marked as delivered that weren't, bytes that differ from the stored ones, and undescribed
+    // events.
     over:
       customer.undescribed.size +
       count((row) => row.status === 'delivered' && !copiesOf(row).some(({ answered }) => answered)) +
@@ -125,7 +125,7 @@ export const webhookFaults: readonly Fault[] = [
         // One is always left, however long the other takes to start.
         const kill = (nth: number) =>
           world.workers.every((worker) => worker.isUp()) && inTurn(world.workers, nth).signal('SIGKILL')
-        // Few events are over within three seconds.
+        // Few events are done within three seconds.
         const first = within(60, async () => customer.copies.size > 0).then(() => kill(0))
         const { strikes } = await meanwhile(work, 3_000, (nth) => kill(nth + 1)).finally(async () => {
           over = true

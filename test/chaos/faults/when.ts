@@ -10,16 +10,18 @@ import { attempt, type Load, sendBatches } from '../load.ts'
 import { type World, within } from '../world.ts'
 import { crash } from './database.ts'
 
-/** How long accepting them all may take, for each email and at the least. */
+/** How long accepting them all may take, per email and at least. */
 const LEAD_MS = { each: 5, least: 10_000 }
-/** How long before their time the cancelling begins, and how long after it the last is begun with, for each email. */
+/**
+ * How long before their time the cancelling starts, and how long after it the last one is started, per email.
+ */
 const AROUND_MS = 3
 const CLIENTS = 8
 
-/** What became of those that were to be cancelled, by their ids. */
+/** The results of cancellations, by id. */
 type Cancelled = { gone: Set<string>; refused: Set<string>; wrong: string[] }
 
-/** Cancels one, again and again until that is answered for good. */
+/** Cancels one, repeatedly until the final response. */
 async function insistOnCancel(world: World, team: TestTeam, id: string, done: Cancelled): Promise<void> {
   for (let isRepeated = false; !world.closed.aborted; isRepeated = true) {
     const { status } = await attempt(world, team, {}, `/v1/emails/${id}/cancel`)
@@ -31,7 +33,7 @@ async function insistOnCancel(world: World, team: TestTeam, id: string, done: Ca
   }
 }
 
-/** The time of them all, and where the time around it begins; milliseconds since 1970. */
+/** Their common time, and when the time around it starts, in milliseconds since 1970. */
 type Times = { moment: number; from: number }
 
 /** Cancels these, spread over the time around the moment. */
@@ -72,7 +74,7 @@ async function scheduleAndCancel(world: World, team: TestTeam, count: number, ti
   return { load, cancelled, acceptedInTime }
 }
 
-/** What was accepted and not cancelled. */
+/** Returns the accepted ones that weren't cancelled. */
 const without = ({ accepted, wrong }: Load, { gone }: Cancelled): Load => ({
   accepted: new Map([...accepted].filter(([, id]) => !gone.has(id))),
   wrong,
@@ -113,7 +115,7 @@ export const whenFaults: readonly Fault[] = [
         ...account,
         over: account.over + strange + early + both + cancelled.wrong.length + (happened ? 0 : 1),
         note: `${early} early; ${cancelled.gone.size} cancelled, ${both} of them arrived, ${cancelled.refused.size} too late; ${strikes} kills, ${crashes} crash`,
-        // The crash takes what both workers had in flight.
+        // The crash affects what both workers had in flight.
         allowed: inFlight(strikes + world.workers.length),
         limit: 300,
       }

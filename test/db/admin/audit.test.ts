@@ -273,7 +273,7 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['sender', 'check'] }
 }
 
-t.test('each verb that changes something leaves a line of who did what to what', async (t) => {
+t.test('every verb that changes something writes an audit entry', async (t) => {
   const tried = new Set<string>()
   const known = new Set<string>()
   const news = async () => {
@@ -301,7 +301,7 @@ t.test('each verb that changes something leaves a line of who did what to what',
   t.equal(new Set(actions.map(actionLabel)).size, new Set(actions).size, 'by which the filter finds it')
 })
 
-t.test('what changes nothing leaves no line: a dry run, a verb that is refused', async (t) => {
+t.test('dry runs and rejected verbs write no audit entry', async (t) => {
   const lines = async () => (await auditEntries(database, { limit: 1_000 })).length
   const before = await lines()
   await cli.json(['email', 'requeue', team, '--status', 'queued', '--dry-run'])
@@ -314,6 +314,6 @@ t.test('what changes nothing leaves no line: a dry run, a verb that is refused',
   t.equal(await lines(), before + 1, 'the template that was created')
 })
 
-t.test('an erased person is in the audit trail by a keyed hash only', async (t) => {
+t.test('the audit log identifies an erased person by a keyed hash', async (t) => {
   t.notMatch(JSON.stringify(await auditEntries(database, { limit: 1_000 })), /ana@example/)
 })

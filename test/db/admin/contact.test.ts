@@ -5,7 +5,7 @@ import { anEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
-t.test('contact list, show and lift: a suppression with its cause, and its end by a person', async (t) => {
+t.test('contact list and show print a suppression, and lift removes it', async (t) => {
   const { service, cli, team_id: team } = await world(t)
   await storeContact(service, team, 'Ana@example.org')
   await storeContact(service, team, 'bob@example.org')
@@ -41,7 +41,7 @@ t.test('contact list, show and lift: a suppression with its cause, and its end b
   t.match(await cli.json(liftEve), { email: 'eve@example.org', cause: 'complaint' })
 })
 
-t.test('contact show lists emails to it in any spelling, and WhatsApp messages to its number', async (t) => {
+t.test('contact show lists emails in any spelling, and WhatsApp messages', async (t) => {
   const { service, cli, team } = await world(t)
   const { id: template } = await makeTemplate(service, team.id)
   const contact = { email: 'Ana@example.org', properties: { mobile: '+49 151 23456789', city: 'Bonn' } }

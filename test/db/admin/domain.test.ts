@@ -21,7 +21,7 @@ async function start(t: Test) {
 /** A value as zones publish it: in strings of at most 255 characters. */
 const inStrings = (value: string): string[] => value.match(/.{1,255}/gs) ?? []
 
-t.test('domain add answers with the DNS records to publish, and keeps the private key sealed', async (t) => {
+t.test('domain add prints the DNS records and encrypts the private key', async (t) => {
   const { url, cli, id } = await start(t)
   const domain = await cli.json(['domain', 'add', id, 'Mail.Bücher.Example'])
   t.match(domain, { name: 'mail.xn--bcher-kva.example', status: 'pending', verified_at: null })
@@ -48,7 +48,7 @@ t.test('domain add answers with the DNS records to publish, and keeps the privat
   t.equal(createPrivateKey(pem).asymmetricKeyDetails?.modulusLength, 2048)
 })
 
-t.test('domain add --verified takes the operator’s word', async (t) => {
+t.test('domain add --verified skips the DNS lookup', async (t) => {
   const { cli, id } = await start(t)
   t.match(await cli.json(['domain', 'add', id, 'a.test', '--verified']), {
     status: 'verified',
@@ -56,7 +56,7 @@ t.test('domain add --verified takes the operator’s word', async (t) => {
   })
 })
 
-t.test('domain add refuses what is no domain, a domain the team has, and a missing SECRET_KEY', async (t) => {
+t.test('domain add rejects invalid and existing domains, and a missing SECRET_KEY', async (t) => {
   const { cli, id } = await start(t)
   for (const name of ['localhost', 'a b.test', '127.0.0.1', 'https://a.test', 'a.test.'])
     t.match(await cli.fault(['domain', 'add', id, name]), /must be a domain name/, name)
@@ -70,7 +70,7 @@ t.test('domain add refuses what is no domain, a domain the team has, and a missi
   t.match(await cli.json(['domain', 'add', other.id, 'a.test']), { name: 'a.test' }, 'so may another team')
 })
 
-t.test('domain add keeps to the plan’s domains_limit, and says what to do about it', async (t) => {
+t.test('domain add rejects more domains than the plan allows', async (t) => {
   const { cli, id } = await start(t)
   for (const name of ['a.test', 'b.test', 'c.test', 'd.test', 'e.test'])
     await cli.json(['domain', 'add', id, name])
@@ -128,7 +128,7 @@ t.test('domain verify verifies only when the published key is ours', async (t) =
   t.match(later, { status: 'verified', verified_at: verified.verified_at, records: [{ state: 'missing' }] })
 })
 
-t.test('domain rekey signs with the old key until the new one’s record is found beside it', async (t) => {
+t.test('domain rekey signs with the old key until the new record is found', async (t) => {
   const { url, dns, cli, id } = await start(t)
   const { dns_records: before } = await cli.json(['domain', 'add', id, 'a.test', '--verified'])
   const database = await openPool(t, url, { size: 1 })
@@ -171,7 +171,7 @@ t.test('domain rekey signs with the old key until the new one’s record is foun
   t.equal(await cli.fault(['domain', 'rekey', id, 'b.test']), 'No domain b.test in this team.')
 })
 
-t.test('domain verify faults when DNS gives no answer, and for a domain that the team lacks', async (t) => {
+t.test("domain verify fails if DNS doesn't respond or the domain is unknown", async (t) => {
   const { dns, cli, id } = await start(t)
   await cli.json(['domain', 'add', id, 'a.test'])
   dns.failing = true
@@ -181,7 +181,7 @@ t.test('domain verify faults when DNS gives no answer, and for a domain that the
   t.match(odd, /DNS_SERVER must be host or host:port/)
 })
 
-t.test('domain list shows every domain, domain remove takes one away', async (t) => {
+t.test('domain list shows every domain, and domain remove deletes one', async (t) => {
   const { cli, id } = await start(t)
   await cli.json(['domain', 'add', id, 'b.test'])
   await cli.json(['domain', 'add', id, 'a.test', '--verified'])

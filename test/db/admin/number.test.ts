@@ -55,7 +55,7 @@ const SHOWN = {
   ...{ paused: false, subscribed: false },
 }
 
-t.test('a number is stored with what Meta says of it', async (t) => {
+t.test("number add stores Meta's data about the number", async (t) => {
   const { cli, add } = await begin(t)
   const { missing, checked_at, ...shown } = await add()
   t.strictSame(shown, SHOWN)
@@ -86,7 +86,7 @@ t.test('a name and a phone number id exist once, the default number’s included
   await refused(adding.map((word) => (word === 'acme' ? 'other' : word)))
 })
 
-t.test('a check says what is missing, and subscribes only an app that isn’t', async (t) => {
+t.test('number check prints what is missing, and subscribes the app if requested', async (t) => {
   const { cli, add, given } = await begin(t)
   await add()
   t.match(await cli.json(['number', 'check', 'acme']), { subscribed: false, missing: [/subscribe/] })
@@ -115,7 +115,7 @@ t.test('a number with an app secret has a hook and a verify token', async (t) =>
   })
 })
 
-t.test('a team’s number is changed, and what waits stays with the old one', async (t) => {
+t.test('team number changes the number, and waiting messages keep the old one', async (t) => {
   const { cli, add } = await begin(t)
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
   await add()

@@ -6,7 +6,7 @@ import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
-t.test('plan list prints what plan load takes: the round trip changes nothing', async (t) => {
+t.test('plan load reads the output of plan list', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { stdout } = await cli.run(['plan', 'list'])
@@ -20,7 +20,7 @@ t.test('plan list prints what plan load takes: the round trip changes nothing', 
   t.equal((await cli.run(['plan', 'list'])).stdout, stdout)
 })
 
-t.test('plan load replaces the catalog: plans come, change, move and go', async (t) => {
+t.test('plan load replaces the catalog', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const [free, pro] = defaultCatalog.plans
@@ -35,7 +35,7 @@ t.test('plan load replaces the catalog: plans come, change, move and go', async 
   t.match(await cli.json(['team', 'show', id]), { limits: { emails: 1 } })
 })
 
-t.test('plan load refuses a catalog with a fault and changes nothing', async (t) => {
+t.test('plan load rejects an invalid catalog and changes nothing', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['team', 'create', '--name', 'Acme'])
@@ -54,13 +54,13 @@ t.test('plan load refuses a catalog with a fault and changes nothing', async (t)
     /kind.*email_limit|email_limit.*kind/,
   )
   await refuse(JSON.stringify({ plans: [{ ...free, price: 1 }] }), /price/)
-  t.match(await cli.fault(['plan', 'load', '/nowhere.json']), /there is no such file/)
+  t.match(await cli.fault(['plan', 'load', '/nowhere.json']), /file not found/)
   t.match(await cli.json(['plan', 'list']), defaultCatalog)
 })
 
 const [free, pro] = defaultCatalog.plans
 
-t.test('plan load refuses figures that the database cannot hold, naming each field', async (t) => {
+t.test("plan load names each value outside the columns' range", async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const refuse = async (changes: object, field: string, range = '0 to 2147483647.') =>
@@ -92,7 +92,7 @@ t.test('plan load refuses figures that the database cannot hold, naming each fie
   t.match(await cli.json(['team', 'show', id]), { limits: { emails: 2_147_483_647 } })
 })
 
-t.test('plan load takes a plan of key, kind and words: transactional and not featured', async (t) => {
+t.test('plan load accepts a plan with only key, kind and names', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const words = { en: 'words', fr: 'mots' }
@@ -109,7 +109,7 @@ t.test('plan load takes a plan of key, kind and words: transactional and not fea
   t.match(await cli.json(['team', 'create', '--name', 'Acme', '--plan', 'bare']), { plan: 'bare' })
 })
 
-t.test('whatever is wrong with a catalog is one line that names it and quotes no values', async (t) => {
+t.test('reports an invalid catalog in one line without values', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const refuse = async (input: string, line: string) =>

@@ -46,7 +46,7 @@ const postpone = async ({ database }: Store, id: string) =>
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() + interval '1 hour' where id = ${id}`)
 
-t.test('queue status counts what is ready, deferred and dead', async (t) => {
+t.test('queue status counts ready, deferred and dead jobs', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
   const [empty] = await cli.json(['queue', 'status'])
@@ -79,7 +79,7 @@ t.test('queue redrive moves dead letters back, marks their emails, and they are 
   t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 0 })
 })
 
-t.test('queue redrive takes those of one reason, as queue reasons names it, and no others', async (t) => {
+t.test('queue redrive only moves dead letters with the given reason', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
   const id = await store.team()
@@ -105,7 +105,7 @@ t.test('queue redrive takes those of one reason, as queue reasons names it, and 
   t.same(await workOff(store, { end: 'completed' }, 2), [first, second].sort())
 })
 
-t.test('what is given up again while dead letters move back stays for the next time', async (t) => {
+t.test('queue redrive leaves jobs that fail again for the next call', async (t) => {
   const store = await openStore(t)
   const id = await store.team()
   const { id: first } = await store.email(id)
@@ -118,7 +118,7 @@ t.test('what is given up again while dead letters move back stays for the next t
   t.strictSame(await take(), [])
 })
 
-t.test('email requeue takes an email out of the dead letters: no redrive finds it', async (t) => {
+t.test('email requeue removes the dead letter of the email', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
   const id = await store.team()
@@ -130,7 +130,7 @@ t.test('email requeue takes an email out of the dead letters: no redrive finds i
   t.same(await workOff(store, { end: 'completed' }, 1), [row.id])
 })
 
-t.test('email requeue tries an email now that waits for a later attempt', async (t) => {
+t.test('email requeue makes a deferred email due', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
   const id = await store.team()

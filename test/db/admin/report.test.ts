@@ -6,7 +6,7 @@ import { jobsIn, storedReports } from '../../support/reports.ts'
 import { openStore } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
 
-t.test('report list and show list what was parked, replay tries it again, and drop ends it', async (t) => {
+t.test('report list, show, replay and drop handle parked reports', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
   t.same(await cli.json(['report', 'list']), [])
@@ -53,7 +53,7 @@ t.test('report list and show list what was parked, replay tries it again, and dr
     t.match(await cli.fault(['report', verb, nobody]), /No report/)
 })
 
-t.test('report replay and drop take many parked reports, by id or by what they have in common', async (t) => {
+t.test('report replay and drop accept IDs or a filter', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
   const received =

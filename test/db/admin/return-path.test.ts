@@ -54,7 +54,7 @@ t.test('the From domain’s own policy counts before that of its organization', 
   t.match(await dmarc(), { name: '_dmarc.news.corp.example', state: 'found', published: [/p=quarantine/] })
 })
 
-t.test('psd=y ends the walk one label above the organizational domain', async (t) => {
+t.test('psd=y ends the tree walk one label below', async (t) => {
   const { dmarc, publish } = await start(t, 'a.b.corp.example')
   publish('example', 'v=DMARC1; p=reject; psd=y')
   t.match(await dmarc(), { name: '_dmarc.a.b.corp.example', state: 'missing' })
@@ -71,7 +71,7 @@ t.test('psd=n names the organizational domain, whatever is above it', async (t) 
   t.notOk(dns.asked.includes('_dmarc.corp.example'))
 })
 
-t.test('a long name takes at most eight queries', async (t) => {
+t.test('a long name needs at most eight queries', async (t) => {
   const { dns, dmarc } = await start(t, 'a.b.c.d.e.f.g.h.i.j.example')
   dns.asked.length = 0
   await dmarc()
@@ -81,7 +81,7 @@ t.test('a long name takes at most eight queries', async (t) => {
   t.equal(asked.at(-1), '_dmarc.example')
 })
 
-t.test('of two DMARC records at one name none counts', async (t) => {
+t.test('ignores two DMARC records at one name', async (t) => {
   const { dns, dmarc } = await start(t, 'corp.example')
   dns.records.set('_dmarc.corp.example', [['v=DMARC1; p=none'], ['v=DMARC1; p=reject']])
   t.match(await dmarc(), { state: 'missing' })

@@ -46,7 +46,7 @@ t.test('filters of the list combine, and the newest comes first', async (t) => {
   await cli.fault(['suppression', 'list', team.id, '--cause', 'other'])
 })
 
-t.test('one command lifts all that fit, after a dry run, with one line in the audit log', async (t) => {
+t.test('suppression lift removes all matches with one audit entry', async (t) => {
   const { service, cli, team, list } = await begin(t)
   const { call } = service
   const contact = { email: 'e@one.example' }
@@ -69,7 +69,7 @@ t.test('one command lifts all that fit, after a dry run, with one line in the au
   t.match(entries[0], { detail: /delisted/ })
 })
 
-t.test('exit codes: 1 for what is not suppressed, for no reason and for no filter', async (t) => {
+t.test('exits with code 1 without a suppression, a reason or a filter', async (t) => {
   const { cli, team } = await begin(t)
   t.match(await cli.json(['suppression', 'show', team.id, 'A@one.example']), { cause: 'bounce' })
   await cli.fault(['suppression', 'show', team.id, 'nobody@one.example'])

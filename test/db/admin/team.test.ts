@@ -18,7 +18,7 @@ t.test('team create makes a team on the free plan, or on the plan given', async 
   ])
 })
 
-t.test('team create refuses a name that cannot be stored, and a plan that teams cannot be on', async (t) => {
+t.test('team create rejects an invalid name and an unavailable plan', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   t.match(await cli.fault(['team', 'create', '--name', ' ']), /name must not be empty/)
@@ -54,7 +54,7 @@ t.test('team show prints limits, used, left, bucket and period', async (t) => {
   t.match(custom, { limits: { emails: null, contacts: null }, left: { emails: null, contacts: null } })
 })
 
-t.test('team plan changes the figures given and leaves the others as they are', async (t) => {
+t.test('team plan only changes the given limits', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
@@ -78,19 +78,16 @@ t.test('team plan changes the figures given and leaves the others as they are', 
   t.match(bare, { limits: { emails: 50_000 }, overrides: { emails: null } })
 })
 
-t.test('team plan refuses figures and periods that cannot be', async (t) => {
+t.test('team plan rejects invalid limits and periods', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
   const refuse = async (flags: string[], reason: RegExp) =>
     t.match(await cli.fault(['team', 'plan', id, '--plan', 'pro', ...flags]), reason, flags.join(' '))
-  await refuse(['--emails', '-1'], /whole number from 0/)
-  await refuse(['--emails', '1.5'], /whole number from 0/)
+  await refuse(['--emails', '-1'], /an integer from 0/)
+  await refuse(['--emails', '1.5'], /an integer from 0/)
   for (const flag of ['--emails', '--contacts', '--whatsapp'])
-    await refuse(
-      [flag, '2147483648'],
-      new RegExp(`'${flag} <n>'.* must be a whole number from 0 to 2147483647`),
-    )
+    await refuse([flag, '2147483648'], new RegExp(`'${flag} <n>'.* must be an integer from 0 to 2147483647`))
   await refuse(['--rate', '0'], /a number above 0/)
   await refuse(['--rate', 'fast'], /a number above 0/)
   await refuse(['--rate', '0.1'], /The rate must be from 0.2/)
@@ -104,7 +101,7 @@ t.test('team plan refuses figures and periods that cannot be', async (t) => {
   t.match(await cli.json(['team', 'show', id]), { plan: 'free', limits: { emails: 5000 } }, 'as it was')
 })
 
-t.test('team rename changes the name alone, and refuses what is none', async (t) => {
+t.test('team rename changes the name, and rejects an invalid one', async (t) => {
   const { url } = await testDatabase(t)
   const { json, fault } = adminCli({ DATABASE_URL: url })
   const made = await json(['team', 'create', '--name', 'Before'])
@@ -113,7 +110,7 @@ t.test('team rename changes the name alone, and refuses what is none', async (t)
   t.match(await fault(['team', 'rename', made.id, '--name', ' ']), /name must not be empty/)
 })
 
-t.test('team suspend prints since when, once; team resume ends it', async (t) => {
+t.test('team suspend prints the time, and team resume ends it', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])

@@ -75,7 +75,7 @@ t.test('template update makes a new version, and emails accepted before keep the
   t.equal((await versionsByIds(database, refs)).length, 3)
 })
 
-t.test('template create refuses what is no template, saying where', async (t) => {
+t.test('template create rejects an invalid template with its position', async (t) => {
   const { cli, file, create } = await start(t)
   const refuse = async (content: string | Buffer, reason: RegExp) =>
     t.match(await cli.fault([...create, '--html', await file('x', content)]), reason)
@@ -94,7 +94,7 @@ t.test('template create refuses what is no template, saying where', async (t) =>
   )
   t.match(
     await cli.fault([...create, '--html', '/nowhere/x.html']),
-    /Could not read \/nowhere\/x\.html: there is no such file/,
+    /Could not read \/nowhere\/x\.html: file not found/,
   )
   t.match(await cli.fault([...create, '--html', '/']), /Could not read \/: it is a directory/)
   t.match(await cli.fault([...create, '--html', '-', '--text', '-']), /Only one of --html and --text/)
@@ -109,7 +109,7 @@ t.test('template update faults on a template that the team lacks', async (t) => 
   t.match(await cli.fault(['template', 'update', id, 'x', '--html', html]), /must be a UUID/)
 })
 
-t.test('template show prints its parts and versions; template delete leaves its emails alone', async (t) => {
+t.test('template show prints parts and versions, and delete keeps emails', async (t) => {
   const { cli, id, file, create, email, database } = await start(t)
   const parts = ['--html', await file('1', '<p>one {{a}}</p>'), '--text', await file('t', 'T')]
   const made = await cli.json([...create, ...parts])

@@ -4,7 +4,7 @@ import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
-t.test('topic create and list; a name once per team', async (t) => {
+t.test('topic create rejects a duplicate name in a team', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
@@ -15,7 +15,7 @@ t.test('topic create and list; a name once per team', async (t) => {
   t.match(await cli.json(['topic', 'list', id]), [{ id: news.id, name: 'News', created_at: /Z$/ }])
 })
 
-t.test('topic delete takes the topic off the contacts of its team, and no other', async (t) => {
+t.test("topic delete removes the topic from the team's contacts", async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])

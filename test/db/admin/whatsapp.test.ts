@@ -40,7 +40,7 @@ const file = async (content: unknown): Promise<string> => {
   return name
 }
 
-t.test('whatsapp-template create answers id, slots and status; list shows what can be sent', async (t) => {
+t.test('whatsapp-template create prints ID, variables and status', async (t) => {
   const team = await makeTeam(service)
   const create = ['whatsapp-template', 'create', team.id, '--file']
   const definition = aTemplate({
@@ -59,7 +59,7 @@ t.test('whatsapp-template create answers id, slots and status; list shows what c
   t.match(await cli.json(['whatsapp-template', 'list', team.id]), [made, piped, { status: 'pending' }])
 })
 
-t.test('whatsapp-template create says what is wrong with a file', async (t) => {
+t.test('whatsapp-template create explains what is wrong with a file', async (t) => {
   const team = await makeTeam(service)
   const create = ['whatsapp-template', 'create', team.id, '--file', '-']
   t.match(await cli.fault(create, { input: '{' }), /isn't valid JSON/)
@@ -94,7 +94,7 @@ t.test('whatsapp-template status sets the state, in either case', async (t) => {
   await t.rejects(setStatus(service, team.id, UNKNOWN, 'paused'), /No template/)
 })
 
-t.test('whatsapp list and show print messages, with their events and what they wait for', async (t) => {
+t.test('whatsapp list and show print messages, events and waiting state', async (t) => {
   const team = await makeTeam(service)
   const { id: template_id } = await makeTemplate(service, team.id)
   const body = aMessage(template_id, { to: numbers(2), idempotency_key: 'k' })
@@ -130,7 +130,7 @@ t.test('whatsapp list and show print messages, with their events and what they w
   )
 })
 
-t.test('whatsapp-template sync brings templates up to what the provider lists', async (t) => {
+t.test("whatsapp-template sync updates templates from the provider's list", async (t) => {
   const team = await makeTeam(service)
   const other = await makeTeam(service)
   const definition = aTemplate({ body: 1 }, { name: 'listed', language: 'en' })
@@ -150,7 +150,7 @@ t.test('whatsapp-template sync brings templates up to what the provider lists', 
   t.match(await templateOf(service, foreign.id), { status: 'approved' })
 })
 
-t.test('whatsapp-template sync says why the provider’s list could not be read', async (t) => {
+t.test('whatsapp-template sync prints why the list could not be read', async (t) => {
   const team = await makeTeam(service)
   const cloud = await startCloud(t, {}, { access_token: 'with a blank' })
   await startWorker(t, service, { whatsapp: cloud.delivery })
@@ -160,7 +160,7 @@ t.test('whatsapp-template sync says why the provider’s list could not be read'
   )
 })
 
-t.test('whatsapp requeue takes one, all that match, and with --force what was never taken', async (t) => {
+t.test('whatsapp requeue accepts an ID, a filter and --force', async (t) => {
   const team = await makeTeam(service)
   const { id: template } = await makeTemplate(service, team.id)
   const body = aMessage(template, { to: numbers(4) })
@@ -213,7 +213,7 @@ t.test('whatsapp requeue takes one, all that match, and with --force what was ne
   )
 })
 
-t.test('contact export and erase find what was sent to a number, and its opt-out', async (t) => {
+t.test('contact export and erase cover messages to a number and its opt-out', async (t) => {
   const { id: owner, key } = await makeTeam(service)
   const { id: template } = await makeTemplate(service, owner, aTemplate({}, { category: 'MARKETING' }))
   const number = '+551187654321'

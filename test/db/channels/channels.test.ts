@@ -38,7 +38,7 @@ t.test('each limit has its column in plans and subscriptions, and its use in all
   t.strictSame(missing([...used, ...places], await columnsOf('allowances')), [])
 })
 
-t.test('each channel has its tables, a scope to send by, and queues with a line of teams', async (t) => {
+t.test('each channel has tables, a scope and queues with lanes', async (t) => {
   t.strictSame(
     CHANNELS.map(({ name }) => name),
     CHANNEL_FACTS.map(({ name }) => name),
@@ -59,7 +59,7 @@ t.test('each channel has its tables, a scope to send by, and queues with a line 
   for (const { job } of CHANNEL_QUEUES) t.ok(job in JOBS && isSharedJob(job), job)
 })
 
-t.test('each that reports on a channel is a provider of the worker’s, and the other way round', async (t) => {
+t.test("the channels' providers and the workers' providers match", async (t) => {
   const channels = [...Object.values(CHANNEL_PROVIDERS), ...OTHER_REPORTERS]
   const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...channels, SIMULATOR]
   t.strictSame(
@@ -70,7 +70,7 @@ t.test('each that reports on a channel is a provider of the worker’s, and the 
 
 const jobRow = object({ job: string().defined() })
 
-t.test('the queue that is chosen at acceptance is the one that a stored row is delivered from', async (t) => {
+t.test('accepted and stored messages have the same queue', async (t) => {
   const [live, test] = ['00000000-0000-7000-8000-000000000001', '00000000-0000-7000-8000-000000000002']
   await database.query(sql.unsafe`
     insert into teams (id, name, created_at, test) values (${live}, 'Live', now(), false), (${test}, 'Test', now(), true)`)

@@ -23,7 +23,7 @@ for (const rungs of [EMAIL_LADDER, WHATSAPP_LADDER] as const) {
   })
 }
 
-t.test('an email’s events move it up its ladder; bounces and complaints are rare', (t) => {
+t.test("events raise an email's status, and bounces and complaints are rare", (t) => {
   t.equal(statusOfEvent('requeued'), 'queued')
   t.equal(statusOfEvent('clicked'), 'clicked')
   t.equal(higherStatus('opened', 'delivered'), 'opened')

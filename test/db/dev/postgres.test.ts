@@ -77,42 +77,37 @@ async function killHard(owner: { kill(signal: 'SIGKILL'): boolean } & NodeJS.Eve
 const postmaster = async (home: string) =>
   Number.parseInt(await readFile(join(home, 'data/postmaster.pid'), 'utf8'), 10)
 
-t.test(
-  'a fresh directory gets a server in UTF-8 and UTC, on the loopback alone, behind a password',
-  async (t) => {
-    const directory = await scratch(t)
-    t.equal(await runningPostgres(directory), null, 'nothing runs before')
-    const { url, stop } = await start(t, directory)
-    t.match(url, /^postgres:\/\/heliograph:[0-9a-f]{48}@127\.0\.0\.1:\d+\/heliograph$/)
-    const setting = (name: string) => `current_setting('${name}') as ${name}`
-    const names = 'server_encoding timezone max_connections listen_addresses unix_socket_directories'.split(
-      ' ',
-    )
-    t.strictSame(await rows(url, `select ${names.map(setting).join(', ')}`), [
-      {
-        server_encoding: 'UTF8',
-        timezone: 'UTC',
-        max_connections: '200',
-        listen_addresses: '127.0.0.1',
-        unix_socket_directories: '',
-      },
-    ])
-    const locale = 'select datlocprovider, datlocale from pg_database where datname = current_database()'
-    t.strictSame(await rows(url, locale), [{ datlocprovider: 'b', datlocale: 'C.UTF-8' }])
-    t.strictSame(await rows(url, "select lower('ÉÖЖ') as lower"), [{ lower: 'éöж' }])
-    await t.rejects(rows(url.replace(/[0-9a-f]{48}/, 'guess'), 'select 1'), { code: '28P01' }, 'no password')
-    t.equal((await stat(join(directory, 'password'))).mode & 0o777, 0o600)
-    t.equal((await stat(join(directory, 'server.json'))).mode & 0o777, 0o600)
-    t.equal(await runningPostgres(directory), url, 'the CLI finds it')
-    await stop()
-    await stop()
-    t.equal(await runningPostgres(directory), null, 'and no longer once it has stopped')
-    seed = join(await scratch(whole), '..', 'seed')
-    await runProgram('cp', ['-a', directory, seed])
-  },
-)
+t.test('creates a UTF-8 and UTC server on loopback with a password', async (t) => {
+  const directory = await scratch(t)
+  t.equal(await runningPostgres(directory), null, 'nothing runs before')
+  const { url, stop } = await start(t, directory)
+  t.match(url, /^postgres:\/\/heliograph:[0-9a-f]{48}@127\.0\.0\.1:\d+\/heliograph$/)
+  const setting = (name: string) => `current_setting('${name}') as ${name}`
+  const names = 'server_encoding timezone max_connections listen_addresses unix_socket_directories'.split(' ')
+  t.strictSame(await rows(url, `select ${names.map(setting).join(', ')}`), [
+    {
+      server_encoding: 'UTF8',
+      timezone: 'UTC',
+      max_connections: '200',
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+    },
+  ])
+  const locale = 'select datlocprovider, datlocale from pg_database where datname = current_database()'
+  t.strictSame(await rows(url, locale), [{ datlocprovider: 'b', datlocale: 'C.UTF-8' }])
+  t.strictSame(await rows(url, "select lower('ÉÖЖ') as lower"), [{ lower: 'éöж' }])
+  await t.rejects(rows(url.replace(/[0-9a-f]{48}/, 'guess'), 'select 1'), { code: '28P01' }, 'no password')
+  t.equal((await stat(join(directory, 'password'))).mode & 0o777, 0o600)
+  t.equal((await stat(join(directory, 'server.json'))).mode & 0o777, 0o600)
+  t.equal(await runningPostgres(directory), url, 'the CLI finds it')
+  await stop()
+  await stop()
+  t.equal(await runningPostgres(directory), null, 'and no longer once it has stopped')
+  seed = join(await scratch(whole), '..', 'seed')
+  await runProgram('cp', ['-a', directory, seed])
+})
 
-t.test('a restart keeps the data, and the flush to disk is on unless the caller turns it off', async (t) => {
+t.test('a restart keeps the data, and fsync is on by default', async (t) => {
   const directory = await made(t)
   const first = await start(t, directory)
   t.strictSame(await rows(first.url, 'show fsync'), [{ fsync: 'off' }])
@@ -154,10 +149,10 @@ t.test('a server that died by kill -9 starts again with its data', async (t) => 
   t.equal(stranger.exitCode ?? stranger.signalCode, null, 'which is left alone')
 })
 
-t.test('a second start on the same directory is refused while the first lives', async (t) => {
+t.test('rejects a second start on the same directory', async (t) => {
   const directory = await made(t)
   const { owner, url } = await startElsewhere(t, directory)
-  const refusal = new RegExp(`already running \\(pid ${owner.pid}\\).*stop it, or set DATABASE_URL and PORT`)
+  const refusal = new RegExp(`already running \\(pid ${owner.pid}\\).*Stop it, or set DATABASE_URL and PORT`)
   await t.rejects(startPostgres({ directory }), { message: refusal })
   t.strictSame(await rows(url, 'select 1 as one'), [{ one: 1 }], 'and does the first no harm')
   t.equal(await runningPostgres(directory), url)
@@ -179,10 +174,10 @@ t.test('servers of different directories run side by side', async (t) => {
   t.not(new URL(one.url).port, new URL(other.url).port)
   t.strictSame(await rows(one.url, 'select 1 as n'), await rows(other.url, 'select 1 as n'))
   const port = Number(new URL(one.url).port)
-  await t.rejects(start(t, await made(t), { port }), { message: `port ${port} is taken` })
+  await t.rejects(start(t, await made(t), { port }), { message: `port ${port} is in use` })
 })
 
-t.test('a directory that PostgreSQL cannot enter gets a stand-in when root runs it', async (t) => {
+t.test("root uses another directory if PostgreSQL can't enter the given one", async (t) => {
   const directory = await scratch(t)
   const elsewhere = join(directory, '..', 'elsewhere')
   const closed = join(directory, '..', 'closed')
@@ -207,7 +202,7 @@ t.test('a directory that PostgreSQL cannot enter gets a stand-in when root runs 
   t.strictSame(await rows(third.url, "select to_regclass('kept') as kept"), [{ kept: null }], 'it is deleted')
 })
 
-t.test('a stand-in that somebody else made is not used', async (t) => {
+t.test('rejects a replacement directory of another user', async (t) => {
   const directory = await scratch(t)
   const closed = join(directory, '..', 'closed')
   const elsewhere = join(directory, '..', 'elsewhere')

@@ -63,7 +63,7 @@ t.test('the team’s owners get one mail about a webhook that was disabled by it
   shows(t, await owner.get(`/teams/${team.id}`), /The webhook 127\.0\.0\.1 was disabled.*it answered 410/)
 })
 
-t.test('an owner who disables a webhook gets no mail; one that fails stands on the first page', async (t) => {
+t.test('notifies owners of a failing webhook, but not of a manual disable', async (t) => {
   await startWorker(t, service, { notices: { from: 'login@example.com', operator: null, site: null } })
   const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
   const before = (await mails()).length
@@ -85,7 +85,7 @@ t.test('an owner who disables a webhook gets no mail; one that fails stands on t
   t.equal((await mails()).length, before)
 })
 
-t.test('without DASHBOARD_FROM a webhook is disabled all the same, and nobody is written to', async (t) => {
+t.test('disables a webhook without DASHBOARD_FROM, and sends nothing', async (t) => {
   const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
   await startWorker(t, service)
   await signedIn(service, { team: team.id, role: 'owner' })
@@ -101,7 +101,7 @@ t.test('without DASHBOARD_FROM a webhook is disabled all the same, and nobody is
   t.equal((await mails()).length, before)
 })
 
-t.test('owners get one mail about a broadcast that paused itself, with the figure that did it', async (t) => {
+t.test('sends owners one email about an automatically paused broadcast', async (t) => {
   const sink = await startSmtpSink(t)
   await makeTeam(service, { domain: 'notices.test' })
   const notices = { from: 'Heliograph <login@notices.test>', operator: null, site: SITE }

@@ -106,7 +106,7 @@ t.test('a fault says what is wrong and repeats no part of the URL', async (t) =>
       `postgres://u:hunter2@h/db?sslrootcert=${join(t.testdirName, 'none.pem')}`,
       /cannot be read: .*none\.pem \(ENOENT\)/,
     ],
-    ['postgres://u:hunter2@h/db?target_session_attrs=standby', /^asks for a standby/],
+    ['postgres://u:hunter2@h/db?target_session_attrs=standby', /^selects a standby/],
     ['postgres://u:p@ss#hunter2@h/db', /^must be a postgres:\/\/ URL.*percent-encoded/],
     ['postgres://u:p@ss/hunter2@h/db', /^must be a postgres:\/\/ URL.*percent-encoded/],
     ['postgres://u:p@ss?hunter2=1@h/db', /^must be a postgres:\/\/ URL.*percent-encoded/],

@@ -126,7 +126,7 @@ t.test('a standby serves what may lag; the primary all else, and whatever the st
     t.equal(await replica.read(service.database, async (database) => database), service.database)
     const { url } = await testDatabase(t)
     await t.rejects(startReplica(url, options), {
-      message: /DATABASE_REPLICA_URL can't be used: it is another database than that of DATABASE_URL/,
+      message: /DATABASE_REPLICA_URL can't be used: it is not a replica of the database in DATABASE_URL/,
     })
   })
 })

@@ -139,6 +139,24 @@ t.test('a wake-up that finds nobody idle ends the next wait at once, and that on
   await Promise.all(waits)
 })
 
+t.test('a wake-up ends one wait, and a claim that finds its limit the next', async (t) => {
+  let over = 0
+  const waits = [1, 2].map(() =>
+    claims.idle().then(() => {
+      over += 1
+    }),
+  )
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+  claims.wake()
+  await settled()
+  t.equal(over, 1)
+  const job = await claimed()
+  await settled()
+  t.equal(over, 2)
+  await end(job, { end: 'completed' })
+  await Promise.all(waits)
+})
+
 t.test('a claim that somebody else has is not ours any more, as soon as a heartbeat shows it', async (t) => {
   const job = await claimed()
   t.ok(claims.isHeld(job))

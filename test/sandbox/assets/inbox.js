@@ -1,5 +1,5 @@
-// Keeps the list live while the page is visible, shows ages, and asks before everything is deleted. The page works
-// without it.
+// Refreshes the list while the page is visible, shows ages, and asks before deleting everything. The page
+// works without it.
 const PAUSE = 2_000
 
 const ageOf = (iso) => {

@@ -1,4 +1,4 @@
-/** Lines of base64, byte for byte as Node itself would write them, at every size that could make a difference. */
+/** Base64 lines, compared byte for byte with Node's own at every size that may make a difference. */
 import { randomBytes } from 'node:crypto'
 import { encodedSize } from '../../../db/validation/files.ts'
 import { writeLines } from '../../../workers/channels/base64-lines.ts'
@@ -8,11 +8,11 @@ const LINE = 57
 
 const expected = (bytes: Buffer): string => bytes.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
 
-/** The bytes in pieces of whole lines, and what is left of them. */
+/** Splits bytes into pieces of whole lines and a rest. */
 const inPieces = (bytes: Buffer, size: number): Buffer[] =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) => bytes.subarray(n * size, (n + 1) * size))
 
-t.test('every size comes out in lines, with none ended in vain', async (t) => {
+t.test('encodes every size as lines without an extra line break', async (t) => {
   const sizes = Array.from({ length: 1_000 }, (_, n) => n + 1)
   for (const size of [...sizes, 262_199, 262_200, 262_201]) {
     const bytes = randomBytes(size)
@@ -23,7 +23,7 @@ t.test('every size comes out in lines, with none ended in vain', async (t) => {
   t.pass('all are equal')
 })
 
-t.test('whole lines that others follow are all ended', async (t) => {
+t.test('ends every line that others follow', async (t) => {
   const bytes = randomBytes(4 * LINE)
   const to = Buffer.alloc(encodedSize(bytes.length))
   writeLines(inPieces(bytes, LINE), to)

@@ -1,6 +1,6 @@
 /**
- * The line of batches, from the door to the provider: single sends pass what the same team has sent as batches, by
- * email and by WhatsApp. Places alone are in test/db/queue/fair-queue.test.ts.
+ * The lane of batches, from the API to the provider: single sends overtake the same team's batches, by email
+ * and by WhatsApp. Positions are tested in test/db/queue/fair-queue.test.ts.
  */
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { anEmail, byCli, type Service, world } from '../../support/service.ts'
@@ -10,17 +10,17 @@ import { aMessage, type Json, numbers } from '../../support/whatsapp.ts'
 import { startDeliveries } from '../../support/whatsapp-delivery.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-/** What waits before a single send, and how many of it may arrive before that. */
+/** The size of the backlog before a single send, and how many of it may arrive first. */
 const FLOOD = 4_000
 const NEXT = 200
 
-/** Lets a team send as much at once as these tests do. */
+/** Lifts a team's limits for these tests. */
 const unlimited = ({ database }: Service, teamId: string) =>
   database.transaction((tx) =>
     subscribeTeam(byCli(tx), teamId, { plan: 'pro', send_rate_per_second: 10_000 }),
   )
 
-t.test('a sign-in code leaves before the 4,000 receipts that its team has sent as batches', async (t) => {
+t.test('a sign-in code overtakes 4,000 receipts in batches of its team', async (t) => {
   const { service, team } = await world(t, { team: { plan: 'pro' } })
   const sink = await startSmtpSink(t)
   await unlimited(service, team.id)
@@ -55,7 +55,7 @@ t.test('a sign-in code leaves before the 4,000 receipts that its team has sent a
   t.notOk(arrived().includes('batch-of-one@example.org'), 'a batch of one is a batch')
 })
 
-t.test('a single WhatsApp message leaves before 4,000 that its team has sent as a batch', async (t) => {
+t.test('a single WhatsApp message overtakes a batch of 4,000', async (t) => {
   const { service, begin } = await startDeliveries(t)
   const { team, template, cloud, one, work } = await begin(t)
   await unlimited(service, team.id)

@@ -1,4 +1,4 @@
-/** Copies on their way out: who gets the message, what its bytes name, who is tried again. Both providers. */
+/** Delivery of copies: recipients, message bytes and retries. Both providers. */
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
@@ -24,10 +24,10 @@ const EVERYBODY = [
   ...['hidden.7x@quiet.example', 'archive.8y@quiet.example'],
 ]
 
-/** What gives somebody of bcc away, in plain letters. */
+/** Text that reveals a bcc recipient. */
 const MARKS = ['hidden.7x', 'archive.8y', 'quiet.example', 'Verena']
 
-/** The same as base64 writes it, at each of the three places where a group of its letters may begin. */
+/** Returns the same in base64, for each of the three alignments of its letters. */
 const inBase64 = (word: string): string[] =>
   [0, 1, 2].map((lead) => {
     const whole = Buffer.from(`${'-'.repeat(lead)}${word}`)
@@ -36,7 +36,7 @@ const inBase64 = (word: string): string[] =>
     return whole.slice(lead === 0 ? 0 : 4, -2)
   })
 
-/** Which of it stands in these bytes, in whatever case, folded or encoded. */
+/** Returns the marks in these bytes, in any case, folded or encoded. */
 function given(raw: Buffer): string[] {
   const text = raw.toString('latin1')
   const plain = text.replaceAll('\r\n', '').replaceAll('=\r\n', '').toLowerCase()
@@ -47,7 +47,7 @@ function given(raw: Buffer): string[] {
   return /^[a-z-]*bcc[ \t]*:/im.test(text) ? ['a header', ...found] : found
 }
 
-/** The header section as fields, in order. */
+/** Returns the header section as fields, in order. */
 const fieldsOf = (raw: Buffer): string[] =>
   (raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? '')
     .split(/\r\n(?![ \t])/)
@@ -55,7 +55,7 @@ const fieldsOf = (raw: Buffer): string[] =>
 
 const namesOf = (raw: Buffer): string[] => fieldsOf(raw).map((field) => field.slice(0, field.indexOf(':')))
 
-/** The message, but for the time of its attempt and what that changes in the signature. */
+/** Removes the time of the attempt and its effect on the signature. */
 const withoutTime = (raw: Buffer): string =>
   raw
     .toString('latin1')
@@ -79,14 +79,14 @@ const silent = (t: Test, sink: Pick<SmtpSink, 'messages'>): void => {
   for (const { raw, rcpt_to } of sink.messages()) t.strictSame(given(raw), [], `to ${rcpt_to.join(', ')}`)
 }
 
-t.test('the search for bcc in bytes finds it, however it is written', async (t) => {
+t.test('the search for bcc finds every encoding of it', async (t) => {
   t.strictSame(given(Buffer.from('To: a\r\n\r\nBody')), [])
   for (const word of ['hidden.7x@quiet.example', 'x hidden.7x', 'xx hidden.7x'])
     t.not(given(Buffer.from(`X: ${Buffer.from(word).toString('base64')}`)).length, 0, word)
   t.strictSame(given(Buffer.from('X: hid\r\nden.7x')), ['hidden.7x'])
 })
 
-t.test('over SMTP all get one message: Cc follows To and is signed, and nothing names bcc', async (t) => {
+t.test('over SMTP all get one message with a signed Cc and no bcc', async (t) => {
   const { service, sink, team, post, row } = await begin(t)
   const id = await post({ ...COPIES, text: 'Hello', reply_to: 'help@example.net' })
   await until('it is sent', async () => (await row(id)).status === 'sent')
@@ -111,7 +111,7 @@ t.test('over SMTP all get one message: Cc follows To and is signed, and nothing 
   )
 })
 
-t.test('without copies there is no Cc, and bcc alone makes none', async (t) => {
+t.test('bcc without cc adds no Cc header', async (t) => {
   const { sink, post, row } = await begin(t)
   const ids = [await post({}), await post({ to: COPIES.to, bcc: COPIES.bcc })]
   for (const id of ids) await until('it is sent', async () => (await row(id)).status === 'sent')
@@ -119,7 +119,7 @@ t.test('without copies there is no Cc, and bcc alone makes none', async (t) => {
   silent(t, sink)
 })
 
-t.test('an address in several lists gets one copy, and is named where it stands first', async (t) => {
+t.test('an address in several lists gets one copy, under the first', async (t) => {
   const { sink, post, row } = await begin(t)
   const id = await post({
     to: ['ana@example.org', 'Ana <ANA@example.org>'],
@@ -142,7 +142,7 @@ t.test('an address in several lists gets one copy, and is named where it stands 
   silent(t, sink)
 })
 
-t.test('who was put off is tried again alone, with the same bytes; the highest status counts', async (t) => {
+t.test('a deferred recipient is retried alone with the same bytes', async (t) => {
   const later = new Set(['zoe@example.org', 'hidden.7x@quiet.example'])
   const { service, sink, post, row, team } = await begin(t, {
     onRcpt: (recipient) => (later.has(recipient) ? '451 4.3.0 Later' : undefined),
@@ -166,7 +166,7 @@ t.test('who was put off is tried again alone, with the same bytes; the highest s
       ['hidden.7x@quiet.example'],
     ],
   )
-  // Boundaries are drawn for each try; there is none in a message of one part.
+  // Boundaries are new for each attempt. A message of one part has none.
   const key = await publicKeyOf(service, team.id)
   const tries = sink.messages().map(({ raw }) => {
     const { body_matches, signature_matches } = verifyDkim(raw, key)
@@ -177,7 +177,7 @@ t.test('who was put off is tried again alone, with the same bytes; the highest s
   silent(t, sink)
 })
 
-t.test('one refused of bcc makes the email bounced, though the others have it', async (t) => {
+t.test('one rejected bcc recipient makes the email bounced', async (t) => {
   const { post, row, service, team, sink } = await begin(t, {
     onRcpt: (recipient) => (recipient.startsWith('hidden') ? '550 5.1.1 No such user' : undefined),
   })
@@ -190,7 +190,7 @@ t.test('one refused of bcc makes the email bounced, though the others have it', 
   silent(t, sink)
 })
 
-t.test('requeued by force it goes to all again; a resend and a copy go to one address alone', async (t) => {
+t.test('requeue --force sends to all, resend and copies to one address', async (t) => {
   let open = false
   const { service, sink, team, post, row } = await begin(t, {
     onRcpt: () => (open ? undefined : '550 5.1.1 No such user'),
@@ -217,7 +217,7 @@ t.test('requeued by force it goes to all again; a resend and a copy go to one ad
   silent(t, sink)
 })
 
-t.test('who is erased while others wait is neither in an envelope nor in a header any more', async (t) => {
+t.test('an erased recipient is left out while others wait', async (t) => {
   const waits = new Set(EVERYBODY)
   const { service, sink, team, post, row } = await begin(t, {
     onRcpt: (recipient) => (waits.has(recipient) ? '451 4.3.0 Later' : undefined),
@@ -247,7 +247,7 @@ t.test('who is erased while others wait is neither in an envelope nor in a heade
   silent(t, sink)
 })
 
-t.test('through SES the destinations are named beside the message, which names nobody of bcc', async (t) => {
+t.test('SES gets bcc as destinations only, not in the message', async (t) => {
   const { service, team } = await world(t)
   const api = await startSesApi(t, {
     onSend: (_call, nth) => (nth === 1 ? { status: 429, type: 'TooManyRequestsException' } : undefined),

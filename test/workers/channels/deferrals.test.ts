@@ -7,7 +7,7 @@ import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-/** A service with two workers behind a relay that says this to each recipient. */
+/** Starts a service with two workers and a relay with this reply to each recipient. */
 async function begin(t: Test, reply: (to: string) => string | undefined) {
   const { service, team } = await world(t)
   const relay = { reply }
@@ -26,7 +26,7 @@ async function begin(t: Test, reply: (to: string) => string | undefined) {
   return { service, relay, send, sender, tried }
 }
 
-t.test('4.7.x of six messages to three domains slows the sender, and an acceptance ends it', async (t) => {
+t.test('4.7.x for six messages to three domains slows the sender until an acceptance', async (t) => {
   const { relay, send, sender, service, tried } = await begin(
     t,
     () => '451 4.7.1 Too busy for you, try again',

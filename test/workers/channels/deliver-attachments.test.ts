@@ -1,4 +1,4 @@
-/** Attachments on their way out: the bytes that come in go out, whatever their number, size, name and type. */
+/** Delivery of attachments: bytes in are bytes out, for any number, size, name and type. */
 import { randomBytes } from 'node:crypto'
 import type { Email } from 'postal-mime'
 import { Resend } from 'resend'
@@ -58,7 +58,7 @@ t.test('bytes out are bytes in for every size, and DKIM is valid', async (t) => 
   t.equal(seen, sent.size)
 })
 
-t.test('names in any language and types with parameters arrive, inline parts as such', async (t) => {
+t.test('names in any language, typed and inline parts arrive intact', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   await startWorker(t, service, { smtp_url })
   const names = ['Rechnung Grüße.pdf', '請求書.pdf', 'a"b;c=d.pdf', `${'long '.repeat(45)}.pdf`, 'plain.pdf']
@@ -98,7 +98,7 @@ t.test('names in any language and types with parameters arrive, inline parts as 
   t.ok(ics.split('\r\n').every((line) => line.length <= 998 && !/[^\0-\x7f]/.test(line)))
 })
 
-t.test('a server that takes smaller messages bounces it unread, and spares the contact', async (t) => {
+t.test('a server’s size limit bounces the email and spares the contact', async (t) => {
   let began = 0
   const script = {
     onMessage: () => {
@@ -118,7 +118,7 @@ t.test('a server that takes smaller messages bounces it unread, and spares the c
   t.equal(contact.body.status, 'subscribed')
 })
 
-t.test('552 and "too large" are about the message alone', async (t) => {
+t.test('552 and "too large" concern only the message', async (t) => {
   const replies = [
     '552 no',
     '552 5.3.4 too big',

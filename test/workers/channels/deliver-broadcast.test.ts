@@ -1,4 +1,4 @@
-/** Emails of broadcasts on their way out: consent at the last moment, pauses, a pace and a sender of their own. */
+/** Delivery of broadcast emails: consent just before sending, pauses, and a separate rate and sender. */
 import { sql } from 'slonik'
 import { awaitCheck, requestCheck } from '../../../db/delivery/senders/check.ts'
 import { brakeFor } from '../../../db/messages/broadcasts/auto-pause.ts'
@@ -24,7 +24,7 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
   return { service, team, sink, received }
 }
 
-t.test('who may not be mailed when the turn comes gets nothing, and is listed with the reason', async (t) => {
+t.test('a recipient without consent at send time is skipped with a reason', async (t) => {
   const { service, team, sink, received } = await begin(t)
   const { database, call } = service
   const broadcast = await aBroadcast(service, team)
@@ -52,7 +52,7 @@ t.test('who may not be mailed when the turn comes gets nothing, and is listed wi
   t.match(await usedBy(service, team.id), { emails: 1 }, 'their places in the quota are free again')
 })
 
-t.test('what may have arrived is given up once it must not go again: its broadcast ends', async (t) => {
+t.test('an email that may have arrived fails once it may not be resent', async (t) => {
   const { service, team, sink, received } = await begin(t)
   const { database, call } = service
   const broadcast = await aBroadcast(service, team)
@@ -74,14 +74,14 @@ t.test('what may have arrived is given up once it must not go again: its broadca
   const last = (await eventsOfEmail(database, team.id, id)).findLast(({ kind }) => kind === 'gave_up')
   t.match(last?.detail, /no response.*may have arrived.*unsubscribed/)
   t.same([received(), await broadcast.figures()], [[], { made: 1, queued: 1 }])
-  // A person's requeue starts its tries over, and takes nothing away that may have arrived.
+  // A manual requeue restarts its attempts, but doesn't change what may have arrived.
   const cli = adminCli({ DATABASE_URL: service.url })
   await cli.json(['queue', 'redrive', 'deliver-broadcast'])
   await until('nothing of it waits again', async () => !(await isUnderWay(database, key)))
   t.same([received(), await broadcast.figures()], [[], { made: 1, queued: 1 }])
 })
 
-t.test('a paused broadcast waits without a try; a cancelled one is withdrawn', async (t) => {
+t.test('a paused broadcast waits without attempts, a cancelled one is withdrawn', async (t) => {
   const { service, team, sink, received } = await begin(t)
   const [paused, cancelled] = [await aBroadcast(service, team), await aBroadcast(service, team)]
   const [id = ''] = await paused.emails('waits@example.com')
@@ -99,7 +99,7 @@ t.test('a paused broadcast waits without a try; a cancelled one is withdrawn', a
   t.same(received(), ['waits@example.com'])
 })
 
-t.test('hours for which a broadcast was paused count towards none of its emails’ 24', async (t) => {
+t.test('a broadcast’s pause doesn’t count towards its emails’ 24 hours', async (t) => {
   const { service, team } = await begin(t)
   const { database, call } = service
   const sink = await startSmtpSink(t, { onRcpt: () => '451 4.7.1 Greylisted' })
@@ -123,7 +123,7 @@ t.test('hours for which a broadcast was paused count towards none of its emails�
   await until('it is bounced', async () => (await kinds()).includes('bounced'))
 })
 
-t.test('a broadcast’s own rate is spread over the minute; the rest of the queue does not wait', async (t) => {
+t.test('a broadcast’s own rate delays nothing else', async (t) => {
   const { service, team, sink, received } = await begin(t)
   const rated = await aBroadcast(service, team, { rate_per_minute: 60 })
   const free = await aBroadcast(service, team)
@@ -142,7 +142,7 @@ t.test('a broadcast’s own rate is spread over the minute; the rest of the queu
   t.same(received().length, 16)
 })
 
-t.test('a server that puts broadcasts off slows them alone: single emails go on', async (t) => {
+t.test('a server that defers broadcasts doesn’t slow single emails', async (t) => {
   const onRcpt = (to: string) => (to.startsWith('bulk') ? '421 4.7.0 too many messages from you' : undefined)
   const { service, team, sink, received } = await begin(t, { onRcpt })
   const broadcast = await aBroadcast(service, team)
@@ -154,7 +154,7 @@ t.test('a server that puts broadcasts off slows them alone: single emails go on'
   for (const { key } of await sendersOf(service)) t.match(key, /:bulk$/)
 })
 
-t.test('over 5 % bounces of 200 emails, or 0.1 % and three complaints of 1,000, it is paused', async (t) => {
+t.test('a broadcast is paused over 5 % bounces or 0.1 % complaints', async (t) => {
   const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
   const on = (left: number, bounced: number, complained: number) =>
     brakeFor({ left, bounced, complained }, brakes)
@@ -167,7 +167,7 @@ t.test('over 5 % bounces of 200 emails, or 0.1 % and three complaints of 1,000, 
   t.equal(on(3_000, 0, 3), null)
 })
 
-t.test('a braked broadcast says why; what it was braked for does not brake it again', async (t) => {
+t.test('an auto-paused broadcast shows why, and isn’t paused again for it', async (t) => {
   const { service, team, sink } = await begin(t)
   const broadcast = await aBroadcast(service, team)
   await broadcast.moved({ queued: 100, bounced: 11, delivered: 189 })
@@ -192,7 +192,7 @@ t.test('a braked broadcast says why; what it was braked for does not brake it ag
   await until('it goes on to its end', async () => (await show()).state === 'sent')
 })
 
-t.test('a check asks the relay of broadcasts too, where they have one of their own', async (t) => {
+t.test('a check also asks a separate relay of broadcasts', async (t) => {
   const { service, sink } = await begin(t)
   const { database, deps } = service
   const relay = createSmtpProvider({ url: 'smtp://127.0.0.1:9', max_connections: 1 })
@@ -205,7 +205,7 @@ t.test('a check asks the relay of broadcasts too, where they have one of their o
   t.match(JSON.parse(asked.stdout), { fault: /ECONNREFUSED/ })
 })
 
-t.test('broadcasts hold half of the slots; pauses and unsubscribes win over all not in those', async (t) => {
+t.test('broadcasts use half of the slots, and stop for pauses and unsubscribes', async (t) => {
   const gate = Promise.withResolvers<void>()
   let inFlight = 0
   const onMessage = async ({ rcpt_to }: { rcpt_to: string[] }) => {

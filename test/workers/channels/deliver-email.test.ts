@@ -1,4 +1,6 @@
-/** Delivery of emails: what goes out, when, and what a kill leaves behind. Real workers, a real SMTP server. */
+/**
+ * Delivery of emails: what is sent, when, and what remains after a kill. Real workers, a real SMTP server.
+ */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
@@ -39,7 +41,7 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
   return { service, sink, team: await makeTeam(service), smtp_url: sink.url }
 }
 
-t.test('an id or words that cannot be stored never cost the record of what was sent', async (t) => {
+t.test('an unstorable id or response doesn’t prevent the record of a send', async (t) => {
   const { service, team } = await begin(t)
   const email: EmailProvider = {
     test: false,
@@ -60,7 +62,7 @@ t.test('an id or words that cannot be stored never cost the record of what was s
   t.match(await eventsOfEmail(service.database, team.id, id), [{ kind: 'sent', detail: 'a b' }])
 })
 
-t.test('bodies too large to be read ahead go out whole, among small ones', async (t) => {
+t.test('bodies too large to be read ahead are sent among small ones', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const large = Array.from({ length: 20_000 }, (_, line) => `<p>Line ${line}</p>`).join('\n')
   const bodies = [{ html: large }, { text: large }, {}]
@@ -79,7 +81,7 @@ t.test('bodies too large to be read ahead go out whole, among small ones', async
   t.match(mailOf(2)?.html, /Hello/)
 })
 
-t.test('an accepted email reaches the server within a moment, and its row says sent', async (t) => {
+t.test('an accepted email is sent at once and its row says sent', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   await startWorker(t, service, { smtp_url })
   const id = await sendEmail(service, team, {
@@ -99,7 +101,7 @@ t.test('an accepted email reaches the server within a moment, and its row says s
   t.strictSame(await kinds(service, team, id), ['sent someone@example.org'])
 })
 
-t.test('a batch of 100 template mails arrives whole', async (t) => {
+t.test('a batch of 100 template emails arrives complete', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const { id: template_id } = await service.database.transaction((tx) =>
     saveTemplate(byCli(tx), team.id, { name: 'A', html: '<p>Hi {{name}}</p>', text: 'Hi {{name}}' }),
@@ -117,7 +119,7 @@ t.test('a batch of 100 template mails arrives whole', async (t) => {
   await until('size_kb is filled in', async () => (await rowOf(service, team, first)).size_kb !== null)
 })
 
-t.test('refused for good: bounced, with the reason in the events, and never tried again', async (t) => {
+t.test('a permanent rejection bounces the email without a retry', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t, { onRcpt: () => '550 5.1.1 No such user' })
   await startWorker(t, service, { smtp_url })
   const id = await sendEmail(service, team)
@@ -128,7 +130,7 @@ t.test('refused for good: bounced, with the reason in the events, and never trie
   t.equal(sink.messages().length, 0)
 })
 
-t.test('refused for now: stays queued, is tried again after at most 30 s, then sent once', async (t) => {
+t.test('a temporary rejection is retried within 30 s and then sent once', async (t) => {
   let tries = 0
   const { service, sink, team, smtp_url } = await begin(t, {
     onRcpt: () => (tries++ < 2 ? '451 4.3.0 Later' : undefined),
@@ -146,7 +148,7 @@ t.test('refused for now: stays queued, is tried again after at most 30 s, then s
   t.equal(sink.messages().length, 1)
 })
 
-t.test('where a server takes some recipients and puts others off, only those are tried again', async (t) => {
+t.test('only deferred recipients are retried', async (t) => {
   let tries = 0
   const { service, sink, team, smtp_url } = await begin(t, {
     onRcpt: (recipient) => {
@@ -187,13 +189,13 @@ t.test('after 24 h of attempts an email that is still deferred bounces', async (
   )
 })
 
-t.test('mails that a slow server holds do not keep the others waiting', async (t) => {
+t.test('emails that a slow server delays don’t delay others', async (t) => {
   const slow = Promise.withResolvers<undefined>()
   const { service, sink, team, smtp_url } = await begin(t, {
     onMessage: async ({ rcpt_to }) => (rcpt_to[0]?.startsWith('slow') ? await slow.promise : undefined),
   })
   await startWorker(t, service, { smtp_url })
-  // Runs before the worker's own, which waits for what is in flight.
+  // Runs before the worker's own teardown, which waits for sends in flight.
   t.teardown(() => slow.resolve(undefined))
   for (let index = 0; index < 4; index++) {
     const id = await sendEmail(service, team, { to: ['slow@example.org'] })
@@ -205,7 +207,7 @@ t.test('mails that a slow server holds do not keep the others waiting', async (t
   t.equal(sink.messages().length, 2)
 })
 
-t.test('no more provider calls run at once than the process has slots', async (t) => {
+t.test('concurrent provider calls never exceed the slots', async (t) => {
   const [running, most] = [{ count: 0 }, { count: 0 }]
   const { service, sink, team, smtp_url } = await begin(t, {
     onMessage: async () => {
@@ -223,7 +225,7 @@ t.test('no more provider calls run at once than the process has slots', async (t
   t.equal(most.count, 3)
 })
 
-t.test('an email that cannot be rendered does not hold up the others of its batch', async (t) => {
+t.test('an email that can’t be rendered doesn’t delay its batch', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const { id: template_id } = await service.database.transaction((tx) =>
     saveTemplate(byCli(tx), team.id, { name: 'A', html: '<p>x</p>', text: '' }),
@@ -243,7 +245,7 @@ t.test('an email that cannot be rendered does not hold up the others of its batc
   })
 })
 
-t.test('a DKIM key that cannot be opened holds up its own domain’s emails alone', async (t) => {
+t.test('an undecryptable DKIM key delays only its own domain’s emails', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const other = await makeTeam(
     { ...service, deps: { ...service.deps, secrets: createSecrets('another secret key altogether') } },
@@ -259,7 +261,7 @@ t.test('a DKIM key that cannot be opened holds up its own domain’s emails alon
   t.match(event, { kind: 'deferred', detail: /decrypt the DKIM key of example.net/ }, 'it is said why')
 })
 
-t.test('what has only waited for a worker is not given up, however long', async (t) => {
+t.test('waiting for a worker never makes an email fail', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const ids = await Promise.all(Array.from({ length: 12 }, () => sendEmail(service, team)))
   for (const id of ids) await ageByADay(service, id)
@@ -268,7 +270,7 @@ t.test('what has only waited for a worker is not given up, however long', async 
   t.equal(sink.messages().length, 12)
 })
 
-t.test('SIGTERM: stops taking work, finishes what is in flight, exits 0', async (t) => {
+t.test('SIGTERM stops claims, finishes sends in flight and exits 0', async (t) => {
   const arriving: string[] = []
   const { service, sink, team, smtp_url } = await begin(t, {
     onMessage: async ({ rcpt_to: [to = ''] }) => {
@@ -295,7 +297,7 @@ t.test('SIGTERM: stops taking work, finishes what is in flight, exits 0', async 
   t.equal(sink.messages().length, 10, 'each once')
 })
 
-t.test('a database that is away when a server has taken a message costs no second one', async (t) => {
+t.test('a database outage after an acceptance causes no second copy', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t, {
     onMessage: async () => {
       proxy.cut()
@@ -315,7 +317,7 @@ t.test('a database that is away when a server has taken a message costs no secon
   t.equal(sink.messages().length, 1)
 })
 
-t.test('kill -9 of the worker in mid-delivery of 1,000 mails loses none', async (t) => {
+t.test('kill -9 during delivery of 1,000 emails loses none', async (t) => {
   const { service, team } = await world(t)
   const id_file = join(t.testdir(), 'ids')
   const slow = async () => {

@@ -1,6 +1,4 @@
-/**
- * The pace of delivery: quotas of providers, shared by all workers. Real workers, the SES stand-in, a real SMTP server.
- */
+/** Rate limits of providers, shared by all workers. Real workers, the SES stand-in, a real SMTP server. */
 import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
@@ -35,7 +33,7 @@ async function work(t: Test, service: Service, api: SesApi, clock = () => new Da
   const worker = await startWorker(t, service, { smtp_url: 'smtp://unused.invalid', email, clock, pauses })
   return {
     ...worker,
-    /** Until it has looked from beginning to end whether it may claim: the look before may have begun already. */
+    /** Waits for a complete check for claims. The previous one may have started already. */
     async looksAgain() {
       const before = looks
       await until('it has looked', () => looks > before + 2)
@@ -49,10 +47,10 @@ async function post(service: Service, team: TestTeam, count: number, changes = {
   return body.data.map(({ id }: { id: string }) => id)
 }
 
-/** Seconds from the first of these calls to the last. A busy machine only makes it longer. */
+/** Returns the seconds from the first of these calls to the last. A busy machine only makes it longer. */
 const span = (calls: readonly SesCall[]): number => ((calls.at(-1)?.at ?? 0) - (calls[0]?.at ?? 0)) / 1_000
 
-t.test('two workers together never send faster than the account may', async (t) => {
+t.test('two workers together respect the account’s rate', async (t) => {
   const { service, api, team } = await begin(t, { account: () => 40 })
   await post(service, team, 100)
   await Promise.all([work(t, service, api), work(t, service, api)])
@@ -61,7 +59,7 @@ t.test('two workers together never send faster than the account may', async (t) 
   t.equal(api.calls.length, 100)
 })
 
-t.test('a send to many recipients takes the room of as many', async (t) => {
+t.test('a send to many recipients uses as many tokens', async (t) => {
   const { service, api, team } = await begin(t, { account: () => 40 })
   const to = Array.from({ length: 20 }, (_, index) => `n${index}@example.org`)
   await post(service, team, 4, { to })
@@ -70,7 +68,7 @@ t.test('a send to many recipients takes the room of as many', async (t) => {
   t.ok(span(api.calls) > 1.3, `80 recipients in ${span(api.calls)} s at 36 a second`)
 })
 
-t.test('a throttled sender goes on at half the pace, and loses nothing', async (t) => {
+t.test('a throttled sender continues at half the rate and loses nothing', async (t) => {
   const { service, api, team } = await begin(t, {
     account: () => 40,
     onSend: (_call, nth) => (nth === 5 ? THROTTLED : undefined),
@@ -80,7 +78,7 @@ t.test('a throttled sender goes on at half the pace, and loses nothing', async (
   await until('all but the throttled one are sent', async () => (await sentCount(service, team.id)) >= 59)
   const [sender] = await sendersOf(service)
   t.match(sender, { key: 'ses:eu-west-1', rate: 18 })
-  // What was booked before the refusal still went at the old pace: 20 jobs in flight.
+  // Sends reserved before the rejection still went at the old rate: 20 jobs in flight.
   const late = api.calls.slice(25, 60)
   t.ok(span(late) > 1.3, `${late.length} in ${span(late)} s at 18 a second`)
   const throttled = api.calls[4]?.tags.email_id ?? ''
@@ -89,7 +87,7 @@ t.test('a throttled sender goes on at half the pace, and loses nothing', async (
   t.match(events, [{ kind: 'sent' }], 'the pace is no business of the message')
 })
 
-t.test('a paused account stops everything; what waits loses no attempt and goes on afterwards', async (t) => {
+t.test('a paused account stops everything without using attempts', async (t) => {
   let paused = true
   const { service, api, team } = await begin(t, { onSend: () => (paused ? PAUSED : undefined) })
   const [first] = await post(service, team, 1)
@@ -114,7 +112,7 @@ t.test('a paused account stops everything; what waits loses no attempt and goes 
   await until('all are sent', async () => (await sentCount(service, team.id)) === 31)
 })
 
-t.test('workers whose clocks are hours off pause and keep the pace by the database’s clock', async (t) => {
+t.test('workers whose clocks are hours off follow the database’s clock', async (t) => {
   const { service, api, team } = await begin(t, {
     account: () => 40,
     onSend: (_call, nth) => (nth === 1 ? PAUSED : undefined),
@@ -140,7 +138,7 @@ t.test('workers whose clocks are hours off pause and keep the pace by the databa
   t.ok(Math.abs(late) < 60_000, `its timeline is ${late} ms off`)
 })
 
-t.test('a domain that SES does not know waits by itself', async (t) => {
+t.test('a domain unknown to SES doesn’t delay others', async (t) => {
   const { service, api, team } = await begin(t, {
     onSend: ({ from }) => (from.endsWith('@example.com') ? UNVERIFIED : undefined),
   })
@@ -160,7 +158,7 @@ t.test('a domain that SES does not know waits by itself', async (t) => {
   t.match((await sendersOf(service))[0], { paused_until: null, slowed_at: null })
 })
 
-t.test('what has waited for 24 h behind a pause is sent when it ends', async (t) => {
+t.test('an email that waited 24 h behind a pause is sent afterwards', async (t) => {
   const { service, api, team } = await begin(t, { onSend: (_call, nth) => (nth === 1 ? PAUSED : undefined) })
   await post(service, team, 1)
   const first = await work(t, service, api)
@@ -180,7 +178,7 @@ t.test('what has waited for 24 h behind a pause is sent when it ends', async (t)
   await until('it is sent', async () => (await emailById(service.database, team.id, id))?.status === 'sent')
 })
 
-t.test('an SMTP relay is not paced until it asks for it; then all that goes through it is', async (t) => {
+t.test('an SMTP relay has no rate limit until it asks for one', async (t) => {
   let throttled = false
   const { service, team } = await world(t)
   const sink = await startSmtpSink(t, { onRcpt: () => (throttled ? '421 4.7.0 Throttled' : undefined) })
@@ -194,7 +192,7 @@ t.test('an SMTP relay is not paced until it asks for it; then all that goes thro
   t.match((await sendersOf(service))[0], { key: `smtp:${new URL(sink.url).host}`, rate: 100 })
 })
 
-t.test('a worker process sends through SES when EMAIL_PROVIDER says so', async (t) => {
+t.test('EMAIL_PROVIDER makes a worker process send through SES', async (t) => {
   const { service, api, team } = await begin(t, {})
   await startProcess(t, 'workers/main.ts', {
     DATABASE_URL: service.url,

@@ -1,4 +1,4 @@
-// Test teams: nothing of theirs meets a provider, whatever way it takes; nothing of a live team's meets the simulator.
+// Test teams: their messages never reach a provider, and a live team's never reach the simulator.
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { DELIVERIES } from '../../../db/channels/channels.sql.ts'
@@ -23,7 +23,7 @@ import { giveUpAll, startProcess, startWorker, until } from '../../support/worke
 
 const PUBLIC_URL = 'https://mail.example.com'
 
-/** A service, a live team and a test team, a relay and a Cloud API that count who connects. */
+/** Starts a service, a live team and a test team, and a relay and a Cloud API that count connections. */
 async function begin(t: Test) {
   const service = await startService(t, { publicUrl: PUBLIC_URL })
   const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
@@ -48,7 +48,7 @@ async function whatsapp(service: Service, team: TestTeam, to: string, changes: o
   return reply.body.data[0].id as string
 }
 
-/** The names of the queues that hold something of a team's messages. */
+/** Returns the names of the queues that contain a team's messages. */
 const queuesOf = async (service: Service, { id }: TestTeam) =>
   [...new Set((await jobsOf(service, id)).map(({ name }) => name))]
     .filter((name) => name.startsWith('deliver-'))
@@ -61,7 +61,7 @@ const unfinishedOf = async ({ database }: Service, { id }: TestTeam): Promise<nu
         + (select count(*) from whatsapp_messages where team_id = ${id} and unfinished)`),
   )
 
-t.test('no connection is opened for a test team’s message, however it came into the queue', async (t) => {
+t.test('no connection is opened for a test team’s message in any queue', async (t) => {
   const { service, cli, test, live, sink, cloud, work, connected } = await begin(t)
   const { database, deps } = service
   const ids: Record<string, string> = {}
@@ -126,7 +126,7 @@ t.test('no connection is opened for a test team’s message, however it came int
   t.ok(connected() > 0, 'the listeners do count')
 })
 
-t.test('a live team’s message never meets the simulator, not even in its queue', async (t) => {
+t.test('a live team’s message never reaches the simulator, not even in its queue', async (t) => {
   const { service, live, sink, work } = await begin(t)
   const { database, deps } = service
   const [usual, astray] = [await sendEmail(service, live), await sendEmail(service, live)]
@@ -144,7 +144,7 @@ t.test('a live team’s message never meets the simulator, not even in its queue
   t.notOk((await sendersOf(service)).some(({ key }) => key.startsWith('test:')))
 })
 
-t.test('the simulator answers by the local part; its reports end as real ones do', async (t) => {
+t.test('the simulator responds by local part and reports like a provider', async (t) => {
   const { service, cli, test, work, connected } = await begin(t)
   const receiver = await startReceiver(t)
   await cli.json(['webhook', 'add', test.id, '--url', receiver.url, '--types', '*'])
@@ -194,7 +194,7 @@ t.test('the simulator answers by the local part; its reports end as real ones do
 
 const messageRow = object({ status: string().defined(), code: string().defined().nullable() })
 
-t.test('WhatsApp goes by the number’s last digits', async (t) => {
+t.test('simulated WhatsApp results follow the number’s last digits', async (t) => {
   const { service, test, work, connected } = await begin(t)
   const ends = {
     '+15555550101': ['delivered', null],
@@ -223,7 +223,7 @@ t.test('WhatsApp goes by the number’s last digits', async (t) => {
   t.equal(connected(), 0)
 })
 
-t.test('a paused broadcast of a test team waits, and goes on when it is resumed', async (t) => {
+t.test('a test team’s paused broadcast waits until it is resumed', async (t) => {
   const { service, test, work } = await begin(t)
   const news = await broadcastingOf(service, test)
   await news.contacts(['one', 'two'])
@@ -242,7 +242,7 @@ t.test('a paused broadcast of a test team waits, and goes on when it is resumed'
   await until('the other goes', async () => (await sent()) === 2)
 })
 
-t.test('a worker without settings of any provider serves test teams', async (t) => {
+t.test('a worker without provider settings serves test teams', async (t) => {
   const { service, test } = await begin(t)
   const [email, message] = [await sendEmail(service, test), await whatsapp(service, test, '+15555550101')]
   await startProcess(t, 'workers/main.ts', {
@@ -259,7 +259,7 @@ t.test('a worker without settings of any provider serves test teams', async (t) 
   t.pass()
 })
 
-t.test('handing a test team’s mail to a provider, or the other way round, does not compile', async (t) => {
+t.test('mixing test emails and live providers does not compile', async (t) => {
   const toProvider = (provider: EmailProvider, email: OutgoingEmail<true>) =>
     // @ts-expect-error an email of a test team
     provider.send(email)

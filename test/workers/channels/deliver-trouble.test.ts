@@ -1,7 +1,4 @@
-/**
- * Delivery while something is wrong: real workers and SMTP servers.
- * DECISIONS: Sender failures, Lost responses.
- */
+/** Delivery during failures: real workers and SMTP servers. DECISIONS: Sender failures, Lost responses. */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'slonik'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
@@ -38,8 +35,8 @@ async function post(team: TestTeam, count: number, changes = {}): Promise<string
 }
 
 /**
- * Until a worker's record has waited for a lock for as long as one try may, and has given way. Known by the statement
- * that locks the rows of emails: scheduled jobs may wait as well.
+ * Waits until a worker's record has waited for a lock until the timeout and given way. It is identified by
+ * the statement that locks email rows, because scheduled jobs may wait as well.
  */
 async function recordGivesWay(): Promise<void> {
   const waiting = () => lockWaits(service, 'for no key update of s$')
@@ -57,7 +54,7 @@ const deliveredTo = (team: TestTeam, id: string, recipient: string): ReportedEma
 const senderOf = async (url: string) =>
   (await listSenders(database)).find(({ key }) => key === `smtp:${new URL(url).host}`)
 
-t.test('a relay that refuses our set-up bounces nothing; repaired, all goes out by itself', async (t) => {
+t.test('a relay that rejects our set-up bounces nothing and recovers by itself', async (t) => {
   const team = await begin()
   let refusing = true
   const sink = await startSmtpSink(t, {
@@ -74,7 +71,7 @@ t.test('a relay that refuses our set-up bounces nothing; repaired, all goes out 
   await worker.stop()
 })
 
-t.test('trouble that a fast clock’s worker met is ended by a slow clock’s, and the other way', async (t) => {
+t.test('workers with fast and slow clocks end each other’s pauses', async (t) => {
   const team = await begin()
   let refusing = true
   const sink = await startSmtpSink(t, {
@@ -102,7 +99,7 @@ t.test('trouble that a fast clock’s worker met is ended by a slow clock’s, a
   }
 })
 
-t.test('one recipient refused by policy among accepted ones: bounced, and nobody else waits', async (t) => {
+t.test('a policy rejection of one recipient among accepted ones delays no one', async (t) => {
   const team = await begin()
   const sink = await startSmtpSink(t, {
     onRcpt: (to) => (to.startsWith('blocked') ? '554 5.7.1 Not from you' : undefined),
@@ -120,7 +117,7 @@ t.test('one recipient refused by policy among accepted ones: bounced, and nobody
   await worker.stop()
 })
 
-t.test('recipients whom a relay does not relay to for now wait, and nobody else does', async (t) => {
+t.test('a temporary relay denial delays only its recipients', async (t) => {
   const team = await begin()
   const sink = await startSmtpSink(t, {
     onRcpt: (to) => (to.startsWith('far') ? '454 4.7.1 Relay access denied' : undefined),
@@ -138,7 +135,7 @@ t.test('recipients whom a relay does not relay to for now wait, and nobody else 
   await worker.stop()
 })
 
-/** A relay that can be taken away and put back at the same address. */
+/** Starts a relay that can be stopped and restarted at the same address. */
 async function relay(t: Test, script: SmtpScript = {}) {
   const sink = await startSmtpSink(t, script)
   const sockets = new Set<Socket>()
@@ -165,7 +162,7 @@ async function relay(t: Test, script: SmtpScript = {}) {
   return { sink, open, close, url: `smtp://127.0.0.1:${port}` }
 }
 
-t.test('a relay that is down is its own trouble: no event, no try; all flows when it is back', async (t) => {
+t.test('a relay outage costs no attempt, and everything is sent afterwards', async (t) => {
   const team = await begin()
   const { sink, open, close, url } = await relay(t)
   await close()
@@ -181,7 +178,7 @@ t.test('a relay that is down is its own trouble: no event, no try; all flows whe
   await worker.stop()
 })
 
-t.test('a server that takes mail and cuts the connection gets three copies, ten minutes apart', async (t) => {
+t.test('a server that cuts connections after accepting gets three copies, ten minutes apart', async (t) => {
   const team = await begin()
   const script = await startSmtpScript(t, (step) => (step === 'dot' ? 'drop' : undefined))
   const [id = ''] = await post(team, 1)
@@ -205,32 +202,29 @@ t.test('a server that takes mail and cuts the connection gets three copies, ten 
   await worker.stop()
 })
 
-t.test(
-  'a relay that is back is held up by no mail that it refuses or puts off for its own sake',
-  async (t) => {
-    const team = await begin()
-    const { open, close, url } = await relay(t, {
-      onRcpt: (to) => ({ dead: '550 5.1.1 No such user', busy: '450 4.2.1 Busy' })[to.slice(0, 4)],
-    })
-    await close()
-    const [dead, busy] = [
-      await post(team, 2, { to: ['dead@example.org'] }),
-      await post(team, 2, { to: ['busy@example.org'] }),
-    ]
-    const worker = await startWorker(t, service, { smtp_url: url })
-    await until('it was probed in vain', async () => ((await senderOf(url))?.troubles ?? 0) >= 2)
-    await open()
-    const unanswered = async (ids: string[]) =>
-      (await Promise.all(ids.map((id) => kinds(team, id)))).some(({ length }) => length === 0)
-    await until('each has its answer', async () => !(await unanswered([...dead, ...busy])), 60)
-    await post(team, 20)
-    await until('all others are sent', async () => (await sentCount(service, team.id)) === 20)
-    t.match(await senderOf(url), { state: 'sending', events: [{ kind: 'recovered' }, { kind: 'paused' }] })
-    await worker.stop()
-  },
-)
+t.test('a recovered relay isn’t delayed by messages rejected for themselves', async (t) => {
+  const team = await begin()
+  const { open, close, url } = await relay(t, {
+    onRcpt: (to) => ({ dead: '550 5.1.1 No such user', busy: '450 4.2.1 Busy' })[to.slice(0, 4)],
+  })
+  await close()
+  const [dead, busy] = [
+    await post(team, 2, { to: ['dead@example.org'] }),
+    await post(team, 2, { to: ['busy@example.org'] }),
+  ]
+  const worker = await startWorker(t, service, { smtp_url: url })
+  await until('it was probed in vain', async () => ((await senderOf(url))?.troubles ?? 0) >= 2)
+  await open()
+  const unanswered = async (ids: string[]) =>
+    (await Promise.all(ids.map((id) => kinds(team, id)))).some(({ length }) => length === 0)
+  await until('each has its answer', async () => !(await unanswered([...dead, ...busy])), 60)
+  await post(team, 20)
+  await until('all others are sent', async () => (await sentCount(service, team.id)) === 20)
+  t.match(await senderOf(url), { state: 'sending', events: [{ kind: 'recovered' }, { kind: 'paused' }] })
+  await worker.stop()
+})
 
-t.test('a report about who may have got it ends nothing for who was put off at that try', async (t) => {
+t.test('a report about an accepted recipient doesn’t end deferred ones', async (t) => {
   const team = await begin()
   let recipients = 0
   const script = await startSmtpScript(t, (step, connection) => {
@@ -256,7 +250,7 @@ t.test('a report about who may have got it ends nothing for who was put off at t
   await worker.stop()
 })
 
-t.test('each send is settled as it ends: a slow one keeps no other row queued', async (t) => {
+t.test('each send is settled as it ends, despite a slow one', async (t) => {
   const team = await begin()
   const slow = Promise.withResolvers<undefined>()
   const sink = await startSmtpSink(t, {
@@ -273,7 +267,7 @@ t.test('each send is settled as it ends: a slow one keeps no other row queued', 
   await worker.stop()
 })
 
-t.test('a lock on the rows for longer than any statement may take costs no second copy', async (t) => {
+t.test('a long lock on the rows causes no second copy', async (t) => {
   const team = await begin()
   const reached = Promise.withResolvers<void>()
   const locked = Promise.withResolvers<void>()
@@ -302,7 +296,7 @@ t.test('a lock on the rows for longer than any statement may take costs no secon
   await worker.stop()
 })
 
-t.test('while nothing can be recorded, fewer are handed over than twice the slots', async (t) => {
+t.test('while records fail, fewer than twice the slots are sent', async (t) => {
   const team = await begin()
   const sink = await startSmtpSink(t)
   await post(team, 100)

@@ -1,8 +1,9 @@
-// No message of WhatsApp is lost when workers are killed, in small; the full-size run is test/bench/killed-whatsapp.ts.
+// WhatsApp messages survive killed workers, on a small scale. The full-size run is
+// test/bench/killed-whatsapp.ts.
 
 import { deliverThroughKills } from '../../support/killed-whatsapp.ts'
 import t from '../../support/tap.ts'
 
-t.test('kill -9 of workers in mid-delivery loses nothing and repeats only what was in flight', async (t) => {
+t.test('kill -9 during delivery loses nothing and repeats only sends in flight', async (t) => {
   await deliverThroughKills(t, { rows: 600, kills: 3, every: 0, pause: 300, seconds: 150 })
 })

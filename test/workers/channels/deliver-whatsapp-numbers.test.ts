@@ -1,4 +1,7 @@
-/** Messages of teams with WhatsApp numbers of their own: each leaves by its number, and no number delays another. */
+/**
+ * Messages of teams with their own WhatsApp numbers: each is sent from its number, and no number delays
+ * another.
+ */
 import { sql } from 'slonik'
 import { number as numeric, object } from 'yup'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
@@ -22,7 +25,7 @@ type Script = (message: CloudMessage) => ReturnType<typeof answering> | 'hang' |
 
 const numberOf = ({ path }: Pick<CloudMessage, 'path'>): string => path.split('/')[2] ?? ''
 
-/** A team with a template, and a number of its own unless `own` is false. */
+/** Creates a team with a template, and with its own number unless `own` is false. */
 async function sender({ own = true, account_id = 'waba-2' }: { own?: boolean; account_id?: string } = {}) {
   const team = await makeTeam(service)
   const template = await makeTemplate(service, team.id)
@@ -52,14 +55,14 @@ async function begin(t: Test, onMessage: Script = () => undefined, concurrency =
 }
 
 const jobsRow = object({ own: numeric().defined(), other: numeric().defined() })
-/** How many jobs a message has in the queue of numbers, and in others. */
+/** Returns how many jobs a message has in the queue of numbers, and in others. */
 const jobsOf = async (id: string) =>
   await database.one(sql.type(jobsRow)`
     select count(*) filter (where name = 'deliver-whatsapp-number') as own,
       count(*) filter (where name <> 'deliver-whatsapp-number') as other
     from pgboss.job where id = ${id} and state < 'completed'`)
 
-t.test('a message leaves by its team’s number, with that number’s token', async (t) => {
+t.test('a message is sent from its team’s number with that number’s token', async (t) => {
   const { cloud, work } = await begin(t)
   const [one, other, plain] = [await sender(), await sender(), await sender({ own: false })]
   await Promise.all([
@@ -77,7 +80,7 @@ t.test('a message leaves by its team’s number, with that number’s token', as
   }
 })
 
-t.test('a message stays with the number that its team had when it was accepted', async (t) => {
+t.test('a message keeps the number of its acceptance', async (t) => {
   const { work, from } = await begin(t)
   const { team, send, phone_number_id } = await sender()
   await send({ to: numbers(2) })
@@ -149,7 +152,7 @@ t.test('a number that hangs or is rejected delays no other', async (t) => {
   await runClock(database)
 })
 
-t.test('nothing is sent from a number that was removed or whose token can’t be opened', async (t) => {
+t.test('nothing is sent from a removed number or with an undecryptable token', async (t) => {
   const { cloud, work } = await begin(t)
   const [removed, sealed] = [await sender(), await sender()]
   const [gone = ''] = await removed.send()
@@ -173,7 +176,7 @@ t.test('nothing is sent from a number that was removed or whose token can’t be
   t.equal(cloud.messages().length, 0)
 })
 
-t.test('a paused number’s messages wait, and those of others leave', async (t) => {
+t.test('a paused number’s messages wait, others are sent', async (t) => {
   const { work, from } = await begin(t)
   const [paused, other] = [await sender(), await sender()]
   await database.query(sql.unsafe`update whatsapp_numbers set paused_at = now() where name = ${paused.name}`)

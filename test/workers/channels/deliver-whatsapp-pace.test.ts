@@ -1,4 +1,4 @@
-// What slows or pauses WhatsApp messages: recipients, numbers, accounts. Real workers, a stand-in Cloud API.
+// Limits and pauses of WhatsApp messages: recipients, numbers, accounts. Real workers, a stand-in Cloud API.
 
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { EMPTY } from '../../support/empty.ts'
@@ -11,10 +11,10 @@ const { service, begin } = await startDeliveries(t)
 
 /** How many messages a worker sends at once. */
 const CONCURRENCY = 20
-/** More than a worker that has just started may ask before it knows. */
+/** More than a worker that has just started may send before it knows. */
 const PROBED = CONCURRENCY
 
-t.test('too many to one recipient slows that pair only: at least 6 s, growing', async (t) => {
+t.test('too many messages to one recipient slow that pair only, increasingly from 6 s', async (t) => {
   const { cloud, send, row, waits, work, sender, team } = await begin(t, {
     onMessage: ({ body }) => (body.to === '+15555550106' ? answering(131056) : undefined),
   })
@@ -42,7 +42,7 @@ t.test('too many to one recipient slows that pair only: at least 6 s, growing', 
   t.equal(cloud.messages().filter(({ body }) => body.to === '+15555550101').length, 1)
 })
 
-t.test('130429 slows the number: halved, and the message waits without counting an attempt', async (t) => {
+t.test('130429 halves the number’s rate without counting an attempt', async (t) => {
   const { one, row, kinds, work, sender } = await begin(t, {
     onMessage: ({ tries }) => (tries < 1 ? answering(130429, 429) : undefined),
   })
@@ -56,7 +56,7 @@ t.test('130429 slows the number: halved, and the message waits without counting 
   await until('it is taken', async () => (await row(id)).accepted_at !== null)
 })
 
-t.test('an account fault pauses the number: no message is burned, and all go out later', async (t) => {
+t.test('an account error pauses the number and loses no message', async (t) => {
   let broken = true
   const { cloud, send, row, work, kinds, sender } = await begin(t, {
     onMessage: () => (broken ? answering(190, 401) : undefined),
@@ -85,7 +85,7 @@ t.test('131048 pauses the number for an hour', async (t) => {
   t.ok(minutes > 58 && minutes <= 60, `${minutes} minutes`)
 })
 
-t.test('a number’s pace is kept', async (t) => {
+t.test('a number’s rate is respected', async (t) => {
   const { cloud, send, work } = await begin(t, { provider: { messages_per_second: 20 } })
   await send({ to: numbers(50) })
   await work()

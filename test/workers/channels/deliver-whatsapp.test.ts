@@ -1,4 +1,4 @@
-// How WhatsApp messages end: taken, refused, unknown, reported. Real workers, a stand-in Cloud API.
+// Results of WhatsApp messages: accepted, rejected, unknown, reported. Real workers, a stand-in Cloud API.
 
 import { sql } from 'slonik'
 import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
@@ -24,7 +24,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const { service, begin } = await startDeliveries(t)
 
-t.test('an accepted message reaches the provider, whose id is stored; the status stays queued', async (t) => {
+t.test('an accepted message stores the provider’s id and stays queued', async (t) => {
   const { cloud, one, row, kinds, work, team } = await begin(t, {
     definition: aTemplate({
       header: { format: 'TEXT', text: 'Order {{1}}' },
@@ -53,7 +53,7 @@ t.test('an accepted message reaches the provider, whose id is stored; the status
   t.equal(cloud.messages().length, 1)
 })
 
-t.test('the provider’s reports move it: queued → sent → delivered → read', async (t) => {
+t.test('reports move a message from queued to sent, delivered and read', async (t) => {
   const { cloud, one, row, kinds, work } = await begin(t)
   await work()
   const id = await one()
@@ -68,7 +68,7 @@ t.test('the provider’s reports move it: queued → sent → delivered → read
   t.same(new Set(await kinds(id)), new Set(['accepted', 'sent', 'delivered', 'read']))
 })
 
-t.test('refused for good: failed, with code and words in the events, and never tried again', async (t) => {
+t.test('a permanent rejection fails the message with code and text, without a retry', async (t) => {
   const { cloud, one, row, work, team } = await begin(t, { onMessage: () => answering(131026) })
   await work()
   const id = await one()
@@ -80,7 +80,7 @@ t.test('refused for good: failed, with code and words in the events, and never t
   t.equal(cloud.messages().length, 1)
 })
 
-t.test('a fault of the template fails the message and is kept there; it stays sendable', async (t) => {
+t.test('a template error fails the message, and the template stays sendable', async (t) => {
   const { one, row, work, template } = await begin(t, { onMessage: () => answering(132000) })
   await work()
   const id = await one()
@@ -88,7 +88,7 @@ t.test('a fault of the template fails the message and is kept there; it stays se
   t.match(await templateOf(service, template.id), { status: 'approved', fault: /^132000/ })
 })
 
-t.test('a template that the provider says is paused or disabled stops being sendable here', async (t) => {
+t.test('a template paused or disabled by the provider becomes unsendable', async (t) => {
   let code = 132015
   const { one, row, work, team, template } = await begin(t, { onMessage: () => answering(code) })
   await work()
@@ -107,7 +107,7 @@ t.test('a template that the provider says is paused or disabled stops being send
   }
 })
 
-t.test('a passing fault is tried again with growing pauses, then sent once', async (t) => {
+t.test('a temporary error is retried with growing delays, then sent once', async (t) => {
   const { cloud, one, row, kinds, waits, work } = await begin(t, {
     onMessage: ({ tries }) => (tries < 2 ? answering(131000, 500) : undefined),
   })
@@ -125,7 +125,7 @@ t.test('a passing fault is tried again with growing pauses, then sent once', asy
   t.equal(cloud.messages().length, 3)
 })
 
-t.test('if a report comes first, a message of unknown outcome is never sent again', async (t) => {
+t.test('a report of an unknown outcome prevents a second send', async (t) => {
   const { cloud, one, row, kinds, work } = await begin(t, {
     onMessage: () => 'reset',
     provider: { unknown_wait: 600 },
@@ -145,7 +145,7 @@ t.test('if a report comes first, a message of unknown outcome is never sent agai
   t.equal(cloud.messages().length, 1)
 })
 
-t.test('after an unknown outcome without a report it is tried again once the wait is over', async (t) => {
+t.test('an unknown outcome without a report is retried after the wait', async (t) => {
   const { cloud, one, row, kinds, work } = await begin(t, {
     onMessage: ({ tries }) => (tries === 0 ? 'hang' : undefined),
     provider: { timeout_ms: 3_000, unknown_wait: 2 },
@@ -159,7 +159,7 @@ t.test('after an unknown outcome without a report it is tried again once the wai
   t.ok(apart >= 2_000, `${apart} ms apart`)
 })
 
-t.test('a 2xx that cannot be read counts as taken: never a second message', async (t) => {
+t.test('an unreadable 2xx counts as accepted without a second message', async (t) => {
   const { cloud, one, row, work } = await begin(t, { onMessage: () => 'cut' })
   await work()
   const id = await one()
@@ -169,7 +169,7 @@ t.test('a 2xx that cannot be read counts as taken: never a second message', asyn
   t.equal(cloud.messages().length, 1)
 })
 
-t.test('what is taken, or has its final state, is not sent again, whatever job names it', async (t) => {
+t.test('an accepted or final message is never resent, whatever job names it', async (t) => {
   const { cloud, send, work } = await begin(t)
   const [taken = '', failed = '', waiting = ''] = await send({ to: numbers(3) })
   await setTaken(service, taken)
@@ -186,7 +186,7 @@ t.test('what is taken, or has its final state, is not sent again, whatever job n
   )
 })
 
-t.test('a message whose report came first is not sent at all', async (t) => {
+t.test('a message with an early report is not sent at all', async (t) => {
   const { cloud, one, row, work, team } = await begin(t)
   const id = await one()
   await startWorker(t, service)
@@ -203,7 +203,7 @@ t.test('a message whose report came first is not sent at all', async (t) => {
   t.equal(cloud.messages().length, 0)
 })
 
-t.test('after 24 h of tries a message still put off is dead-lettered: the row stays queued', async (t) => {
+t.test('a message still deferred after 24 h is dead-lettered and stays queued', async (t) => {
   const { one, row, kinds, waits, work } = await begin(t, { onMessage: () => answering(131000, 500) })
   const id = await one()
   await work()
@@ -220,7 +220,7 @@ t.test('after 24 h of tries a message still put off is dead-lettered: the row st
   )
 })
 
-t.test('a failure that passes is sent again after a pause, though it was reported as sent', async (t) => {
+t.test('a temporary failure reported after sent is retried after a delay', async (t) => {
   const { cloud, one, row, work, team } = await begin(t)
   await work()
   const id = await one()
@@ -245,7 +245,7 @@ t.test('a failure that passes is sent again after a pause, though it was reporte
   t.equal((await shown()).waiting, undefined)
 })
 
-t.test('what expires after a late failure stays shown as sent', async (t) => {
+t.test('a message that expires after a late failure still shows sent', async (t) => {
   const { cloud, one, row, work, kinds, team } = await begin(t)
   await work()
   const id = await one({ expires_in: 60 })

@@ -1,5 +1,5 @@
 /**
- * Files in a worker's memory: read a chunk at a time, within a budget, in order of arrival, and never written over
+ * Files in a worker's memory: read in chunks, within a budget, in order of arrival, and never overwritten
  * while they may be sent.
  */
 import { createHash, randomBytes } from 'node:crypto'
@@ -13,7 +13,7 @@ import { until } from '../../support/worker.ts'
 const { service, team } = await world(t)
 const never = new AbortController().signal
 const SIZE = 262_200 * 2 + 100
-/** What one of them takes, encoded, with a little room. */
+/** The encoded size of one file, with a small margin. */
 const ONE = 720_000
 
 async function stored(size = SIZE) {
@@ -34,7 +34,7 @@ const textOf = (
   { wanted }: typeof one,
 ): string => Buffer.concat(encoded.get(wanted.sha256) ?? []).toString()
 
-t.test('memory of what was sent is used again for what comes after it', async (t) => {
+t.test('memory of sent files is reused', async (t) => {
   const files = createEncodedFiles(service.database, ONE)
   const first = await hold(files, one)
   t.equal(textOf(first, one), one.base64)
@@ -45,7 +45,7 @@ t.test('memory of what was sent is used again for what comes after it', async (t
   t.ok(first.encoded.get(one.wanted.sha256)?.includes(block as Buffer))
 })
 
-t.test('memory for whole chunks is taken together, as much as the budget has room for', async (t) => {
+t.test('memory for whole chunks is allocated together, up to the budget', async (t) => {
   const held = await hold(createEncodedFiles(service.database, ONE), one)
   const [first, second, rest] = held.encoded.get(one.wanted.sha256) ?? []
   t.equal(second?.buffer, first?.buffer)
@@ -56,7 +56,7 @@ t.test('memory for whole chunks is taken together, as much as the budget has roo
   t.equal(textOf(none, larger), larger.base64, 'a file that is larger than the budget has memory of its own')
 })
 
-t.test('one chunk is read at a time: no file waits for a whole other one, small or large', async (t) => {
+t.test('chunks are read one at a time, so no file waits for another', async (t) => {
   const { database } = service
   const begun = Promise.withResolvers<void>()
   let [touched, reading, most, read] = [0, 0, 0, 0]
@@ -88,7 +88,7 @@ t.test('one chunk is read at a time: no file waits for a whole other one, small 
   await until('all want to be read', () => touched === 3)
   begun.resolve()
   await Promise.all([...large, little])
-  // The small one comes after the chunk that is being read; each large one has three.
+  // The small one follows the chunk that is being read. Each large one has three.
   t.strictSame(order, [
     [100, 2],
     [SIZE, 4],
@@ -97,7 +97,7 @@ t.test('one chunk is read at a time: no file waits for a whole other one, small 
   t.equal(most, 1)
 })
 
-t.test('a long file is read in parts, never as text, and what was read is given back at once', async (t) => {
+t.test('a long file is read in chunks, never as text, and freed at once', async (t) => {
   const { database } = service
   let [ticks, ended, between] = [0, 0, 0]
   const pieces: Buffer[] = []
@@ -110,7 +110,7 @@ t.test('a long file is read in parts, never as text, and what was read is given 
     async any(...call) {
       if (ended > 0) between += ticks - ended
       const rows = await database.any(...call)
-      // A read of some milliseconds, so that the rest after it is longer than a tick.
+      // A read of some milliseconds, so that the pause after it is longer than a tick.
       await sleep(5)
       ended = ticks
       pieces.push(...rows.map((row) => (row as unknown as { bytes: Buffer }).bytes))
@@ -119,12 +119,12 @@ t.test('a long file is read in parts, never as text, and what was read is given 
   }
   const long = await stored(262_200 * 8)
   t.equal(textOf(await hold(createEncodedFiles(watched, 10 * ONE), long), long), long.base64)
-  // Four of the eight chunks are followed by a rest.
+  // Four of the eight chunks are followed by a pause.
   t.ok(between >= 4, `${between} ticks between reads`)
   t.ok(pieces.length > 0 && pieces.every((piece) => Buffer.isBuffer(piece) && piece.length === 0))
 })
 
-t.test('what may still be on its way to a provider is never written over', async (t) => {
+t.test('bytes that may still be in transit are never overwritten', async (t) => {
   const files = createEncodedFiles(service.database, ONE)
   const [sent, lost] = await Promise.all([hold(files, one), hold(files, one)])
   lost.release(false)
@@ -134,7 +134,7 @@ t.test('what may still be on its way to a provider is never written over', async
   t.equal(textOf(lost, one), one.base64)
 })
 
-t.test('who finds no room waits in line; a single one that is larger than all room is let in', async (t) => {
+t.test('emails queue for memory, and an oversized one is admitted alone', async (t) => {
   const files = createEncodedFiles(service.database, ONE)
   const first = await hold(files, one)
   const hasRoom = files.look()
@@ -156,7 +156,7 @@ t.test('who finds no room waits in line; a single one that is larger than all ro
   t.strictSame(order, ['first ends', 'second', 'third'])
 })
 
-t.test('a content whose bytes are gone is an error, and holds no room', async (t) => {
+t.test('a deleted content is an error and uses no memory', async (t) => {
   const files = createEncodedFiles(service.database, ONE)
   const gone = { ...one.wanted, sha256: '0'.repeat(64) }
   await t.rejects(files.hold(of, [gone], never), { message: 'the content of a has been deleted' })

@@ -1,4 +1,7 @@
-/** One endpoint's trouble is no other's: ten that never answer, or whose names do not, beside one that does. */
+/**
+ * Hanging endpoints don't affect others: ten that never respond, or whose names don't resolve, and one that
+ * works.
+ */
 import { createServer, type ServerResponse } from 'node:http'
 import { sql } from 'slonik'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
@@ -23,7 +26,7 @@ const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: LOOPBACK })
 const HANGING = 10
 const EVENTS = 40
 
-/** A server that answers, or takes requests and never does. */
+/** Starts a server that responds, or accepts requests and never responds. */
 async function startHanging(t: Test) {
   const open = new Set<ServerResponse>()
   const server = createServer((request, response) => {
@@ -31,7 +34,7 @@ async function startHanging(t: Test) {
     if (hanging.answers) response.writeHead(204).end()
     else open.add(response.once('close', () => open.delete(response)))
   })
-  /** Answers from now on, and drops what it has. */
+  /** Responds from now on, and drops open requests. */
   const end = (): void => {
     hanging.answers = true
     server.closeAllConnections()
@@ -41,7 +44,10 @@ async function startHanging(t: Test) {
   return hanging
 }
 
-/** A team with ten endpoints at one server that hangs, or where it is said, and another team with one that answers. */
+/**
+ * Creates a team with ten endpoints at a hanging server, or at the given URLs, and another team with a
+ * working one.
+ */
 async function begin(t: Test, urlOf?: (nth: number) => string) {
   const hanging = await startHanging(t)
   const { team: slow, endpoint } = await beginWebhooks(t, { service, cli })
@@ -49,7 +55,7 @@ async function begin(t: Test, urlOf?: (nth: number) => string) {
   for (let nth = 0; nth < HANGING; nth++)
     await cli.json(['webhook', 'add', slow.id, '--url', urlOf?.(nth) ?? hanging.url])
   const healthy = await beginWebhooks(t, { service, cli })
-  /** All at once: of what comes little by little, the first may hang for too long before the last has begun. */
+  /** All at once. Otherwise the first might hang too long before the last has started. */
   const fill = async (team_id: string) => {
     const ids = await storeEmails(rows, team_id, Array(EVENTS).fill(['a@example.org']))
     const event = { team_id, kind: 'delivered' as const, recipient: null, event_key: 'it', detail: '' }
@@ -66,7 +72,7 @@ const send = (key: string) =>
     body: { from: 'hello@example.com', to: ['b@example.org'], subject: 'Hello', html: '<p>Hello</p>' },
   })
 
-t.test('endpoints that never answer keep nothing from one that does, nor from mail', async (t) => {
+t.test('endpoints that never respond delay neither others nor email', async (t) => {
   const { hanging, slow, healthy, fill } = await begin(t)
   await fill(slow.id)
   const sink = await startSmtpSink(t)
@@ -74,14 +80,14 @@ t.test('endpoints that never answer keep nothing from one that does, nor from ma
   await until('each of them has a request that hangs', () => hanging.open.size === HANGING)
   await fill(healthy.team.id)
   await send(healthy.team.key)
-  // Those that hang do so for 15 s: all of this comes while they do.
+  // They hang for 15 s, and all of this arrives in the meantime.
   await until('the other has all', () => healthy.receiver.received.length > EVENTS)
   t.equal(sink.messages().length, 1)
   t.ok(hanging.open.size > 0)
   hanging.end()
 })
 
-t.test('endpoints that stop answering while they are busy give their slots up', async (t) => {
+t.test('endpoints that stop responding while busy return their slots', async (t) => {
   const { hanging, slow, healthy, fill } = await begin(t)
   hanging.answers = true
   await startWorker(t, service)
@@ -99,7 +105,7 @@ t.test('endpoints that stop answering while they are busy give their slots up', 
   hanging.end()
 })
 
-t.test('endpoints whose names have no answer keep nothing from others, nor from mail', async (t) => {
+t.test('endpoints whose names don’t resolve delay neither others nor email', async (t) => {
   const dns = await startDns(t)
   dns.silent = /slow\.test$/
   const { slow, healthy, fill } = await begin(t, (nth) => `https://h${nth}.slow.test/`)
@@ -109,7 +115,7 @@ t.test('endpoints whose names have no answer keep nothing from others, nor from 
   await fill(slow.id)
   const sink = await startSmtpSink(t)
   await startWorker(t, service, {
-    // A name, to be looked up for each new connection.
+    // A name that is looked up for each new connection.
     smtp_url: sink.url.replace('127.0.0.1', 'localhost'),
     webhooks: {
       concurrency: 32,

@@ -1,4 +1,4 @@
-/** A worker that is killed before it could record what a server took, and whom it put off. */
+/** A worker that is killed before it recorded accepted and deferred recipients. */
 import { deliveryStatus } from '../../sandbox/reports.ts'
 import type { SandboxMessage } from '../../sandbox/smtp.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
@@ -6,7 +6,7 @@ import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { type OurProcess, startProcess, until } from '../../support/worker.ts'
 
-t.test('who was put off is tried again though a report about who was taken came first', async (t) => {
+t.test('a deferred recipient is retried after an early report about an accepted one', async (t) => {
   const service = await startService(t)
   const team = await makeTeam(service)
   const [now, later] = ['now@example.org', 'later@example.org']

@@ -1,4 +1,4 @@
-/** What other mail feels of large mail: nothing waits behind it, however slowly a relay takes it. */
+/** Large emails don't delay other emails, however slow the relay. */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
@@ -24,7 +24,7 @@ const sendAll = async ({ call }: Service, { key }: TestTeam, emails: readonly Re
   if (!body.data.every(({ id }: { id?: string }) => id)) throw new Error(JSON.stringify(body))
 }
 
-/** A relay that answers no large mail until it is let go. */
+/** Starts a relay that responds to no large email until it is released. */
 async function startHolding(t: Test) {
   const held = Promise.withResolvers<void>()
   let holds = 0
@@ -41,7 +41,7 @@ async function startHolding(t: Test) {
 
 const untouchedRow = object({ count: number().defined() })
 
-/** How many jobs of large mail no worker has claimed so far. */
+/** Returns the number of unclaimed jobs of large emails. */
 const untouched = async ({ database }: Service): Promise<number> =>
   (
     await database.one(sql.type(untouchedRow)`
@@ -49,7 +49,7 @@ const untouched = async ({ database }: Service): Promise<number> =>
       where name = 'deliver-email' and group_id = 'large' and state = 'created' and retry_count = 0`)
   ).count
 
-t.test('large mail holds half of the slots, and is not claimed to be put back', async (t) => {
+t.test('large emails use half of the slots and aren’t claimed needlessly', async (t) => {
   const { service, team } = await world(t)
   const relay = await startHolding(t)
   const large = anEmail({ subject: 'large', ...(await upload(service, team, LARGE)) })
@@ -67,7 +67,7 @@ t.test('large mail holds half of the slots, and is not claimed to be put back', 
   await until('the large ones are through', () => relay.count('large') === 100, 120)
 })
 
-t.test('files that are small do not wait for the memory that large ones take', async (t) => {
+t.test('small files don’t wait for large ones’ memory', async (t) => {
   const { service, team } = await world(t)
   const relay = await startHolding(t)
   const large: Record<string, unknown>[] = []

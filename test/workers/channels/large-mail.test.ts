@@ -1,4 +1,4 @@
-/** Large mail and much of it: what it costs a worker, how long it may take, and what it leaves to the rest. */
+/** Large emails in large numbers: their cost for a worker, their time limit, and their effect on others. */
 import { createHash, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
@@ -26,7 +26,7 @@ const upload = async ({ call }: Service, { key }: TestTeam, raw: Uint8Array, nam
   return String(body.id)
 }
 
-/** A database that counts what reads files. */
+/** Wraps a database to count reads of files. */
 function counted(database: Database): { database: Database; reads: () => number } {
   let reads = 0
   const any: Database['any'] = (query) => {
@@ -36,7 +36,7 @@ function counted(database: Database): { database: Database; reads: () => number 
   return { database: { ...database, any }, reads: () => reads }
 }
 
-t.test('one file to a thousand people is stored once, read once and encoded once', async (t) => {
+t.test('a file for a thousand recipients is stored, read and encoded once', async (t) => {
   const { service, team } = await world(t)
   const sink = await startSmtpSink(t)
   const bytes = randomBytes(200_000)
@@ -59,7 +59,7 @@ t.test('one file to a thousand people is stored once, read once and encoded once
   t.ok(Buffer.from(mail.attachments[0]?.content as ArrayBuffer).equals(bytes))
 })
 
-t.test('mail without attachments is sent while the tables of files are locked', async (t) => {
+t.test('email without attachments is sent while the file tables are locked', async (t) => {
   const { service, team } = await world(t)
   const sink = await startSmtpSink(t)
   const { database, reads } = counted(service.database)
@@ -76,7 +76,7 @@ t.test('mail without attachments is sent while the tables of files are locked', 
   t.equal(reads(), 0)
 })
 
-/** A way to a port that lets a number of bytes through each second, and holds back the rest. */
+/** Starts a proxy to a port with a limit of bytes per second. */
 async function startSlowWay(t: Test, port: number, bytes_per_second: number): Promise<number> {
   const server = createServer((client) => {
     const behind = connect(port, '127.0.0.1')
@@ -93,10 +93,10 @@ async function startSlowWay(t: Test, port: number, bytes_per_second: number): Pr
   return portOf(t, server)
 }
 
-t.test('a mail of 25 MB has the time that its size takes, and arrives once', async (t) => {
+t.test('an email of 25 MB gets a time limit for its size and arrives once', async (t) => {
   const { service, team } = await world(t)
   const sink = await startSmtpSink(t)
-  // What lies in the buffers of sockets, some 10 MB, has left as far as the sender can see.
+  // The bytes in socket buffers, some 10 MB, count as sent for the sender.
   const port = await startSlowWay(t, sink.port, 3 * MIB)
   const email = createSmtpProvider({
     url: `smtp://127.0.0.1:${port}`,
@@ -116,13 +116,13 @@ t.test('a mail of 25 MB has the time that its size takes, and arrives once', asy
   t.ok(Buffer.from(mail.attachments[0]?.content as ArrayBuffer).equals(bytes))
 })
 
-/** The most memory that a process has had, in MiB, as the kernel counts it. */
+/** Returns a process's peak memory in MiB, by the kernel's count. */
 async function peakOf(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024
 }
 
-/** A content that encodes to 20 MB, a different one for each number. */
+/** Returns a content that encodes to 20 MB, different for each number. */
 function largeContent(n: number): Buffer {
   const seed = createHash('sha512').update(String(n)).digest()
   return Buffer.alloc(14.5 * MIB, seed)
@@ -130,10 +130,10 @@ function largeContent(n: number): Buffer {
 
 const skip = process.platform === 'linux' ? false : 'there is no /proc'
 
-t.test('with 50 mails of 20 MB a worker stays in 512 MiB, and others pass them', { skip }, async (t) => {
+t.test('50 emails of 20 MB keep a worker in 512 MiB, and others overtake them', { skip }, async (t) => {
   const { service, team } = await world(t, { team: { storage_gb: 10 } })
   const relay = await startDiscardingRelay(t, { answering: () => sleep(200) })
-  // Neighbours differ: none is encoded for the next.
+  // Neighbours differ, so none is encoded for the next.
   const ids: string[] = []
   for (let n = 0; n < 10; n++) ids.push(await upload(service, team, largeContent(n), `${n}.bin`))
   const emails = Array.from({ length: 50 }, (_, n) =>

@@ -1,4 +1,4 @@
-/** Mail whose domain is removed while it waits. DECISIONS: Domain removed before delivery. */
+/** Emails whose domain is removed while they wait. DECISIONS: Domain removed before delivery. */
 import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { deleteDomain, domainByName } from '../../../db/accounts/domains/domains.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
@@ -8,7 +8,7 @@ import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-t.test('mail of a removed domain waits and says why; verified again, it goes out signed', async (t) => {
+t.test('a removed domain’s email waits with a reason until it is verified again', async (t) => {
   const { service, team } = await world(t)
   const other = await makeTeam(service)
   const sink = await startSmtpSink(t)

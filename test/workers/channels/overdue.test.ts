@@ -1,4 +1,4 @@
-/** Emails that servers defer until their time for attempts is over. Real workers, servers and webhooks. */
+/** Emails that servers defer until the deadline. Real workers, servers and webhooks. */
 import { sql } from 'slonik'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
@@ -25,7 +25,7 @@ const effectOfLast = (detail: string) => {
   return [...outcome.values()].map((each) => (each.kind === 'refused' ? each.effect : each.kind))[0]
 }
 
-t.test('the last response decides what a deferred email means for the contact', (t) => {
+t.test('the last response decides a deferred email’s effect on the contact', (t) => {
   for (const response of [
     '451 4.7.1 Rate limit exceeded',
     '450 4.7.1 Client host blocked using zen.spamhaus.org',
@@ -44,7 +44,7 @@ t.test('the last response decides what a deferred email means for the contact', 
   t.end()
 })
 
-t.test('only what is still deferred after that time bounces', (t) => {
+t.test('only recipients still deferred at the deadline bounce', (t) => {
   const outcomes = new Map<string, Outcome>([
     ['a@example.com', { kind: 'accepted', detail: '250 ok' }],
     ['b@example.com', { kind: 'deferred', detail: '451 4.3.0 Later' }],

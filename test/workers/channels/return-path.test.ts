@@ -1,4 +1,4 @@
-/** Return paths of domains, and what is done if the relay rejects one. Real workers and SMTP. */
+/** Return paths of domains, and their rejection by a relay. Real workers and SMTP. */
 import { rejectedReturnPaths } from '../../../db/accounts/domains/domains.sql.ts'
 import { setEd25519, setReturnPath } from '../../../db/accounts/domains/options.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
@@ -12,7 +12,7 @@ const RETURN_DOMAIN = 'bounces.example.net'
 const OWN = /^b-[0-9a-z]{62}@bounces\.example\.com$/
 const SHARED = /^b-[0-9a-z]{62}@bounces\.example\.net$/
 
-/** DNS with all that a domain's own return path needs. */
+/** DNS records for a domain's own return path. */
 const LOOKS = {
   lookupTxt: async () => ['v=spf1 -all'],
   lookupCname: async () => [RETURN_DOMAIN],

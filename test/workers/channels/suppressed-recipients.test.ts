@@ -1,4 +1,4 @@
-/** Transactional email and suppressed addresses: who is left out, what that shows, and what asks the relay anyway. */
+/** Transactional email to suppressed addresses: who is skipped, how that is shown, and how to send anyway. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
@@ -132,14 +132,14 @@ t.test('a complaint after a bounce still stops email, with the first bounce', as
   t.match(email.events, [{ kind: 'suppressed', detail: /^bounced on .*550 5\.1\.1 gone$/ }])
 })
 
-t.test('an international address is recognised in either form', async (t) => {
+t.test('an international address is recognised in either spelling', async (t) => {
   const team = await makeTeam(service, { domain: 'intl.test' })
   await add(team, 'ana@bücher.example', 'bounce')
   for (const to of ['ana@bücher.example', 'ANA@xn--bcher-kva.example'])
     t.equal((await done(team, await send(team, [to], { from: 'a@intl.test' }))).status, 'bounced', to)
 })
 
-t.test('an erased address stays suppressed, without date and response, until it is lifted', async (t) => {
+t.test('an erased address stays suppressed, without date or response, until it is lifted', async (t) => {
   const team = await makeTeam(service, { domain: 'erased.test' })
   const from = 'a@erased.test'
   await add(team, 'gone@erased.example', 'bounce')
@@ -155,7 +155,7 @@ t.test('an erased address stays suppressed, without date and response, until it 
   t.equal((await done(team, await send(team, ['gone@erased.example'], { from }))).status, 'sent')
 })
 
-t.test('requeue with --force asks the relay whatever the table says', async (t) => {
+t.test('requeue --force sends in spite of the suppression list', async (t) => {
   const team = await makeTeam(service, { domain: 'forced.test' })
   await add(team, 'gone@forced.example', 'bounce')
   const id = await send(team, ['gone@forced.example'], { from: 'a@forced.test' })
@@ -166,7 +166,7 @@ t.test('requeue with --force asks the relay whatever the table says', async (t) 
   t.strictSame(await statsOf(service, team), ['sent'])
 })
 
-t.test('a test team can use the names of the simulator again and again', async (t) => {
+t.test('a test team can reuse the simulator’s names', async (t) => {
   const team = await makeTeam(service, { test: true })
   for (const round of [1, 2]) {
     const email = await show(team, await send(team, ['bounced@example.org']))
@@ -184,7 +184,7 @@ t.test('a test team can use the names of the simulator again and again', async (
   t.equal((await done(team, await send(team, ['anyone@example.org']))).status, 'bounced')
 })
 
-t.test('requeue by filter leaves suppressed recipients out, and counts them', async (t) => {
+t.test('requeue by filter skips and counts suppressed recipients', async (t) => {
   const team = await makeTeam(service, { domain: 'filtered.test' })
   await add(team, 'gone@filtered.example', 'bounce')
   await done(team, await send(team, ['gone@filtered.example'], { from: 'a@filtered.test' }))

@@ -1,4 +1,4 @@
-/** The text part and the Date of emails as they are sent. Real workers and a real SMTP server; two parsers read. */
+/** The text part and the Date of sent emails. Real workers and a real SMTP server, and two parsers. */
 import { simpleParser } from 'mailparser'
 import PostalMime from 'postal-mime'
 import { sql } from 'slonik'
@@ -18,7 +18,7 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
   return { service, sink, team: await makeTeam(service) }
 }
 
-/** The parts of the last message as both parsers read them. Neither makes a text by itself. */
+/** Returns the parts of the last message as both parsers read them. Neither generates a text. */
 async function partsOf(sink: SmtpSink) {
   await until('it arrives', async () => sink.messages().length > 0)
   const { raw } = sink.last()
@@ -30,7 +30,7 @@ async function partsOf(sink: SmtpSink) {
   ]
 }
 
-t.test('an email with HTML alone gets a text part', async (t) => {
+t.test('an email with only HTML gets a text part', async (t) => {
   const { service, sink, team } = await begin(t)
   await startWorker(t, service, { smtp_url: sink.url })
   const html = '<p>Grüße, <a href="https://shop.example/?a=1&amp;b=2">zum Shop</a></p>'
@@ -51,7 +51,7 @@ t.test('an email of a template without text gets one with its values', async (t)
   for (const { text } of await partsOf(sink)) t.match(text, /^Hi A & B\n\nMore\n/)
 })
 
-t.test('an email keeps a text of its own', async (t) => {
+t.test('an email keeps its own text', async (t) => {
   const { service, sink, team } = await begin(t)
   await startWorker(t, service, { smtp_url: sink.url })
   await sendEmail(service, team, { html: '<p>Hello</p>', text: 'Mine' })
@@ -60,7 +60,10 @@ t.test('an email keeps a text of its own', async (t) => {
 
 const dateOf = (raw: Buffer): number => Date.parse(/^Date: (.*)$/m.exec(raw.toString('latin1'))?.[1] ?? '')
 
-/** Dates of the attempts of an email that waited for its first claim. The first attempt is deferred. */
+/**
+ * Returns the dates of the attempts of an email that waited for its first claim. The first attempt is
+ * deferred.
+ */
 async function datesOf(t: Test, { waited }: { waited: string }) {
   const dates: number[] = []
   const { service, sink, team } = await begin(t, {

@@ -1,6 +1,6 @@
 /**
- * What webhooks say of emails, WhatsApp messages and contacts, and to whom: real workers, a receiver with the reference
- * library.
+ * Webhooks about emails, WhatsApp messages and contacts, and who gets them: real workers, a receiver with the
+ * reference library.
  */
 import { sql } from 'slonik'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
@@ -22,7 +22,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const { service, rows, cli, begin } = await startWebhooks(t)
 
-t.test('a sent email is reported to each endpoint, signed as Standard Webhooks has it', async (t) => {
+t.test('a sent email is reported to each endpoint with a Standard Webhooks signature', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   t.match(endpoint, {
     url: receiver.url,
@@ -64,7 +64,7 @@ t.test('a sent email is reported to each endpoint, signed as Standard Webhooks h
   t.notMatch(JSON.stringify(await cli.json(['webhook', 'list', team.id])), /whsec_/)
 })
 
-t.test('changes of a contact and an email’s first delay are reported, once each', async (t) => {
+t.test('changes of a contact and an email’s first delay are reported once', async (t) => {
   const { team, receiver } = await begin(t)
   await startWorker(t, service)
   await storeContact(service, team.id, 'Ana@example.org')
@@ -113,7 +113,7 @@ t.test('changes of a contact and an email’s first delay are reported, once eac
   )
 })
 
-t.test('topics that were left are reported, and an email says of which broadcast it is', async (t) => {
+t.test('left topics are reported, and an email names its broadcast', async (t) => {
   const { team, receiver } = await begin(t, { types: 'contact.topics_left,email.sent' })
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })
@@ -148,7 +148,7 @@ t.test('an email that servers defer for a day is reported as bounced', async (t)
   })
 })
 
-t.test('an endpoint of one domain gets events of its emails, and of nothing else', async (t) => {
+t.test('a domain’s endpoint only gets events of its emails', async (t) => {
   const { team, receiver, endpoint } = await begin(t)
   const { secrets } = service.deps
   const other = await service.database.transaction((tx) =>
@@ -195,7 +195,7 @@ t.test('a WhatsApp message is reported from sent to read, and as failed', async 
     t.match(body.data, { message_id, to, recipient: to, template_id, idempotency_key: 'w-1' })
 })
 
-t.test('teams without endpoints cost no statement more, and get nothing', async (t) => {
+t.test('teams without endpoints cost no extra statement and get nothing', async (t) => {
   const { team, endpoint } = await begin(t, { types: 'email.sent' })
   const statements = async () => {
     const [id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
@@ -217,12 +217,12 @@ t.test('teams without endpoints cost no statement more, and get nothing', async 
   t.equal(await statements(), 3)
 })
 
-t.test('an email with copies names each list that was given, and whom of them it is about', async (t) => {
+t.test('an email with copies names each list and the event’s recipient', async (t) => {
   const { team, receiver } = await begin(t)
   const sink = await startSmtpSink(t, {
     onRcpt: (recipient) => (recipient.startsWith('quiet') ? '550 5.1.1 No such user' : undefined),
   })
-  // Of another domain: it hears nothing of this one's mail.
+  // An endpoint of another domain, which gets nothing about this one's email.
   const { secrets } = service.deps
   await service.database.transaction((tx) =>
     verifiedDomain({ tx, secrets, now: new Date() }, team.id, 'elsewhere.example'),

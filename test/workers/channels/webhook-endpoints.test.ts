@@ -1,4 +1,4 @@
-/** How people make, change and remove endpoints, and what goes with them: the CLI, the dashboard, the sandbox. */
+/** Management of endpoints: the CLI, the dashboard, the sandbox. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { answerWords } from '../../../api/dashboard/pages/webhooks/parts.ts'
@@ -15,7 +15,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const { service, rows, cli, begin } = await startWebhooks(t)
 
-t.test('an endpoint is changed and removed; a team has ten at most; each act is audited', async (t) => {
+t.test('endpoints can be changed and removed, up to ten per team, with an audit log', async (t) => {
   const { team, endpoint, receiver } = await begin(t)
   const set = ['webhook', 'set', team.id, endpoint.id]
   t.match(
@@ -49,7 +49,7 @@ t.test('an endpoint is changed and removed; a team has ten at most; each act is 
   for (const act of ['webhook.add', 'webhook.set', 'webhook.remove']) t.ok(acts.includes(act), act)
 })
 
-t.test('the event log shows all endpoints of a team, newest first, and what fits a filter', async (t) => {
+t.test('the event log lists a team’s matching events, newest first', async (t) => {
   const { team, receiver, endpoint } = await begin(t)
   const other = await begin(t)
   const second = await cli.json(['webhook', 'add', team.id, '--url', `${receiver.url}2`, '--name', 'Second'])
@@ -72,7 +72,7 @@ t.test('the event log shows all endpoints of a team, newest first, and what fits
   shows(t, await viewer.get(`/teams/${team.id}/webhooks`), 'Event log')
 })
 
-t.test('an answer that never came is said in words', (t) => {
+t.test('a missing response is described in text', (t) => {
   const none = (response: string) => answerWords({ status: null, response })
   t.equal(none('getaddrinfo ENOTFOUND hooks.example.test'), 'the name could not be found (ENOTFOUND)')
   t.equal(none('no answer within 15 s'), 'no answer within 15 s')
@@ -80,7 +80,7 @@ t.test('an answer that never came is said in words', (t) => {
   t.end()
 })
 
-t.test('an owner makes a webhook on the dashboard, sees what came back, and repairs it', async (t) => {
+t.test('an owner creates a webhook on the dashboard, sees its responses and repairs it', async (t) => {
   const team = await makeTeam(service)
   const receiver = await startReceiver(t)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -123,7 +123,7 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and repa
   shows(t, await owner.get(at()), /No webhooks yet/)
 })
 
-t.test('a webhook of a domain hears of it again once that was removed and added again', async (t) => {
+t.test('a domain’s webhook works again after the domain is removed and added', async (t) => {
   const { team, endpoint, receiver } = await begin(t)
   await cli.json(['webhook', 'set', team.id, endpoint.id, '--domain', 'EXAMPLE.com'])
   await startWorker(t, service)
@@ -136,7 +136,7 @@ t.test('a webhook of a domain hears of it again once that was removed and added 
   t.match(receiver.received[0]?.body, { type: 'email.delivered', data: { email_id: sent.id } })
 })
 
-t.test('the sandbox shows the webhooks that it received, and whether they are genuine', async (t) => {
+t.test('the sandbox shows received webhooks and whether they are genuine', async (t) => {
   const inbox = await startInbox({ port: 0, sandbox: { messages: () => [], clear: () => {} } })
   t.teardown(() => inbox.close())
   const here = `http://127.0.0.1:${inbox.port}`
@@ -157,7 +157,7 @@ t.test('the sandbox shows the webhooks that it received, and whether they are ge
   t.equal((await fetch(`${here}/webhooks`, { method: 'POST', body: 'no JSON' })).status, 400)
 })
 
-t.test('erasing a person takes what waits to be sent about them; what is over goes by age', async (t) => {
+t.test('erasing a contact deletes their waiting webhooks; past ones expire by age', async (t) => {
   const { team, endpoint, show } = await begin(t)
   const contact = await storeContact(service, team.id, 'eve@example.org')
   await service.call('POST', '/v1/contacts/eve@example.org/unsubscribe', { key: team.key, body: {} })

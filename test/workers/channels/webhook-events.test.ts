@@ -1,4 +1,4 @@
-/** Webhooks about sent WhatsApp messages and broadcasts, and the functions of the guide that verify webhooks. */
+/** Webhooks about sent WhatsApp messages and broadcasts, and the guide's functions that verify webhooks. */
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { foldFigures } from '../../../db/stats/daily/fold.ts'
@@ -25,7 +25,7 @@ const begin = (t: Test, types = '*') => beginWebhooks(t, { service, cli }, { typ
 
 const isOf = (type: string) => (one: Received) => one.body.type === type
 
-t.test('what the WhatsApp provider takes, delivers, shows as read and fails is sent on', async (t) => {
+t.test('webhooks report accepted, delivered, read and failed WhatsApp messages', async (t) => {
   const { team, receiver } = await begin(t)
   const cloud = await startCloud(t, {
     script: magicNumbers(),
@@ -64,7 +64,7 @@ t.test('what the WhatsApp provider takes, delivers, shows as read and fails is s
   t.equal(receiver.received.length, 5, 'each once')
 })
 
-t.test('mail of ours is known by a column: a tag of any name hides nothing of a customer’s', async (t) => {
+t.test('our own email is marked by a column, so no customer’s tag hides theirs', async (t) => {
   const { team, receiver } = await begin(t, 'email.sent,email.delivered')
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })
@@ -81,7 +81,7 @@ t.test('mail of ours is known by a column: a tag of any name hides nothing of a 
     receiver.received.map((one) => [one.body.type, one.body.data.tags]),
     Array.from({ length: 4 }, () => ['email.sent', tags]),
   )
-  // Past the service's own connections: the API prepares its statement of that name otherwise.
+  // A separate connection, because the API prepares its statement of that name differently.
   const rows = { database: await openDatabase(service.url, { size: 1 }) }
   t.teardown(() => rows.database.end())
   const [ours = ''] = await storeEmails(rows, team.id, [['login@example.org']], { internal: true })
@@ -98,7 +98,7 @@ t.test('mail of ours is known by a column: a tag of any name hides nothing of a 
   )
 })
 
-t.test('a broadcast is reported with its figures, to endpoints of its domain and of none', async (t) => {
+t.test('a broadcast is reported with its stats, to endpoints of its domain or of none', async (t) => {
   const { team, receiver, endpoint } = await begin(t, 'broadcast.started,broadcast.sent')
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })

@@ -14,7 +14,7 @@ import { until } from '../../support/worker.ts'
 const { service, begin } = await startDeliveries(t)
 const { database } = service
 
-t.test('a message waits while its template is paused, and no attempt counts', async (t) => {
+t.test('a message waits for its paused template without using attempts', async (t) => {
   let answers = true
   const definition = aTemplate()
   const { team, template, one, cloud, work, row, kinds } = await begin(t, {
@@ -58,7 +58,7 @@ t.test('a message whose template is disabled fails without an attempt', async (t
   t.equal(cloud.messages().length, 0)
 })
 
-t.test('a category counts that an update changes, an announcement and a quality are kept', async (t) => {
+t.test('a changed category applies; an announced one and a quality are stored', async (t) => {
   const definition = aTemplate()
   const { team } = await begin(t, { definition })
   const { name, language } = definition as { name: string; language: string }

@@ -15,7 +15,7 @@ type Example = {
   category?: 'MARKETING' | 'AUTHENTICATION'
   components: Json[]
   parameters?: Record<string, string>
-  /** What is sent; null: it can't be. */
+  /** The sent components; null if it can't be sent. */
   sent: Json[] | null
 }
 

@@ -1,4 +1,4 @@
-/** What is taken in flight of senders that have a bound of their own, by how they answer. */
+/** The number of messages in flight per sender with its own limit, depending on its responses. */
 import { sql } from 'slonik'
 import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
@@ -14,7 +14,10 @@ type Some = Message<'deliver-webhook', never>
 const ROOM = 96
 const sender: Sender = { key: 'webhook:one', ceiling: 1_000, on_demand: true, at_once: 4 }
 
-/** An admission, and a sender whose last message was taken within these seconds; null: none was sent. */
+/**
+ * Creates an admission, and a sender whose last message was accepted in this many seconds; null if none was
+ * sent.
+ */
 async function begin(t: Test, seconds: number | null) {
   const { url } = await testDatabase(t)
   const database = await openDatabase(url, { size: 2 })
@@ -34,14 +37,14 @@ async function begin(t: Test, seconds: number | null) {
     const { released, held } = await admission.release(Array.from({ length: count }, message))
     return { released: released.length, held: held.flatMap((each) => each.messages).length }
   }
-  /** How many of it may be claimed; undefined: as many as of any other. */
+  /** Returns how many of its messages may be claimed; undefined if as many as any other sender's. */
   const room = async () => (await admission.admit(ROOM)).rooms?.of.get(sender.key)
   return { database, admission, pass, room }
 }
 
 const message = () => ({ job: {}, outgoing: { sender, cost: 1 } }) as Some
 
-t.test('of a sender that answers well much is taken, and more is asked for when half is sent', async (t) => {
+t.test('a responsive sender gets much in flight, and more after half is sent', async (t) => {
   const { admission, pass, room } = await begin(t, 0.01)
   t.equal(await room(), undefined, 'at first it may have what an unknown one may')
   t.strictSame(await pass(8), { released: 8, held: 0 })
@@ -55,7 +58,7 @@ t.test('of a sender that answers well much is taken, and more is asked for when 
   t.equal(await room(), undefined)
 })
 
-t.test('who gets as many as there was room for may have more; who gets fewer has no more', async (t) => {
+t.test('only a sender that uses all its capacity may have more', async (t) => {
   const { admission, pass, room } = await begin(t, null)
   await room()
   await pass(7)
@@ -71,7 +74,7 @@ t.test('who gets as many as there was room for may have more; who gets fewer has
   t.ok(admission.done(message()), 'half of eight is done')
 })
 
-t.test('an unknown or slow sender gets little in flight, one that hangs nothing more', async (t) => {
+t.test('an unknown or slow sender gets little in flight, a hanging one nothing more', async (t) => {
   const slow = await begin(t, 1)
   t.strictSame(await slow.pass(ROOM), { released: 8, held: ROOM - 8 })
   const unknown = await begin(t, null)
@@ -83,7 +86,7 @@ t.test('an unknown or slow sender gets little in flight, one that hangs nothing 
   t.equal(await hangs.room(), 1, 'it is not unknown because nothing of it is in flight')
 })
 
-t.test('a sender that is paused has no room, one that is probed room for one', async (t) => {
+t.test('a paused sender has no capacity, a probed one capacity for one', async (t) => {
   const { database, pass, room } = await begin(t, 0.01)
   await pass(8)
   const { key } = sender

@@ -1,4 +1,4 @@
-/** What a process sees of a sender between two looks at its row: when it stops, and for how long. */
+/** A process's view of a sender between two reads of its row: when it stops, and for how long. */
 import {
   createBreaker,
   createBreakers,
@@ -19,7 +19,7 @@ const state = { probing: false, wait_seconds: 0, accepted_at: null as Date | nul
   ReturnType<typeof createBreaker>['see']
 >[0]
 
-/** A breaker whose clock stands still until the test moves it, in seconds. */
+/** Creates a breaker with a clock that only the test moves, in seconds. */
 function begin(t: Test) {
   let seconds = 100
   const now = performance.now
@@ -33,7 +33,7 @@ function begin(t: Test) {
   return { breaker: createBreaker(), later }
 }
 
-t.test('a send says of its sender what it met: taken, too fast, unreachable, refused', async (t) => {
+t.test('a send signals its result: accepted, too fast, unreachable, rejected', async (t) => {
   const { breaker } = begin(t)
   const note = (...outcomes: AttemptOutcome[]) =>
     breaker.note(outcomes, { message: 'a', began_at: NOW, seconds: 0.1 })
@@ -48,7 +48,7 @@ t.test('a send says of its sender what it met: taken, too fast, unreachable, ref
   for (const kind of ['refused', 'deferred', 'unknown'] as const) t.equal(note(outcome(kind)), null)
 })
 
-t.test('a probe that is refused or put off for its own sake makes room for the next one', async (t) => {
+t.test('a probe rejected or deferred for itself makes way for the next', async (t) => {
   const { breaker } = begin(t)
   const note = (...kinds: AttemptOutcome['kind'][]) =>
     breaker.note(
@@ -67,7 +67,7 @@ t.test('a probe that is refused or put off for its own sake makes room for the n
   t.equal(note('refused'), null, 'it is no probe')
 })
 
-t.test('three policies in a row are the set-up’s fault; other refusals change no count', async (t) => {
+t.test('three consecutive policy rejections blame the set-up', async (t) => {
   const { breaker } = begin(t)
   const note = (kind: AttemptOutcome['kind']) =>
     breaker.note([outcome('refused'), outcome(kind)], { message: 'a', began_at: NOW, seconds: 0.1 })
@@ -79,29 +79,26 @@ t.test('three policies in a row are the set-up’s fault; other refusals change 
   t.strictSame([note('policy'), note('policy')], [null, null])
 })
 
-t.test(
-  'a policy that speaks of our set-up pauses a sender of which nothing was taken yet, at once',
-  async (t) => {
-    const { breaker } = begin(t)
-    const denied = [{ ...outcome('policy'), trouble: 'setup' as const }]
-    t.equal(breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 })?.kind, 'setup')
-    breaker.note(taken, { message: 'a', began_at: NOW, seconds: 0.1 })
-    t.equal(
-      breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 }),
-      null,
-      'once other mail was taken it may be the recipient’s',
-    )
-    const { breaker: elsewhere } = begin(t)
-    elsewhere.see({ ...state, accepted_at: NOW })
-    t.equal(
-      elsewhere.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 }),
-      null,
-      'by another worker, too',
-    )
-  },
-)
+t.test('a policy rejection of our set-up pauses an unproven sender at once', async (t) => {
+  const { breaker } = begin(t)
+  const denied = [{ ...outcome('policy'), trouble: 'setup' as const }]
+  t.equal(breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 })?.kind, 'setup')
+  breaker.note(taken, { message: 'a', began_at: NOW, seconds: 0.1 })
+  t.equal(
+    breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 }),
+    null,
+    'once other mail was taken it may be the recipient’s',
+  )
+  const { breaker: elsewhere } = begin(t)
+  elsewhere.see({ ...state, accepted_at: NOW })
+  t.equal(
+    elsewhere.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 }),
+    null,
+    'by another worker, too',
+  )
+})
 
-t.test('trouble halts what was released until then, and nothing that is released later', async (t) => {
+t.test('a failure halts messages released before it, not later ones', async (t) => {
   const { breaker, later } = begin(t)
   t.notOk(breaker.isHalted(0))
   for (const kind of ['accepted', 'refused'] as const)
@@ -113,7 +110,7 @@ t.test('trouble halts what was released until then, and nothing that is released
   t.notOk(breaker.isHalted(performance.now()))
 })
 
-t.test('a sender is proven by a send that was taken in good time, while none is late', async (t) => {
+t.test('a sender is proven by a timely acceptance while none is late', async (t) => {
   const { breaker, later } = begin(t)
   t.notOk(breaker.isProven())
   breaker.note(taken, { message: 'a', began_at: NOW, seconds: SLOW_SEND_S })
@@ -134,7 +131,7 @@ t.test('a sender is proven by a send that was taken in good time, while none is 
   t.ok(breaker.isProven())
 })
 
-t.test('as many are in flight as it takes in a second: two to sixteen, eight while unknown', async (t) => {
+t.test('in flight is what it accepts per second: two to sixteen, eight if unknown', async (t) => {
   const { breaker } = begin(t)
   const after = (seconds: number) => {
     breaker.note(taken, { message: 'a', began_at: NOW, seconds: seconds })
@@ -144,7 +141,7 @@ t.test('as many are in flight as it takes in a second: two to sixteen, eight whi
   t.strictSame([0, 0.01, 0.1, 0.15, 0.5, 1, 2, 2.1].map(after), [16, 16, 10, 6, 2, 2, 2, 1])
 })
 
-t.test('the latest send that was taken is known, from its row or from here', async (t) => {
+t.test('the latest accepted send is known from the row or this process', async (t) => {
   const { breaker } = begin(t)
   const see = (changes: object) => breaker.see(Object.assign({}, state, changes))
   t.equal(breaker.acceptedAt(), null)
@@ -162,7 +159,7 @@ t.test('the latest send that was taken is known, from its row or from here', asy
   t.strictSame(breaker.acceptedAt(), at(5))
 })
 
-t.test('a message rests a second longer than its sender’s pause, half a minute at most', async (t) => {
+t.test('a message waits a second longer than its sender’s pause, up to 31 s', async (t) => {
   const { breaker } = begin(t)
   const rest = (kind: 'setup' | 'connection' | 'slow', wait_seconds?: number) =>
     breaker.waitAfter({ kind, words: '', wait_seconds, began_at: NOW })
@@ -180,7 +177,7 @@ t.test('a message rests a second longer than its sender’s pause, half a minute
   t.equal(rest('setup'), 3)
 })
 
-t.test('each sender has its own breaker; of ten thousand the one least asked for is forgotten', async (t) => {
+t.test('each sender has its own breaker, and the least used of 10,000 is dropped', async (t) => {
   const breakers = createBreakers()
   const [first, second] = [breakers.of({ key: '0' }), breakers.of({ key: '1' })]
   t.not(first, second)

@@ -1,4 +1,6 @@
-/** How much webhooks may claim while mail waits: the rules, by a clock of the test's own, and who yields to whom. */
+/**
+ * How much webhooks may claim while email waits: the rules with a test clock, and which queues have priority.
+ */
 
 import { createYielding } from '../../../workers/delivery/queue-priority.ts'
 import type { SlotShare } from '../../../workers/delivery/slots.ts'
@@ -6,7 +8,7 @@ import type { WorkerDeps } from '../../../workers/deps.ts'
 import { openSlots } from '../../../workers/registry.ts'
 import t from '../../support/tap.ts'
 
-/** What is yielded to, and the time: both as the test says. */
+/** Sets the priority queue and the time from the test. */
 function begin() {
   const state = { starved: true, starved_at: Number.NEGATIVE_INFINITY, begun: 0, now: 0 }
   const prior = {
@@ -14,7 +16,7 @@ function begin() {
     begun: () => state.begun,
   }
   const yielding = createYielding([prior], () => state.now)
-  /** What may be claimed once time has passed and others have begun; it is claimed, and more is there. */
+  /** Returns what may be claimed after some time and other starts. It is claimed, and more is waiting. */
   const after = (milliseconds: number, begun: number): number => {
     state.now += milliseconds
     state.begun += begun
@@ -25,14 +27,14 @@ function begin() {
   return { state, yielding, after }
 }
 
-t.test('nothing is held back while nobody waits', async (t) => {
+t.test('nothing is limited while no one waits', async (t) => {
   const { state, after } = begin()
   state.starved = false
   t.equal(after(0, 1_000), Number.POSITIVE_INFINITY)
   t.equal(after(1, 0), Number.POSITIVE_INFINITY)
 })
 
-t.test('nobody waits any more when nobody has for a moment', async (t) => {
+t.test('waiting ends after a moment without anyone waiting', async (t) => {
   const { state, yielding } = begin()
   Object.assign(state, { starved: false, starved_at: 1_000, now: 1_100 })
   t.equal(yielding.claimable(), 10)
@@ -40,7 +42,7 @@ t.test('nobody waits any more when nobody has for a moment', async (t) => {
   t.equal(yielding.claimable(), Number.POSITIVE_INFINITY)
 })
 
-t.test('one is claimed for each eight of the others, half a second’s together', async (t) => {
+t.test('one is claimed per eight others, batched by half a second', async (t) => {
   const { after } = begin()
   t.equal(after(400, 160), 0, 'too early')
   t.equal(after(100, 0), 20, 'for all that have begun since')
@@ -48,13 +50,13 @@ t.test('one is claimed for each eight of the others, half a second’s together'
   t.equal(after(1, 400), 104, 'a little more: it has been behind for some time')
 })
 
-t.test('some are claimed while none of the others begins', async (t) => {
+t.test('some are claimed even if none of the others starts', async (t) => {
   const { after } = begin()
   t.equal(after(500, 0), 10)
   t.equal(after(500, 0), 10)
 })
 
-t.test('the longer it has been behind, the more it may claim, until it keeps up', async (t) => {
+t.test('the longer it is behind, the more it may claim, until it catches up', async (t) => {
   const { yielding, state, after } = begin()
   t.equal(after(500, 80), 10)
   t.equal(after(10_000, 80), 20)
@@ -65,7 +67,7 @@ t.test('the longer it has been behind, the more it may claim, until it keeps up'
   t.equal(yielding.claimable(), 10, 'it has caught up')
 })
 
-/** Has more begin in a share than it has slots. @returns how to end it. */
+/** Starts more in a share than it has slots. @returns a function that ends them. */
 function overfill(share: SlotShare): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const applicant = { sender: { key: 'a relay' }, isProven: () => true }
@@ -96,7 +98,7 @@ for (const [first, gives] of [
     t.ok(slots[first].lastStarvedAt() >= before, 'one has waited until then')
   })
 
-t.test('large messages that wait for each other hold no webhook back', async (t) => {
+t.test('large messages that wait for each other hold back no webhook', async (t) => {
   const slots = openSlots({ concurrency: 4, webhooks: { concurrency: 4 } } as WorkerDeps)
   const { promise, resolve } = Promise.withResolvers<void>()
   const applicant = { sender: { key: 'a relay' }, isProven: () => true, is_large: true }

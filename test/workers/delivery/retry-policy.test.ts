@@ -21,11 +21,11 @@ const outcome = (kind: AttemptOutcome['kind'], changes: Partial<AttemptOutcome> 
   ...changes,
 })
 
-t.test('what is taken or refused for good is over', async (t) => {
+t.test('an accepted or permanently rejected message ends', async (t) => {
   t.strictSame(nextStep([outcome('accepted'), outcome('refused')], old, at), { end: 'completed' })
 })
 
-t.test('the first pause is at most 30 s; each next one is twice as long, half an hour at most', async (t) => {
+t.test('the first delay is at most 30 s and doubles up to half an hour', async (t) => {
   const pauseBefore = (deferrals: number, wait_seconds: number | undefined, spread: number): unknown => {
     const { end, ...rest } = nextStep(
       [outcome('deferred', wait_seconds === undefined ? {} : { wait_seconds })],
@@ -46,20 +46,20 @@ t.test('the first pause is at most 30 s; each next one is twice as long, half an
   t.equal(pauseBefore(1, undefined, 1), 8, 'those that were put off together are spread over twice the time')
 })
 
-t.test('refused for now is given up after 24 h of tries, not before', async (t) => {
+t.test('a deferred message fails after 24 h of attempts, not before', async (t) => {
   const day = { ...old, since: ago(23.9).toISOString() }
   t.match(nextStep([outcome('deferred')], day, at), { end: 'again' })
   t.strictSame(nextStep([outcome('deferred')], old, at), { end: 'given_up', reason: 'words' })
 })
 
-t.test('time in which its sender was in trouble is no try, however long it lasts', async (t) => {
+t.test('time of a sender outage counts as no attempt, however long', async (t) => {
   for (const kind of ['sender', 'policy'] as const) {
     t.strictSame(nextStep([outcome(kind)], old, { ...at, sender_pause: 9 }), { end: 'snoozed', seconds: 9 })
     t.strictSame(nextStep([outcome(kind)], old, { ...at, sender_pause: 0 }), { end: 'snoozed', seconds: 1 })
   }
 })
 
-t.test('a lost answer is asked for again after 10 min at the earliest, three times in all', async (t) => {
+t.test('a lost response is retried after at least 10 min, three times in all', async (t) => {
   const lost = [outcome('unknown')]
   t.strictSame(nextStep(lost, fresh, at), { end: 'again', seconds: 600 })
   t.strictSame(nextStep(lost, { ...fresh, unknowns: 1 }, at), { end: 'again', seconds: 600 })
@@ -69,7 +69,7 @@ t.test('a lost answer is asked for again after 10 min at the earliest, three tim
   })
 })
 
-t.test('an attempt, or a lost answer, waits as long as its slowest recipient asks for', async (t) => {
+t.test('an attempt or a lost response waits for its slowest recipient', async (t) => {
   const deferred = [5, 90, 30].map((wait_seconds) => outcome('deferred', { wait_seconds }))
   t.strictSame(nextStep(deferred, fresh, at), { end: 'again', seconds: 90 })
   t.strictSame(nextStep([outcome('deferred')], fresh, at), { end: 'again', seconds: 2 })
@@ -81,13 +81,13 @@ t.test('an attempt, or a lost answer, waits as long as its slowest recipient ask
   })
 })
 
-t.test('at exactly 24 h a message is tried once more', async (t) => {
+t.test('a message is attempted once more at exactly 24 h', async (t) => {
   t.match(nextStep([outcome('deferred')], { ...fresh, since: ago(24).toISOString() }, at), { end: 'again' })
 })
 
 const policy = (blames: 'recipient' | 'identity'): Outcome => ({ kind: 'policy', detail: '5.7.1', blames })
 
-t.test('a refusal by policy is the recipient’s while others are being taken', async (t) => {
+t.test('a policy rejection concerns the recipient while others are accepted', async (t) => {
   const never = { held_at: null, accepted_at: null }
   const judged = (given: [string, Outcome][], context = never as Parameters<typeof judgePolicy>[1]) =>
     [...judgePolicy(new Map(given), context).values()].map(({ kind }) => kind)
@@ -120,7 +120,7 @@ t.test('a refusal by policy is the recipient’s while others are being taken', 
   t.strictSame(judged([['a', policy('identity')]], since), ['deferred'], 'an identity’s mail waits')
 })
 
-t.test('three refusals by policy in a row, with nothing taken between, stop the sender', async (t) => {
+t.test('three consecutive policy rejections stop the sender', async (t) => {
   const breaker = createBreakers().of({ key: 'smtp:relay.test' })
   const note = (kind: AttemptOutcome['kind'], began = NOW) =>
     breaker.note([outcome(kind)], { message: 'a', began_at: began, seconds: 0.1 })?.kind ?? null
@@ -134,7 +134,7 @@ t.test('three refusals by policy in a row, with nothing taken between, stop the 
 
 const ROOMY = { room: 1_000 }
 
-t.test('what is buffered is written in order, by one writer at a time, and nothing is lost', async (t) => {
+t.test('buffered items are written in order, by one writer, without loss', async (t) => {
   const written: number[][] = []
   let writing = 0
   const buffer = createWriteBuffer<number>(async (items) => {
@@ -152,7 +152,7 @@ t.test('what is buffered is written in order, by one writer at a time, and nothi
   t.ok(written.length < 5, `${written.length} writes`)
 })
 
-/** A buffer whose writes end when the test says so. */
+/** Creates a buffer whose writes end when the test says so. */
 function heldBuffer(room: number) {
   const writes: PromiseWithResolvers<void>[] = []
   const written: number[][] = []
@@ -167,7 +167,7 @@ function heldBuffer(room: number) {
   return { buffer, written, end: () => writes.at(-1)?.resolve() }
 }
 
-t.test('who begins more than is written in time waits for room', async (t) => {
+t.test('senders that outpace the writer wait for capacity', async (t) => {
   const { buffer, written, end } = heldBuffer(4)
   const [first, second, third] = [await buffer.reserve(), await buffer.reserve(), await buffer.reserve()]
   let begun = false
@@ -187,7 +187,7 @@ t.test('who begins more than is written in time waits for room', async (t) => {
   t.pass('what was never added has given its room back')
 })
 
-t.test('what comes while others are written waits for company too', async (t) => {
+t.test('items that arrive during a write also wait for others', async (t) => {
   const { buffer, written, end } = heldBuffer(4)
   for (const item of [1, 2, 3]) buffer.add(item)
   t.strictSame(written, [[1, 2]], 'the second was half of the room')

@@ -1,6 +1,6 @@
 /**
- * Messages of one queue that go out through many senders, as those to customers' own servers do: emails, each through
- * the sender that its recipient's domain names. Real delivery over a real SMTP server.
+ * One queue's messages through many senders, as with customers' own servers: emails, each through the sender
+ * that its recipient's domain names. Real delivery over a real SMTP server.
  */
 import { sql } from 'slonik'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
@@ -41,7 +41,7 @@ async function begin(
   const { service, team } = await world(t)
   const { url } = await startSmtpSink(t, sink)
   const names = new Map<string, string>()
-  /** Posts emails; their jobs name their sender, as those of webhooks do, or not. */
+  /** Posts emails. Their jobs name their sender, like those of webhooks, unless `grouped` is false. */
   const post = async (name: string, count: number, { grouped = true } = {}): Promise<string[]> => {
     const emails = Array.from({ length: count }, () => anEmail({ to: [`a@${name}.test`] }))
     const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
@@ -55,7 +55,7 @@ async function begin(
   return { service, post, start: () => startMany(t, service, { url, names, yielding }) }
 }
 
-/** Delivers emails as if each recipient's domain were a sender of its own. */
+/** Delivers emails with a sender per recipient domain. */
 async function startMany(
   t: Test,
   { database, deps, url: database_url }: Service,
@@ -105,7 +105,7 @@ const allSent = async ({ database }: Service, ids: readonly string[]): Promise<b
     select status from emails where id = any(${sql.array([...ids], 'uuid')}) and status <> 'sent'`)
   ).length === 0
 
-t.test('while one sender is paused, the others’ messages flow, and its own lose no try', async (t) => {
+t.test('a paused sender loses no attempt, and the others’ messages flow', async (t) => {
   const seen: string[] = []
   const { service, post, start } = await begin(t, { onRcpt: (to) => void seen.push(to) })
   const { database } = service
@@ -126,13 +126,13 @@ t.test('while one sender is paused, the others’ messages flow, and its own los
   t.equal(attempts, 0, 'a job that names its sender is not even claimed')
   t.notOk(seen.some((to) => to.includes('paused')))
   await database.transaction((tx) => resumeSender(byCli(tx), 'endpoint:paused.test'))
-  // Some may be under way already.
+  // Some may be in progress already.
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() where id = any(${sql.array(waiting, 'uuid')}) and state < 'active'`)
   await until('its own go out too', () => allSent(service, [...waiting, ...grouped]))
 })
 
-t.test('the trouble of one sender is its own: it is paused and probed, while the others send', async (t) => {
+t.test('a failing sender is paused and probed while the others send', async (t) => {
   let refusing = true
   const { service, post, start } = await begin(t, {
     onRcpt: (to) => (refusing && to.includes('broken') ? '554 5.7.1 Not from you' : undefined),
@@ -150,7 +150,7 @@ t.test('the trouble of one sender is its own: it is paused and probed, while the
   t.equal(await state('broken'), 'sending')
 })
 
-t.test('a sender that hangs holds one slot; one that answers well has as many as it may', async (t) => {
+t.test('a hanging sender has one slot, a responsive one all it may have', async (t) => {
   const hanging = Promise.withResolvers<undefined>()
   const held = Promise.withResolvers<undefined>()
   const open = { slow: 0, quick: 0 }
@@ -162,7 +162,7 @@ t.test('a sender that hangs holds one slot; one that answers well has as many as
       if (name === 'slow') await hanging.promise
       most = Math.max(most, open.quick)
       if (open.quick === AT_ONCE) held.resolve(undefined)
-      // Once it has proved itself, all that it may have are in flight together.
+      // Once it is proven, all it may have are in flight together.
       if (name === 'quick' && proved++ > 0) await held.promise
       open[name] -= 1
       return undefined
@@ -183,7 +183,7 @@ t.test('a sender that hangs holds one slot; one that answers well has as many as
   await until('the slow are sent', () => allSent(service, slow))
 })
 
-t.test('a queue that yields to others claims what it may and no more, and says what came', async (t) => {
+t.test('a queue that yields claims only what it may, and reports it', async (t) => {
   const state = { most: 0, looks: 0 }
   const claims: { count: number; asked: number }[] = []
   const { service, post, start } = await begin(

@@ -1,4 +1,4 @@
-/** What one send says of itself, whatever this process knows of the time. */
+/** The start time of a send, whatever this process's clock says. */
 import type { Sender } from '../../../db/delivery/senders/rate-limit.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createServiceClock } from '../../../db/postgres/service-clock.ts'
@@ -19,7 +19,7 @@ type Answer = readonly AttemptOutcome[]
 const NOW = new Date('2026-03-01T12:00:00.000Z')
 const sender: Sender = { key: 'webhook:one', ceiling: 10 }
 
-t.test('a send begins after it was reserved, however far behind the clock of its process is', async (t) => {
+t.test('a send starts after its reservation, however late the process’s clock', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openDatabase(url, { size: 2 })
   t.teardown(() => database.end())

@@ -1,10 +1,10 @@
-/** How queues and senders share the slots of a process. Nothing but the rules: no database, no time. */
+/** How queues and senders share a process's slots. Rules only: no database, no time. */
 import { type Applicant, createSlots, type SlotShare } from '../../../workers/delivery/slots.ts'
 import t from '../../support/tap.ts'
 
 const PATIENCE = 60_000
 
-/** Work that goes on until it is ended, and which of it has begun. */
+/** Creates work that runs until it is ended, and records what has started. */
 function work() {
   const running: { name: string; end: () => void }[] = []
   const begun: string[] = []
@@ -20,7 +20,7 @@ function work() {
     ended.push(share.run(own, one, PATIENCE))
   }
   const settle = () => new Promise((resolve) => setImmediate(resolve))
-  /** Ends the oldest of a name. */
+  /** Ends the oldest one of a name. */
   const end = async (name: string): Promise<void> => {
     const place = running.findIndex((each) => each.name === name)
     running.splice(place, 1)[0]?.end()
@@ -34,7 +34,7 @@ function work() {
   return { begun, begin, settle, count, end, endAll }
 }
 
-t.test('a queue never holds more than its part; what it leaves is for the others', async (t) => {
+t.test('a queue never exceeds its share; the rest is for others', async (t) => {
   const slots = createSlots(8)
   const [single, bulk] = [slots.share(), slots.share({ most: 0.5 })]
   t.strictSame([single.size, bulk.size], [8, 4])
@@ -50,7 +50,7 @@ t.test('a queue never holds more than its part; what it leaves is for the others
   await endAll()
 })
 
-t.test('large messages have half of the slots at most, and do not count in their queue’s turn', async (t) => {
+t.test('large messages get half of the slots and don’t count in the turn', async (t) => {
   const slots = createSlots(8)
   const [single, bulk] = [slots.share(), slots.share({ most: 0.5 })]
   const { begin, count, end, endAll, settle } = work()
@@ -68,7 +68,7 @@ t.test('large messages have half of the slots at most, and do not count in their
   await endAll()
 })
 
-t.test('a slot that comes free goes to the queue that holds fewest', async (t) => {
+t.test('a free slot goes to the queue with the fewest', async (t) => {
   const slots = createSlots(8)
   const [one, other] = [slots.share(), slots.share()]
   const { begin, count, end, endAll, settle } = work()
@@ -81,7 +81,7 @@ t.test('a slot that comes free goes to the queue that holds fewest', async (t) =
   await endAll()
 })
 
-t.test('a sender has one slot until it has answered well, then as many as it may', async (t) => {
+t.test('a sender has one slot until it is proven, then all it may have', async (t) => {
   const share = createSlots(8).share()
   const { begin, begun, count, end, endAll, settle } = work()
   const sender = { key: 'endpoint', at_once: 4 }
@@ -97,7 +97,7 @@ t.test('a sender has one slot until it has answered well, then as many as it may
   await endAll()
 })
 
-t.test('senders that are slow or fail have half of the slots between them', async (t) => {
+t.test('slow and failing senders share half of the slots', async (t) => {
   const share = createSlots(8).share()
   const { begin, count, endAll, settle } = work()
   for (let each = 0; each < 10; each++)
@@ -108,7 +108,7 @@ t.test('senders that are slow or fail have half of the slots between them', asyn
   await endAll()
 })
 
-t.test('a sender that gives a slot back may take one, and no more', async (t) => {
+t.test('a sender that returns a slot may take one', async (t) => {
   const share = createSlots(8).share()
   const { begin, count, end, endAll, settle } = work()
   for (let each = 0; each < 6; each++) begin(share, 'busy', { sender: { key: 'busy', at_once: 2 } })
@@ -119,7 +119,7 @@ t.test('a sender that gives a slot back may take one, and no more', async (t) =>
   await endAll()
 })
 
-t.test('what takes too long makes room for others, as many times as there are slots', async (t) => {
+t.test('slow work makes room for others, up to the number of slots', async (t) => {
   const share = createSlots(2, 1).share()
   const { begin, count, end, endAll, settle } = work()
   const late = () => new Promise((resolve) => setTimeout(resolve, 20))
@@ -145,7 +145,7 @@ t.test('what takes too long makes room for others, as many times as there are sl
   await endAll()
 })
 
-t.test('who steps aside leaves one slot, and counts as slow no more', async (t) => {
+t.test('a sender that steps aside frees one slot and no longer counts as slow', async (t) => {
   const share = createSlots(2, 1).share()
   const { begin, count, end, endAll, settle } = work()
   const late = () => new Promise((resolve) => setTimeout(resolve, 20))
@@ -166,7 +166,7 @@ t.test('who steps aside leaves one slot, and counts as slow no more', async (t) 
   t.equal(count('one'), 0)
 })
 
-t.test('a sender without a bound never steps aside', async (t) => {
+t.test('a sender without a limit never steps aside', async (t) => {
   const share = createSlots(1, 1).share()
   const { begin, count, endAll } = work()
   begin(share, 'first')
@@ -176,7 +176,7 @@ t.test('a sender without a bound never steps aside', async (t) => {
   await endAll()
 })
 
-t.test('what was given up on takes no slot when one comes free', async (t) => {
+t.test('abandoned work takes no slot when one is free', async (t) => {
   const share = createSlots(1).share()
   const { begin, count, end, endAll, settle } = work()
   begin(share, 'first')
@@ -189,7 +189,7 @@ t.test('what was given up on takes no slot when one comes free', async (t) => {
   await endAll()
 })
 
-t.test('what gets no slot in time, or before its queue is closed, never begins', async (t) => {
+t.test('work without a slot in time, or in a closed queue, never starts', async (t) => {
   const share = createSlots(1).share()
   const { begin, begun, endAll, settle } = work()
   begin(share, 'first')

@@ -1,4 +1,4 @@
-/** The figures that the dashboard's charts are drawn from. */
+/** The stats behind the dashboard's charts. */
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { dayBefore, foldFigures } from '../../../db/stats/daily/fold.ts'
@@ -7,10 +7,10 @@ import { recordBounce } from '../../support/bounce.ts'
 import { openStore } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
 
-/** The database's clock stands there: figures are of days, and a test may run across midnight. */
+/** The database's clock is set to this, because stats are by day and a test may run across midnight. */
 const NOON = new Date('2026-03-02T12:00:00Z')
 
-t.test('figures follow the rows: their days, their statuses, and their deletion', async (t) => {
+t.test('stats follow the rows: days, statuses and deletion', async (t) => {
   const store = await openStore(t)
   const { database } = store
   const team = await store.team('free', NOON)

@@ -1,4 +1,4 @@
-/** Cleaning up raw reports. */
+/** Deletion of raw reports. */
 import { claimTokens } from '../../../db/delivery/reports/relay-tokens.sql.ts'
 import { endReports, pendingReports, reportsByState } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
@@ -8,7 +8,7 @@ import { stopClock } from '../../support/clock.ts'
 import { startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-t.test('a token of a post is deleted once its time is accepted nowhere', async (t) => {
+t.test('a post’s token is deleted once it is valid nowhere', async (t) => {
   const { database, deps } = await startService(t)
   const now = new Date()
   const token = { digest: 'token', body_digest: 'one', accepted_until: new Date(now.getTime() + 3_600_000) }
@@ -25,7 +25,7 @@ t.test('a token of a post is deleted once its time is accepted nowhere', async (
   }
 })
 
-t.test('reports are forgotten after 30 days, parked ones too; pending ones stay', async (t) => {
+t.test('reports are deleted after 30 days, also parked ones; pending ones stay', async (t) => {
   const service = await startService(t)
   const { database, deps } = service
   const day = 86_400_000

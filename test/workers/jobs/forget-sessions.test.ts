@@ -1,4 +1,4 @@
-/** Cleaning up session tokens. */
+/** Deletion of session tokens. */
 import { sessionsOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueSession } from '../../../db/accounts/credentials/issue.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
@@ -7,7 +7,7 @@ import { stopClock } from '../../support/clock.ts'
 import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-t.test('sessions that have expired are deleted, others stay', async (t) => {
+t.test('expired sessions are deleted, others stay', async (t) => {
   const { database, deps, team } = await world(t)
   const day = 86_400_000
   const now = new Date()

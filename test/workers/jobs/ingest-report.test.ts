@@ -1,4 +1,7 @@
-/** What reports change: rows, timelines, contacts. Real hook, real queue, real workers. DECISIONS: Delivery reports. */
+/**
+ * The effects of reports on rows, timelines, contacts. Real hook, real queue, real workers. DECISIONS:
+ * Delivery reports.
+ */
 import { deliveryStatus, feedbackReport } from '../../sandbox/reports.ts'
 import { beginReports, DELIVERED, FAILED, post, raw, settled, storeAll } from '../../support/ingestion.ts'
 import {
@@ -15,7 +18,7 @@ import { sesEvent, sesReport } from '../../support/ses-events.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-t.test('a bounce, a delivery and a complaint reach row, timeline and contact within a moment', async (t) => {
+t.test('a bounce, a delivery and a complaint reach row, timeline and contact', async (t) => {
   const { service, team, first, about, status } = await beginReports(t)
   await startWorker(t, service)
   t.equal(await post(service, status(first, DELIVERED)), 200)
@@ -41,7 +44,7 @@ t.test('a bounce, a delivery and a complaint reach row, timeline and contact wit
   t.same(new Set((await storedReports(service)).map(({ state }) => state)), new Set(['done']))
 })
 
-t.test('a report is about the sole recipient, whatever name it has', async (t) => {
+t.test('a report concerns the sole recipient, whatever name it has', async (t) => {
   const { service, team, first, about, status } = await beginReports(t)
   await storeContact(service, team, 'eve@example.org')
   await startWorker(t, service)
@@ -63,7 +66,7 @@ t.test('a report is about the sole recipient, whatever name it has', async (t) =
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'complained' })
 })
 
-t.test('a bounce that is no report is read, or parked and shown in the timeline', async (t) => {
+t.test('a non-report bounce is read, or parked and shown in the timeline', async (t) => {
   const { service, team, ids, about } = await beginReports(t, 2)
   await startWorker(t, service)
   const [first = '', second = ''] = ids
@@ -81,13 +84,13 @@ t.test('a bounce that is no report is read, or parked and shown in the timeline'
   t.match(await eventsOf(service, second), [{ kind: 'unreadable' }])
 })
 
-t.test('mail about an email with several recipients moves the email and no contact', async (t) => {
+t.test('a bounce for one of several recipients moves the email and no contact', async (t) => {
   const { service, team, about } = await beginReports(t)
   await storeContact(service, team, 'mallory@example.org')
   const to = ['mallory@example.org', 'Ana <ana@example.org>']
   const [id = ''] = await storeEmails(service, team, [to])
   await startWorker(t, service)
-  // Mallory has seen the return address of the mail that both got.
+  // Mallory has seen the return address of the email that both got.
   const forged = [
     deliveryStatus(about(id), [{ recipient: 'ana@example.org', ...FAILED }]),
     feedbackReport(about(id)),
@@ -103,7 +106,7 @@ t.test('mail about an email with several recipients moves the email and no conta
     t.same(await contactState(service, team, address), { status: 'subscribed', suppression: null })
 })
 
-t.test('another team’s contact of the same address is left alone', async (t) => {
+t.test('another team’s contact with the same address is unchanged', async (t) => {
   const { service, first, status } = await beginReports(t)
   const other = await storeTeam(service)
   await storeContact(service, other, 'ana@example.org')
@@ -113,7 +116,7 @@ t.test('another team’s contact of the same address is left alone', async (t) =
   t.match(await contactState(service, other, 'ana@example.org'), { status: 'subscribed', suppression: null })
 })
 
-t.test('what cannot be read is parked with the reason, and holds up nobody', async (t) => {
+t.test('an unreadable report is parked with the reason and delays no other', async (t) => {
   const { service, ids, status } = await beginReports(t, 20)
   const good = ids.map((id) => status(id, DELIVERED))
   const bad = [
@@ -133,7 +136,7 @@ t.test('what cannot be read is parked with the reason, and holds up nobody', asy
   t.same(await jobsIn(service, 'ingest-report'), [])
 })
 
-t.test('an out-of-office answer to a return address is done with, and nothing happened', async (t) => {
+t.test('an out-of-office reply to a return address is processed without effect', async (t) => {
   const { service, first, about } = await beginReports(t)
   const away = `To: <${about(first).mail_from}>\r\nSubject: Out of office\r\n\r\nI am away\r\n`
   t.equal(await post(service, Buffer.from(away)), 200)
@@ -143,7 +146,7 @@ t.test('an out-of-office answer to a return address is done with, and nothing ha
   t.same(await eventsOf(service, first), [])
 })
 
-t.test('times that make no sense, or have not come yet, are those of the report', async (t) => {
+t.test('implausible and future times become the report’s', async (t) => {
   const { service, team, first } = await beginReports(t)
   const times = ['+275760-09-13T00:00:00.000Z', '0000-01-01T00:00:00.000Z', '2999-01-01T00:00:00.000Z']
   const sane = '2026-03-01T12:00:03.000Z'

@@ -1,4 +1,4 @@
-/** Ingestion when something is in the way: faults, early reports, kills. Real hook, queue and workers. */
+/** Ingestion during failures: errors, early reports, kills. Real hook, queue and workers. */
 import { pino } from 'pino'
 import { replayReport } from '../../../db/delivery/reports/replay.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
@@ -28,7 +28,7 @@ import { delivery, sesEvent, sesReport } from '../../support/ses-events.ts'
 import t from '../../support/tap.ts'
 import { startProcess, startWorker, until, withoutSchedules } from '../../support/worker.ts'
 
-t.test('an event that the database refuses fails its own report only', async (t) => {
+t.test('an event that the database rejects fails only its own report', async (t) => {
   const { service, team, first, ids } = await beginReports(t, 3)
   const retries = await watchRetries(service)
   await refuseEvents(service, 'poison')
@@ -53,7 +53,7 @@ t.test('an event that the database refuses fails its own report only', async (t)
   t.equal(await retries(), 0, 'the others needed no second try')
 })
 
-t.test('of a batch taken one by one, early ones look again by themselves, failed ones retry', async (t) => {
+t.test('reports taken one by one retry separately, early ones and failed ones', async (t) => {
   const { service, team, ids } = await beginReports(t, 2)
   const about = (id: string, changes = {}) =>
     sesReport(
@@ -69,7 +69,7 @@ t.test('of a batch taken one by one, early ones look again by themselves, failed
   t.teardown(gate.open)
   const queue = await openConsumer(service.url, { connections: 2, onError: () => {} })
   t.teardown(() => queue.stop(10_000))
-  // Two loops could share out what is to be one batch.
+  // Two loops might split one batch.
   const claims: typeof queue.claims = (job) => {
     const own = queue.claims(job)
     let claimed = false
@@ -92,7 +92,7 @@ t.test('of a batch taken one by one, early ones look again by themselves, failed
   t.match(waiting, { state: 'created' })
 })
 
-t.test('a report before its row is retried for an hour, then parked; a replay finds the row', async (t) => {
+t.test('a report before its row is retried for an hour, then parked and replayable', async (t) => {
   let now = new Date()
   const { service, team } = await beginReports(t, 1, { clock: () => now })
   const id = '0190a1b2-0000-7000-8000-00000000000a'
@@ -120,7 +120,7 @@ t.test('a report before its row is retried for an hour, then parked; a replay fi
   t.match(await storedReports(service), [{ state: 'done', reason: null }])
 })
 
-t.test('a report that knows only the provider’s id waits until that is stored', async (t) => {
+t.test('a report with only the provider’s id waits until that is stored', async (t) => {
   const { service, first } = await beginReports(t)
   const open = { timestamp: '2026-03-01T13:00:00.000Z' }
   await storeAll(service, [sesReport(sesEvent('Open', { open }, { tags: {}, messageId: 'p-1' })).body], 'ses')
@@ -132,7 +132,7 @@ t.test('a report that knows only the provider’s id waits until that is stored'
   await until('it is found', async () => (await emailStatus(service, first)) === 'opened')
 })
 
-t.test('a thousand reports cost a few statements a hundred', async (t) => {
+t.test('a thousand reports take a few statements per hundred', async (t) => {
   const { service, team, ids, status } = await beginReports(t, 1_000)
   await withoutSchedules(service)
   await storeAll(
@@ -149,7 +149,7 @@ t.test('a thousand reports cost a few statements a hundred', async (t) => {
   t.equal(new Set(await Promise.all(ids.map((id) => emailStatus(service, id)))).size, 1)
   t.equal(await emailStatus(service, ids[999] ?? ''), 'delivered')
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' })
-  // The worker's clocks, which ask the more often, the slower the machine.
+  // The worker's clock statements, which run more often on a slow machine.
   const clocks = ['due_channels', 'senders_by_keys', 'senders_in_trouble', 'started_passes']
   const { '': unnamed = 0, ...own } = Object.fromEntries([...ran].filter(([name]) => !clocks.includes(name)))
   const each = ['pending_reports', 'lock_emails', 'lock_contacts', 'insert_events_email', 'change_emails']
@@ -159,7 +159,7 @@ t.test('a thousand reports cost a few statements a hundred', async (t) => {
     'rows, contacts, events, ladder, ends',
   )
   for (const [name, times] of Object.entries(own)) t.ok(times <= 15, `${name} ran ${times} times`)
-  // Jobs are settled without a name, as the clocks' other statements are.
+  // Jobs are settled without a name, like the clocks' other statements.
   t.ok(unnamed < 100, `${unnamed} others`)
 })
 
@@ -188,7 +188,7 @@ t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t)
   for (const id of ids) t.equal(await emailStatus(service, id), 'bounced')
 })
 
-t.test('reports that workers died with are taken alone, after the others of their batch', async (t) => {
+t.test('reports whose workers died are taken alone, after the rest', async (t) => {
   const { service, ids, status } = await beginReports(t, 5)
   await storeAll(
     service,

@@ -1,4 +1,4 @@
-/** Faults that the provider reports by webhook only. Real hook, real queue, real workers. */
+/** Errors that the provider only reports by webhook. Real hook, real queue, real workers. */
 import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
@@ -19,7 +19,7 @@ import {
 } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-t.test('a reported failure disables the template and pauses the number, as the answer would', async (t) => {
+t.test('a reported failure disables the template and pauses the number', async (t) => {
   const { service, database, call, team_id: team, key } = await world(t)
   const template = await makeTemplate(service, team)
   const send = async () =>
@@ -49,7 +49,7 @@ t.test('a reported failure disables the template and pauses the number, as the a
 
   await fail('wamid.1', 131042, 301)
   t.same(await pauses(), [], 'too old: its pause would be over')
-  // As its answer would: taken, and its job over.
+  // The effect of its response: accepted, and its job ended.
   const ref = { team_id: team, message_id: data[0].id }
   await database.transaction((tx) =>
     applyWhatsappEvents(tx, [
@@ -81,7 +81,7 @@ t.test('a reported failure disables the template and pauses the number, as the a
   t.match(await rowsOf(service, team), [{ status: 'queued' }], 'it waits for its template')
 })
 
-/** Posts news of templates as the provider does, and waits until they are read. */
+/** Posts template updates like the provider, and waits until they are read. */
 async function report(
   service: Service,
   { field, value, time }: { field: string; value: Json; time: number },
@@ -94,7 +94,7 @@ async function report(
   )
 }
 
-t.test('news of a template dated in the future do not outlive those of now', async (t) => {
+t.test('a template update dated in the future doesn’t override later ones', async (t) => {
   const { service, team_id: team } = await world(t)
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team, definition)
@@ -108,7 +108,7 @@ t.test('news of a template dated in the future do not outlive those of now', asy
   t.match(await templateOf(service, id), { status: 'approved' })
 })
 
-t.test('a template whose components or category change is listed again', async (t) => {
+t.test('a template with changed components or category is listed again', async (t) => {
   const { service, team_id: team } = await world(t)
   const before = aTemplate({ body: 1 })
   const { id } = await makeTemplate(service, team, before)
@@ -131,7 +131,7 @@ t.test('a template whose components or category change is listed again', async (
   t.match(await templateOf(service, id), { status: 'approved' })
 })
 
-t.test('a status without our ids, of no message of ours, is done at once', async (t) => {
+t.test('a status without our ids, of an unknown message, ends at once', async (t) => {
   const { service, call } = await world(t)
   await startWorker(t, service)
   const status = { id: 'wamid.foreign', status: 'read', recipient_id: '15555550101', timestamp: '1790000000' }

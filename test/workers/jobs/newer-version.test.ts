@@ -1,4 +1,4 @@
-/** What only a newer version knows, met by workers and the command line of this one: its queues, its providers. */
+/** What only a newer version knows: its queues and providers, met by this version's workers and CLI. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { object, string } from 'yup'
@@ -15,13 +15,13 @@ import { anEmail, type Service, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-/** Makes queues as a newer version's release does. */
+/** Creates queues like a newer version's release. */
 const makeQueues = ({ database }: Service, ...names: string[]) =>
   database.any(sql.type(object())`
     select pgboss.create_queue(name, '{"policy": "standard", "partition": false}'::jsonb)
     from unnest(${sql.array(names, 'text')}) as q (name)`)
 
-/** Puts an email's job into another queue. @param given_up: as one that was given up there. */
+/** Moves an email's job to another queue. @param given_up makes it a dead letter there. */
 async function moveJob(
   { database }: Service,
   id: string,
@@ -35,14 +35,14 @@ async function moveJob(
 
 const queueRow = object({ name: string().defined() })
 
-/** The queues that have a job of an email, or what was given up of it. */
+/** Returns the queues that contain a job or a dead letter of an email. */
 const queuesWith = async ({ database }: Service, id: string): Promise<string[]> => {
   const rows = await database.any(sql.type(queueRow)`
     select name from pgboss.job where id = ${id} or source_id = ${id} order by name`)
   return rows.map(({ name }) => name)
 }
 
-t.test('a message whose job is in a queue of a newer version gets no second one', async (t) => {
+t.test('a job in a newer version’s queue is not replaced', async (t) => {
   const { service, cli, database, team } = await world(t)
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
   t.teardown(() => queue.stop(1_000))
@@ -76,7 +76,7 @@ t.test('a message whose job is in a queue of a newer version gets no second one'
   t.equal((await jobsIn(service, 'deliver-email')).length, 1)
 })
 
-t.test('a report of a provider that only a newer version knows waits for its workers', async (t) => {
+t.test('a report of a newer version’s provider waits for its workers', async (t) => {
   const { service, ids, status } = await beginReports(t, 2)
   const { database } = service
   await storeAll(
@@ -98,7 +98,7 @@ t.test('a report of a provider that only a newer version knows waits for its wor
   const cli = adminCli({ DATABASE_URL: service.url })
   t.match(await cli.json(['report', 'list']), [{ state: 'done' }, { provider: 'next', state: 'pending' }])
 
-  // As if the worker were a newer one, which knows it.
+  // Simulates a newer worker that knows it.
   await database.query(sql.unsafe`update reports set provider = 'smtp' where id = ${newer?.id ?? ''}`)
   await database.query(sql.unsafe`update pgboss.job set start_after = now() where name = 'ingest-report'`)
   await until('both are read', () => settled(service))

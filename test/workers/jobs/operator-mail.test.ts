@@ -1,4 +1,4 @@
-/** Mail to postmaster@ and abuse@ on its way to the operator. Real workers and SMTP; two parsers read. */
+/** Forwarding of mail to postmaster@ and abuse@ to the operator. Real workers and SMTP, and two parsers. */
 import { simpleParser } from 'mailparser'
 import PostalMime from 'postal-mime'
 import { createFigures, type Figures } from '../../../workers/monitoring/stats.ts'

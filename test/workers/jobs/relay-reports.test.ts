@@ -1,4 +1,4 @@
-/** What hosted relays' reports change: rows, timelines, contacts. Real hook, real queue, real worker. */
+/** The effects of hosted relays' reports on rows, timelines, contacts. Real hook, real queue, real worker. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { signedReference } from '../../../db/messages/emails/return-path.ts'
@@ -23,7 +23,7 @@ import { anEmail, METRICS_TOKEN, makeTeam, type Service, startService, world } f
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-/** Events of each day; 10,000 is the long form. */
+/** Events per day. The long form uses 10,000. */
 const EVENTS = Number(process.env.RELAY_EVENTS ?? 400)
 
 const secrets = createSecrets(SECRET_KEY)
@@ -56,7 +56,7 @@ async function begin(t: Test, relay: Relay) {
 const read = (service: Service) => until('all is read', () => settled(service))
 
 for (const relay of RELAYS)
-  t.test(`${relay}: several recipients count each for themselves, and nobody else counts`, async (t) => {
+  t.test(`${relay}: each of several recipients counts separately`, async (t) => {
     const { service, team, post } = await begin(t, relay)
     for (const name of ['ana', 'bea', 'cyd', 'eve']) await storeContact(service, team, `${name}@example.org`)
     const to = ['Ana <ana@example.org>', 'bea@example.org', 'cyd@example.org']
@@ -89,7 +89,7 @@ for (const relay of RELAYS)
     })
   })
 
-t.test('an unsubscribe by someone who is no contact is remembered', async (t) => {
+t.test('an unsubscribe by an address that is no contact is stored', async (t) => {
   const { service, team, key, post } = await begin(t, 'mailgun')
   const [id = ''] = await storeEmails(service, team, [['ana@example.org', 'bea@example.org']])
   await post(id, 'unsubscribed unsubscribe', 'Ana@example.org')
@@ -100,7 +100,7 @@ t.test('an unsubscribe by someone who is no contact is remembered', async (t) =>
   t.equal(await created('bea@example.org'), 'subscribed')
 })
 
-t.test('the email’s page names the relay before its words', async (t) => {
+t.test('the email’s page names the relay before its response', async (t) => {
   const { service, team } = await world(t)
   listenTo(service, 'mailgun')
   await startWorker(t, service, { pauses: async (job) => job === 'deliver-email' })
@@ -118,26 +118,29 @@ t.test('the email’s page names the relay before its words', async (t) => {
   shows(t, await viewer.get(`/teams/${team.id}/emails/${body.id}`), /Bounced.*mailgun: \S/s)
 })
 
-t.test('the fifth soft bounce in a row ends a contact; deferrals and policy refusals do not', async (t) => {
-  for (const relay of RELAYS) {
-    const { service, team, post } = await begin(t, relay)
-    await storeContact(service, team, 'ana@example.org')
-    const ids = await storeEmails(service, team, Array(13).fill(['ana@example.org']))
-    for (const id of ids.slice(0, 4)) await post(id, 'bounced soft', 'ana@example.org')
-    for (const id of ids.slice(4, 8)) await post(id, 'bounced none', 'ana@example.org')
-    for (const id of ids.slice(8, 12)) await post(id, 'delayed none', 'ana@example.org')
-    await read(service)
-    t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' }, relay)
-    t.equal(await emailStatus(service, ids[0] ?? ''), 'bounced')
-    t.equal(await emailStatus(service, ids[4] ?? ''), 'bounced')
-    t.equal(await emailStatus(service, ids[8] ?? ''), 'queued')
-    await post(ids[12] ?? '', 'bounced soft', 'ana@example.org')
-    await read(service)
-    t.match(await contactState(service, team, 'ana@example.org'), { status: 'bounced' }, relay)
-  }
-})
+t.test(
+  'the fifth consecutive soft bounce suppresses a contact; deferrals and policy rejections don’t',
+  async (t) => {
+    for (const relay of RELAYS) {
+      const { service, team, post } = await begin(t, relay)
+      await storeContact(service, team, 'ana@example.org')
+      const ids = await storeEmails(service, team, Array(13).fill(['ana@example.org']))
+      for (const id of ids.slice(0, 4)) await post(id, 'bounced soft', 'ana@example.org')
+      for (const id of ids.slice(4, 8)) await post(id, 'bounced none', 'ana@example.org')
+      for (const id of ids.slice(8, 12)) await post(id, 'delayed none', 'ana@example.org')
+      await read(service)
+      t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' }, relay)
+      t.equal(await emailStatus(service, ids[0] ?? ''), 'bounced')
+      t.equal(await emailStatus(service, ids[4] ?? ''), 'bounced')
+      t.equal(await emailStatus(service, ids[8] ?? ''), 'queued')
+      await post(ids[12] ?? '', 'bounced soft', 'ana@example.org')
+      await read(service)
+      t.match(await contactState(service, team, 'ana@example.org'), { status: 'bounced' }, relay)
+    }
+  },
+)
 
-t.test('an event without the reference is found by its Message-ID', async (t) => {
+t.test('an event without the reference is matched by its Message-ID', async (t) => {
   const { service, team } = await begin(t, 'sendgrid')
   const [id = ''] = await storeEmails(service, team, [['ana@example.org']])
   await setProviderId(service, id, `${id}@example.com`)
@@ -162,7 +165,7 @@ const rowsOf = async ({ database }: Service, table: 'emails' | 'contacts') =>
   )
 
 for (const [seed, relay] of RELAYS.entries())
-  t.test(`${relay}: a day of reports in any order, repeated or forged, ends by the ladder`, async (t) => {
+  t.test(`${relay}: a day of shuffled, repeated and forged reports ends in the right states`, async (t) => {
     const service = await startService(t)
     listenTo(service, relay)
     const { id: team } = await makeTeam(service)

@@ -1,4 +1,4 @@
-/** The sweep: what the queue lost is found, what it gave up is reported. */
+/** The sweep finds what the queue lost and reports what has failed. */
 import { sql } from 'slonik'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { resumeSender } from '../../../db/delivery/senders/show.ts'
@@ -43,7 +43,7 @@ async function begin(t: Test) {
   }
 }
 
-/** As a crash that used up the last attempt: a queue's one job ends in the dead letters and nobody says a word. */
+/** Simulates a crash at the last attempt: the queue's only job is dead-lettered silently. */
 async function kill({ url, database }: Service, job: 'deliver-email' | 'deliver-whatsapp'): Promise<void> {
   const consumer = await openConsumer(url, { connections: 2, onError: () => {} })
   const claims = consumer.claims(job)
@@ -60,7 +60,7 @@ const later = (ms: number): Date => new Date(Date.now() + ms)
 const gaveUps = async (service: Service, id: string) =>
   (await eventsOf(service, id)).filter(({ kind }) => kind === 'gave_up')
 
-t.test('an email that lost its job gets one, and requeued_at with it; others are left alone', async (t) => {
+t.test('an email without its job gets one and requeued_at; others are unchanged', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const [lost, kept] = [await sendEmail(service, team), await sendEmail(service, team)]
   await loseJobs(service, [lost])
@@ -77,7 +77,7 @@ t.test('an email that lost its job gets one, and requeued_at with it; others are
   t.equal((await jobsIn(service, 'deliver-email')).length, 2)
 })
 
-t.test('a thousand older emails that wait with their jobs do not hide one that lost its own', async (t) => {
+t.test('a thousand older waiting emails don’t hide one without a job', async (t) => {
   const { service, sweep, team } = await begin(t)
   for (let batch = 0; batch < 10; batch++) {
     const emails = Array.from({ length: 100 }, () => anEmail())
@@ -90,7 +90,7 @@ t.test('a thousand older emails that wait with their jobs do not hide one that l
   t.equal((await jobsIn(service, 'deliver-email')).length, 1_001)
 })
 
-t.test('an email that lost its job when it was half sent gets one for the rest, and only them', async (t) => {
+t.test('a half-sent email without its job gets one for the rest only', async (t) => {
   const { service, sweep, team } = await begin(t)
   let late = true
   const sink = await startSmtpSink(t, {
@@ -115,7 +115,7 @@ t.test('an email that lost its job when it was half sent gets one for the rest, 
   t.match(await emailById(service.database, team.id, body.id), { requeued_at: /Z$/ })
 })
 
-t.test('the sweep keeps tries; a person’s requeue resets them, by the database’s clock', async (t) => {
+t.test('the sweep keeps attempts; a manual requeue resets them, by the database’s clock', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const { database } = service
   const { id: template_id } = await makeTemplate(service, team.id)
@@ -142,14 +142,14 @@ t.test('the sweep keeps tries; a person’s requeue resets them, by the database
     [['created'], ['created']],
   )
   t.strictSame(await unknowns(), [2, 2])
-  // As if this machine's clock were ten minutes behind.
+  // Sets this machine's clock ten minutes behind.
   await shiftClock(database, 600)
   await cli.json(['email', 'requeue', team.id, email_id])
   await cli.json(['whatsapp', 'requeue', team.id, message_id])
   t.strictSame(await unknowns(), [0, 0])
 })
 
-t.test('a report that lost its job gets one again', async (t) => {
+t.test('a report without its job gets a new one', async (t) => {
   const { service, sweep } = await begin(t)
   await storeAll(service, [Buffer.from('lost'), Buffer.from('kept')], 'smtp', ['lost', 'kept'])
   const [lost] = await storedReports(service)
@@ -160,7 +160,7 @@ t.test('a report that lost its job gets one again', async (t) => {
   t.equal((await jobsIn(service, 'ingest-report')).length, 2)
 })
 
-t.test('a dead letter is reported once, and again after it was requeued', async (t) => {
+t.test('a dead letter is reported once, and again after a requeue', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const id = await sendEmail(service, team)
   await kill(service, 'deliver-email')
@@ -181,7 +181,7 @@ t.test('a dead letter is reported once, and again after it was requeued', async 
   t.equal((await gaveUps(service, id)).length, 2)
 })
 
-t.test('what was given up stays so when the queue has forgotten its dead letter', async (t) => {
+t.test('a failed email stays failed after its dead letter is deleted', async (t) => {
   const { service, sweep, team } = await begin(t)
   const { id: template_id } = await makeTemplate(service, team.id)
   const sent = await service.call('POST', '/v1/whatsapp/messages', {
@@ -196,7 +196,7 @@ t.test('what was given up stays so when the queue has forgotten its dead letter'
   t.match(await eventsOfMessage(service.database, team.id, message), [
     { kind: 'gave_up', detail: /stopped during every attempt/ },
   ])
-  // As pg-boss does after its retention.
+  // Deletes jobs like pg-boss after its retention.
   await service.database.query(sql.unsafe`delete from pgboss.job`)
   await sweep(later(31 * 86_400_000))
   t.strictSame(await jobsIn(service, 'deliver-email'), [])
@@ -230,7 +230,7 @@ t.test('an email past its deadline bounces with the last response', async (t) =>
   )
 })
 
-t.test('while its queue, team or sender stood still, no time of the 24 h of tries passes', async (t) => {
+t.test('a pause of its queue, team or sender doesn’t count towards the 24 h', async (t) => {
   const { service, team } = await begin(t)
   const { database } = service
   const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
@@ -261,7 +261,7 @@ t.test('while its queue, team or sender stood still, no time of the 24 h of trie
   await until('it bounces', async () => (await emailStatus(service, id)) === 'bounced')
 })
 
-t.test('what a suspended team has queued waits, and goes out at the sweep once it may go on', async (t) => {
+t.test('a suspended team’s queued emails wait until the sweep after its resume', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const sink = await startSmtpSink(t)
   const other = await makeTeam(service)

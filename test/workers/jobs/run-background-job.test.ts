@@ -1,4 +1,4 @@
-/** Background jobs: begun on a page, gone on with by workers, and nothing lost or done twice when one of them dies. */
+/** Background jobs: started on a page, continued by workers, with nothing lost or repeated if one dies. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
@@ -20,7 +20,7 @@ const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const list = `/teams/${team.id}/emails`
 
-/** Stores emails and presses the button that does something with all of them. */
+/** Stores emails and clicks the button for an action on all of them. */
 async function press(verb: 'requeue' | 'delete', tag: string, emails: number) {
   const items = Array.from({ length: emails }, () => anItem({ tags: [tag] }))
   await database.transaction((tx) => acceptEmails({ ...deps, tx }, { team_id: team.id, domain: null }, items))
@@ -40,7 +40,7 @@ const linesOf = async (action: string) =>
   (await auditEntries(database, { team: team.id, limit: 50 })).filter((line) => line.action === action)
 const jobNow = async () => (await latestBackgroundJobs(database, team.id, 1))[0]
 
-t.test('a press on more than a batch shows its progress; a worker does the rest, in one line', async (t) => {
+t.test('a large action shows its progress and a worker completes it in one audit line', async (t) => {
   const pressed = await press('delete', 'many', 1_101)
   const job = await jobNow()
   t.equal(pressed.location, `/teams/${team.id}/background-jobs/${job?.id}`)
@@ -56,7 +56,7 @@ t.test('a press on more than a batch shows its progress; a worker does the rest,
   t.equal(lines.length, 1)
 })
 
-t.test('a job whose worker died goes on where it was, once the sweep has found it', async (t) => {
+t.test('a job of a dead worker resumes where it was after the sweep', async (t) => {
   await press('requeue', 'swept', 1_001)
   const id = (await jobNow())?.id ?? ''
   const died = continueBackgroundJob(deps, id, async () => {
@@ -75,7 +75,7 @@ t.test('a job whose worker died goes on where it was, once the sweep has found i
   t.match(await linesOf('email.requeue'), [{ subject: '1001 emails' }])
 })
 
-t.test('workers erase a person, whom neither the job nor the audit trail names afterwards', async (t) => {
+t.test('workers erase a contact without naming them in the job or the audit log', async (t) => {
   const address = 'eve.erased@example.org'
   const { call } = service
   t.equal((await call('POST', '/v1/contacts', { key: team.key, body: { email: address } })).status, 201)

@@ -20,7 +20,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const OURS = makeCertificate([SNS_HOST])
 
-/** A worker that sends through SES's stand-in. */
+/** Starts a worker that sends through SES's stand-in. */
 async function work(t: Test, service: Service, onSend: SesScript['onSend'] = () => undefined) {
   const api = await startSesApi(t, { onSend })
   const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url, max_connections: 50 })
@@ -37,7 +37,7 @@ async function begin(t: Test, onSend: (call: SesCall) => SesFault | undefined = 
   const call = caller(
     await listen(t, createApp({ ...service.deps, hooks: { ...service.deps.hooks, sns: gate } })),
   )
-  /** Reports what became of a send, as SES would. */
+  /** Reports the result of a send like SES. */
   const report = async ({ tags }: SesCall, type: string, part: Record<string, unknown>) => {
     const mail = { tags: Object.fromEntries(Object.entries(tags).map(([name, value]) => [name, [value]])) }
     const Message = JSON.stringify(sesEvent(type, part, mail))
@@ -56,7 +56,7 @@ async function begin(t: Test, onSend: (call: SesCall) => SesFault | undefined = 
   return { service, team, report, post, statusOf, sent, api }
 }
 
-t.test('an email goes from sent to delivered, opened, clicked, as SES reports it', async (t) => {
+t.test('SES reports move an email from sent to delivered, opened and clicked', async (t) => {
   const { service, team, report, post, statusOf, sent } = await begin(t)
   const id = await post()
   const call = await sent(id)
@@ -89,7 +89,7 @@ t.test('a bounce marks email and contact, a complaint overrides it, not-spam doe
     (await service.call('GET', '/v1/contacts/ana@example.com', { key: team.key })).body.status
   const id = await post({ to: ['ana@example.com'] })
   const call = await sent(id)
-  // These two reports change nothing, so what is looked at afterwards has to be recorded before.
+  // These two reports change nothing, so the send must be recorded before the check.
   await until('it is sent', async () => (await statusOf(id)) === 'sent')
   await report(call, 'Complaint', complaint('not-spam'))
   await report(call, 'Bounce', bounce('Permanent', 'NoEmail', [{ emailAddress: 'stranger@example.com' }]))
@@ -105,7 +105,7 @@ t.test('a bounce marks email and contact, a complaint overrides it, not-spam doe
   t.equal(await contact(), 'complained')
 })
 
-t.test('files go through SES byte for byte, inline ones as such', async (t) => {
+t.test('files go through SES byte for byte, inline ones included', async (t) => {
   const { post, statusOf, sent } = await begin(t)
   const [bytes, logo] = [randomBytes(262_201), randomBytes(57)]
   const id = await post({
@@ -129,7 +129,7 @@ t.test('files go through SES byte for byte, inline ones as such', async (t) => {
     t.ok(Buffer.from(content as ArrayBuffer).equals(filename === 'logo.png' ? logo : bytes), filename ?? '')
 })
 
-t.test('a message that is too large for SES bounces, and its contact is untouched', async (t) => {
+t.test('a message too large for SES bounces and spares the contact', async (t) => {
   const { service, team, post, statusOf } = await begin(t, () => ({ status: 413, type: '' }))
   const contact = { email: 'someone@example.org' }
   await service.call('POST', '/v1/contacts', { key: team.key, body: contact })
@@ -139,7 +139,7 @@ t.test('a message that is too large for SES bounces, and its contact is untouche
   t.equal(body.status, 'subscribed')
 })
 
-t.test('a send whose answer was lost is not repeated once SES has reported it', async (t) => {
+t.test('a send with a lost response isn’t repeated after SES reports it', async (t) => {
   const { service, team, report, post, statusOf, sent, api } = await begin(t, () => 'drop')
   const id = await post()
   const call = await sent(id)
@@ -156,7 +156,7 @@ t.test('a send whose answer was lost is not repeated once SES has reported it', 
   t.equal(api.calls.length, 1)
 })
 
-t.test('SES signs by itself: a key of ours that cannot be opened holds nothing up', async (t) => {
+t.test('SES signs by itself, so an undecryptable key of ours delays nothing', async (t) => {
   const { service, sent } = await begin(t)
   const secrets = createSecrets('another secret key altogether')
   const other = await makeTeam({ ...service, deps: { ...service.deps, secrets } }, { domain: 'example.net' })
@@ -165,7 +165,7 @@ t.test('SES signs by itself: a key of ours that cannot be opened holds nothing u
   await sent(id)
 })
 
-t.test('mail whose domain was removed while it waited is held; verified again, it goes', async (t) => {
+t.test('email of a removed domain waits until the domain is verified again', async (t) => {
   const { service, database, team } = await world(t)
   const send = async (key: string): Promise<string> =>
     (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id

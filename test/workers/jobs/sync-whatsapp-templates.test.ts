@@ -1,4 +1,4 @@
-/** What the provider lists, against what it reports meanwhile, and a list that never ends. Real worker, real queue. */
+/** The provider's list against its concurrent reports, and an endless list. Real worker, real queue. */
 import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { applyReportedTemplates } from '../../../db/messages/whatsapp/apply-template-events.ts'
@@ -38,7 +38,7 @@ const page = (data: readonly Json[], more = false): string =>
     paging: { cursors: { after: String(Math.random()) }, ...(more ? { next: 'x' } : {}) },
   })
 
-t.test('what is reported while the list is on its way is newer than the list', async (t) => {
+t.test('a report during the listing is newer than the list', async (t) => {
   const { service, database, team } = await world(t)
   const [reported, other] = [aTemplate(), aTemplate()]
   const ids = [await makeTemplate(service, team.id, reported), await makeTemplate(service, team.id, other)]
@@ -66,7 +66,7 @@ t.test('what is reported while the list is on its way is newer than the list', a
   t.match(await templateOf(service, ids[1]?.id ?? ''), { status: 'disabled' })
 })
 
-t.test('a template shows when it was last found in the list, whether or not that changed it', async (t) => {
+t.test('a template shows when it was last listed, changed or not', async (t) => {
   const { service, database, team } = await world(t)
   const listed = aTemplate()
   await makeTemplate(service, team.id, listed)
@@ -96,7 +96,7 @@ t.test('a template shows when it was last found in the list, whether or not that
   shows(t, await viewer.get(`${list}/${other?.id}`), 'Last sync never')
 })
 
-t.test('a list is read within a time limit, however many pages it has', async (t) => {
+t.test('a list has a time limit, however many pages it has', async (t) => {
   const silent = await startList(t, () => undefined, 300)
   await t.rejects(silent.listTemplates(ACCOUNT), { message: 'the template list took longer than 0.3 s' })
   const endless = await startList(
@@ -110,7 +110,7 @@ t.test('a list is read within a time limit, however many pages it has', async (t
   await t.rejects(endless.listTemplates(ACCOUNT), { message: 'the template list took longer than 0.3 s' })
 })
 
-t.test('a page is read within a bound of bytes, and never unpacked', async (t) => {
+t.test('a page has a byte limit and is never decompressed', async (t) => {
   const endless = await startFlood(t, 'endless')
   const words = 'the template list cannot be read: '
   await t.rejects(listFrom(endless.url).listTemplates(ACCOUNT), {
@@ -119,11 +119,11 @@ t.test('a page is read within a bound of bytes, and never unpacked', async (t) =
   await until('it is cut off', async () => endless.cut() === 1)
   const packed = await startFlood(t, 'packed')
   await t.rejects(listFrom(packed.url).listTemplates(ACCOUNT), {
-    message: `${words}the answer is packed, though we asked for it as it is`,
+    message: `${words}the response is compressed, although the request forbids it`,
   })
 })
 
-t.test('a person who asked for a sync reads which host did not answer, and why', async (t) => {
+t.test('a manual sync shows which host did not respond and why', async (t) => {
   const { service, database, team } = await world(t)
   const port = await freePort()
   const whatsapp = over(listFrom(`http://127.0.0.1:${port}`))

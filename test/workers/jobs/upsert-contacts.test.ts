@@ -1,4 +1,4 @@
-/** Bulk upserts between API and workers: workers away, clients away, attempts gone stale, and many at once. */
+/** Bulk upserts between API and workers: absent workers and clients, stale attempts, and concurrency. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -36,7 +36,7 @@ async function count({ database }: Service, rows: 'open' | 'all' | 'jobs'): Prom
   return n
 }
 
-t.test('without workers: 503 with Retry-After, nothing lost, the same call later is harmless', async (t) => {
+t.test('without workers, 503 with Retry-After loses nothing and can be repeated', async (t) => {
   const service = await startService(t, { upsertWait: 300 })
   const team = await teamWithRoom(service, 2)
   const contacts = [
@@ -65,7 +65,7 @@ t.test('without workers: 503 with Retry-After, nothing lost, the same call later
   t.strictSame([await contactsUsed(service, team), emails.length], [2, 2])
 })
 
-t.test('the client going away does not stop the work', async (t) => {
+t.test('a client’s disconnect does not stop the work', async (t) => {
   const { service, team } = await world(t)
   const gone = new AbortController()
   const answer = fetch(`${service.base}/v1/contacts/bulk`, {
@@ -81,7 +81,7 @@ t.test('the client going away does not stop the work', async (t) => {
   await until('it is carried out', async () => (await contactsStored(service, team)) === 1)
 })
 
-t.test('a listening connection that is lost loses no answer', async (t) => {
+t.test('a lost listening connection loses no response', async (t) => {
   const { service, team } = await world(t)
   const answer = bulk(service, team, [{ email: 'a@example.org' }])
   await until('the call is stored', async () => (await count(service, 'jobs')) === 1)
@@ -92,7 +92,7 @@ t.test('a listening connection that is lost loses no answer', async (t) => {
   t.equal((await answer).status, 200)
 })
 
-t.test('calls that waited for a worker write in the order in which they came', async (t) => {
+t.test('calls that waited for a worker are written in order', async (t) => {
   const impatient = await startService(t, { upsertWait: 1 })
   const team = await teamWithRoom(impatient, 1_000)
   const properties = { text: 'x'.repeat(2_000) }
@@ -110,7 +110,7 @@ t.test('calls that waited for a worker write in the order in which they came', a
   t.strictSame(body.properties, { n: 'last' })
 })
 
-t.test('of a team’s earlier calls those are carried out first that nobody has tried in vain', async (t) => {
+t.test('a team’s earlier calls run first unless an attempt failed', async (t) => {
   const { service, team } = await world(t)
   const ids = Array.from({ length: 7 }, () => uuidv7())
   const [created = '', active = '', again, tried, done, others, later] = ids
@@ -132,7 +132,7 @@ t.test('of a team’s earlier calls those are carried out first that nobody has 
   t.strictSame(await before(created), [])
 })
 
-t.test('calls are in the order of the database’s time, whichever process took them', async (t) => {
+t.test('calls are ordered by the database’s time in every process', async (t) => {
   const service = await startService(t, { clock: () => new Date('2026-01-31T09:00:00Z'), upsertWait: 1 })
   const team = await teamWithRoom(service, 10)
   t.equal((await bulk(service, team, [{ email: 'a@example.org' }])).status, 503)
@@ -140,7 +140,7 @@ t.test('calls are in the order of the database’s time, whichever process took 
   t.equal(Number.parseInt((id ?? '').replace('-', '').slice(0, 12), 16), Date.parse('2026-01-31T09:00:00Z'))
 })
 
-/** A stored call, and a job for it as a worker has claimed it. */
+/** Returns a stored call, and a job for it as claimed by a worker. */
 async function fetched({ database }: Service, { id: team_id }: TestTeam, body: string) {
   const upsert_id = uuidv7()
   await insertUpsert(database, team_id, { id: upsert_id, body: Buffer.from(body) }, new Date())
@@ -150,7 +150,7 @@ async function fetched({ database }: Service, { id: team_id }: TestTeam, body: s
 /** The handler's dependencies; its job is not in the queue. */
 const handlerDeps = ({ deps }: Service): WorkerDeps => deps as unknown as WorkerDeps
 
-/** A batch of jobs that are not in the queue, and which of them were ended, as often as they were. */
+/** Creates a batch of jobs outside the queue, and a list of every end. */
 function batchOf(...jobs: FetchedJob<'upsert-contacts'>[]) {
   const ended: string[] = []
   const settle: Batch<'upsert-contacts'>['settle'] = async (_tx, ends) => {
@@ -159,14 +159,14 @@ function batchOf(...jobs: FetchedJob<'upsert-contacts'>[]) {
   return { jobs, settle, ended }
 }
 
-t.test('a call is carried out once, however many workers were given its job', async (t) => {
+t.test('a call runs once, however many workers have its job', async (t) => {
   const { service, team } = await world(t)
   const body = JSON.stringify({ contacts: [{ email: 'a@example.org', properties: { n: '1' } }] })
   const job = await fetched(service, team, body)
   const deps = handlerDeps(service)
   const batch = batchOf(job)
   const [locked, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  // Keeps all of them at work at once.
+  // Keeps all of them busy at once.
   const holding = service.database.transaction(async (tx) => {
     await lockAccount(tx, team.id)
     locked.resolve()
@@ -190,7 +190,7 @@ t.test('a call is carried out once, however many workers were given its job', as
   t.equal(await contactsUsed(service, team), 1)
 })
 
-t.test("one call's fault fails that call alone, and leaves nothing of it behind", async (t) => {
+t.test('an error in one call fails only that call, completely', async (t) => {
   const { service, team } = await world(t)
   const good = JSON.stringify({ contacts: [{ email: 'a@example.org' }] })
   const [bad, fine] = [await fetched(service, team, '{'), await fetched(service, team, good)]
@@ -201,7 +201,7 @@ t.test("one call's fault fails that call alone, and leaves nothing of it behind"
   t.match(await upsertResult(service.database, team.id, fine.data.upsert_id), { items: [String] })
 })
 
-t.test('finished upserts are cleaned up; those that still wait are not', async (t) => {
+t.test('finished upserts are deleted; waiting ones are not', async (t) => {
   const { service, team } = await world(t)
   const [old, waiting] = [await fetched(service, team, '{"contacts":[]}'), await fetched(service, team, '{}')]
   await runUpserts(batchOf(old), handlerDeps(service))
@@ -217,7 +217,7 @@ t.test('finished upserts are cleaned up; those that still wait are not', async (
   t.equal(await at(31 * 24), 0, 'when its job is gone too')
 })
 
-/** `n` contacts of a range, in an order of its own. */
+/** Returns `n` contacts of a range in a shuffled order. */
 const shuffled = (from: number, n: number, round: number) =>
   Array.from({ length: n }, (_, index) => ({
     email: `p${from + ((index * 7_919 + round * 613) % n)}@example.org`,
@@ -248,35 +248,38 @@ async function rightIds(
   return refused
 }
 
-t.test('20 bulks at once of 1,000 overlapping contacts, by two API and two worker processes', async (t) => {
-  const service = await startService(t)
-  const [roomy, small] = [await teamWithRoom(service, 100_000), await teamWithRoom(service, 1_500)]
-  const env = { DATABASE_URL: service.url, SMTP_URL: NO_RELAY.smtp_url }
-  const [one, two] = await Promise.all([
-    startApi(t, service.url),
-    startApi(t, service.url),
-    startProcess(t, 'workers/main.ts', env),
-    startProcess(t, 'workers/main.ts', env),
-  ])
-  const calls = await Promise.all(
-    Array.from({ length: 20 }, async (_, round) => {
-      const team = round % 2 ? small : roomy
-      const sent = shuffled((round % 5) * 250, 1_000, round)
-      const call = () => bulk(round % 4 < 2 ? one : two, team, sent)
-      let reply = await call()
-      // On a machine that others use, a call may wait for longer than it may: its client repeats it.
-      while (reply.status === 503) reply = await call()
-      return { team, sent, reply }
-    }),
-  )
-  const of = (team: TestTeam) => calls.filter((each) => each.team === team)
-  t.equal(await rightIds(t, service, roomy, of(roomy)), 0)
-  t.ok((await rightIds(t, service, small, of(small))) > 0, 'what did not fit carries quota_exceeded')
-  t.strictSame([await contactsUsed(service, roomy), await contactsStored(service, roomy)], [2_000, 2_000])
-  t.strictSame([await contactsUsed(service, small), await contactsStored(service, small)], [1_500, 1_500])
-  // A server process reports its figures a second after its last transaction.
-  await sleep(1_500)
-  const { deadlocks } = await service.database.one(sql.type(object({ deadlocks: number().defined() }))`
+t.test(
+  '20 concurrent bulks of 1,000 overlapping contacts, by two API and two worker processes',
+  async (t) => {
+    const service = await startService(t)
+    const [roomy, small] = [await teamWithRoom(service, 100_000), await teamWithRoom(service, 1_500)]
+    const env = { DATABASE_URL: service.url, SMTP_URL: NO_RELAY.smtp_url }
+    const [one, two] = await Promise.all([
+      startApi(t, service.url),
+      startApi(t, service.url),
+      startProcess(t, 'workers/main.ts', env),
+      startProcess(t, 'workers/main.ts', env),
+    ])
+    const calls = await Promise.all(
+      Array.from({ length: 20 }, async (_, round) => {
+        const team = round % 2 ? small : roomy
+        const sent = shuffled((round % 5) * 250, 1_000, round)
+        const call = () => bulk(round % 4 < 2 ? one : two, team, sent)
+        let reply = await call()
+        // On a busy machine a call may time out. Its client repeats it.
+        while (reply.status === 503) reply = await call()
+        return { team, sent, reply }
+      }),
+    )
+    const of = (team: TestTeam) => calls.filter((each) => each.team === team)
+    t.equal(await rightIds(t, service, roomy, of(roomy)), 0)
+    t.ok((await rightIds(t, service, small, of(small))) > 0, 'what did not fit carries quota_exceeded')
+    t.strictSame([await contactsUsed(service, roomy), await contactsStored(service, roomy)], [2_000, 2_000])
+    t.strictSame([await contactsUsed(service, small), await contactsStored(service, small)], [1_500, 1_500])
+    // A server process reports its stats a second after its last transaction.
+    await sleep(1_500)
+    const { deadlocks } = await service.database.one(sql.type(object({ deadlocks: number().defined() }))`
     select deadlocks from pg_stat_database where datname = current_database()`)
-  t.equal(deadlocks, 0)
-})
+    t.equal(deadlocks, 0)
+  },
+)

@@ -1,4 +1,4 @@
-/** What Meta says of accounts and numbers, as operators see it. Real hook, real queue, real worker. */
+/** Meta's updates about accounts and numbers, as operators see them. Real hook, real queue, real worker. */
 import { sql } from 'slonik'
 import { accountEvents } from '../../../db/messages/whatsapp/account-events.sql.ts'
 import { numberByName } from '../../../db/messages/whatsapp/numbers.sql.ts'

@@ -1,4 +1,6 @@
-/** Opt-outs from marketing: who says them, what they stop, who hears of it. Real hook, real queue, real worker. */
+/**
+ * Opt-outs from marketing: their sources, their effect, and their events. Real hook, real queue, real worker.
+ */
 import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { hubSignature, statusOf, statusWebhook } from '../../sandbox/whatsapp.ts'
@@ -22,7 +24,7 @@ async function post({ call }: Service, field: string, value: Json): Promise<void
 
 const seconds = (ago = 0): string => String(Math.floor(Date.now() / 1_000) - ago)
 
-/** What a recipient does, which asks to stop. */
+/** Builds a recipient's update that asks to stop. */
 const says = (changes: Json = {}): Json => ({
   messages: [
     {
@@ -44,7 +46,7 @@ const wishes = (value: 'stop' | 'resume', ago = 0): Json => ({
 const outs = async (team: string) =>
   (await optOutsOfTeam(service.database, team)).map(({ to, by }) => `${to} ${by}`)
 
-t.test('a text, a button, a preference and a failure opt out of the marketing of the team', async (t) => {
+t.test('texts, buttons, preferences and failures opt out of the team’s marketing', async (t) => {
   const { team, one, cloud, work, row } = await begin(t, { definition: marketing })
   await work()
   const sent = await one()
@@ -75,7 +77,7 @@ t.test('a text, a button, a preference and a failure opt out of the marketing of
   await is([`${NUMBER} 131050`])
 })
 
-t.test('after an opt-out no marketing is sent, and anything else is', async (t) => {
+t.test('after an opt-out only marketing isn’t sent', async (t) => {
   const { team, one, send, cloud, work, row, kinds } = await begin(t, { definition: marketing })
   const waiting = await one()
   const cli = await import('../../support/admin.ts').then(({ adminCli }) =>

@@ -1,4 +1,4 @@
-/** What recipients write on WhatsApp is stored nowhere: not by the hook, and not for long by processes of 0.1.0. */
+/** Recipients' WhatsApp texts are never stored by the hook, and only briefly by processes of 0.1.0. */
 import { pino } from 'pino'
 import { sql } from 'slonik'
 import { object, string } from 'yup'
@@ -49,7 +49,7 @@ const contacts = [{ profile: { name: CANARY }, wa_id: '15555550142' }]
 const tableRow = object({ name: string().defined() })
 const textRow = object({ text: string().defined().nullable() })
 
-/** Everything that a dump of the database would have. */
+/** Returns everything that a dump of the database would contain. */
 async function dumped({ database }: Service): Promise<string> {
   const tables = await database.anyFirst(sql.type(tableRow)`
     select format('%I.%I', schemaname, tablename) as name from pg_tables
@@ -89,7 +89,7 @@ async function begin(t: Parameters<typeof world>[0]) {
         .filter(({ figure }) => figure === 'heliograph_whatsapp_ignored_total')
         .map(({ labels, values: [count] }) => [labels, count]),
     )
-  /** Stores a post as a web process of 0.1.0 does. */
+  /** Stores a post like a web process of 0.1.0. */
   const storeWhole = (body: object | string, event_key: string) =>
     service.database.transaction((tx) =>
       storeReports({ tx, queue: service.deps.queue }, [
@@ -106,7 +106,7 @@ async function begin(t: Parameters<typeof world>[0]) {
   return { service, team, team_id, key, call, post, lines, ignored, storeWhole, settled }
 }
 
-t.test('the hook cuts a post before anything is stored, and keeps its statuses', async (t) => {
+t.test('the hook reduces a post before it is stored, and keeps its statuses', async (t) => {
   const { service, team_id, key, call, post, lines, ignored, settled } = await begin(t)
   const { id } = await makeTemplate(service, team_id)
   const sent = await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(id) })
@@ -143,7 +143,7 @@ t.test('the hook cuts a post before anything is stored, and keeps its statuses',
   t.notOk(holds(page.html), 'no page has it')
 })
 
-t.test('a post with nothing to act on is 200 and leaves nothing', async (t) => {
+t.test('a post without anything relevant returns 200 and stores nothing', async (t) => {
   const { service, post, ignored } = await begin(t)
   const [silent, image] = MESSAGES
   const left = { status: 200, body: { status: 'ignored' } }
@@ -156,7 +156,7 @@ t.test('a post with nothing to act on is 200 and leaves nothing', async (t) => {
   t.notOk(holds(dump) || dump.includes('wamid.silent'))
 })
 
-t.test('a worker cuts the complete posts that web processes of 0.1.0 store', async (t) => {
+t.test('a worker reduces the complete posts of 0.1.0 web processes', async (t) => {
   const { service, storeWhole, settled } = await begin(t)
   await storeWhole(postWith({ contacts, messages: MESSAGES.slice(0, 2) }), 'nothing left')
   await storeWhole(postWith({ contacts, messages: MESSAGES }), 'cut')
@@ -169,7 +169,7 @@ t.test('a worker cuts the complete posts that web processes of 0.1.0 store', asy
   t.strictSame(left.map(({ state }) => state).sort(), ['done', 'parked'])
 })
 
-t.test('stored texts are deleted once, and again when no process of 0.1.0 is seen', async (t) => {
+t.test('stored texts are deleted once, and again after the last 0.1.0 process', async (t) => {
   const { service, storeWhole } = await begin(t)
   const { database, deps } = service
   const whole = postWith({ contacts, messages: MESSAGES })
@@ -203,7 +203,7 @@ t.test('stored texts are deleted once, and again when no process of 0.1.0 is see
   t.equal((await jobs()).length, 3, 'a rollback in between counts')
 })
 
-t.test('a post that was cut stays byte for byte the same', async (t) => {
+t.test('a reduced post stays the same byte for byte', async (t) => {
   const body = Buffer.from(JSON.stringify(postWith({ metadata, contacts, messages: MESSAGES })))
   const once = cutPost(body)?.body
   t.ok(once && cutPost(once)?.body?.equals(once))

@@ -1,4 +1,6 @@
-/** The files for operators under workers/monitoring: alert rules and a dashboard, of figures that there are. */
+/**
+ * The files for operators under workers/monitoring: alert rules and a dashboard that use existing metrics.
+ */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FIGURES } from '../../../db/process/metrics.ts'
@@ -11,7 +13,7 @@ const RULE_TESTS = ['alerts.test.yml', 'alerts-week.test.yml']
 const figures = [...Object.keys(FIGURES), ...Object.keys(GAUGES)]
 
 for (const file of ['alerts.yml', 'grafana-dashboard.json']) {
-  t.test(`${file} asks for figures that the service reports, and knows no others`, async (t) => {
+  t.test(`${file} uses only metrics that the service reports`, async (t) => {
     const text = await readFile(join(FOLDER, file), 'utf8')
     const asked = new Set([...text.matchAll(/\bheliograph_\w+/g)].map(([name]) => name))
     t.ok(asked.size > 5)
@@ -22,7 +24,7 @@ for (const file of ['alerts.yml', 'grafana-dashboard.json']) {
   })
 }
 
-t.test('the dashboard shows every figure', async (t) => {
+t.test('the dashboard shows every metric', async (t) => {
   const text = await readFile(join(FOLDER, 'grafana-dashboard.json'), 'utf8')
   t.equal(figures.filter((name) => !text.includes(name)).join(), '')
 })
@@ -56,7 +58,7 @@ t.test('each alert fires in a test of the rules', async (t) => {
   )
 })
 
-t.test('promtool takes the alert rules, and they fire when they should', async (t) => {
+t.test('promtool accepts the alert rules and they fire correctly', async (t) => {
   const missing = await programMissing('promtool', 'prometheus')
   if (missing) return void t.plan(0, missing)
   const checked = await runProgram('promtool', ['check', 'rules', 'alerts.yml'], { cwd: FOLDER })
@@ -67,7 +69,7 @@ t.test('promtool takes the alert rules, and they fire when they should', async (
   t.match(tested.stdout, /SUCCESS/)
 })
 
-t.test('promtool takes every query of the dashboard', async (t) => {
+t.test('promtool accepts every query of the dashboard', async (t) => {
   const missing = await programMissing('promtool', 'prometheus')
   if (missing) return void t.plan(0, missing)
   const { panels } = JSON.parse(await readFile(join(FOLDER, 'grafana-dashboard.json'), 'utf8'))

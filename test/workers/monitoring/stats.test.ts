@@ -1,4 +1,4 @@
-/** What workers count, as one who asks a web process for the fleet's figures sees it. */
+/** The counters of workers, as shown in the fleet's metrics of a web process. */
 import { v7 as uuidv7 } from 'uuid'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
@@ -28,11 +28,11 @@ async function start(t: Test, smtp_url?: string) {
   return { service, team, send, figures }
 }
 
-/** Waits until the figures hold this line. */
+/** Waits until the metrics contain this line. */
 const shows = ({ call }: Service, line: string): Promise<void> =>
   until(line, async () => (await call('GET', '/metrics', { key: METRICS_TOKEN })).body.includes(`${line}\n`))
 
-t.test('a delivered email moves tries, hand-over and jobs; a report about it moves reports', async (t) => {
+t.test('a delivered email changes attempts, sends and jobs; a report changes reports', async (t) => {
   const sink = await startSmtpSink(t)
   const { service, team, send, figures } = await start(t, sink.url)
   const id = await send()
@@ -56,7 +56,7 @@ t.test('a delivered email moves tries, hand-over and jobs; a report about it mov
   })
 })
 
-t.test('a relay that is down moves a figure within half a minute', async (t) => {
+t.test('a relay outage changes a metric within half a minute', async (t) => {
   const { service, send } = await start(t)
   await send()
   await shows(service, 'heliograph_senders{provider="smtp",state="paused"} 1')
@@ -65,7 +65,7 @@ t.test('a relay that is down moves a figure within half a minute', async (t) => 
   t.match(body, /heliograph_queued_messages\{channel="email",older_than_seconds="0"\} 1/)
 })
 
-t.test('an old relay that no process uses any more is not reported as paused', async (t) => {
+t.test('an unused old relay is not reported as paused', async (t) => {
   const service = await startService(t)
   const worker = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
   const gauges = idleGauges()
@@ -78,7 +78,7 @@ t.test('an old relay that no process uses any more is not reported as paused', a
   await shows(service, 'heliograph_senders{provider="smtp",state="paused"} 1')
 })
 
-t.test('accepted WhatsApp messages are counted by the message, queued ones are reported', async (t) => {
+t.test('accepted WhatsApp messages are counted, queued ones are reported', async (t) => {
   const { service, team } = await start(t)
   const { id } = await makeTemplate(service, team.id)
   const body = aMessage(id, { to: ['+15555550101', '+15555550102'] })

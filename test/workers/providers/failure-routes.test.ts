@@ -1,4 +1,6 @@
-/** The same failure means the same by every route: in the dialogue, in a notification, from SES, from each relay. */
+/**
+ * A failure has the same effect on every route: in a response, in a notification, from SES, from each relay.
+ */
 import type { NodemailerError } from 'nodemailer'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import { signedReference } from '../../../db/messages/emails/return-path.ts'
@@ -14,7 +16,7 @@ import t from '../../support/tap.ts'
 
 const TO = 'ana@example.org'
 
-/** A reply of each row of the table in deliverability.md. */
+/** A reply for each row of the table in deliverability.md. */
 const LINES: readonly (readonly [about: string, effect: string, reply: string])[] = [
   ['address', 'hard', '550 5.1.1 x'],
   ['address', 'hard', '550 5.1.10 x'],
@@ -42,7 +44,7 @@ const LINES: readonly (readonly [about: string, effect: string, reply: string])[
 const effectsOf = (events: readonly ReportedEvent[]) =>
   events.flatMap((event) => (event.channel === 'email' ? [`${event.kind} ${event.effect}`] : []))
 
-/** What the dialogue says of a reply to RCPT. A policy is judged by the engine, and never touches the contact. */
+/** Returns the effect of a reply to RCPT. The engine judges policies, which never affect the contact. */
 function inDialogue(response: string): string {
   const rejected = { recipient: TO, response } as NodemailerError
   const attempt = { to: [TO], isBegun: () => true, handed_over: false, refusals: () => [rejected] }

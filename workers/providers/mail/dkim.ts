@@ -1,7 +1,8 @@
 /**
- * Signs a message with DKIM: rsa-sha256 and ed25519-sha256 (RFC 8463), relaxed/relaxed (RFC 6376), in the thread pool.
- * Promises: the bytes that are signed are those that are sent; time and memory are linear in the message, whatever it
- * holds. Measured: the event loop is busy for a quarter of the time that nodemailer's signer takes, streams and RSA.
+ * Signs messages with DKIM: rsa-sha256 and ed25519-sha256 (RFC 8463), relaxed/relaxed (RFC 6376), in the
+ * thread pool. The signed bytes are the sent bytes. Time and memory are linear in the message, whatever its
+ * content. Measured: the event loop is busy for a quarter of the time of nodemailer's signer, streams and
+ * RSA.
  */
 import { createHash, sign as signIn } from 'node:crypto'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
@@ -12,8 +13,9 @@ import type { Pieces } from './pieces.ts'
 const sign = promisify(signIn)
 
 /**
- * How often h= names a header beyond each time that it occurs (RFC 6376 §5.4.2, §8.15). An extra name keeps others from
- * adding such a header. Lists and relays may add what only `if present` has, so these are named for what is there.
+ * How often h= names a header in addition to each occurrence (RFC 6376 §5.4.2, §8.15). An extra name prevents
+ * others from adding such a header. Lists and relays may add the `if present` ones, so those are only
+ * oversigned if they exist.
  */
 const OVERSIGNED = {
   always: 'from reply-to subject to cc',
@@ -36,10 +38,10 @@ const oneBlank = (text: string): string => text.replace(/[ \t]+/g, ' ')
 const relaxedValue = (field: string): string =>
   oneBlank(field.slice(field.indexOf(':') + 1).replaceAll('\r\n', '')).trim()
 
-/** RFC 6376 §3.4.4: blanks at the ends of lines are nothing. */
+/** RFC 6376 §3.4.4: spaces at the end of lines are ignored. */
 const relaxedLines = (text: string): string => oneBlank(text).replaceAll(' \r\n', '\r\n')
 
-/** RFC 6376 §3.4.4: nor are empty lines at the end; an empty body is empty. */
+/** RFC 6376 §3.4.4: empty lines at the end are ignored, and an empty body stays empty. */
 function relaxedBody(body: string): string {
   const lines = relaxedLines(body)
   let end = lines.endsWith(' ') ? lines.length - 1 : lines.length
@@ -53,13 +55,16 @@ const inLines = (parts: readonly string[], count: number, glue: string): string 
   return lines.join(`${glue}\r\n  `)
 }
 
-/** How much of a body is hashed before others have their turn, in bytes. */
+/** How much of a body is hashed before other work runs, in bytes. */
 const HASH_SLICE_BYTES = 256 * 1024
-/** From this many bytes on, each turn is followed by a rest, in milliseconds: most of the time is left to others. */
+/**
+ * From this many bytes on, each slice is followed by a pause, in milliseconds, which leaves most of the time
+ * to others.
+ */
 const LONG_BODY_BYTES = 5 * HASH_SLICE_BYTES
 const HASH_REST_MS = 2
 
-/** The digest of a body: text, and files that are lines of base64 with no line break at their end. */
+/** Returns the digest of a body: text, and files as lines of base64 without a line break at the end. */
 async function bodyDigest(body: Pieces): Promise<string> {
   const hash = createHash('sha256')
   let [since, all] = [0, 0]
@@ -78,7 +83,7 @@ async function bodyDigest(body: Pieces): Promise<string> {
 
 const nameOf = (field: string): string => field.slice(0, field.indexOf(':')).trim().toLowerCase()
 
-/** The signatures of a message, one for each key. @throws Error when a key cannot sign. */
+/** Returns one signature per key. @throws Error if a key can't sign. */
 export async function signaturesOf(
   [text, ...rest]: [string, ...Pieces],
   keys: readonly DkimKey[],
@@ -86,7 +91,7 @@ export async function signaturesOf(
   const cut = text.indexOf('\r\n\r\n')
   const fields = Map.groupBy(text.slice(0, cut).split(/\r\n(?![ \t])/), nameOf)
   const signedFields = SIGNED_HEADERS.flatMap(({ name, when }) => {
-    // Of several fields of one name the last one is signed first (RFC 6376 §5.4.2).
+    // The last of several fields with the same name is signed first (RFC 6376 §5.4.2).
     const own = (fields.get(name) ?? []).toReversed()
     const isOversigned = when === 'always' || (when === 'if present' && own.length > 0)
     return [...own, ...(isOversigned ? [null] : [])].map((field) => ({ name, field }))

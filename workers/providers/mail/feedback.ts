@@ -2,5 +2,5 @@
 
 const NO_COMPLAINT: ReadonlySet<string> = new Set(['not-spam', 'auth-failure'])
 
-/** Whether feedback of this type is a complaint about the sender; one without a type is. */
+/** True if feedback of this type, or without a type, is a complaint about the sender. */
 export const isComplaint = (type: string | null | undefined): boolean => !NO_COMPLAINT.has(type ?? '')

@@ -1,12 +1,12 @@
 /**
- * Who opens and clicks without being a person: Apple's proxy and scanners, by the user agent that they give. Such
- * events are kept and change nothing. Pure.
+ * Recognizes automatic opens and clicks by user agent: Apple's proxy and scanners. Such events are stored and
+ * change nothing. Pure.
  */
 
-/** Apple Mail Privacy Protection gives this and nothing else. A browser always adds to it. */
+/** Apple Mail Privacy Protection sends only this. Browsers always add to it. */
 const APPLE_PROXY = 'Mozilla/5.0'
 
-/** Parts of user agents, in lower case, each with its source. */
+/** Parts of user agents in lower case, with their sources. */
 const SCANNERS: readonly (readonly [part: string, source: string])[] = [
   ['barracudacentral', 'Barracuda, barracudacentral.org/spider'],
   ['barracuda sentinel', 'Barracuda Sentinel (EE), its link protection'],
@@ -32,7 +32,7 @@ const SCANNERS: readonly (readonly [part: string, source: string])[] = [
   ['go-http-client', 'Go, a library'],
 ]
 
-/** Whether a user agent is a machine's. An absent one says nothing. */
+/** True for the user agent of a machine. A missing one means nothing. */
 export function isMachine(userAgent: string): boolean {
   const agent = userAgent.trim()
   const folded = agent.toLowerCase()

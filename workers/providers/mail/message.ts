@@ -1,8 +1,8 @@
 /**
- * Composes the bytes of an RFC 5322 message from a neutral email, signed when it carries a DKIM key.
- * Promises: the same headers whatever provider carries it; custom headers travel byte for byte, name and value;
- * no line passes 998 octets and every octet is 7-bit. Nothing a customer wrote can start a header of its own.
- * Must not know a provider or an envelope. DECISIONS: Header values, From address.
+ * Composes the bytes of an RFC 5322 message from a neutral email, signed if it has a DKIM key. The headers
+ * are the same with every provider. Names and values of custom headers are sent byte for byte. No line
+ * exceeds 998 octets, and every octet is 7-bit. Customer content can't start a header. It knows no provider
+ * or envelope. DECISIONS: Header values, From address.
  */
 import { createHash } from 'node:crypto'
 import * as base64 from 'nodemailer/lib/base64'
@@ -19,21 +19,21 @@ import type { Pieces } from './pieces.ts'
 /** The part of an email that its message is made of. */
 type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients'>
 
-/** The row's signed reference: complaints that lack our return address are matched by it. */
+/** The row's signed reference. Complaints without our return address are matched by it. */
 const REFERENCE_HEADER = 'X-Heliograph-Ref'
 
 /** RFC 5322 §2.1.1, without the CRLF. */
 const MAX_LINE_OCTETS = 998
-/** A display name beyond this is sent as encoded words, which can be folded. */
+/** A longer display name is sent as encoded words, which can be folded. */
 const MAX_PLAIN_NAME_CHARACTERS = 200
-/** Of 64 bits, like nodemailer's random ones. */
+/** 64 bits, like nodemailer's random boundaries. */
 const BOUNDARY_CHARACTERS = 16
 /** RFC 2047 allows 75 characters for an encoded word. */
 const ENCODED_WORD_CHARACTERS = 52
 
 /**
- * The message as it goes on the wire, before dot-stuffing, in pieces: its files are not copied.
- * @throws Error when it cannot be composed or signed: a fault of ours, never of the recipient.
+ * Returns the message on the wire, before dot-stuffing, in pieces so that its files aren't copied.
+ * @throws Error if it can't be composed or signed, which is never the recipient's fault.
  */
 export async function composeMessage(email: MessageParts): Promise<Pieces> {
   const own = [
@@ -43,7 +43,7 @@ export async function composeMessage(email: MessageParts): Promise<Pieces> {
     ...unsubscribeLines(email),
     ...complaintLines(email),
   ].join('\r\n')
-  // What the composer is given in a file's place.
+  // Placeholders that the composer gets instead of files.
   const places = new Map(email.files.map((file) => [Buffer.of(0), file]))
   const invitations = new Map(email.files.filter(isInvitation).map((file) => [Buffer.of(0), file]))
   const options = {
@@ -61,7 +61,7 @@ export async function composeMessage(email: MessageParts): Promise<Pieces> {
 
 type Places = ReadonlyMap<unknown, OutgoingFile>
 
-/** The same with no text next to another. */
+/** Joins adjacent texts. */
 function joined(pieces: Pieces): (string | Buffer)[] {
   const all: (string | Buffer)[] = []
   for (const piece of pieces) {
@@ -72,10 +72,13 @@ function joined(pieces: Pieces): (string | Buffer)[] {
   return all
 }
 
-/** What folding makes of many blanks in a row. It can end a header section: it stays with the line before. */
+/**
+ * The result of folding many spaces in a row. Alone on a line it can end a header section, so it stays on the
+ * line before.
+ */
 const LINE_OF_BLANKS = /\r\n([ \t]+)(?=\r\n)/g
 
-/** A part of the message as text. The tree's own `build` takes four streams and 3.4 × the processor time. */
+/** Writes a part of the message as text. The tree's own `build` takes four streams and 3.4 × the CPU time. */
 function written(node: MimeNode, places: Places): Pieces {
   const head = `${node.buildHeaders()}\r\n\r\n`.replaceAll(LINE_OF_BLANKS, '$1')
   const file = places.get(node.content)
@@ -103,7 +106,7 @@ const composerOptions = (email: MessageParts, places: Places): MailComposerOptio
   date: email.date,
   ...bodyOptions(email),
   attachments: [...places].map(attachmentOptions),
-  // A retry sends the same bytes. Nobody can write the boundary into a body, because the reference is signed.
+  // A retry sends the same bytes. No one can write the boundary into a body, because the reference is signed.
   baseBoundary: createHash('sha256').update(email.reference).digest('hex').slice(0, BOUNDARY_CHARACTERS),
   disableFileAccess: true,
   disableUrlAccess: true,
@@ -112,7 +115,10 @@ const composerOptions = (email: MessageParts, places: Places): MailComposerOptio
 /** A larger message is sent in base64, in bytes of base64. */
 const LARGEST_ATTACHED_MESSAGE = 512 * 1024
 
-/** An attached message as it is: RFC 2046 §5.2.1 allows it no base64. Null if it isn't in short lines of ASCII. */
+/**
+ * Returns an attached message unencoded, because RFC 2046 §5.2.1 allows no base64 for it. Null if it isn't in
+ * short lines of ASCII.
+ */
 function attachedMessage({ content_type, encoded: lines }: OutgoingFile): [string] | null {
   if (!/^message\/rfc822\b/i.test(content_type)) return null
   const bytes = lines.reduce((sum, { length }) => sum + length, 0)
@@ -135,7 +141,10 @@ const describedFile = ({ filename, content_type, content_id }: OutgoingFile) => 
   ...(content_id === null ? {} : { cid: content_id }),
 })
 
-/** Outlook and Gmail show buttons for a calendar part with a method, if it is an alternative to the text. */
+/**
+ * True for a calendar part with a method. Outlook and Gmail show buttons for it if it is an alternative to
+ * the text.
+ */
 function isInvitation({ content_type }: OutgoingFile): boolean {
   const [type, ...parameters] = content_type.split(';').map((part) => part.trim().toLowerCase())
   return type === 'text/calendar' && parameters.some((parameter) => parameter.startsWith('method='))
@@ -147,28 +156,28 @@ const alternativeOptions = ([place, { content_type }]: [unknown, OutgoingFile]) 
   content: place as Buffer,
 })
 
-/** A recipient as the headers To and Cc show it; nothing where the string is anything but one mailbox. */
+/** Returns a recipient for the To and Cc headers; empty unless the string is exactly one mailbox. */
 function wireMailbox(recipient: string): { name: string; address: string }[] {
   const mailbox = parseMailbox(recipient)
   return mailbox === null ? [] : [{ name: mailbox.name ?? '', address: toWireAddress(mailbox.address) }]
 }
 
 /**
- * Checkers of DKIM differ over a body of blanks alone (RFC 6376 §3.4.3 and §3.4.4 count it as empty or not): it travels
- * in base64, so that there is something to hash. An empty one becomes a line break.
+ * DKIM verifiers disagree about a body of only spaces (RFC 6376 §3.4.3 and §3.4.4 count it as empty or not),
+ * so it is sent in base64. An empty body becomes a line break.
  */
 function bodyOptions({ html, text }: MessageParts): MailComposerOptions {
   if (text !== '' || /[^ \t\r\n]/.test(html)) return { html: crlf(html), text: crlf(text) }
   return { html: { content: crlf(html) || '\r\n', contentTransferEncoding: 'base64' } }
 }
 
-/** A 7bit part is signed as it stands here but travels with CRLF: make them the same beforehand. */
+/** A 7bit part is signed as it is here but sent with CRLF, so both must be the same. */
 const crlf = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
 /**
- * Printable ASCII travels as it is: nodemailer would encode a quotation mark too. Encoded is what goes beyond it, and
- * what would arrive damaged: a word too long to be folded, blanks that folding or trimming would change, and text
- * that only looks like an encoded word.
+ * Printable ASCII is sent unencoded, where nodemailer would encode even a quotation mark. Encoded are other
+ * characters and text that would be damaged: a word too long to fold, spaces that folding or trimming would
+ * change, and text that looks like an encoded word.
  */
 function subjectOptions(subject: string): MailComposerOptions {
   const plain = /^[ -~]*$/.test(subject)
@@ -177,7 +186,7 @@ function subjectOptions(subject: string): MailComposerOptions {
   return { headers: { Subject: { prepared: true, foldLines: true, value } } }
 }
 
-/** In characters: a word that folding could not bring below the 998 octets of a line (RFC 5322). */
+/** In characters. Folding can't bring such a word below 998 octets per line (RFC 5322). */
 const UNFOLDABLE_WORD_CHARACTERS = 900
 
 const isDamaged = (subject: string): boolean =>
@@ -197,7 +206,10 @@ function fromLine(from: string): string {
   return foldLines(`From: ${encodeText(name)} <${address}>`)
 }
 
-/** Nodemailer would change the case of names, encode, fold at 76 and rewrite References: these lines bypass it. */
+/**
+ * Nodemailer would change the case of names, encode, fold at 76 and rewrite References, so these lines bypass
+ * it.
+ */
 function customLines({ headers, reply_to }: MessageParts): string[] {
   if (headers === null) return []
   const fault = wireFault(headers)
@@ -216,7 +228,9 @@ const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
         headerLine('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'),
       ]
 
-/** Where a mailbox provider may send complaints (RFC 9477): only below the From domain, so at its own return path. */
+/**
+ * The address for complaints (RFC 9477). It must be below the From domain, so it is at its own return path.
+ */
 const complaintLines = ({
   is_broadcast,
   shared_return_path,
@@ -230,7 +244,10 @@ const complaintLines = ({
       ]
     : []
 
-/** DECISIONS: Header values. A blank value is cut instead: a line of blanks alone can end a header section. */
+/**
+ * DECISIONS: Header values. An empty value is cut instead, because a line of only spaces can end a header
+ * section.
+ */
 function headerLine(name: string, value: string): string {
   const line = `${name}: ${value}`
   if (line.length <= MAX_LINE_OCTETS) return line

@@ -1,9 +1,9 @@
-/** A message in pieces, so that the files in it are never copied: what it is made of, and how much that is. Pure. */
+/** Represents a message as pieces, so that its files are never copied. Pure. */
 
-/** In order: 7-bit text, which begins and ends it, and lines of base64. */
+/** In order: 7-bit text, which comes first and last, and lines of base64. */
 export type Pieces = readonly (string | Buffer)[]
 
-/** A piece as it travels. */
+/** Returns the bytes of a piece on the wire. */
 export const bytesOf = (piece: string | Buffer): Buffer =>
   typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece
 

@@ -1,23 +1,26 @@
 /**
- * Recipients as a server may see them. Pure.
- * Promises: a string stands for one address or for none, however a provider might read it.
+ * Prepares recipients for a server. Pure. A string stands for one address or none, however a provider might
+ * read it.
  */
 import { parseAddress, toWireAddress } from '../../../db/validation/address.ts'
 import type { Outcome } from '../provider.ts'
 
 const NO_ADDRESS: Outcome = { kind: 'refused', detail: 'not one email address', effect: 'none' }
 
-/** The address as a server may see it, or null when the string is anything but one address. */
+/** Returns the address for the server; null unless the string is exactly one address. */
 export function wireAddress(address: string): string | null {
   return parseAddress(address) === null ? null : toWireAddress(address)
 }
 
-/** The recipients of one attempt: the addresses to name to a server, and the way back from what it made of them. */
+/**
+ * Maps the recipients of one attempt to the addresses for the server, and the server's results back to
+ * recipients.
+ */
 export function wireRecipients(recipients: readonly string[]) {
   const wire = new Map(recipients.map((recipient) => [recipient, wireAddress(recipient)]))
   return {
     to: [...new Set(wire.values())].filter((address) => address !== null),
-    /** An outcome for each recipient: its address's among those of `found`, or a refusal of what is none. */
+    /** Returns an outcome per recipient: its address's in `found`, or a rejection if it isn't an address. */
     outcomes: (found: ReadonlyMap<string, Outcome>): Map<string, Outcome> =>
       new Map([...wire].map(([recipient, address]) => [recipient, found.get(address ?? '') ?? NO_ADDRESS])),
   }

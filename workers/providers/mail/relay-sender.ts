@@ -1,2 +1,2 @@
-/** The key of the sender that a relay is: its host with its port. @param url a relay's, which was checked before. */
+/** Returns the sender key of a relay: its host and port. @param url a relay's, validated before. */
 export const relaySender = (url: string): string => `smtp:${new URL(url).host}`

@@ -1,4 +1,4 @@
-/** Brevo's events. Pure. */
+/** Reads Brevo's events. Pure. */
 import { type Finding, failed, found, type RelayPage, seen, textAt, unsubscribed } from './read-event.ts'
 
 const REASON = ['reason']
@@ -6,9 +6,9 @@ const reasonOf = (event: unknown): string => textAt(event, REASON)
 
 const complained = found('complained', 'complaint')
 const opened = (event: unknown): Finding => seen('opened', textAt(event, ['user_agent']), '')
-/** It opens through a proxy: a machine's. */
+/** An open through a proxy is a machine's. */
 const openedByProxy = (event: unknown): Finding => seen('opened', '', textAt(event, ['user_agent']), true)
-/** Its own blocklist, or a fault of its own: it does not say why the address is on it. */
+/** Its own blocklist, or an internal error. It doesn't say why the address is on the list. */
 const untouched = found('bounced', 'none', REASON)
 
 const FINDINGS = new Map<string, (event: unknown) => Finding>([
@@ -34,7 +34,7 @@ export const BREVO: RelayPage = {
   find: (event) => FINDINGS.get(textAt(event, ['event']))?.(event) ?? null,
   recipient: [['email']],
   time: [['ts_epoch'], ['ts_event'], ['ts']],
-  // `id` is the webhook's, or the account's.
+  // `id` belongs to the webhook or the account.
   id: [],
   reference: [['X-Mailin-custom']],
   message_id: [['message-id']],

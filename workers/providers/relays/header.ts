@@ -1,8 +1,8 @@
-/** The one header by which a relay hands an email's signed reference back with its reports. Pure. */
+/** Defines the header in which each relay returns an email's signed reference with its reports. Pure. */
 import { RELAY_HEADERS, type Relay } from '../../../db/validation/relays.ts'
 import type { OutgoingEmail } from '../provider.ts'
 
-/** The name that the reference has where a header holds several. */
+/** The key of the reference in a header with several values. */
 export const OWN_NAME = 'heliograph'
 
 const VALUES: Record<Relay, (reference: string) => string> = {
@@ -16,7 +16,7 @@ const VALUES: Record<Relay, (reference: string) => string> = {
 export const relayHeaderLine = (relay: Relay, reference: string): string =>
   `${RELAY_HEADERS[relay]}: ${VALUES[relay](reference)}`
 
-/** An email without a header of this name of its own: it may have been accepted before the relay was named. */
+/** Removes a custom header of this name. The email may have been accepted before the relay was configured. */
 export function withoutRelayHeader(relay: Relay, email: OutgoingEmail): OutgoingEmail {
   const own = RELAY_HEADERS[relay].toLowerCase()
   const kept = Object.entries(email.headers ?? {}).filter(([name]) => name.toLowerCase() !== own)

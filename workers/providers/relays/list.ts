@@ -1,4 +1,7 @@
-/** The hosted relays, and how their events are read. To add one: its page here, its name and header in db/. */
+/**
+ * Lists the hosted relays and how their events are read. To add one, add its module here, and its name and
+ * header in db/.
+ */
 import type { ReaderContext } from '../declared.ts'
 import { relaySender } from '../mail/relay-sender.ts'
 import { BREVO } from './brevo.ts'

@@ -1,8 +1,8 @@
-/** Mailgun's events: the part `event-data` of what it posts. Pure. */
+/** Reads Mailgun's events, the `event-data` part of its posts. Pure. */
 import { OWN_NAME } from './header.ts'
 import { type Finding, failed, found, type RelayPage, seen, textAt, unsubscribed } from './read-event.ts'
 
-/** Its own suppression lists, by the code or the reason of an email that it drops. */
+/** Its own suppression lists, by the code or reason of a dropped email. */
 const LISTS: Record<string, Omit<Finding, 'words'>> = {
   '605': { kind: 'bounced', effect: 'hard' },
   'suppress-bounce': { kind: 'bounced', effect: 'hard' },
@@ -30,7 +30,7 @@ function failedForGood(event: unknown): Finding {
   const listed = list === undefined ? undefined : LISTS[list]
   if (listed) return { ...listed, words }
   if (reason === BLOCKED) return { kind: 'bounced', effect: 'none', words }
-  // It stopped after a while: Mailgun's word for that is permanent as well.
+  // It stopped after a while, which Mailgun also calls permanent.
   const most = reason === 'old' ? 'soft' : 'hard'
   const reply = `${code} ${messageOf(event)}`.trim()
   return failed(words, { reply, status: statusAt(event, 'enhanced-code') }, most)
@@ -47,7 +47,7 @@ const agentOf = (event: unknown): string => textAt(event, ['client-info', 'user-
 const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
   ['delivered', (event) => ({ kind: 'delivered', effect: 'delivered', words: wordsOf(event) })],
   ['failed', failure],
-  // Before any attempt: for what the message is, or what the account may do.
+  // Rejected before any attempt, because of the message or the account's permissions.
   ['rejected', found('bounced', 'none', ['reject', 'reason'])],
   ['complained', found('complained', 'complaint')],
   ['unsubscribed', unsubscribed],

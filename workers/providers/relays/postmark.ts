@@ -1,4 +1,4 @@
-/** Postmark's events, by `RecordType`; a bounce has one of 22 types. Pure. */
+/** Reads Postmark's events, by `RecordType`. A bounce has one of 22 types. Pure. */
 import { OWN_NAME } from './header.ts'
 import {
   type Finding,
@@ -23,11 +23,11 @@ const dead = (event: unknown): Finding => ({ kind: 'bounced', effect: 'hard', wo
 const untouched = (event: unknown): Finding => ({ kind: 'bounced', effect: 'none', words: wordsOf(event) })
 const softly = (event: unknown): Finding => failed(wordsOf(event), { reply: wordsOf(event) }, 'soft')
 
-/** What the types mean; the others are no bounce of ours. */
+/** The meaning of the types. Others are not bounces. */
 const TYPES = new Map<string, (event: unknown) => Finding>([
   ['HardBounce', (event) => failed(wordsOf(event), { reply: wordsOf(event) })],
   ['BadEmailAddress', dead],
-  // Its own list of those that it no longer sends to.
+  // Its own list of addresses that it no longer sends to.
   ['ManuallyDeactivated', dead],
   ['SoftBounce', softly],
   ['DnsError', softly],
@@ -44,7 +44,7 @@ const TYPES = new Map<string, (event: unknown) => Finding>([
   ['Unsubscribe', unsubscribed],
 ])
 
-/** A change of its suppression list: by a bounce, a complaint, or the recipient. */
+/** Reads a change of its suppression list by a bounce, a complaint, or the recipient. */
 function subscriptionChanged(event: unknown): Finding | null {
   if (!isSet(event, ['SuppressSending'])) return null
   const words = textAt(event, ['SuppressionReason'])
@@ -71,6 +71,6 @@ export const POSTMARK: RelayPage = {
   time: [['DeliveredAt'], ['BouncedAt'], ['ReceivedAt'], ['ChangedAt']],
   id: [['ID']],
   reference: [['Metadata', OWN_NAME]],
-  // It gives each message an id of its own.
+  // It assigns its own id to each message.
   message_id: [],
 }

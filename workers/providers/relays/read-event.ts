@@ -1,8 +1,8 @@
 /**
- * One event of a hosted relay → one neutral event. What the four have in common: how the email is found, when it
- * happened, and what makes a repeat of it fall away.
- * Promises: pure but for the secrets that the reference was signed with; only own keys of the JSON are looked at; an
- * event that the relay's page does not name, or that is about mail of somebody else's, gives nothing.
+ * Turns one event of a hosted relay into one neutral event. It contains what the four relays share: finding
+ * the email, the time, and the key that removes repeats. Pure, apart from the secrets that references are
+ * signed with. Only own keys of the JSON are read. An event that the relay's module doesn't list, or about
+ * someone else's email, yields nothing.
  */
 import { createHash } from 'node:crypto'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
@@ -19,17 +19,20 @@ import { storableWords } from '../../../db/validation/words.ts'
 import { isMachine } from '../mail/machines.ts'
 import { pausedBy, type ReportReader } from '../report.ts'
 
-/** What an event means; `words` are the relay's. `blames_sender`: nothing of ours may be sent for now. */
+/**
+ * The meaning of an event. `words` are the relay's. `blames_sender` means that nothing of ours may be sent
+ * for now.
+ */
 export type Finding = { kind: EmailEventKind; effect: ContactEffect; words: string; blames_sender?: true }
 
-/** The finding of events that mean one thing always; their words stand at the first of the paths that has any. */
+/** Makes the reader of events with a fixed meaning. Their message is at the first path with a value. */
 export const found =
   (kind: EmailEventKind, effect: ContactEffect, ...words: readonly Path[]) =>
   (event: unknown): Finding => ({ kind, effect, words: textAt(event, ...words) })
 
 /**
- * The finding of a failure for good, as every other route classifies it.
- * @param most `soft` where the relay itself expects the next email to arrive.
+ * Returns the finding of a permanent failure, classified as on every other route.
+ * @param most `soft` if the relay itself expects the next email to arrive.
  */
 export function failed(words: string, said: FailureReport, most: 'hard' | 'soft' = 'hard'): Finding {
   const { about, contact } = classifyFailure(said)
@@ -37,10 +40,10 @@ export function failed(words: string, said: FailureReport, most: 'hard' | 'soft'
   return { kind: 'bounced', effect, words, ...(about === 'sender' && { blames_sender: true }) }
 }
 
-/** The finding of a relay's unsubscribe link, or of its list of those who used it. */
+/** Reads an unsubscribe through a relay's link or its unsubscribe list. */
 export const unsubscribed = found('unsubscribed', 'unsubscribe')
 
-/** The finding of an open or a click, which scanners and Apple's proxy make as well. */
+/** Reads an open or a click, which scanners and Apple's proxy also cause. */
 export function seen(
   kind: 'opened' | 'clicked',
   userAgent: string,
@@ -51,16 +54,16 @@ export function seen(
   return { kind: machine ? `machine_${kind}` : kind, effect: 'none', words }
 }
 
-/** Where a relay's events say what. */
+/** Where a relay's events contain each value. */
 export type RelayPage = {
   relay: Relay
-  /** Null for what moves nothing. */
+  /** Null if nothing changes. */
   find(event: unknown): Finding | null
   recipient: readonly Path[]
   time: readonly Path[]
-  /** The relay's id of the event, where it gives one. */
+  /** The relay's id of the event, if it has one. */
   id: readonly Path[]
-  /** Where it repeats the signed reference, and where the Message-ID. */
+  /** The paths of the signed reference and of the Message-ID. */
   reference: readonly Path[]
   message_id: readonly Path[]
 }
@@ -68,17 +71,17 @@ type Path = readonly string[]
 
 /** An address with its mailbox's name is far shorter. */
 const MAX_ADDRESS_CHARACTERS = 1_000
-/** Later numbers of seconds than this are milliseconds. */
+/** Larger numbers of seconds are milliseconds. */
 const MAX_UNIX_SECONDS = 1e11
 
-/** The value at a path of own keys; undefined where there is none. */
+/** Returns the value at a path of own keys; undefined if there is none. */
 const valueAt = (event: unknown, path: Path): unknown =>
   path.reduce<unknown>(
     (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     event,
   )
 
-/** The text or number at the first of the paths that has any, as text; '' without one. */
+/** Returns the text or number at the first path with a value, as text; '' if there is none. */
 export function textAt(event: unknown, ...paths: readonly Path[]): string {
   for (const path of paths) {
     const value = valueAt(event, path)
@@ -88,7 +91,7 @@ export function textAt(event: unknown, ...paths: readonly Path[]): string {
   return ''
 }
 
-/** Whether a flag is set, which some send in words. */
+/** True if a flag is set. Some relays send it as text. */
 export const isSet = (event: unknown, path: Path): boolean =>
   [true, 'true', 'True'].includes(valueAt(event, path) as string | boolean)
 
@@ -112,7 +115,7 @@ export const createRelayReader =
     ]
   }
 
-/** @throws Error when it is no event. */
+/** @throws Error if it isn't an event. */
 function parsed(body: Buffer): unknown {
   const event = jsonOf(body.toString())
   if (event === undefined) throw new Error('the event is not JSON')
@@ -120,7 +123,9 @@ function parsed(body: Buffer): unknown {
   return event
 }
 
-/** The email that we signed for, or the one whose Message-ID is of our form; null for mail of somebody else's. */
+/**
+ * Returns the email of our signed reference or of a Message-ID of our form; null for someone else's email.
+ */
 function refOf(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef | null {
   const signed = readReference(secrets, textAt(event, ...page.reference).trim())
   if (signed) return signed
@@ -130,14 +135,14 @@ function refOf(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef |
   return isUuid(id.split('@', 1)[0] ?? '') ? { provider_message_id: id } : null
 }
 
-/** @throws Error when there is none. */
+/** @throws Error if there is none. */
 function bareAddress(text: string): string {
   if (text === '') throw new Error('the event names no recipient')
   if (text.length > MAX_ADDRESS_CHARACTERS) throw new Error('the event names a recipient that is no address')
   return parseMailbox(text)?.address ?? text
 }
 
-/** Whole seconds stand for their end, so that nothing seems to come before what led to it. */
+/** Whole seconds are read as their end, so that nothing seems to precede its cause. */
 function timeOf(text: string, received_at: Date): Date {
   const number = Number(text)
   const ms = number < MAX_UNIX_SECONDS ? number * 1_000 + (Number.isInteger(number) ? 999 : 0) : number
@@ -145,7 +150,7 @@ function timeOf(text: string, received_at: Date): Date {
   return Number.isNaN(time.getTime()) ? received_at : time
 }
 
-/** What makes it this event and no other: the relay's id with its time, or all that it says. */
+/** Identifies the event: by the relay's id and its time, or by its whole content. */
 function keyOf(
   page: RelayPage,
   event: unknown,

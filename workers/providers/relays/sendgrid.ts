@@ -1,4 +1,4 @@
-/** SendGrid's events. Arguments of ours stand among its own keys. Pure. */
+/** Reads SendGrid's events. Our arguments are among its own keys. Pure. */
 import { OWN_NAME } from './header.ts'
 import {
   type Finding,
@@ -11,7 +11,7 @@ import {
   unsubscribed,
 } from './read-event.ts'
 
-/** Why it dropped an email: its own lists, or an address that is none. Not its "Invalid SMTPAPI header". */
+/** The reasons for dropped emails: its own lists, or an invalid address. Not its "Invalid SMTPAPI header". */
 const LISTS: readonly (readonly [RegExp, Omit<Finding, 'words'>])[] = [
   [/^(?:bounced(?: address)?|invalid(?: (?:e-?mail )?address)?)$/i, { kind: 'bounced', effect: 'hard' }],
   [/^unsubscribed address$/i, { kind: 'bounced', effect: 'unsubscribe' }],

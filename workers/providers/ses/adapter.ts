@@ -1,11 +1,9 @@
 /**
- * Sends email through the Amazon SES API v2, as raw messages: our own headers travel whole (the API allows
- * more than SES's own header list takes).
- * Promises: never throws; one outcome for all recipients, since SES takes or refuses a message as a whole; every
- * send ends within its own time limit and is tried once: the queue repeats it. Must not judge faults (faults.ts).
- *
- * SES sets the envelope sender, Date and Message-ID itself and signs with the identity's key, so that a signature of
- * ours over those headers would break: none is made. Its reports find their row by the tags.
+ * Sends email through the Amazon SES API v2, as raw messages, because our headers exceed what SES's header
+ * list allows. It never throws. All recipients share one outcome, because SES accepts or rejects a message as
+ * a whole. Every send has a time limit and runs once; the queue retries it. faults.ts judges errors. SES sets
+ * the envelope sender, Date and Message-ID itself and signs with the identity's key. A signature of ours over
+ * those headers would break, so there is none. Its reports are matched by tags.
  */
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
 import { parseMailbox } from '../../../db/validation/address.ts'
@@ -24,18 +22,21 @@ import { sesSender } from './sender.ts'
 
 export type SesOptions = {
   region: string
-  /** Another server than AWS's own: a simulator, a VPC endpoint. */
+  /** A server other than AWS's, such as a simulator or a VPC endpoint. */
   endpoint?: string | undefined
   configuration_set?: string | undefined
   max_connections: number
   timeouts?: Partial<SesTimeouts>
-  /** How often GetAccount is asked for the send rate. */
+  /** How often GetAccount is called for the send rate. */
   refresh_ms?: number
   warn?: (words: string) => void
 }
 
 const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000, credentials_ms: 15_000 }
-/** The pace stays this much below the account's rate, and saves this much up: no second holds more than the rate. */
+/**
+ * The rate stays this share below the account's, and the same share is the burst, so that no second exceeds
+ * the account's rate.
+ */
 const RATE_MARGIN = 0.1
 
 /** Credentials come from the SDK's own chain: environment, profile, container, instance. */
@@ -50,7 +51,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   return {
     test: false,
     signs: false,
-    // Whole, in base64, in the JSON around that, and as bytes on their way.
+    // The message, its base64, the JSON around it, and the bytes in transit.
     bufferedCopies: 4,
     send: (email, cut) => in_flight.track(deliver(client, email, { configuration_set, timeouts, cut })),
     async sender() {
@@ -86,7 +87,7 @@ async function checkAccount(
     })
     return SendingEnabled === false ? 'sending is paused for this account' : null
   } catch (error) {
-    // Its words may hold credentials.
+    // Its message may contain credentials.
     return `GetAccount is refused: ${error instanceof Error ? error.name : 'Error'}`
   }
 }
@@ -119,7 +120,7 @@ async function attempt(
     return { id, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
   } catch (error) {
     const fault: SesFault = error instanceof Error ? error : new Error(String(error))
-    // Nothing was sent when the message could not even be composed.
+    // Nothing was sent if the message couldn't be composed.
     if (!begun) return { id: null, outcome: { kind: 'deferred', detail: fault.message } }
     return { id: null, outcome: judgeFault(fault) }
   }

@@ -14,7 +14,7 @@ const settings = {
     string().matches(/^[a-z]{2}(-[a-z]+)+-\d+$/, '${path} must be a region such as eu-west-1'),
     '${path} is missing: the region of the SES account',
   ),
-  /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
+  /** A server other than AWS's, for simulators. Credentials come from the SDK's own chain. */
   SES_ENDPOINT: httpUrl,
   SES_CONFIGURATION_SET: string().matches(/^[\w-]{1,64}$/, '${path} must be the name of a configuration set'),
 }

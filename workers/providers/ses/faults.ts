@@ -1,28 +1,28 @@
 /**
- * Judges why SES did not take a message: SDK errors → outcomes.
- * Promises: pure; by the error's name, and by its words where SES gives one name to two things; `detail` is
- * printable, short and free of secrets. DECISIONS: Sender failures.
+ * Judges why SES didn't accept a message: SDK errors → outcomes. Pure. It uses the error's name, and the
+ * message if SES uses one name for two things. `detail` is printable, short and without secrets. DECISIONS:
+ * Sender failures.
  */
 import { isUnsent } from '../../../db/process/http-client.ts'
 import { storableWords } from '../../../db/validation/words.ts'
 import { NOT_CONNECTED } from '../connection.ts'
 import type { Outcome } from '../provider.ts'
 
-/** What the SDK throws, as far as we look at it. */
+/** The parts of the SDK's errors that are used. */
 export type SesFault = Error & { code?: string; $metadata?: { httpStatusCode?: number | undefined } }
 
 type Verdict =
-  /** Too fast: everything slows down. */
+  /** Too fast, so everything slows down. */
   | 'slow'
-  /** Nothing can be sent for now: everything waits. */
+  /** Nothing can be sent for now, so everything waits. */
   | 'pause'
-  /** As `pause`, and the words may hold credentials. */
+  /** Like `pause`, but the message may contain credentials. */
   | 'login'
-  /** An identity is not verified, or may not be used: a policy may allow some senders and not others. */
+  /** An identity is unverified or not allowed. A policy may allow only some senders. */
   | 'identity'
   | 'refuse'
 
-/** By the SDK's names and, for what fails before it reaches SES, those of AWS's front door. */
+/** By the SDK's names and, for failures before SES, those of AWS's front end. */
 const VERDICTS: Record<string, Verdict> = {
   TooManyRequestsException: 'slow',
   ThrottlingException: 'slow',
@@ -53,23 +53,23 @@ const VERDICTS: Record<string, Verdict> = {
   ValidationException: 'refuse',
   ValidationError: 'refuse',
 }
-/** What AWS's front door, or a gateway on the way, says of who is not let in, under whatever name. */
+/** Statuses of AWS's front end or a gateway for denied access, under any error name. */
 const NOT_LET_IN: readonly unknown[] = [401, 403]
 
-/** Seconds. SES's day is a moving window: a used-up quota comes back bit by bit. */
+/** Seconds. SES's day is a sliding window, so a used-up quota returns gradually. */
 const QUOTA_PAUSE_S = 900
-/** Said of senders, and in the sandbox of recipients: either is for the operator to verify. */
+/** About senders, and in the sandbox about recipients. The operator must verify either. */
 const NOT_VERIFIED = /\bnot verified\b/i
-/** What AWS's front door says of a request beyond the size that it takes: SES itself never saw it. */
+/** AWS's front end rejects requests over its size limit before they reach SES. */
 const TOO_LARGE = 413
-/** For so long its Send or Delivery event may still show that SES has taken the message. */
+/** How long its Send or Delivery event may still show that SES accepted the message. */
 const UNKNOWN_WAIT_S = 600
 
-/** The outcome for every recipient of a failed attempt. */
+/** Returns the outcome for every recipient of a failed attempt. */
 export function judgeFault(fault: SesFault): Outcome {
   const status = fault.$metadata?.httpStatusCode
   const words = storableWords(`${fault.name}: ${fault.message}`)
-  // Taken, whatever the rest of the answer looked like: sending it again would be a duplicate.
+  // Accepted, whatever the rest of the response is. A retry would be a duplicate.
   if (status !== undefined && status >= 200 && status < 300) return { kind: 'accepted', detail: words }
   const verdict = sesVerdict(fault)
   if (verdict !== undefined) return sesOutcome(verdict, fault, words)
@@ -87,7 +87,7 @@ export function judgeFault(fault: SesFault): Outcome {
 function sesVerdict({ name, message, $metadata }: SesFault): Verdict | undefined {
   const unnamed = NOT_LET_IN.includes($metadata?.httpStatusCode) ? 'login' : undefined
   const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : unnamed
-  // "Daily message quota exceeded" and "Maximum sending rate exceeded" come under one name.
+  // "Daily message quota exceeded" and "Maximum sending rate exceeded" share one name.
   if (verdict === 'slow' && /^daily\b/i.test(message)) return 'pause'
   if (name === 'MessageRejected' && NOT_VERIFIED.test(message)) return 'identity'
   return verdict

@@ -1,15 +1,15 @@
 /**
- * How the SDK asks over HTTP: through our own requests, within their bounds, in place of its own client.
- * Promises: a request ends within its time, connection, answer and all; an answer that cannot be read bears its status
- * all the same, since SES has decided by then. Must not know what is asked.
+ * Makes the SDK use our own bounded HTTP requests instead of its client. A request, with connection and
+ * response, ends within its time limit. An unreadable response keeps its status, because SES has decided by
+ * then.
  */
 import { ask, keptConnections } from '../../../db/process/limited-response.ts'
 
 export type SesTimeouts = {
   connect_ms: number
-  /** Bounds one request from its first byte to SES's last. */
+  /** The time limit of one request from its first byte to SES's last. */
   answer_ms: number
-  /** Bounds a look-up of credentials. */
+  /** The time limit of a credentials lookup. */
   credentials_ms: number
 }
 
@@ -29,7 +29,7 @@ type Limits = { abortSignal?: AbortSignal; requestTimeout?: number }
 /** Far more than any answer of SES's. */
 const MAX_ANSWER_BYTES = 256 * 1024
 
-/** The SDK's request handler. @param endpoint another server than AWS's own. */
+/** Creates the SDK's request handler. @param endpoint a server other than AWS's. */
 export function createHandler(
   { endpoint = 'https://', max_connections }: { endpoint?: string | undefined; max_connections: number },
   { connect_ms, answer_ms }: Omit<SesTimeouts, 'credentials_ms'>,

@@ -1,19 +1,19 @@
 /**
- * How many recipients a second the SES account may send to, as GetAccount says.
- * Promises: asked once every few minutes at most; only the first send waits for the answer. A lost or forbidden
- * answer leaves the last figure in force. Must not pace: that is db/delivery/senders/rate-limit.ts.
+ * Reads the SES account's rate, in recipients per second, with GetAccount. It asks at most once every few
+ * minutes, and only the first send waits for the response. After a lost or forbidden response the last rate
+ * stays in effect. db/delivery/senders/rate-limit.ts applies it.
  */
 import { GetAccountCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 
 const REFRESH_MS = 5 * 60_000
 const RETRY_MS = 60_000
 const TIMEOUT_MS = 5_000
-/** The least that an account out of AWS's sandbox may send, for when GetAccount is not allowed. */
+/** The minimum rate of an account outside AWS's sandbox, for when GetAccount isn't allowed. */
 const FALLBACK_RATE = 14
 
 type SesRate = () => Promise<number>
 
-/** @param held resolves once the client has credentials. @param warn is called when the rate cannot be found out. */
+/** @param held resolves once the client has credentials. @param warn is called if the rate is unknown. */
 export function createRate(
   { client, held }: { client: SESv2Client; held: () => Promise<void> },
   warn: (words: string) => void,

@@ -1,8 +1,7 @@
 /**
- * Reads what SES published through SNS: an envelope with one event of one message → neutral events, one for each
- * recipient that the event is about.
- * Promises: only addresses in bouncedRecipients, complainedRecipients and their like are named, never all of the
- * message's; the same report gives the same keys. Both forms are read: event publishing (`eventType`) and the older
+ * Reads SES reports published through SNS: an envelope with one event of one message → one neutral event per
+ * affected recipient. It names only addresses in bouncedRecipients, complainedRecipients and the like, never
+ * all recipients. The same report gives the same keys. It reads event publishing (`eventType`) and the older
  * feedback notifications (`notificationType`). DECISIONS: Delivery reports.
  */
 import { createHash } from 'node:crypto'
@@ -20,10 +19,10 @@ import { isComplaint } from '../mail/feedback.ts'
 import { isMachine } from '../mail/machines.ts'
 import { pausedBy, type ReportReader } from '../report.ts'
 
-/** SES says this once when a topic is connected; it is about no message. */
+/** SES sends this once when a topic is connected. It is about no message. */
 const TOPIC_TEST = /^Successfully validated SNS topic for Amazon SES event publishing/
 
-/** Far beyond SES's own; longer ones could not be looked up. */
+/** Far longer than SES's own ids. Longer ones couldn't be looked up. */
 const MAX_ID_CHARACTERS = 512
 
 const envelopeSchema = object({
@@ -104,14 +103,17 @@ const eventSchema = object({
 })
 type SesEvent = InferType<typeof eventSchema>
 
-/** What one report says, before it is tied to its message. `at` is the provider's time, if it gives one. */
+/**
+ * The content of one report before it is matched to its message. `at` is the provider's time, if there is
+ * one.
+ */
 type Finding = {
   kind: EmailEventKind
   effect: ContactEffect
   recipient: string | null
   detail: string
   at: string | undefined
-  /** The provider's id of this event, if it gives one. */
+  /** The provider's id of this event, if there is one. */
   id?: string | null | undefined
   /** SES rejected our own set-up. */
   blames_sender?: boolean
@@ -120,7 +122,7 @@ type Finding = {
 const joined = (...words: (string | null | undefined)[]): string =>
   words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')
 
-/** Bounces that are about this message, not about the address. */
+/** Bounces caused by this message, not the address. */
 const MESSAGE_FAULTS: ReadonlySet<string> = new Set([
   'MessageTooLarge',
   'ContentRejected',
@@ -129,7 +131,7 @@ const MESSAGE_FAULTS: ReadonlySet<string> = new Set([
 
 type Recipient = InferType<typeof recipient>
 
-/** What SES says of one recipient: by its server's reply and status, without both by the bounce's type. */
+/** Reads one recipient's bounce: by its server's reply and status, otherwise by the bounce's type. */
 function bounceOf(
   type: string,
   subType: string,
@@ -164,7 +166,7 @@ const optOuts = (preferences: Preferences | undefined): string[] =>
     subscriptionStatus === 'OptOut' ? [topicName ?? ''] : [],
   )
 
-/** SES's own list management: a recipient has left everything, or a topic that they had not left before. */
+/** Reads SES's list management: a recipient has left everything, or topics that they had not left before. */
 function subscriptions({ subscription }: SesEvent): Finding[] {
   const { newTopicPreferences: now, oldTopicPreferences: before, timestamp } = subscription ?? {}
   const known = optOuts(before)
@@ -191,7 +193,7 @@ const ofMessage = (kind: EmailEventKind, at: string | undefined, detail = ''): F
   { kind, effect: 'none', recipient: null, detail, at },
 ]
 
-/** Every event type that SES has, and what it means. */
+/** Every event type of SES, and its meaning. */
 const READERS: Record<string, (event: SesEvent) => Finding[]> = {
   Send: () => ofMessage('sent', undefined),
   Delivery: ({ delivery }) =>
@@ -226,7 +228,7 @@ const READERS: Record<string, (event: SesEvent) => Finding[]> = {
   Subscription: subscriptions,
 }
 
-/** @param sender the key of the sender that SES is here; null without one: nothing is paused. */
+/** @param sender the key of the SES sender. Nothing is paused if it is null. */
 export const createSesReportReader =
   (sender: string | null): ReportReader =>
   async ({ body, received_at }) => {
@@ -254,7 +256,7 @@ export const createSesReportReader =
     })
   }
 
-/** What JSON says, in SES's form. @throws Error naming `what`. */
+/** Parses JSON in SES's form. @throws Error naming `what`. */
 function valid<T extends AnyObject>(schema: ObjectSchema<T>, text: string, what: string): T {
   const value = jsonOf(text)
   if (value === undefined) throw new Error(`${what} is not JSON`)
@@ -268,7 +270,7 @@ function valid<T extends AnyObject>(schema: ObjectSchema<T>, text: string, what:
   }
 }
 
-/** The tags that our adapter sent along, in event publishing; SES's own id otherwise. */
+/** Returns our tags with event publishing, otherwise SES's own id. */
 function refOf({ messageId, tags }: SesEvent['mail']): ReportedRef {
   const [team_id, id] = [tagOf(tags, 'team_id'), tagOf(tags, 'email_id')]
   return team_id !== null && id !== null ? { team_id, id } : { provider_message_id: messageId }
@@ -285,10 +287,10 @@ function timeOf(text: string | undefined, otherwise: Date): Date {
   return Number.isNaN(time.getTime()) ? otherwise : time
 }
 
-/** SES repeats a display name if the message had one. */
+/** SES repeats the display name of the message. */
 const bareAddress = (address: string): string => parseMailbox(address)?.address ?? address
 
-/** An open or a click has no id: what it says makes it this one and no other, a delay's and a click's alike. */
+/** Opens, clicks and delays have no id, so their content identifies them. */
 function keyOf(
   type: string,
   { event, finding, recipient }: { event: SesEvent; finding: Finding; recipient: string | null },

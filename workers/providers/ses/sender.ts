@@ -1,2 +1,2 @@
-/** The key of the sender that an account is in one region. */
+/** Returns the sender key of an account in one region. */
 export const sesSender = (region: string): string => `ses:${region}`

@@ -1,8 +1,8 @@
 /**
- * Sends email through an SMTP server, over pooled connections that are kept alive between messages.
- * Promises: never throws; one outcome for each recipient; every send ends within its own time limit, whatever the
- * server does; the envelope is exactly the return path and the recipients given, one address each.
- * Must not judge what a server says (replies.ts) nor compose the message (mail/message.ts).
+ * Sends email through an SMTP server over pooled keep-alive connections. It never throws, and returns one
+ * outcome per recipient. Every send has a time limit, whatever the server does. The envelope contains exactly
+ * the given return path and recipients, one address each. replies.ts judges responses and mail/message.ts
+ * composes the message.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
@@ -29,9 +29,9 @@ import { openSocket } from './socket.ts'
 import { readSmtpUrl, requiresTls, withWayOut } from './url.ts'
 
 /**
- * Milliseconds. `total_ms` bounds one send from the wait for a connection to the final dot, with more for a large
- * message (sending-time.ts), `answer_ms` the wait for
- * the server's word on it: servers scan content then (RFC 5321 §4.5.3.2.6 asks for 10 minutes).
+ * Milliseconds. `total_ms` limits one send from the wait for a connection to the final dot, plus more for a
+ * large message (sending-time.ts). `answer_ms` limits the wait for the final response, because servers scan
+ * content then (RFC 5321 §4.5.3.2.6 asks for 10 minutes).
  */
 export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; total_ms: number; answer_ms: number }
 
@@ -39,11 +39,11 @@ export type SmtpOptions = {
   /** See url.ts. */
   url: string
   max_connections: number
-  /** The hosted relay that this is, if it is one whose reports are taken in. */
+  /** The hosted relay behind the URL, if its reports are accepted. */
   hosted?: Relay
-  /** The name given in EHLO; the machine's own when absent. The URL's `name` wins. */
+  /** The name given in EHLO. The default is the machine's own. The URL's `name` overrides it. */
   hostname?: string
-  /** True if what the relay accepts counts as delivered: it is asked for no reports of deliveries. */
+  /** True if acceptance by the relay counts as delivery, so delivery reports aren't requested. */
   delivers?: boolean
   timeouts?: Partial<SmtpTimeouts>
 }
@@ -54,14 +54,14 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   total_ms: 60_000,
   answer_ms: 600_000,
 }
-/** How long a connection is kept without work. */
+/** How long an idle connection is kept. */
 const IDLE_TIMEOUT_MS = 15_000
 
-/** Sends per second that a relay which asked to slow down begins from, and recovers to. */
+/** The rate in sends per second that a relay starts from once it asks to slow down, and recovers to. */
 const NOMINAL_RATE = 200
 
 type Transport = ReturnType<typeof createPool>
-/** What travels with a message through nodemailer: the message, and how far it came. */
+/** The message and its progress, passed through nodemailer. */
 type TrackedMail = SendMailOptions & { attempt: TrackedAttempt }
 type TrackedAttempt = Attempt & { message: Pieces; onHandedOver: () => void }
 type Sending = {
@@ -72,14 +72,14 @@ type Sending = {
   delivers: boolean
 }
 
-/** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
+/** @throws Error if the URL isn't an SMTP server's. The message doesn't repeat it. */
 export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const { secrets } = readSmtpUrl(options.url)
   const describe: Describe = (words) => storableWords(words, secrets)
   const transport = createPool(options, timeouts)
   const in_flight = createSendTracker()
-  // A relay is not paced until it asks for it: it takes what its connections take.
+  // A relay has no rate limit until it asks for one. Its connections are the only limit.
   const sender = { key: relaySender(options.url), ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false
 
@@ -94,7 +94,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
     },
     sender: async () => sender,
     async check() {
-      // Not by the pool: its patience is that of a final dot.
+      // Not through the pool, whose timeout is for a final dot.
       const once = createTransport({
         ...connectionOf(options, timeouts),
         socketTimeout: timeouts.greeting_ms,
@@ -114,7 +114,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   }
 }
 
-/** How a connection is made, for sends and checks alike. */
+/** The connection options of sends and checks. */
 const connectionOf = ({ url, hostname }: SmtpOptions, { connect_ms, greeting_ms }: SmtpTimeouts) => ({
   url,
   ...(hostname === undefined ? {} : { name: hostname }),
@@ -130,7 +130,7 @@ function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
     ...connectionOf(options, timeouts),
     pool: true,
     maxConnections: options.max_connections,
-    // Ours come first: they know how far a send has come.
+    // Our own timeouts come first, because they know a send's progress.
     socketTimeout: timeouts.total_ms + timeouts.answer_ms,
     idleTimeout: IDLE_TIMEOUT_MS,
     disableFileAccess: true,
@@ -140,17 +140,17 @@ function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
 }
 
 /**
- * Refuses an envelope that nodemailer has read as something else, and notes the moment of the final dot. The message
- * is whole already: it goes to the connection as it is, not through the streams that nodemailer composes with
- * (measured: a quarter of the processor time of an unsigned mail).
+ * Rejects an envelope that nodemailer has read differently, and records when the final dot is sent. The
+ * composed message goes straight to the connection, not through nodemailer's composing streams (measured: a
+ * quarter of the CPU time of an unsigned email).
  */
 function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   const { attempt } = mail.data as TrackedMail
   const envelope = mail.message.getEnvelope()
-  // nodemailer notes the server's refusals here, also when the message as a whole fails
+  // nodemailer keeps the server's rejections here, even if the whole message fails
   attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
   attempt.isBegun = () => envelope.rejectedErrors !== undefined
-  // Said before the message is sent (RFC 1870): a server that takes less refuses it then.
+  // Announced before the message is sent (RFC 1870), so that a server with a lower limit rejects it then.
   Object.assign(envelope, { size: sizeOf(attempt.message) })
   mail.message.createReadStream = () =>
     inSlices(attempt.message).once('end', () => {
@@ -160,7 +160,10 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
 }
 
-/** A relay that checks who owns a sender may reject the From domain's own return path. Then the shared one is used. */
+/**
+ * A relay that checks sender ownership may reject the From domain's own return path. The shared one is then
+ * used.
+ */
 async function deliver(transport: Transport, email: OutgoingEmail, sending: Sending): Promise<EmailDelivery> {
   const first = await deliverOnce(transport, email, sending)
   const { shared_return_path } = email
@@ -184,11 +187,11 @@ async function deliverOnce(
   return { delivery, senderRejection }
 }
 
-/** What came of one message: an outcome for each recipient, and why the server rejected its sender, if it did. */
+/** The result of one message: an outcome per recipient, and why the server rejected its sender, if it did. */
 type Attempted = { found: Map<string, Outcome>; senderRejection: string | null }
 const NOT_TRIED: Attempted = { found: new Map(), senderRejection: null }
 
-/** One message to the server, once; an outcome for each address of `to`. */
+/** Sends one message to the server, once. Returns an outcome for each address of `to`. */
 async function attemptTo(
   transport: Transport,
   email: OutgoingEmail,
@@ -240,7 +243,7 @@ async function attemptTo(
   }
 }
 
-/** The message, above whose signed part the relay finds the header that it hands back. */
+/** Composes the message with the relay's reference header above the signed part. */
 async function composeFor(hosted: Relay | undefined, email: OutgoingEmail): Promise<Pieces> {
   if (hosted === undefined) return composeMessage(email)
   const [first = '', ...rest] = await composeMessage(withoutRelayHeader(hosted, email))
@@ -248,8 +251,8 @@ async function composeFor(hosted: Relay | undefined, email: OutgoingEmail): Prom
 }
 
 /**
- * Which reports to ask for where a server offers them (RFC 3461). A report of each delivery would double the load of a
- * broadcast. The client names one original recipient for all, so there is none where there are several.
+ * The reports to request from a server that offers them (RFC 3461). Delivery reports would double the load of
+ * a broadcast. The client names one original recipient for all, so it is omitted if there are several.
  */
 const wantedReports = (to: readonly string[], failuresOnly: boolean) => ({
   notify: failuresOnly ? 'FAILURE,DELAY' : 'SUCCESS,FAILURE,DELAY',

@@ -1,9 +1,9 @@
-/** Automatic replies (RFC 3834) and the subjects of those that don't say so. Pure. */
+/** Recognizes automatic replies (RFC 3834), also by subject if they aren't marked. Pure. */
 import { isDaemon } from '../../../db/messages/emails/report-envelope.ts'
 import { headerOf, type ReportMail } from './mail.ts'
 import { isQsbmf } from './plain-bounce.ts'
 
-/** How the subjects of vacation messages begin, in lower case, by the language of the program. */
+/** Prefixes of vacation messages' subjects in lower case, by the program's language. */
 const SUBJECTS: readonly string[] = [
   'automatic reply:',
   'automatic reply',

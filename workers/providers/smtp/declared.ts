@@ -1,4 +1,4 @@
-/** SMTP: any relay, by its URL; broadcasts may have a relay of their own. */
+/** Declares SMTP: any relay, by its URL. Broadcasts may have a separate relay. */
 import { hostname } from 'node:os'
 import { string, type ValidationError } from 'yup'
 import { relayName, type SettingsOf } from '../../../db/process/config.ts'
@@ -24,13 +24,13 @@ const relay = () =>
 
 const settings = {
   SMTP_URL: neededToSend(NAME, relay(), '${path} is missing: the smtp:// URL of the relay'),
-  /** The relay that broadcasts go out through; what single emails go out through when absent. */
+  /** The relay for broadcasts. The default is the relay of single emails. */
   BULK_SMTP_URL: relay(),
-  /** The hosted relay behind them: it is handed each email's reference, to repeat it in its reports. */
+  /** The hosted relay behind them. It gets each email's reference and repeats it in its reports. */
   SMTP_RELAY: relayName,
   /** The name for EHLO. Otherwise the host of PUBLIC_URL, RETURN_PATH_DOMAIN or the machine's name. */
   SMTP_EHLO_NAME: string().test('name', '${path} must be a host name, such as mail.example.com', isEhloName),
-  /** `relay`: what the relay accepts counts as delivered, and it isn't asked to report deliveries. */
+  /** `relay` if acceptance by the relay counts as delivery. Delivery reports aren't requested then. */
   SMTP_DELIVERED: string().oneOf(['relay'], '${path} must be relay, or unset'),
 }
 

@@ -10,20 +10,20 @@ export type NameSettings = {
 
 const isAddress = (name: string): boolean => isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0
 
-/** True for a host name, and for what is only passed over: an address, or a name without a dot. */
+/** True for a host name, and for names that are merely skipped: an address, or a name without a dot. */
 export const isEhloName = (name: string | undefined): boolean =>
   name === undefined || isAddress(name) || /^[\w-]+$/.test(name) || domainToAscii(withoutDot(name)) !== null
 
 const withoutDot = (name: string): string => name.replace(/\.$/, '')
 
-/** The name in ASCII. Null for an address, for `localhost` and for a name without a dot. */
+/** Returns the name in ASCII; null for an address, `localhost` or a name without a dot. */
 function usableName(name = ''): string | null {
   const bare = withoutDot(name)
   return isAddress(bare) || !bare.includes('.') ? null : domainToAscii(bare)
 }
 
 /**
- * The first usable name of the settings, otherwise the machine's. Undefined if there is none.
+ * Returns the first usable name of the settings, otherwise the machine's; undefined if there is none.
  * @param machine the machine's own name.
  */
 export function ehloName(settings: NameSettings, machine: string): string | undefined {

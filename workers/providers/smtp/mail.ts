@@ -9,10 +9,10 @@ import { type ReportEnvelope, readEnvelope } from '../../../db/messages/emails/r
 import { findReference, MAX_REPORT_BYTES } from '../../../db/messages/emails/return-path.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
 
-/** postal-mime takes 25 µs a line (measured), so that ten mebibytes of empty lines would take minutes. */
+/** postal-mime takes 25 µs per line (measured), so 10 MiB of empty lines would take minutes. */
 const MAX_LINES = 20_000
 const MAX_HEADER_BYTES = 256 * 1024
-/** No text of a report is longer. The rest is the email that it returns. */
+/** The maximum text of a report. The rest is the returned email. */
 const MAX_TEXT_CHARACTERS = 16_000
 
 const PARSER_OPTIONS = {
@@ -30,16 +30,16 @@ const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global
 export type ReportMail = {
   envelope: ReportEnvelope
   email: Email
-  /** What it says to people, without markup. */
+  /** Its text for readers, without markup. */
   text: string
-  /** The parts that make it a report, null without them. */
+  /** The parts that make it a report; null if missing. */
   status: string | null
   feedback: string | null
   /** The emails that it returns, or their headers. */
   returned: readonly string[]
 }
 
-/** @throws Error if it can't be read at all. */
+/** @throws Error if it is unreadable. */
 export async function parseReportMail(body: Buffer): Promise<ReportMail> {
   const email = await parse(body)
   const returned = email.attachments
@@ -78,8 +78,8 @@ function beginningOf(body: Buffer): Buffer {
 }
 
 /**
- * The mail with its fields of addresses under other names: we read none of them as addresses, and a list made to hurt
- * costs postal-mime a second (measured: 235 KB of groups).
+ * Renames address fields, which we don't read as addresses, because a malicious list costs postal-mime a
+ * second (measured: 235 KB of groups).
  */
 function withoutAddressLists(body: Buffer): Buffer {
   const head = body.subarray(0, MAX_HEADER_BYTES).toString('latin1')
@@ -95,19 +95,19 @@ function partOf({ attachments }: Email, types: readonly string[]): string | null
   return part ? bytesOf(part).toString('utf8') : null
 }
 
-/** Text only where it is asked for, and an array of bytes only of a calendar. */
+/** Text is decoded only on demand, and only a calendar's is a byte array. */
 const bytesOf = ({ content }: Attachment): Buffer => Buffer.from(content as ArrayBuffer)
 
 const withoutMarkup = (html: string): string =>
   html.slice(0, 4 * MAX_TEXT_CHARACTERS).replace(/<[^<>]{0,2000}>/g, ' ')
 
-/** A header of the mail itself, '' without it. @param name in lower case. */
+/** Returns a header of the mail itself; '' without it. @param name in lower case. */
 export const headerOf = ({ email }: ReportMail, name: string): string =>
   email.headers.find(({ key }) => key === name)?.value ?? ''
 
 export const dateOf = (mail: ReportMail): string => headerOf(mail, 'date')
 
-/** The signed reference, wherever the report has it: it came to it, or is about an email that has it. */
+/** Returns the signed reference, from the report's own recipient or from the email that it returns. */
 export function refOf(secrets: Secrets, mail: ReportMail): ReportedRef | null {
   const own = mail.email.headerLines.map(({ line }) => line).join('\n')
   for (const text of [own, mail.feedback ?? '', ...mail.returned.map(headersOf)]) {
@@ -125,7 +125,7 @@ const headersOf = (message: string): string => {
 const TOKEN = /\/u\/([\w-]{40,600})/g
 const MAX_TOKENS = 50
 
-/** As `refOf`, anywhere in what a complaint returns; the token of an unsubscribe link counts as well. */
+/** Like `refOf`, but anywhere in what a complaint returns. The token of an unsubscribe link also counts. */
 export function refOfComplaint(secrets: Secrets, mail: ReportMail): ReportedRef | null {
   const own = mail.email.headerLines.map(({ line }) => line).join('\n')
   const attached = mail.email.attachments.slice(0, 8).map((part) => bytesOf(part).toString('latin1'))

@@ -1,6 +1,6 @@
 /**
- * Reads bounces that are no multipart/report: those of Exim and Gmail (X-Failed-Recipients), of qmail (QSBMF), and
- * others by the first line of their text that says why. Pure; linear.
+ * Reads bounces that aren't multipart/report: from Exim and Gmail (X-Failed-Recipients), qmail (QSBMF), and
+ * others by the first line that gives a reason. Pure; linear.
  */
 import { classifyFailure, failureCode } from '../../../db/validation/failures.ts'
 import { headerOf, type ReportMail } from './mail.ts'
@@ -9,19 +9,19 @@ import { addressOf } from './report-fields.ts'
 type PlainBounce = { recipient: string | null; reply: string }
 
 const MAX_LINES = 200
-/** How many lines of a reply are read from the first on that says why. */
+/** The number of lines of a reply, from the first one with a reason. */
 const REPLY_LINES = 4
 
-/** cr.yp.to/proto/qsbmf.txt: a bounce begins so. */
+/** The start of a bounce per cr.yp.to/proto/qsbmf.txt. */
 export const isQsbmf = (text: string): boolean => /^\s*Hi\. (?:This|The) /.test(text)
 
-/** Below such a line is what was returned. */
+/** Everything below such a line is the returned email. */
 const COPY =
   /^(?:_{10}|Received: |Return-Path: |Message headers follow|Original message follows|The original message)/i
 const COPY_WORDS = /copy|original|returned|forwarded|below|header/i
 const isCopy = (line: string): boolean => COPY.test(line) || (line.startsWith('--') && COPY_WORDS.test(line))
 
-/** @returns null if nothing in it says why. */
+/** @returns null if it contains no reason. */
 export function readPlainBounce(mail: ReportMail): PlainBounce | null {
   const lines = mail.text.split(/\r\n|\n|\r/, MAX_LINES + 1).slice(0, MAX_LINES)
   const end = lines.findIndex((line, at) => at > 0 && isCopy(line.trim()))
@@ -37,7 +37,7 @@ export function readPlainBounce(mail: ReportMail): PlainBounce | null {
   return reply === null ? null : { recipient: null, reply }
 }
 
-/** After an introduction: a paragraph for each recipient, `<ana@example.org>:` and the reason. */
+/** Reads an introduction, then a paragraph per recipient: `<ana@example.org>:` and the reason. */
 function qsbmf(lines: readonly string[]): PlainBounce {
   const at = lines.findIndex((line) => /^<[^<>]*>:\s*$/.test(line))
   if (at < 0) return { recipient: null, reply: lines.join(' ') }
@@ -49,7 +49,7 @@ function qsbmf(lines: readonly string[]): PlainBounce {
   }
 }
 
-/** From the first line on that a code or a phrase of the table is in. */
+/** Returns the reply from the first line with a code or a phrase of the table. */
 function replyIn(lines: readonly string[]): string | null {
   const at = lines.findIndex(
     (line) => failureCode(line, '') !== '' || classifyFailure({ reply: line }).about !== 'unknown',

@@ -1,65 +1,75 @@
 /**
- * Judges what an SMTP server said, or left unsaid, about a message: reply codes and faults → outcomes.
- * Promises: pure; what a permanent failure is about, db/validation/failures.ts says; `detail` is printable, short and
- * free of secrets. An operator's fault (login, relay access, TLS) never ends a message. DECISIONS: Sender
- * failures, Delivery reports.
+ * Judges what an SMTP server replied, or didn't, about a message: reply codes and errors → outcomes. Pure.
+ * db/validation/failures.ts classifies permanent failures. `detail` is printable, short and without secrets.
+ * An operator's error (login, relay access, TLS) never ends a message. DECISIONS: Sender failures, Delivery
+ * reports.
  */
 import type { NodemailerError } from 'nodemailer'
 import { classifyFailure, type FailureSubject } from '../../../db/validation/failures.ts'
 import type { Describe, Outcome } from '../provider.ts'
 import { withWayOut } from './url.ts'
 
-/** What is known of one try when it ends. `handed_over`: the final dot has been written to the socket. */
+/**
+ * The state of one attempt when it ends. `handed_over` is true once the final dot is written to the socket.
+ */
 export type Attempt = {
   /** The recipients, as given to the server. */
   to: readonly string[]
-  /** Whether the server was asked for anything about this message: nodemailer calls a later break CONN, too. */
+  /**
+   * True once the server was asked anything about this message. nodemailer also calls a later failure CONN.
+   */
   isBegun: () => boolean
   handed_over: boolean
-  /** Recipients that the server refused by name, with its replies, as far as the dialogue came. */
+  /** Recipients that the server rejected by name so far, with its replies. */
   refusals: () => readonly NodemailerError[]
 }
 
 /** 530, 534, 535, 538: the login is missing or wrong. */
 const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
-/** 421: too many connections or closing down; 454: throttled, or relaying put off. Both mean every message. */
+/**
+ * 421: too many connections or closing down. 454: throttled, or temporarily no relaying. Both concern every
+ * message.
+ */
 const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
-/** nodemailer's names for what comes before a message: a fault there says nothing about any message. */
+/** nodemailer's command names before a message. An error there says nothing about any message. */
 const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS'])
-/** Where a relay says that it doesn't like our name: some with 421, for every message (nodemailer #1742). */
+/** True if a relay rejects our EHLO name: some use 421, for every message (nodemailer #1742). */
 const isNameRejected = ({ command, responseCode = 0 }: NodemailerError): boolean =>
   (command === 'EHLO' || command === 'HELO') && (responseCode === 421 || responseCode >= 500)
 const NAME_REJECTED = 'The relay rejected our name. Set SMTP_EHLO_NAME to this host’s public name'
 const NO_TLS = 'The relay didn’t start TLS. If it has none, add ?requireTLS=false to SMTP_URL'
 
-/** What a server said to EHLO or STARTTLS, behind the setting that helps. Other messages as they are. */
+/** Prefixes a response to EHLO or STARTTLS with the setting that helps. Others stay unchanged. */
 export function withSetting(error: NodemailerError, words: string): string {
   if (isNameRejected(error)) return `${NAME_REJECTED}: ${words}`
   return error.command === 'STARTTLS' && error.response ? `${NO_TLS}: ${words}` : words
 }
 
-/** Bad sequence of commands: about the session, not about the message. */
+/** Bad sequence of commands, which is about the session, not the message. */
 const BAD_SEQUENCE = 503
-/** More recipients than the server takes of one message: those beyond wait for the next (RFC 5321 §4.5.3.1.10). */
+/**
+ * True for more recipients than the server accepts per message (RFC 5321 §4.5.3.1.10). The rest wait for the
+ * next one.
+ */
 const isOverLimit = (reply: string, enhanced: string): boolean =>
   enhanced === '5.5.3' || (enhanced === '' && /\btoo many recipients\b/i.test(reply))
-/** Exim and its like refuse a client that may not relay with a bare 550. */
+/** Exim and similar servers reject a client that may not relay with a bare 550. */
 const NO_RELAYING =
   /\brelay(?:ing)? (?:access )?(?:not permitted|denied|prohibited)|\bnot permitted to relay\b/i
-/** SES over SMTP says after DATA, in words alone, what its API has names for. */
+/** SES over SMTP only says in text, after DATA, what its API has names for. */
 const SES_SET_UP =
   /^554 (?:Message rejected: (?:Email address is not verified|Sending (?:is )?paused)|Access denied)/i
 
-/** Microsoft's codes for a login that may not send as this sender, which it gives as late as after DATA. */
+/** Microsoft's codes for a login that may not send as this sender, sent as late as after DATA. */
 const SEND_AS_DENIED: ReadonlySet<string> = new Set(['5.7.60', '5.2.252'])
 
-/** A relay's own limit, as cPanel says it: every email of ours is rejected until an hour is over. */
+/** A relay's own limit, in cPanel's text. All our email is rejected until an hour is over. */
 const TOO_FAST = /\bexceeded the max (?:emails per hour|defers and failures)/i
 
-/** What a reply was given to: the sender, one recipient, or the message. */
+/** The command that a reply is about: the sender, one recipient, or the message. */
 type Stage = 'MAIL' | 'RCPT' | 'DATA'
 
-/** An outcome for each of the attempt's recipients once the server has taken the message. */
+/** Returns an outcome for each recipient of the attempt after the server accepted the message. */
 export function outcomesOfSuccess(
   attempt: Attempt,
   reply: string,
@@ -71,26 +81,28 @@ export function outcomesOfSuccess(
   return outcomes(attempt.to, shared, attempt.refusals(), describe)
 }
 
-/** Whether every line of a reply has the same code, as RFC 5321 asks: the client reads the first one alone. */
+/**
+ * True if every line of a reply has the same code, as RFC 5321 requires. The client only reads the first one.
+ */
 const isOfOneCode = (reply: string): boolean =>
   reply.split('\n').every((line) => line.trim() === '' || line.slice(0, 3) === reply.slice(0, 3))
 
-/** An outcome for each of the attempt's recipients when the message as a whole was not taken. */
+/** Returns an outcome for each recipient of the attempt if the whole message wasn't accepted. */
 export function outcomesOfFailure(
   attempt: Attempt,
   error: NodemailerError,
   describe: Describe,
 ): Map<string, Outcome> {
   const shared = judgeFailure(attempt, error, describe)
-  // with PIPELINING, replies to RCPT after a refused MAIL only say that there was no MAIL
+  // with PIPELINING, replies to RCPT after a rejected MAIL only say that there was no MAIL
   const refusals = error.command === 'MAIL FROM' ? [] : attempt.refusals()
   return outcomes(attempt.to, shared, refusals, describe)
 }
 
-/** What Postfix says to RCPT of a sender that it rejects, since it waits for the recipient. */
+/** Postfix's reply to RCPT for a rejected sender, because it waits for the recipient. */
 const SENDER_REJECTED = /\bsender address rejected\b/i
 
-/** What the server said of the sender if it rejected it, at MAIL or for every recipient. Otherwise null. */
+/** Returns the server's reply if it rejected the sender, at MAIL or for every recipient; otherwise null. */
 export function senderRejection(attempt: Attempt, error: NodemailerError): string | null {
   const { command, response = '', responseCode = 0 } = error
   const isPaced = SLOW_DOWN_CODES.has(responseCode) || responseCode === 452 || responseCode === 552
@@ -101,7 +113,7 @@ export function senderRejection(attempt: Attempt, error: NodemailerError): strin
   return isOfSender ? (refusals[0] ?? null) : null
 }
 
-/** Recipients refused by name keep their own outcome; the others share the message's. */
+/** Recipients rejected by name keep their own outcome. The others share the message's. */
 function outcomes(
   to: readonly string[],
   shared: Outcome,
@@ -119,7 +131,7 @@ function outcomes(
 
 function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Describe): Outcome {
   const { code, command, response = '', responseCode = 0 } = error
-  // Not even asked: the server has said how large a message may be (SIZE, RFC 1870).
+  // Not sent at all: the server announced its size limit (SIZE, RFC 1870).
   if (code === 'EMESSAGE' && command === 'MAIL FROM' && response === '')
     return { kind: 'refused', detail: describe(`the message is too large: ${error.message}`), effect: 'none' }
   const replied = code === 'EENVELOPE' || code === 'EMESSAGE'
@@ -134,33 +146,36 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   const detail = describe(words)
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
   if (isNameRejected(error)) return { kind: 'sender', detail, trouble: 'setup' }
-  // To STARTTLS, 454 says that there is no TLS for now (RFC 3207 §4): that is no pace.
+  // 454 to STARTTLS means that TLS is temporarily unavailable (RFC 3207 §4), not that we are too fast.
   const isSlow = SLOW_DOWN_CODES.has(responseCode) && !(command === 'STARTTLS' && responseCode === 454)
   if (isSlow) return { kind: 'sender', detail, trouble: 'slow' }
-  // No end within our time, or hung up without a word, on one connection after another: no command is named.
+  // A timeout, or a connection closed without a reply, on one connection after another. No command is named.
   const isSilent = code === 'EABORT' || code === 'ECONNECTION'
   if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || isSilent)) {
-    // The server was reached, but refuses us.
+    // The server was reached, but rejects us.
     return { kind: 'sender', detail, trouble: responseCode >= 500 ? 'setup' : 'connection' }
   }
   return { kind: 'deferred', detail }
 }
 
-/** The enhanced status code of a reply, '' without one. Cisco's gateways put a `#` before it. */
+/** Returns the enhanced status code of a reply; '' without one. Cisco's gateways put a `#` before it. */
 const enhancedOf = (reply: string): string => /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
 
 /** 450 and 451, like 4.3.x and 4.7.x, may be about everything that we send. */
 const SENDER_CODES: ReadonlySet<number> = new Set([450, 451])
-/** How many words of a response make it the same as another one. */
+/** How many words identify a response. */
 const FIRST_WORDS = 3
 
-/** What a response begins with, if many of them in a row are about the sender: 4.2.x and 452 are about a mailbox. */
+/**
+ * Returns the start of a response, if many of them in a row are about the sender. 4.2.x and 452 are about a
+ * mailbox.
+ */
 function keyOf(reply: string, code: number, enhanced: string): { key?: string } {
   if (code >= 500 || enhanced.startsWith('4.2.')) return {}
   if (!SENDER_CODES.has(code) && !/^4\.[37]\./.test(enhanced)) return {}
   if (code === 452 && !enhanced.startsWith('4.3.')) return {}
   const words = reply.slice(4).split(/\s+/)
-  // Addresses, hosts and ids differ from message to message.
+  // Addresses, hosts and ids differ between messages.
   const first = words.filter((word) => /^[a-z][a-z',.:;()-]*$/i.test(word)).slice(0, FIRST_WORDS)
   return { key: [code, enhanced, ...first].join(' ').trim().toLowerCase() }
 }
@@ -173,7 +188,8 @@ function judgeReply(
   const code = Number(reply.slice(0, 3))
   const enhanced = enhancedOf(reply)
   const detail = describe(reply)
-  // 454 4.7.1 is "relay access denied" for now, as Debian's Postfix has it: perhaps of this recipient's domain alone.
+  // 454 4.7.1 is a temporary "relay access denied", as in Debian's Postfix, perhaps only for this recipient's
+  // domain.
   const isPolicy = code === 454 && enhanced.startsWith('4.7.')
   if (isPolicy && stage === 'RCPT') return { kind: 'policy', detail, blames: 'identity', trouble: 'setup' }
   if (isPolicy || LOGIN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'setup' }
@@ -186,18 +202,18 @@ function judgeReply(
   if (stage !== 'MAIL' && TOO_FAST.test(reply)) return { kind: 'sender', detail, trouble: 'slow' }
   const blames = blameOf(reply, enhanced, { stage, about })
   if (blames !== null) return { kind: 'policy', detail, blames }
-  // After DATA the server speaks of every recipient at once: only of a sole one it says that it is dead.
+  // After DATA a reply is about all recipients, so it only proves an address dead if there is a single one.
   const isOfOne = stage === 'RCPT' || recipients === 1
   return { kind: 'refused', detail, effect: isOfOne ? contact : 'none' }
 }
 
-/** Whose fault a rejection may be when our set-up is in question; null when it is not. */
+/** Returns what a rejection may blame if our set-up is in question; null otherwise. */
 function blameOf(
   reply: string,
   enhanced: string,
   { stage, about }: { stage: Stage; about: FailureSubject },
 ): 'recipient' | 'identity' | null {
-  // At MAIL the server knows only the sender.
+  // At MAIL the server only knows the sender.
   if (stage === 'MAIL') return reply.startsWith('552') ? null : 'identity'
   if (SEND_AS_DENIED.has(enhanced)) return 'identity'
   if (stage === 'DATA') return about === 'sender' || SES_SET_UP.test(reply) ? 'identity' : null

@@ -1,17 +1,18 @@
 /**
- * The small languages inside mail reports: groups of header-like fields (RFC 3464 §2.1, RFC 5965 §3), typed addresses
- * with their encodings (RFC 3461 §4, RFC 6533 §3), dates. Pure; linear time; must not judge what a report means.
+ * Parses the formats inside mail reports: groups of header-like fields (RFC 3464 §2.1, RFC 5965 §3), typed
+ * addresses with their encodings (RFC 3461 §4, RFC 6533 §3), and dates. Pure; linear time. The callers judge
+ * what a report means.
  */
 import { addressIdentity, parseAddress } from '../../../db/validation/address.ts'
 
-/** Fields by their name in lower case; a repeated field keeps all its values. */
+/** Fields by name in lower case. A repeated field keeps all its values. */
 export type Fields = ReadonlyMap<string, readonly string[]>
 
-/** The groups of fields in a text, which blank lines divide; at most `most` of them. @throws Error beyond that. */
+/** Splits a text into groups of fields at empty lines, at most `most`. @throws Error beyond that. */
 export function fieldGroups(text: string, most: number): Fields[] {
   const groups: Map<string, string[]>[] = []
   let open: Map<string, string[]> | null = null
-  // Nothing that PostgreSQL cannot store, and nothing that reads as another address without it.
+  // Removes what PostgreSQL can't store, without producing another address.
   const clean = text.replace(/[^\P{Cc}\t\r\n]/gu, '\ufffd')
   for (const line of unfold(clean)) {
     const [, name, value = ''] = /^([!-9;-~]{1,76})[ \t]*:(.*)$/s.exec(line) ?? []
@@ -35,19 +36,19 @@ function unfold(text: string): string[] {
   const lines: string[] = []
   for (const line of text.split(/\r\n|\n|\r/)) {
     const last = lines.length - 1
-    // A line of blanks alone ends a group, whatever it began with.
+    // A line of only spaces ends a group.
     if (/^[ \t]+\S/.test(line) && last >= 0 && lines[last] !== '') lines[last] += ` ${line.trim()}`
     else lines.push(line)
   }
   return lines
 }
 
-/** The first value of a field, '' without one. */
+/** Returns the first value of a field; '' without one. */
 export const field = (fields: Fields, name: string): string => fields.get(name)?.[0] ?? ''
 
 const MAX_ADDRESS_CHARACTERS = 254
 
-/** What a field such as `rfc822; ana@example.org` names, null when it is empty. */
+/** Returns the address of a field such as `rfc822; ana@example.org`; null if it is empty. */
 export function addressOf(typed: string): string | null {
   const cut = typed.indexOf(';')
   const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()
@@ -56,14 +57,14 @@ export function addressOf(typed: string): string | null {
   return address === '' ? null : address.slice(0, MAX_ADDRESS_CHARACTERS).toWellFormed()
 }
 
-/** Without angle brackets, and without a comment after the address. */
+/** Removes angle brackets, and a comment after the address. */
 function bare(words: string): string {
   const trimmed = words.trim()
   const inner = /^<([^<>]*)>/.exec(trimmed)?.[1]
   return inner ?? trimmed.split(/[ \t]/, 1)[0] ?? ''
 }
 
-/** RFC 6533 §3: `\x{5E7F}` stands for a character that must not stand there itself. */
+/** RFC 6533 §3: `\x{5E7F}` escapes a character that must not appear literally. */
 const decodeUnicode = (words: string): string =>
   words.replace(/\\x\{([0-9a-f]{2,6})\}/gi, (escaped, digits: string) => {
     const code = Number.parseInt(digits, 16)
@@ -73,8 +74,9 @@ const decodeUnicode = (words: string): string =>
   })
 
 /**
- * The recipient as the sender wrote it: the original one when it is given, else the final one. Some servers leave the
- * original in xtext, in which an address has `+` and `=` escaped; the final one shows which spelling is meant.
+ * Returns the recipient as the sender wrote it: the original one if present, otherwise the final one. Some
+ * servers leave the original in xtext, which escapes `+` and `=`; the final one shows which spelling is
+ * meant.
  */
 export function recipientOf(original: string, final: string): string | null {
   const written = addressOf(original)
@@ -91,12 +93,12 @@ const isSame = (one: string, other: string): boolean =>
   addressIdentity(one) === addressIdentity(other)
 
 /**
- * The first of the dates that can be read and lies before `latest`; else `latest`, when the report came. Dates in mail
- * leave out the fraction: the end of the second is meant, so that nothing seems to come before what led to it.
+ * Returns the first readable date before `latest`, otherwise `latest`, when the report came. Dates in mail omit
+ * fractions, so the end of the second is used. Nothing then seems to precede its cause.
  */
 export function timeOf(dates: readonly string[], latest: Date): Date {
   for (const text of dates) {
-    // Date.parse takes RFC 5322 dates but not the comments after them.
+    // Date.parse reads RFC 5322 dates but not the comments after them.
     const time = Date.parse(text.slice(0, 100).replace(/\([^()]*\)/g, ''))
     if (time > EARLIEST_PLAUSIBLE && time <= latest.getTime())
       return new Date(Math.min(time + 999, latest.getTime()))

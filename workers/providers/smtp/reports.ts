@@ -1,8 +1,8 @@
 /**
- * Reads mail that mail servers and feedback loops send: delivery status notifications (RFC 3464), feedback reports
- * (RFC 5965), bounces and complaints of other forms.
- * Only a genuine signed reference gives events. What can't be read is an error with its reason, and is parked. What is
- * not about email of ours is not kept. DECISIONS: Failure classes.
+ * Reads mail from mail servers and feedback loops: delivery status notifications (RFC 3464), feedback reports
+ * (RFC 5965), and bounces and complaints in other forms. Only a valid signed reference gives events. An
+ * unreadable report is an error with its reason, and is parked. Mail about someone else's email isn't kept.
+ * DECISIONS: Failure classes.
  */
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
@@ -20,7 +20,7 @@ import { dateOf, headerOf, parseReportMail, type ReportMail, refOf, refOfComplai
 import { readPlainBounce } from './plain-bounce.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './report-fields.ts'
 
-/** Far beyond what a message of ours can have: 50 recipients. */
+/** Far more than the 50 recipients of our messages. */
 const MAX_RECIPIENTS = 200
 
 /** One event of a report before it is tied to its message. */
@@ -30,7 +30,7 @@ type Read = { ref: ReportedRef | null; events: ReportedEvent[] }
 
 const NO_REFERENCE = 'it has no signed reference of ours'
 
-/** Whom reports about our set-up blame. `bulk`: the sender of broadcasts. */
+/** The senders that reports about our set-up blame. `bulk` is the sender of broadcasts. */
 type Senders = { single: string; bulk: string }
 
 export function createSmtpReportReader(secrets: Secrets, senders: Senders | null = null): ReportReader {
@@ -55,7 +55,7 @@ export function createSmtpReportReader(secrets: Secrets, senders: Senders | null
   }
 }
 
-/** Mail to a return address, or to another address with a reference of ours in it. */
+/** Reads mail to a return address, or to another address with our reference in it. */
 function read(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
   const ref = refOf(secrets, mail)
   if (mail.status !== null) return { ref, events: eventsByStatus(mail.status, mail, report) }
@@ -77,7 +77,10 @@ function read(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
   return { ref, events: [bounced(bounce, mail, report)] }
 }
 
-/** Mail to fbl@, postmaster@ and abuse@, which anyone may write to. A null reference: it is not about email of ours. */
+/**
+ * Reads mail to fbl@, postmaster@ and abuse@, which anyone may write to. The reference is null if it isn't
+ * about our email.
+ */
 function readAtService(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
   const nothing = { ref: null, events: [] }
   if (mail.status !== null && claimsToReport(mail)) {
@@ -92,14 +95,11 @@ function readAtService(mail: ReportMail, secrets: Secrets, report: RawReport): R
   return { ref, events: [complaint(mail, report)] }
 }
 
-/**
- * Whether it is a report (RFC 6522) at all, even of an unknown kind or a broken one. Answers of people and their
- * programs are not.
- */
+/** True for a report (RFC 6522), even of an unknown kind or broken. Replies of people and programs aren't. */
 const claimsToReport = (mail: ReportMail): boolean =>
   /^multipart\/report\b/i.test(headerOf(mail, 'content-type'))
 
-/** RFC 3464: a group of fields about the message, then one for each recipient. */
+/** RFC 3464: a group of fields for the message, then one per recipient. */
 function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawReport): ReportedEvent[] {
   const groups = fieldGroups(text, MAX_RECIPIENTS + 1).filter((group) => group.has('action'))
   if (groups.length === 0) throw new Error('the delivery status names no recipient')
@@ -112,7 +112,7 @@ function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawRepo
     const reply = wordsOf(group)
     const status = failureCode(reply, field(group, 'status'))
     const occurred_at = timeOf([field(group, 'last-attempt-date'), dateOf(mail)], received_at)
-    // A delay is reported again and again; any other result of a recipient once.
+    // A delay is reported repeatedly, any other result of a recipient once.
     const when = action === 'delayed' ? `:${occurred_at.toISOString()}` : ''
     return {
       ...meaningOf(action, { status: field(group, 'status'), reply, text: mail.text }),
@@ -124,7 +124,7 @@ function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawRepo
   })
 }
 
-/** What the remote server said, without the type before it. */
+/** Returns the remote server's message without the type before it. */
 const wordsOf = (group: Fields): string =>
   field(group, 'diagnostic-code')
     .replace(/^[a-z0-9-]{1,20} *;/i, '')
@@ -137,7 +137,7 @@ function failed(said: FailureReport): Meaning {
   return { kind: 'bounced', effect: contact, ...(about === 'sender' && { blames_sender: true }) }
 }
 
-/** @throws Error for an action that RFC 3464 does not know. */
+/** @throws Error for an action that RFC 3464 doesn't define. */
 function meaningOf(action: string, said: FailureReport): Meaning {
   switch (action) {
     case 'failed':
@@ -148,14 +148,14 @@ function meaningOf(action: string, said: FailureReport): Meaning {
     case 'expanded':
       return { kind: 'delivered', effect: 'delivered' }
     case 'relayed':
-      // The next server sends no reports: the mail left, which is no proof that it arrived.
+      // The next server sends no reports. The email was relayed, which doesn't prove that it arrived.
       return { kind: 'sent', effect: 'none' }
     default:
       throw new Error(`the delivery status has an unknown action: ${action}`)
   }
 }
 
-/** It is parked, and its email's timeline says that something came back. */
+/** Parks the report. Its email's timeline shows that something came back. */
 function unreadable(ref: ReportedRef, mail: ReportMail, { received_at }: RawReport): UnreadableReport {
   const reason = 'a bounce that does not say why: no reply of a server is in its text'
   return new UnreadableReport(reason, {
@@ -181,7 +181,7 @@ function bounced(
   }
 }
 
-/** RFC 5965: one group of fields; the recipients are often left out. */
+/** RFC 5965: one group of fields, often without recipients. */
 function eventsByFeedback(text: string, mail: ReportMail, { received_at }: RawReport): ReportedEvent[] {
   const [fields] = fieldGroups(text, MAX_RECIPIENTS)
   const type = fields && field(fields, 'feedback-type').toLowerCase()
@@ -202,7 +202,7 @@ function eventsByFeedback(text: string, mail: ReportMail, { received_at }: RawRe
   }))
 }
 
-/** A complaint in any other wrapper, such as Microsoft's JMRP. */
+/** Reads a complaint in any other format, such as Microsoft's JMRP. */
 function complaint(mail: ReportMail, { received_at }: RawReport): ReportedEvent {
   const recipient = jmrpRecipient(mail)
   return {
@@ -215,7 +215,10 @@ function complaint(mail: ReportMail, { received_at }: RawReport): ReportedEvent 
   }
 }
 
-/** Whom Microsoft's JMRP names, in its own headers or those of what it returns; null without it. */
+/**
+ * Returns the recipient in Microsoft's JMRP headers, its own or those of the returned email; null without
+ * one.
+ */
 function jmrpRecipient(mail: ReportMail): string | null {
   const own = headerOf(mail, 'x-hmxmroriginalrecipient')
   if (own !== '') return addressOf(`rfc822;${own}`)

@@ -1,20 +1,19 @@
 /**
- * A message on its way into a connection, slice by slice.
- * Promises: after each slice everything else in this process has its turn, so that a large message, which a fast server
- * takes as quickly as it is written, holds up no other; beyond a megabyte the server and everything else on the machine
- * have a rest, too. A message of one slice waits for nothing. As one piece a
- * message would count as handed over while most of it is still here.
+ * Writes a message to a connection in slices. After each slice other work in this process runs, so a large
+ * message to a fast server delays no other. Beyond a megabyte there is also a pause for the server and the
+ * machine. A message of one slice waits for nothing. Written in one piece, a message would count as sent
+ * while most of it is still here.
  */
 import { Readable, type Transform } from 'node:stream'
 import { setImmediate, setTimeout } from 'node:timers'
 import { bytesOf, type Pieces } from '../mail/pieces.ts'
 
 const SLICE_BYTES = 32 * 1024
-/** Slices that go out without a rest, and the rest before each of the others, in milliseconds: some 30 MB a second. */
+/** Slices without a pause, and the pause before each other slice in milliseconds: some 30 MB per second. */
 const SLICES_WITHOUT_REST = 40
 const REST_MS = 1
 
-/** The message as a stream, for nodemailer to pipe through what escapes its dots. */
+/** Returns the message as a stream that nodemailer pipes through its dot-stuffing. */
 export function inSlices(message: Pieces): Readable {
   const slices = slicesOf(message)
   const files = new WeakSet<Buffer>()
@@ -52,8 +51,8 @@ function* slicesOf(message: Pieces): Generator<Slice, undefined> {
 }
 
 /**
- * Lets files pass unread: lines of base64 have no dot. nodemailer looks at each byte in JavaScript, measured as half of
- * the processor time that a large message takes.
+ * Skips dot-stuffing for files, because lines of base64 have no dots. nodemailer checks each byte in
+ * JavaScript, which is half of the CPU time of a large message (measured).
  */
 function letPass(escaping: Transform, files: WeakSet<Buffer>): Transform {
   const read = escaping._transform.bind(escaping)

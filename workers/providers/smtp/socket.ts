@@ -1,20 +1,19 @@
 /**
- * The sockets that SMTP connections run on: they bound what a server may say.
- * Promises: between two commands of ours a server says 32 KiB at most, under TLS too, and is hung up on beyond that,
- * so that the client never holds more unread replies (it takes each empty line as one, and a tick for each). Must not
- * read what is said.
+ * Opens the sockets of SMTP connections, and limits what a server may send. Between two of our commands it
+ * may send 32 KiB at most, under TLS too. Beyond that the connection is closed, because the client would keep
+ * unread replies in memory and process each empty line in a tick of its own.
  */
 import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import type { SMTPTransportOptions } from 'nodemailer'
 
-/** Fifty recipients' refusals of several lines each, or a handshake with a long chain of certificates. */
+/** Fifty recipients' rejections of several lines each, or a handshake with a long certificate chain. */
 const MAX_REPLY_BYTES = 32 * 1024
-/** What is written at once and larger than this is a piece of a message: it gives a server no right to speak. */
+/** A larger write is a piece of a message, which doesn't reset the server's limit. */
 const MAX_COMMAND_BYTES = 15 * 1024
 const SOCKET_TIMEOUT_MS = 10_000
 
-/** Hangs up on a server that says more than it was asked. */
+/** Closes the connection if a server sends more than the limit. */
 function limitWords(socket: Socket): Socket {
   let left = MAX_REPLY_BYTES
   let written = 0
@@ -32,7 +31,7 @@ function limitWords(socket: Socket): Socket {
   return socket.pause()
 }
 
-/** The socket as a stream of JavaScript's, so that its bytes pass by us. */
+/** Wraps the socket in a JavaScript stream, so that its bytes pass through here. */
 function streamOf(socket: Socket): Duplex {
   const stream = new Duplex({
     read: () => void socket.resume(),
@@ -53,14 +52,14 @@ function streamOf(socket: Socket): Duplex {
   return stream
 }
 
-/** Opens a connection for nodemailer, by the options that it would use itself. */
+/** Opens a connection for nodemailer, with nodemailer's own options. */
 export const openSocket: NonNullable<SMTPTransportOptions['getSocket']> = (options, done) => {
   const { host = 'localhost', port, secure, localAddress, connectionTimeout = SOCKET_TIMEOUT_MS } = options
   const socket = connect({
     host,
     port: Number(port) || (secure ? 465 : 587),
     ...(localAddress === undefined ? {} : { localAddress }),
-    // A slow address gets its share of the time before the next one is tried.
+    // A slow address gets part of the time before the next one is tried.
     autoSelectFamilyAttemptTimeout: Math.max(connectionTimeout / 4, 10),
   })
   const timer = setTimeout(() => socket.destroy(new Error('Connection timeout')), connectionTimeout)
@@ -73,7 +72,7 @@ export const openSocket: NonNullable<SMTPTransportOptions['getSocket']> = (optio
     socket.off('error', fail)
     const tls = {
       ...options.tls,
-      // Read through the socket, not past it as TLS does by itself.
+      // TLS would read past the socket by itself, so it reads through this stream.
       get socket() {
         return streamOf(socket) as Socket
       },

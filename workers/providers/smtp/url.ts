@@ -1,12 +1,12 @@
 /**
- * Reads SMTP_URL: smtp://user:password@host:port or smtps://…, with nodemailer's options as its query, which win over
- * ours: `?requireTLS=true&tls.rejectUnauthorized=false` (true and false in words: `=0` is not understood).
- * Pure. Must not repeat a URL in words for people: it holds a password.
+ * Reads SMTP_URL: smtp://user:password@host:port or smtps://…, with nodemailer's options as its query, which
+ * override ours: `?requireTLS=true&tls.rejectUnauthorized=false` (as true and false, not `=0`). Pure.
+ * Messages never repeat a URL, because it contains a password.
  */
 import ipaddr from 'ipaddr.js'
 import { PASSWORD_HINT, percentDecoded } from '../../../db/validation/strings.ts'
 
-/** The URL of an SMTP server in parts; null when it is none. A path or a fragment is a part of a password. */
+/** Parses the URL of an SMTP server; null if it isn't one. A path or a fragment is part of a password. */
 const parse = (url: string): URL | null => {
   const parsed = URL.canParse(url) ? new URL(url) : null
   if (parsed === null || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') return null
@@ -16,7 +16,7 @@ const parse = (url: string): URL | null => {
 const FLAG = /^(true|false)$/
 const NUMBER = /^\d+$/
 const TEXT = /./
-/** Those of nodemailer's options that make sense here, and what their values look like. */
+/** The nodemailer options that make sense here, and the form of their values. */
 const OPTIONS: Record<string, RegExp> = {
   secure: FLAG,
   requireTLS: FLAG,
@@ -46,7 +46,7 @@ function optionFault(name: string, value: string): string | null {
   if (shape) return `has an option ${name} that must be ${shape === FLAG ? 'true or false' : 'a number'}`
   const meant = Object.keys(OPTIONS).find((known) => known.toLowerCase() === name.toLowerCase())
   const known = meant ? `did you mean ${meant}?` : `known are ${Object.keys(OPTIONS).join(', ')}`
-  // Whatever is no plain name may be half a password.
+  // Anything but a plain name may be half a password.
   return `has an unknown option${/^[\w.]{1,40}$/.test(name) ? ` ${name}` : ''}: ${known}`
 }
 
@@ -58,7 +58,7 @@ const PRIVATE_NETWORKS = [
 
 type HostKind = 'loopback' | 'private' | 'public'
 
-/** A name without a dot is one of a private network, such as a container's. */
+/** A name without a dot belongs to a private network, such as a container's. */
 function hostKind(hostname: string): HostKind {
   const name = hostname.toLowerCase().replace(/^\[(.*)\]$|\.$/, '$1')
   if (!ipaddr.isValid(name)) {
@@ -72,14 +72,16 @@ function hostKind(hostname: string): HostKind {
   return PRIVATE_NETWORKS.some(isWithin) ? 'private' : 'public'
 }
 
-/** Whether the URL leaves it to us if a login needs TLS. */
+/** True if the URL doesn't decide whether a login needs TLS. */
 const leavesTlsOpen = ({ protocol, username, searchParams }: URL): boolean =>
   username !== '' &&
   protocol === 'smtp:' &&
   !searchParams.has('requireTLS') &&
   searchParams.get('secure') !== 'true'
 
-/** True if the relay must offer STARTTLS, or the login isn't sent. The URL's own `requireTLS` wins. */
+/**
+ * True if the relay must offer STARTTLS before the login is sent. The URL's own `requireTLS` overrides it.
+ */
 export function requiresTls(url: string): boolean {
   const parsed = parse(url)
   return parsed !== null && leavesTlsOpen(parsed) && hostKind(parsed.hostname) !== 'loopback'
@@ -88,7 +90,7 @@ export function requiresTls(url: string): boolean {
 const TLS_UNDECIDED =
   'has a user name and a private address. Add ?requireTLS=true, or ?requireTLS=false if the relay has no TLS'
 
-/** What is wrong with a URL, to go on after `SMTP_URL `; null when nothing is. */
+/** Returns the error of a URL, to follow `SMTP_URL `; null if there is none. */
 export function smtpUrlFault(url: string): string | null {
   const parsed = parse(url)
   if (parsed === null) return `must be the smtp:// or smtps:// URL of a relay; ${PASSWORD_HINT}`
@@ -100,8 +102,9 @@ export function smtpUrlFault(url: string): string | null {
 }
 
 /**
- * The host with its port, and the password in the forms that a server might repeat to us; one too short to distinguish
- * from text is left alone. @throws Error when the URL is not one of an SMTP server.
+ * Returns the host with its port, and the password in the forms that a server might repeat. One too short to
+ * distinguish from text is omitted.
+ * @throws Error if the URL isn't an SMTP server's.
  */
 export function readSmtpUrl(url: string): { host: string; secrets: string[] } {
   const parsed = parse(url)
@@ -116,7 +119,7 @@ export function readSmtpUrl(url: string): { host: string; secrets: string[] } {
 
 const decode = (text: string): string => percentDecoded(text) ?? text
 
-/** Node's message about a relay's certificate, with the options of SMTP_URL that help. Others as they are. */
+/** Adds the helpful SMTP_URL options to Node's message about a relay's certificate. Others stay unchanged. */
 export function withWayOut(words: string): string {
   if (!/certificate/i.test(words)) return words
   const [reason] = words.split(';')

@@ -1,12 +1,11 @@
 /**
- * What becomes of emails where nothing is delivered: in test teams and in the sandbox, by whom an email is to. Pure;
- * must not know how it is said: the simulator speaks neutral words, the sandbox those of each provider.
- *
- * Local parts of addresses, at any domain and whatever their case (`+suffix` allowed):
- * - delivered@ bounced@ are taken, then reported so.
- * - complained@ opened@ clicked@ are taken, reported delivered, then so.
- * - deferred@ is put off twice, then taken. refused@ is refused for good.
- * - suppressed@ is not sent to, as to an address with a hard bounce of today.
+ * Decides by recipient what happens to emails where nothing is delivered: in test teams and in the sandbox.
+ * Pure. It only knows neutral terms, which the sandbox translates into each provider's. Local parts of
+ * addresses, at any domain and in any case (`+suffix` allowed):
+ * - delivered@ bounced@ are accepted, then reported as such.
+ * - complained@ opened@ clicked@ are accepted, reported as delivered, then as such.
+ * - deferred@ is deferred twice, then accepted. refused@ is rejected permanently.
+ * - suppressed@ isn't sent to, like an address with a hard bounce today.
  */
 
 type EmailReply = 'taken' | 'deferred' | 'refused'
@@ -24,20 +23,23 @@ const EMAIL_REPORTS = new Map<string, readonly EmailReport[]>([
 
 const magicPart = (address: string): string => /^[^@+]*/.exec(address.toLowerCase())?.[0] ?? ''
 
-/** True if an address is suppressed by its name: a test suite sees what suppression does, and nothing is stored. */
+/**
+ * True if an address is suppressed by its name. A test suite sees the effect of suppression, and nothing is
+ * stored.
+ */
 export const isSuppressedByName = (address: string): boolean => magicPart(address) === 'suppressed'
 
-/** True if an address decides by its name what becomes of mail to it. */
+/** True if an address decides the result by its name. */
 export const isMagic = (address: string): boolean =>
   ['deferred', 'refused', 'suppressed', ...EMAIL_REPORTS.keys()].includes(magicPart(address))
 
-/** How mail to an address is answered. @param tries how often it was put off before. */
+/** Returns the response to an email to an address. @param tries how often it was deferred before. */
 export function emailReply(address: string, tries: number): EmailReply {
   const part = magicPart(address)
   if (part === 'refused') return 'refused'
   return part === 'deferred' && tries < SIMULATED_DEFERRALS ? 'deferred' : 'taken'
 }
 
-/** What is reported of mail to an address once it was taken, in order; null for one without magic. */
+/** Returns the reports for an accepted email to an address, in order; null for an ordinary address. */
 export const emailReports = (address: string): readonly EmailReport[] | null =>
   EMAIL_REPORTS.get(magicPart(address)) ?? null

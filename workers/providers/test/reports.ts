@@ -1,6 +1,6 @@
 /**
- * The simulator's reports → neutral events. No hook takes such a report: all were stored by workers/channels, beside
- * the record of what the simulator took.
+ * Reads the simulator's reports into neutral events. They don't come through a hook: workers/channels stores
+ * them with the record of the accepted message.
  */
 import type { Declared } from '../declared.ts'
 import type { ReportReader } from '../report.ts'
@@ -12,7 +12,7 @@ type Report =
   | ({ channel: 'whatsapp' } & Parameters<typeof readWhatsapp>[0])
 
 const reader: ReportReader = async ({ body }) => {
-  // Written by the simulator alone.
+  // Only the simulator writes these.
   const report = JSON.parse(body.toString()) as Report
   return [report.channel === 'email' ? readEmail(report) : readWhatsapp(report)]
 }

@@ -1,8 +1,7 @@
 /**
- * Stands in for the providers of test teams' email: takes it, answers and reports by its recipients
- * (magic-recipients.ts).
- * Promises: opens no connection, whatever it is handed; a repeat of a report is the same bytes. Its
- * types take no email of a live team, as no other provider's take one of a test team. DECISIONS: Test teams.
+ * Simulates the provider of test teams' email: accepts it, and responds and reports by recipient
+ * (magic-recipients.ts). It never opens a connection. A repeated report has the same bytes. Its types exclude
+ * emails of live teams, as other providers' types exclude those of test teams. DECISIONS: Test teams.
  */
 import type { TakenReport } from '../../../db/delivery/reports/store.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
@@ -30,7 +29,7 @@ export const SIMULATED_EMAIL: EmailProvider<true> = {
   close: async () => {},
 }
 
-/** What is reported of an email that was taken for this recipient; without magic it is delivered. */
+/** Returns the reports of an email accepted for this recipient. An ordinary one is delivered. */
 export const reportsOfEmail = (taken: Taken): TakenReport[] =>
   reportsOf('email', taken, emailReports(taken.to) ?? ['delivered'])
 

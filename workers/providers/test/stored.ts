@@ -1,20 +1,23 @@
-/** What the simulator's channels share: their senders, and reports as a hook would store them. Names no channel. */
+/**
+ * Contains what the simulator's channels share: their senders, and reports in the form that a hook would
+ * store.
+ */
 import { TEST_SENDERS } from '../../../db/channels/channels.sql.ts'
 import { contentKey, type TakenReport } from '../../../db/delivery/reports/store.ts'
 
-/** One piece of news of one message, as its report says it. */
+/** One event of one message, as its report has it. */
 export type News<E extends string> = { team_id: string; id: string; to: string; event: E; time: string }
 
 export type Taken = { team_id: string; id: string; to: string; at: Date }
 
-/** What a channel's messages share a pace under: nothing is gained by holding them back. */
+/** Returns the sender of a channel's messages. Delaying them would be useless. */
 export const senderOf = (channel: string) => ({
   key: `${TEST_SENDERS}${channel}`,
   ceiling: Number.POSITIVE_INFINITY,
   on_demand: true,
 })
 
-/** Reports of a message, a millisecond apart, so that timelines have them in their order. */
+/** Returns a message's reports, a millisecond apart, so that timelines keep their order. */
 export const reportsOf = (
   channel: string,
   { at, ...message }: Taken,

@@ -1,13 +1,12 @@
 /**
- * What becomes of WhatsApp messages where nothing is delivered: in test teams and in the sandbox, by the number that a
- * message is to. Pure; must not know how it is said (magic-recipients.ts).
- *
- * The last four digits of a number; any other number behaves like the first:
- * - 0101 is taken, then reported sent and delivered. 0102: sent, delivered and read.
- * - 0103 is taken, then reported failed (131026, undeliverable). 0104 is refused at once (131026).
- * - 0105 is rate limited twice (130429), then taken and delivered.
- * - 0106 is put off once because of too many messages to it (131056), then taken and delivered.
- * - 0107 is taken, and nothing is ever reported of it.
+ * Decides by recipient number what happens to WhatsApp messages where nothing is delivered: in test teams and
+ * in the sandbox. Pure. It only knows neutral terms (magic-recipients.ts). The last four digits decide. Any
+ * other number behaves like the first:
+ * - 0101 is accepted, then reported as sent and delivered. 0102: sent, delivered and read.
+ * - 0103 is accepted, then reported as failed (131026, undeliverable). 0104 is rejected at once (131026).
+ * - 0105 is rate limited twice (130429), then accepted and delivered.
+ * - 0106 is deferred once because of too many messages to it (131056), then accepted and delivered.
+ * - 0107 is accepted, and never reported on.
  */
 
 export type WhatsappReply = 'taken' | 'undeliverable' | 'too fast' | 'too many to it'
@@ -26,7 +25,7 @@ const WHATSAPP_REPORTS = new Map<string, readonly WhatsappReport[]>([
   ['0107', []],
 ])
 
-/** How a message to a number is answered. @param tries how often it was put off before. */
+/** Returns the response to a message to a number. @param tries how often it was deferred before. */
 export function whatsappReply(to: string, tries: number): WhatsappReply {
   const digits = to.slice(-4)
   if (digits === '0104') return 'undeliverable'
@@ -34,6 +33,6 @@ export function whatsappReply(to: string, tries: number): WhatsappReply {
   return digits === '0106' && tries < 1 ? 'too many to it' : 'taken'
 }
 
-/** What is reported of a message to a number once it was taken, in order. */
+/** Returns the reports for an accepted message to a number, in order. */
 export const whatsappReports = (to: string): readonly WhatsappReport[] =>
   WHATSAPP_REPORTS.get(to.slice(-4)) ?? ['sent', 'delivered']

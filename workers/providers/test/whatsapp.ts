@@ -1,6 +1,6 @@
 /**
- * Stands in for the provider of test teams' WhatsApp messages: takes them, answers and reports by their numbers
- * (whatsapp-magic-numbers.ts). Promises as simulator.ts does. DECISIONS: Test teams.
+ * Simulates the provider of test teams' WhatsApp messages: accepts them, and responds and reports by number
+ * (whatsapp-magic-numbers.ts). It has the guarantees of simulator.ts. DECISIONS: Test teams.
  */
 import type { TakenReport } from '../../../db/delivery/reports/store.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
@@ -18,7 +18,10 @@ const codeOf = (fault: keyof typeof FAULT_CODES): string => String(FAULT_CODES[f
 
 const FAILED = { detail: `${UNDELIVERABLE.details} (simulated)`, code: codeOf('undeliverable') }
 
-/** A rate is the sender's at the provider; here it is the message's, since all test teams share one sender. */
+/**
+ * A provider's rate limit concerns the sender. Here it concerns the message, because all test teams share one
+ * sender.
+ */
 const OUTCOMES = {
   undeliverable: { kind: 'refused', ...FAILED },
   'too fast': { kind: 'deferred', detail: 'Rate limit hit (simulated)', code: codeOf('too fast') },

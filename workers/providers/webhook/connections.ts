@@ -1,18 +1,18 @@
 /**
- * Connections to teams' servers that stand between two webhooks.
- * Promises: one is used again only for the same scheme, name, port and the very addresses that the guard has passed
- * just now, so that none leads where a new one would not; an idle one ends within seconds. Must not vet anything.
+ * Keeps connections to teams' servers between webhooks. One is only reused for the same scheme, name, port
+ * and the exact addresses that were just vetted, so that it leads where a new one would. An idle one closes
+ * within seconds. It vets nothing itself.
  */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { IDLE_CONNECTION_MS } from '../../../db/process/limited-response.ts'
 
 export type Connections = {
-  /** Where connections for such a request are kept. @param addresses those that the guard has passed. */
+  /** Returns the agent that keeps connections for such a request. @param addresses the vetted ones. */
   of(url: URL, addresses: readonly string[]): HttpAgent
 }
 
-/** Servers whose connections are kept, and idle connections to each. */
+/** The number of servers with kept connections, and of idle connections per server. */
 const MAX_SERVERS = 200
 const MAX_IDLE_PER_SERVER = 4
 
@@ -30,7 +30,7 @@ export function createConnections(): Connections {
       const [oldest] = known
       if (known.size > MAX_SERVERS && oldest) {
         known.delete(oldest[0])
-        // Idle ones end; what is under way goes on.
+        // Idle connections end. Requests in progress continue.
         for (const sockets of Object.values(oldest[1].freeSockets))
           for (const socket of sockets ?? []) socket.destroy()
       }

@@ -1,8 +1,7 @@
 /**
- * One request to a team's own server, and what its answer means.
- * Promises: it goes to an address that the guard has passed for it, by the name of the URL (TLS and Host), over a
- * connection that stands to that very address or a new one; never elsewhere: no redirect, no proxy. Bounded in time
- * and in what is read. Never throws. Must not know what the body says.
+ * Sends one request to a team's server, and interprets its response. It goes to a vetted address under the
+ * URL's name (TLS and Host), over a connection to that address. There are no redirects and no proxy. Time and
+ * bytes read are limited. It never throws. The body is opaque.
  */
 import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
@@ -13,41 +12,44 @@ import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../..
 import type { Connections } from './connections.ts'
 
 export type WebhookDelivery = {
-  /** How many requests are under way at once in this process: WEBHOOK_CONCURRENCY. */
+  /** The number of concurrent requests in this process (WEBHOOK_CONCURRENCY). */
   concurrency: number
-  /** Private networks that may be reached: WEBHOOK_ALLOW. */
+  /** Private networks that may be reached (WEBHOOK_ALLOW). */
   allowed: readonly Network[]
   resolve: Resolve
-  /** The pauses before each further try, in seconds. */
+  /** The delays before each further attempt, in seconds. */
   pauses: readonly number[]
 }
 
-/** Pauses of a message that is not taken: ten tries in three days. */
+/** The retry delays of a message that isn't accepted: ten attempts in three days. */
 export const RETRY_PAUSES_S = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
-/** `status` null: no answer came, and `response` says why. */
+/** `status` is null if no response came, and `response` says why. */
 export type WebhookAnswer = {
   status: number | null
   ms: number
   response: string
-  /** For how many seconds the server asks to wait, or has to. */
+  /** How many seconds the server asks for, or must have. */
   wait_seconds: number | null
 }
 
 type Given = { url: string; headers: Readonly<Record<string, string>>; body: string }
 
-/** Milliseconds: until the connection stands, and until all is over. */
+/** Milliseconds until the connection must be open, and until everything must be done. */
 const CONNECT_TIMEOUT_MS = 5_000
 const POST_TIMEOUT_MS = 15_000
-/** Bytes of an answer that are read, and kept. */
+/** Bytes of a response that are read, and that are kept. */
 const MAX_READ_BYTES = 64 * 1_024
 const MAX_KEPT_BYTES = 1_024
-/** The longest that a server may ask to wait, in seconds. */
+/** The longest wait that a server may ask for, in seconds. */
 const MAX_WAIT_S = 86_400
-/** How long one is left alone that has sent more than an answer may be, in seconds: each try costs us its flood. */
+/**
+ * How long a server that sends too large a response is paused, in seconds, because we receive that much at
+ * each attempt.
+ */
 const FLOOD_WAIT_S = 300
 
-/** Posts a body. @param cut ends the wait for an answer. */
+/** Posts a body. @param cut ends the wait for a response. */
 export async function postWebhook(
   { url, headers, body }: Given,
   {
@@ -70,7 +72,7 @@ export async function postWebhook(
     const agent = connections.of(target, addresses)
     const { status, said, text } = await exchange(target, addresses, { ...given, agent }).catch(
       (error: unknown) => {
-        // Its server has closed what stood idle in this very moment.
+        // Its server closed the idle connection at this very moment.
         if (error instanceof Stale) return exchange(target, addresses, { ...given, agent: false })
         throw error
       },
@@ -86,20 +88,20 @@ export async function postWebhook(
   }
 }
 
-/** What ends a try before its answer has come. */
+/** Ends an attempt before its response has come. */
 type Limit = {
-  /** Why it has ended; null while it has not. */
+  /** Returns why it has ended; null while it hasn't. */
   reason(): string | null
-  /** The work, unless the try ends first. */
+  /** Returns the work's result, unless the attempt ends first. */
   within<T>(work: Promise<T>): Promise<T>
-  /** Ends a request with the try. */
+  /** Ends a request with the attempt. */
   bind(asked: ClientRequest): void
   release(): void
 }
 
 /**
- * Ends a try when its time is over, or as `cut` says. No signal of its own: two of these and what listens to them took
- * a twentieth of a worker's time for a webhook.
+ * Ends an attempt when its time is up, or when `cut` is aborted. It creates no signal of its own: two signals
+ * and their listeners took a twentieth of a worker's time per webhook.
  */
 function limitTry(cut: AbortSignal): Limit {
   const ended = Promise.withResolvers<never>()
@@ -129,13 +131,13 @@ function limitTry(cut: AbortSignal): Limit {
   }
 }
 
-/** What Retry-After says, in seconds; null when it says nothing. */
+/** Returns Retry-After in seconds; null without it. */
 function waitOf(headers: IncomingHttpHeaders): number | null {
   const seconds = secondsUntil(headers)
   return Number.isFinite(seconds) ? Math.min(MAX_WAIT_S, Math.max(1, Math.ceil(seconds))) : null
 }
 
-/** Thrown when a connection that stood was closed before anything was answered. */
+/** Thrown if a kept connection closed before any response. */
 class Stale extends Error {
   override name = 'Stale'
 }
@@ -173,7 +175,7 @@ async function exchange(
   return { status, said: answer.headers, text: await beginningOf(answer) }
 }
 
-/** Answers with the vetted addresses, whatever name is asked for. */
+/** Returns a lookup that gives the vetted addresses for any name. */
 const only =
   (addresses: readonly string[]): LookupFunction =>
   (_hostname, options, answer) => {
@@ -183,7 +185,7 @@ const only =
     else answer(null, first.address, first.family)
   }
 
-/** The first KiB of an answer; more than 64 KiB of it are not read, and its end is not waited for then. */
+/** Returns the first KiB of a response. No more than 64 KiB is read, and a longer response isn't awaited. */
 const beginningOf = (response: IncomingMessage): Promise<string> =>
   new Promise((resolve, reject) => {
     const kept: Uint8Array[] = []
@@ -198,7 +200,7 @@ const beginningOf = (response: IncomingMessage): Promise<string> =>
     })
     response.on('end', end)
     response.on('error', reject)
-    // It closes after its end, too.
+    // It also closes after its end.
     response.on('close', () => {
       if (!response.complete) reject(new Error(BROKE_OFF))
     })

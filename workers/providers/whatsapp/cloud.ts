@@ -1,8 +1,7 @@
 /**
- * Sends template messages through the WhatsApp Cloud API, over connections that are kept alive between messages, each
- * from the number that it brings.
- * Promises: never throws; every send ends within its own time limit, whatever the server does; each message carries
- * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (faults.ts).
+ * Sends template messages through the WhatsApp Cloud API over keep-alive connections, each from the number it
+ * names. It never throws. Every send has a time limit, whatever the server does. Each message carries our
+ * ids, so that a report finds its row even after a lost response. faults.ts judges errors.
  */
 import type { Agent } from 'node:http'
 import {
@@ -24,20 +23,20 @@ import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './prov
 export type WhatsappCloudOptions = {
   /** The Graph API with its version, such as https://graph.facebook.com/v23.0. */
   url: string
-  /** Bounds one send, in milliseconds, and how long its connection takes to stand. */
+  /** The time limit of one send, and of its connection, in milliseconds. */
   timeout_ms?: number
   connect_ms?: number
-  /** Bounds one listing, in milliseconds. */
+  /** The time limit of one listing, in milliseconds. */
   list_timeout_ms?: number
 }
 
 const TIMEOUT_MS = 20_000
-/** More than any answer of the API. */
+/** More than any response of the API. */
 const MAX_ANSWER_BYTES = 256 * 1024
-/** A wait beyond this is probed earlier, in seconds. */
+/** A longer wait is probed earlier, in seconds. */
 const MAX_RETRY_AFTER_S = 3_600
 
-/** Sends from any number: each message brings its number's credentials. */
+/** Sends from any number. Each message brings its number's credentials. */
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const in_flight = createSendTracker()
   const connected = { ...options, agent: keptConnections(options.url) }
@@ -90,7 +89,7 @@ async function attempt(
 }
 
 function judge(answer: BoundedAnswer, describe: Describe, message: OutgoingWhatsapp): WhatsappOutcome {
-  // Of what is no JSON, or could not be read, the status alone must do.
+  // A response that isn't JSON, or couldn't be read, only has a status.
   const said = jsonOf(String(answer.body))
   if (answer.ok) return takenAs(said, message.to, describe)
   const error = errorOf(said, describe)
@@ -102,13 +101,13 @@ function judge(answer: BoundedAnswer, describe: Describe, message: OutgoingWhats
   return error ? { ...outcome, code: String(error.code) } : outcome
 }
 
-/** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
+/** Returns the seconds of Retry-After, a number or a date; undefined without a valid one. */
 function retryAfter({ headers }: BoundedAnswer): number | undefined {
   const seconds = secondsUntil(headers)
   return seconds > 0 ? Math.min(Math.ceil(seconds), MAX_RETRY_AFTER_S) : undefined
 }
 
-/** A 2xx means taken, whatever else the answer says: a second try would be a second message. */
+/** A 2xx means accepted, whatever the rest of the response is. A retry would send a second message. */
 function takenAs(answer: unknown, to: string, describe: Describe): WhatsappOutcome {
   const { id, message_status } = firstOf(answer, 'messages')
   const idOf = (given: unknown): string | null => {
@@ -123,14 +122,14 @@ function takenAs(answer: unknown, to: string, describe: Describe): WhatsappOutco
   }
 }
 
-/** The first object of a list in the response; an empty one without it. */
+/** Returns the first object of a list in the response; an empty one without it. */
 function firstOf(answer: unknown, list: string): Readonly<Record<string, unknown>> {
   const items = isObject(answer) ? answer[list] : undefined
   const [first] = Array.isArray(items) ? (items as unknown[]) : []
   return isObject(first) ? first : {}
 }
 
-/** The API's error; its `error_data.details` says most. */
+/** Returns the API's error. Its `error_data.details` is the most specific. */
 function errorOf(answer: unknown, describe: Describe): CloudError | null {
   const error = isObject(answer) ? answer.error : undefined
   if (!isObject(error) || typeof error.code !== 'number') return null

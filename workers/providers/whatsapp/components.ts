@@ -1,5 +1,5 @@
 /**
- * Writes what fills a template as the Cloud API takes it. Quick replies and static buttons need no component.
+ * Writes a template's parameters in the Cloud API's form. Quick replies and static buttons need no component.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/templates/components
  */
 import type { NamedValue, OutgoingHeader, OutgoingWhatsapp } from './provider.ts'

@@ -1,4 +1,6 @@
-/** WhatsApp, by Meta's Cloud API: the number of the settings, and the numbers that the database has. */
+/**
+ * Declares WhatsApp through Meta's Cloud API: the number of the settings, and the numbers in the database.
+ */
 import { string } from 'yup'
 import { cutPost } from '../../../db/messages/whatsapp/cut-post.ts'
 import { recordDefaultNumber } from '../../../db/messages/whatsapp/numbers.ts'
@@ -18,7 +20,7 @@ import type { WhatsappDelivery } from './provider.ts'
 import { readWhatsappReport } from './reports.ts'
 
 /**
- * When versions end that do so soon: two years after the release of the next one.
+ * The ends of API versions that end soon: two years after the release of the next one.
  * https://developers.facebook.com/docs/graph-api/guides/versioning
  */
 const ENDS: Readonly<Record<string, string>> = {
@@ -32,9 +34,9 @@ const queues: readonly JobName[] = ['deliver-whatsapp', 'sync-whatsapp-templates
 
 const settings = {
   ...graphApiSettings,
-  /** As of web: a worker stops at what web would stop at. */
+  /** The same as in web, so that a worker stops at what web would stop at. */
   WHATSAPP_STOP_WORDS: stopWordsSetting,
-  /** Without it this worker leaves WhatsApp messages alone, unless WORKER_QUEUES names their queue. */
+  /** Without it this worker doesn't send WhatsApp messages, unless WORKER_QUEUES names their queue. */
   WHATSAPP_ACCESS_TOKEN: string()
     .matches(
       /^[\x21-\x7e]+$/,
@@ -52,9 +54,9 @@ const settings = {
     ),
   /** The account whose templates `whatsapp-template sync` lists. */
   WHATSAPP_BUSINESS_ACCOUNT_ID: string().matches(/^[\w-]{1,64}$/, '${path} must be the id of the account'),
-  /** What the sending number may do: 80 at first, up to 1,000 after the provider has raised it. */
+  /** The sending number's limit: 80 at first, up to 1,000 once the provider has raised it. */
   WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 10_000).default(80),
-  /** When an answer was lost: how long to wait for a report before a second try, in seconds. */
+  /** How long a retry waits for a report after a lost response, in seconds. */
   WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
 }
 
@@ -101,5 +103,5 @@ export const WHATSAPP = {
   warning: versionWarning,
 } as const satisfies DeclaredForChannel
 
-/** What the numbers' own hooks take. */
+/** The reports of the numbers' own hooks. */
 export const WHATSAPP_NUMBERS = { name: 'whatsapp-number', reader: () => readWhatsappReport } as const

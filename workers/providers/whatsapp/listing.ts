@@ -1,7 +1,7 @@
 /**
- * Lists the templates of a WhatsApp Business Account, page by page.
- * Promises: follows the API's cursors, never a URL that an answer names; a template that cannot be read holds up no
- * other; the whole list comes within its time limit, or not at all.
+ * Lists the templates of a WhatsApp Business Account, page by page. It follows the API's cursors, never a URL
+ * in a response. An unreadable template delays no other. The whole list arrives within its time limit, or not
+ * at all.
  */
 import { RequestError } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
@@ -14,22 +14,22 @@ import { templateStateOf } from './reports.ts'
 const PAGE_SIZE = 100
 const MAX_PAGES = 200
 const PAGE_TIMEOUT_MS = 20_000
-/** Ten times what a page of long templates has. */
+/** Ten times the size of a page of long templates. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024
-/** Of all pages together, in bytes. */
+/** For all pages together, in bytes. */
 const MAX_LIST_BYTES = 32 * 1024 * 1024
-/** Of the whole list, in milliseconds: well within the expiry of the job that asks (db/queue/jobs.ts). */
+/** For the whole list, in milliseconds. Well within the expiry of the calling job (db/queue/jobs.ts). */
 const LIST_TIMEOUT_MS = 120_000
 
 type Options = {
   url: string
   access_token: string
   account_id: string
-  /** Bounds the whole list, in milliseconds. */
+  /** The time limit of the whole list, in milliseconds. */
   list_timeout_ms?: number
 }
 
-/** Asks for one page. @throws Error that says what is in the way. */
+/** Requests one page. @throws Error that names the problem. */
 async function answerOf(
   { url, access_token, account_id }: Options,
   query: URLSearchParams,
@@ -46,7 +46,10 @@ async function answerOf(
   return { ...answer, body }
 }
 
-/** One page, and the cursor of the next; null after the last. @throws Error with the API's words. */
+/**
+ * Returns one page, and the cursor of the next; null after the last.
+ * @throws Error with the API's message.
+ */
 async function page(options: Options, after: string | null, bounds: { limit: AbortSignal; bytes: number }) {
   const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...(after === null ? {} : { after }) })
   const { ok, status, body } = await answerOf(options, query, bounds)
@@ -61,7 +64,7 @@ async function page(options: Options, after: string | null, bounds: { limit: Abo
   return { items: Array.isArray(answer.data) ? (answer.data as unknown[]) : [], next, bytes: body.length }
 }
 
-/** A template of the list, kept as it is; an unknown state is not sendable. */
+/** Reads a template of the list unchanged. An unknown state isn't sendable. */
 function contentOf(item: unknown): TemplateContent[] {
   if (!isObject(item)) return []
   try {
@@ -73,7 +76,7 @@ function contentOf(item: unknown): TemplateContent[] {
   }
 }
 
-/** @throws Error in words for people: the API refuses, or it takes too long. */
+/** @throws Error readable for operators: the API rejects the request, or it takes too long. */
 export async function listTemplates(options: Options): Promise<TemplateContent[]> {
   const { list_timeout_ms = LIST_TIMEOUT_MS } = options
   const limit = AbortSignal.timeout(list_timeout_ms)

@@ -1,7 +1,7 @@
 /**
- * Reads webhooks of the WhatsApp Cloud API: message statuses and template states, many per body → neutral events.
- * Promises: pure. An entry that cannot be read holds up no other of its body. Entries about neither our messages nor
- * our templates are left out. A fault code means the same as in the answer to a send.
+ * Reads webhooks of the WhatsApp Cloud API: message statuses and template states, many per body → neutral
+ * events. Pure. An unreadable entry delays no other of its body. Entries about other messages or templates
+ * than ours are left out. An error code means the same as in the response to a send.
  */
 
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
@@ -22,10 +22,10 @@ type Json = Readonly<Record<string, unknown>>
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const OUR_IDS = new RegExp(`^(${UUID}):(${UUID})$`, 'i')
 
-/** The statuses that move a message; others (played, deleted) carry nothing that we keep. */
+/** The statuses that change a message. Others (played, deleted) contain nothing that we store. */
 const STATUSES: readonly ReportedStatus['status'][] = ['sent', 'delivered', 'read', 'failed']
 
-/** The provider's words for a template's state. FLAGGED and the like leave it sendable: no news for us. */
+/** The provider's template states. FLAGGED and similar states leave it sendable, so they are ignored. */
 const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
   APPROVED: 'approved',
   REINSTATED: 'approved',
@@ -41,7 +41,7 @@ const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
   PENDING_DELETION: 'disabled',
 }
 
-/** The state that a word of the provider's means; null when it means none. */
+/** Returns the state for a provider's term; null if there is none. */
 export const templateStateOf = (word: unknown): TemplateState | null =>
   typeof word === 'string' && Object.hasOwn(TEMPLATE_STATES, word.toUpperCase())
     ? (TEMPLATE_STATES[word.toUpperCase()] ?? null)
@@ -49,16 +49,16 @@ export const templateStateOf = (word: unknown): TemplateState | null =>
 
 const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-/** A string that can be stored as it is; undefined for anything else. */
+/** Returns a string that can be stored unchanged; undefined for anything else. */
 const plain = (value: unknown): string | undefined => storableId(value) ?? undefined
 
-/** Unix seconds, as a number or in a string; `fallback` for anything that is no time of ours. */
+/** Reads Unix seconds, a number or a string. Returns `fallback` for any other value. */
 function timeOf(value: unknown, fallback: Date): Date {
   const seconds = typeof value === 'string' || typeof value === 'number' ? Number(value) : Number.NaN
   return seconds > 0 && seconds < 32_503_680_000 ? new Date(seconds * 1_000) : fallback
 }
 
-/** Each error of a failure, in code and words, as Meta advises: code and details. */
+/** Returns each error of a failure with its code and text, as Meta advises: code and details. */
 const faultsOf = (errors: unknown): CloudError[] =>
   objects(errors).map(({ code, title, message, error_data }) => {
     const details = isObject(error_data) ? error_data.details : undefined
@@ -68,14 +68,14 @@ const faultsOf = (errors: unknown): CloudError[] =>
     return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }
   })
 
-/** By our own ids where they came back; by the provider's otherwise; undefined with neither. */
+/** Returns our own ids if they came back, otherwise the provider's; undefined with neither. */
 function refOf(data: unknown, id: string | undefined): ReportedRef | undefined {
   const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []
   if (team_id && own) return { team_id: team_id.toLowerCase(), id: own.toLowerCase() }
   return id === undefined ? undefined : { provider_message_id: id }
 }
 
-/** A status, and after a failure what that says about the template and everything that its number sends. */
+/** Reads a status and, for a failure, its effects on the template and on the number's other messages. */
 function statusEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
   const status = STATUSES.find((word) => word === given.status)
   const id = plain(given.id)
@@ -98,12 +98,15 @@ function statusEvents(given: Json, number: string | undefined, received_at: Date
   return [event, ...(number === undefined ? [] : pausesOf(faults, number, occurred_at))]
 }
 
-/** What a failure means for its message: the same as in a response. Of several errors all have to pass. */
+/**
+ * Returns what a failure means for its message, the same as in a response. With several errors all must be
+ * temporary.
+ */
 function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status' | 'wait_seconds'> {
   const outcomes = faults.map(judgeError)
   const passes = outcomes.every((outcome) => outcome?.kind === 'sender' || outcome?.kind === 'deferred')
   if (!passes || outcomes.length === 0) return { status: 'failed' }
-  // What waits for its template has not been attempted.
+  // A message that waits for its template has not been attempted.
   const deferred = outcomes.flatMap((outcome) =>
     outcome?.kind === 'deferred' && !outcome.template ? [outcome] : [],
   )
@@ -112,7 +115,7 @@ function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status'
   return { status: 'deferred', wait_seconds: waits.length === 0 ? undefined : Math.max(...waits) }
 }
 
-/** What Meta charges, as far as it says so; undefined if it says nothing. */
+/** Returns Meta's pricing; undefined without it. */
 function pricingOf(given: unknown): Pricing | undefined {
   if (!isObject(given)) return undefined
   const { category, type, billable } = given
@@ -123,7 +126,10 @@ function pricingOf(given: unknown): Pricing | undefined {
   }
 }
 
-/** What the answer to a send would have said of the template; a new state counts for more than a fault. */
+/**
+ * Returns what the response to a send would have said about the template. A new state takes precedence over
+ * an error.
+ */
 function templateFinding(faults: readonly CloudError[]): { status: TemplateState | null } | undefined {
   const found = faults
     .map(judgeError)
@@ -131,11 +137,13 @@ function templateFinding(faults: readonly CloudError[]): { status: TemplateState
   return found.find(({ status }) => status !== null) ?? found[0]
 }
 
-/** How many seconds a report pauses a number: because of the account or the number, or because it sends too fast. */
+/**
+ * How many seconds a report pauses a number, because of the account or number, or because it sends too fast.
+ */
 const REPORTED_PAUSE_S = 300
 const TOO_FAST_PAUSE_S = 60
 
-/** The pauses of the number that a failure means. */
+/** Returns the pauses of the number that a failure causes. */
 const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
   faults.map(judgeError).flatMap((outcome): ReportedEvent[] => {
     if (outcome?.kind !== 'sender') return []
@@ -146,7 +154,7 @@ const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Da
 
 const DIGITS = /^\d{8,15}$/
 
-/** What a recipient wishes for marketing messages, in WhatsApp's settings. */
+/** Reads a recipient's preference for marketing messages in WhatsApp's settings. */
 function preferenceEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
   const from = plain(given.wa_id)
   if (!from || !DIGITS.test(from) || (given.value !== 'stop' && given.value !== 'resume')) return []
@@ -155,7 +163,7 @@ function preferenceEvents(given: Json, number: string | undefined, received_at: 
   return [{ channel: 'whatsapp-opt-out', number: number ?? null, reply_to: null, ...said }]
 }
 
-/** A message whose text, or whose button's payload, is a stop or start word. */
+/** Reads a message whose text or button payload is a stop or start word. */
 function messageEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
   const from = plain(given.from)
   const by = given.type === 'button' ? 'button' : 'text'
@@ -166,14 +174,16 @@ function messageEvents(given: Json, number: string | undefined, received_at: Dat
   return [{ channel: 'whatsapp-opt-out', number: number ?? null, reply_to, ...said }]
 }
 
-/** The members of an event as words, such as `event: RESTRICTION`; those of objects within it, too. */
+/**
+ * Returns the members of an event as text, such as `event: RESTRICTION`, including those of nested objects.
+ */
 const wordsOf = (given: Json): string[] =>
   Object.entries(given).flatMap(([name, value]) => {
     if (Array.isArray(value)) return objects(value).flatMap(wordsOf)
     return isObject(value) ? wordsOf(value) : `${name}: ${String(value)}`
   })
 
-/** What Meta says of an account, or of one of its numbers. */
+/** Reads Meta's updates about an account or one of its numbers. */
 function accountEvents(
   given: Json,
   { account_id, ...at }: { account_id: string | undefined; field: string; occurred_at: Date },
@@ -186,17 +196,20 @@ function accountEvents(
   return [{ channel: 'whatsapp-account', account_id, ...at, number, detail, limit }]
 }
 
-/** Meta sends a lock with its reason, and sends the end of a lock as a lock, too. */
+/** Meta sends both a lock and its end as a lock. */
 const isUnlocked = ({ event, other_info }: Json): boolean =>
   event === 'LOCKED' && isObject(other_info) && other_info.title === 'UNPAUSE'
 
-/** What a template is made of has changed: its slots may have, so that it has to be listed again. */
+/** The template's components have changed, so perhaps its variables. It must be listed again. */
 const TEMPLATE_CHANGES: readonly unknown[] = [
   'message_template_components_update',
   'template_category_update',
 ]
 
-/** What Meta says of a template besides its state: only an update that names the category before changes it. */
+/**
+ * Reads Meta's updates about a template other than its state. The category changes only if the update names
+ * the previous one.
+ */
 function templateFacts(given: Json) {
   const quality = plain(given.new_quality_score)
   if (quality) return { quality }
@@ -208,7 +221,7 @@ function templateFacts(given: Json) {
 
 type Template = Pick<TemplateChange, 'account_id' | 'number' | 'occurred_at'>
 
-/** @param isChange whether it is what the template is made of that has changed, not its state. */
+/** @param isChange is true if the template's components have changed, not its state. */
 function templateEvents(given: Json, from: Template, isChange: boolean): ReportedEvent[] {
   const name = plain(given.message_template_name)
   const language = plain(given.message_template_language)
@@ -237,7 +250,7 @@ const TEMPLATE_FIELDS: readonly unknown[] = [
   'message_template_quality_update',
 ]
 
-/** Reads webhooks. Those of a number's own hook concern the teams with that number alone. */
+/** Reads webhooks. A number's own hook only concerns the teams with that number. */
 export const readWhatsappReport: ReportReader = async ({ body, received_at }: RawReport) => {
   const report = parsed(body)
   const hook = plain(report.hook) ?? null

@@ -25,7 +25,7 @@ t.test('a plan’s domains_limit is not exceeded by one, however many are added 
   t.equal((await domainsOfTeam(database, id)).length, 5)
 })
 
-t.test('of one name added twice at once, the second is refused as such', async (t) => {
+t.test('rejects a domain that is added twice concurrently', async (t) => {
   const { database, team } = await openStore(t)
   const id = await team('pro')
   const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date(), actor: 'cli' }
@@ -37,7 +37,7 @@ t.test('of one name added twice at once, the second is refused as such', async (
   t.match(refused?.reason, { code: 'bad_request', message: /already has the domain a\.test/ })
 })
 
-t.test('no two keys have one selector: two teams’, a domain’s that came back, two rotations’', async (t) => {
+t.test('every DKIM key has its own selector', async (t) => {
   const { database, team } = await openStore(t)
   const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date(), actor: 'cli' }
   const [one, other] = [await team('pro'), await team('pro')]

@@ -3,7 +3,7 @@ import { createDomainLookups } from '../../../../db/accounts/domains/dns-lookups
 import { startDns } from '../../../support/dns.ts'
 import t from '../../../support/tap.ts'
 
-t.test('of more records than a name can mean, the first are looked at', async (t) => {
+t.test('ignores DNS records beyond a limit', async (t) => {
   const dns = await startDns(t)
   const lookup = createDomainLookups(dns.address).lookupTxt
   dns.records.set(
@@ -15,7 +15,7 @@ t.test('of more records than a name can mean, the first are looked at', async (t
   t.ok(found.includes('record 0'))
 })
 
-t.test('a server that says nothing is given up in time', async (t) => {
+t.test("times out if a name server doesn't respond", async (t) => {
   const dns = await startDns(t)
   dns.silent = true
   const lookup = createDomainLookups(dns.address, 100).lookupTxt

@@ -5,7 +5,7 @@ import t from '../../../support/tap.ts'
 const after = (changes: Partial<Parameters<typeof nextLimit>[0]> = {}, factor = 2) =>
   nextLimit({ limit: 500, used: 500, bounced: 0, complained: 0, ...changes }, factor)
 
-t.test('the limit grows after a day that used half of it, with few bounces and complaints', async (t) => {
+t.test('raises the limit after half was used with few bounces and complaints', async (t) => {
   t.equal(after(), 1_000)
   t.equal(after({}, 1.5), 750)
   t.equal(after({ used: 250 }), 1_000)

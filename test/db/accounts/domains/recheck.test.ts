@@ -81,7 +81,7 @@ const wishOf = (types: readonly string[], domain: string | null) => ({
   ...{ url: 'https://hooks.example.com/', name: domain ?? 'all', types: [...types], domain },
 })
 
-t.test('two nights without the record: owners know by page, mail, webhook, and mail goes on', async (t) => {
+t.test('notifies owners after two nights without the record, and keeps sending', async (t) => {
   const {
     service,
     database,
@@ -154,7 +154,7 @@ t.test('two nights without the record: owners know by page, mail, webhook, and m
   shows(t, await owner.get(`/teams/${team.id}/domains/mail.example.com`), /Missing since 2027-03-03/)
 })
 
-t.test('found again ends it, at night or by Verify; lost again, its owners know again', async (t) => {
+t.test('recovers when the record is found, and notifies owners of the next loss', async (t) => {
   const { database, deps, dns, team, verified, publish, night, missing, notices, overview, lookups, now } =
     await start(t)
   const row = await verified('mail.example.com')
@@ -188,7 +188,7 @@ t.test('found again ends it, at night or by Verify; lost again, its owners know 
   t.strictSame(await missing('mail.example.com'), ['verified', null, null])
 })
 
-t.test('SERVFAIL and silence say nothing of a domain', async (t) => {
+t.test('ignores SERVFAIL and timeouts', async (t) => {
   const { dns, verified, night, missing } = await start(t)
   const host = hostOf(await verified('mail.example.com'))
   for (const trouble of ['failing', 'silent'] as const) {
@@ -207,7 +207,7 @@ t.test('SERVFAIL and silence say nothing of a domain', async (t) => {
   t.match(await missing('mail.example.com'), ['verified', /2027/, /2027/])
 })
 
-t.test('who took a domain at their word is not alarmed until its record was there once', async (t) => {
+t.test("doesn't report a domain whose record was never found", async (t) => {
   const { database, team, publish, night, missing, dns } = await start(t)
   for (let nights = 0; nights < 3; nights++) await night()
   t.strictSame(await missing('word.test'), ['verified', null, null])
@@ -220,7 +220,7 @@ t.test('who took a domain at their word is not alarmed until its record was ther
   t.match(await missing('word.test'), ['verified', /2027/, /2027/])
 })
 
-t.test('test teams’ domains and pending ones are not asked about', async (t) => {
+t.test('skips pending domains and those of test teams', async (t) => {
   const { database, deps, dns, team, night, now } = await start(t, { test: true })
   const live = await makeTeam({ database, deps }, { domain: 'live.test' })
   const by = { tx: database, now: now(), actor: 'cli' as const, secrets: deps.secrets }
@@ -230,7 +230,7 @@ t.test('test teams’ domains and pending ones are not asked about', async (t) =
   t.strictSame(dns.asked, ['hg1._domainkey.live.test'])
 })
 
-t.test('they are asked about 50 at a time, every one of them in a night, slow ones too', async (t) => {
+t.test('checks every domain in a night, 50 at a time', async (t) => {
   const { database, team, night } = await start(t)
   await database.query(sql.unsafe`
     insert into domains (team_id, id, name, status, dkim_selector, dkim_public_key, dkim_private_key, created_at, verified_at)
@@ -250,7 +250,7 @@ t.test('they are asked about 50 at a time, every one of them in a night, slow on
   t.equal(most, 50)
 })
 
-t.test('the owners get one mail, that names the record and holds no key', async (t) => {
+t.test('sends owners one email with the record and no key', async (t) => {
   const { service, dns, team, verified, night, now } = await start(t)
   const sink = await startSmtpSink(t)
   const host = hostOf(await verified('mail.example.com'))

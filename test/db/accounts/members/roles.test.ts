@@ -13,7 +13,7 @@ t.test('a viewer reads, an editor changes as well, an owner manages as well', (t
   t.end()
 })
 
-t.test('of two roles the lesser is the one that may do less, whichever is named first', (t) => {
+t.test('returns the less privileged of two roles', (t) => {
   for (const [one, other, least] of [
     ['viewer', 'owner', 'viewer'],
     ['owner', 'editor', 'editor'],

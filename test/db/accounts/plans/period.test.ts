@@ -42,7 +42,7 @@ t.test('before its start the first period counts', async (t) => {
   t.strictSame(rolled('2026-01-01', '2026-01-08', '2025-06-01'), ['2026-01-01', '2026-01-08'])
 })
 
-t.test('a period that has begun holds now, and the next one begins where it ends', async (t) => {
+t.test('a period starts where the previous one ends', async (t) => {
   const instant = fc.date({ min: day('2024-01-01'), max: day('2032-01-01'), noInvalidDate: true })
   const length = fc.oneof(
     fc.record({ months: fc.integer({ min: 1, max: 13 }) }),

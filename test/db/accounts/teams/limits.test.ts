@@ -43,7 +43,7 @@ const ROW: AccountRow = {
 }
 const account = (changes: Partial<AccountRow> = {}) => accountOf({ ...ROW, ...changes })
 
-t.test('an account is its row, with the bucket as it is filled by now', async (t) => {
+t.test('returns the account with its bucket refilled', async (t) => {
   t.strictSame(account(), {
     plan: 'pro',
     number: null,
@@ -59,7 +59,7 @@ t.test('an account is its row, with the bucket as it is filled by now', async (t
   t.equal(account({ storage_gb: 1e-9 / 2 }).limits.storage, 0, 'half a byte is none')
 })
 
-t.test('a period that has ended rolls on and is counted afresh; contacts and bytes stay', async (t) => {
+t.test('an ended period rolls over and is counted again', async (t) => {
   const rolled = account({ now: ROW.period_end })
   t.strictSame(rolled.period, { start: new Date(ROW.period_end), end: new Date('2026-03-20T00:00:00.000Z') })
   t.strictSame(rolled.used, { emails: 0, whatsapp: 0, contacts: 12, storage: 14 })
@@ -76,12 +76,12 @@ t.test('a period that has ended rolls on and is counted afresh; contacts and byt
   t.equal(account(later).used.emails, 11, 'what was begun is counted to its end')
 })
 
-t.test('what is stored before its period counts as of the period', async (t) => {
+t.test('counts rows from before their period in the period', async (t) => {
   const early = account({ now: '2026-01-19T00:00:00.000Z' })
   t.strictSame([early.now, early.used.emails], [new Date(ROW.period_start), 11])
 })
 
-t.test('the period is the subscription’s; for a free plan, or none, the calendar month', async (t) => {
+t.test("uses the subscription's period, or the calendar month", async (t) => {
   const month = { start: new Date('2026-02-01'), end: new Date('2026-03-01') }
   const now = new Date(NOW)
   t.strictSame(currentPeriod({ ...ROW, plan_kind: 'free' }, now), month)
@@ -90,7 +90,7 @@ t.test('the period is the subscription’s; for a free plan, or none, the calend
   t.strictSame(currentPeriod(ROW, now), { start: new Date(ROW.period_start), end: new Date(ROW.period_end) })
 })
 
-t.test('the bucket holds five seconds of the rate; a refusal says until when, in seconds', async (t) => {
+t.test('the bucket holds five seconds of the rate, and errors include the wait', async (t) => {
   t.equal(burstOf(2), 10)
   t.equal(account({ refilled_at: '2026-02-01T00:00:00.000Z' }).bucket.tokens, 10)
   const empty = { bucket_tokens: -3, refilled_at: NOW }
@@ -104,19 +104,19 @@ t.test('the bucket holds five seconds of the rate; a refusal says until when, in
   })
 })
 
-t.test('a limit state says what is left of the rate and of the period, in whole seconds', async (t) => {
+t.test('returns the rest of rate and period in whole seconds', async (t) => {
   const limit_state = { rate: 2, capacity: 10, tokens: 4 }
   const quota = { limit: 50, left: 39, period_seconds: 31 * 86_400, seconds_left: 9.5 * 86_400 }
   t.strictSame(limitStateOf(account()), { ...limit_state, quota })
   t.strictSame(limitStateOf(account({ email_limit: null })), { ...limit_state, quota: null })
 })
 
-t.test('what is left is never less than nothing, and without a limit no end of it', async (t) => {
+t.test('the rest is never negative, and infinite without a limit', async (t) => {
   t.strictSame([left(5, 3), left(5, 5), left(5, 7), left(0, 0)], [2, 0, 0, 0])
   t.equal(left(null, 7), Number.POSITIVE_INFINITY)
 })
 
-t.test('storage takes what fits to the byte, and nothing added never fails', async (t) => {
+t.test('storage accepts exactly the bytes that fit', async (t) => {
   const full = { storage_gb: 1e-7, storage_used: 90 }
   t.equal(storageError(account(full), 10), null)
   t.match(storageError(account(full), 11), {
@@ -127,7 +127,7 @@ t.test('storage takes what fits to the byte, and nothing added never fails', asy
   t.equal(storageError(account({ storage_gb: null }), 1e12), null)
 })
 
-t.test('what a charge stores is the account', async (t) => {
+t.test('saves the account with a charge', async (t) => {
   t.strictSame(chargeOf(ROW.team_id, account()).values.flat(), [
     ROW.team_id,
     ROW.period_start,
@@ -146,7 +146,7 @@ t.test('what a charge stores is the account', async (t) => {
   ])
 })
 
-t.test('a new team begins with a full bucket in this month, and with nothing used', async (t) => {
+t.test('a new team starts with a full bucket and no usage', async (t) => {
   t.strictSame(firstAllowance({ kind: 'free', send_rate_per_second: 3 }, new Date(NOW)), {
     period_start: '2026-02-01T00:00:00.000Z',
     period_end: '2026-03-01T00:00:00.000Z',

@@ -23,7 +23,7 @@ async function usedAfter(teamId: string, deleted: ReturnType<typeof deletedAt>):
   return store.database.transaction(async (tx) => (await lockAccount(tx, teamId)).used.emails)
 }
 
-t.test('what this period accepted gives its place back, from its first moment to its last', async (t) => {
+t.test('refunds deleted messages of the current period', async (t) => {
   const id = await store.team('pro')
   for (const _ of [1, 2, 3, 4]) await store.email(id)
   t.equal(await usedAfter(id, []), 4)
@@ -33,7 +33,7 @@ t.test('what this period accepted gives its place back, from its first moment to
   t.equal(await usedAfter(id, deletedAt(START, START, START)), 0, 'never less than none')
 })
 
-t.test('accounts that somebody holds are passed by or waited for, as it is asked', async (t) => {
+t.test('skips or waits for locked accounts as requested', async (t) => {
   const { database } = store
   const [free, held] = [await store.team('pro'), await store.team('free')]
   const locked = (lock: 'wait' | 'skip') =>
@@ -50,13 +50,10 @@ t.test('accounts that somebody holds are passed by or waited for, as it is asked
   t.match(both.get(free), { plan: 'pro' })
 })
 
-t.test(
-  'the planner expects one subscription of a team: twenty that share an accept are not compiled',
-  async (t) => {
-    const teams = await Promise.all(Array.from({ length: 20 }, () => store.team('free')))
-    const { nodes } = await touched(store.database, (tx) => lockAccounts(tx, teams, 'skip'))
-    t.ok(nodes.some((node) => node['Function Name'] === 'subscription_now'))
-    // jit_above_cost is 100,000.
-    t.ok(Math.max(...nodes.map((node) => node['Total Cost'])) < 10_000)
-  },
-)
+t.test("the planner expects one subscription per team, so that JIT isn't used", async (t) => {
+  const teams = await Promise.all(Array.from({ length: 20 }, () => store.team('free')))
+  const { nodes } = await touched(store.database, (tx) => lockAccounts(tx, teams, 'skip'))
+  t.ok(nodes.some((node) => node['Function Name'] === 'subscription_now'))
+  // jit_above_cost is 100,000.
+  t.ok(Math.max(...nodes.map((node) => node['Total Cost'])) < 10_000)
+})

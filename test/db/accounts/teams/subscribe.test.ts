@@ -24,7 +24,7 @@ async function storeAt(t: Test, time: Date) {
   return { store, at }
 }
 
-t.test('a plan change within the period keeps what was used', async (t) => {
+t.test('a plan change within the period keeps the usage', async (t) => {
   const { store } = await storeAt(t, day('2026-02-10'))
   const id = await store.team('free')
   await store.email(id)
@@ -58,7 +58,7 @@ t.test('a period that moves is counted afresh from the stored emails', async (t)
   t.match(again, { used: { emails: 1 }, period: { start: '2026-02-09T00:00:00.000Z' } }, 'the paid period')
 })
 
-t.test('a figure is changed without its plan; contacts of a paid team begin at the first rung', async (t) => {
+t.test('changes a limit without changing the plan', async (t) => {
   const { store } = await storeAt(t, day('2026-02-10'))
   const id = await store.team('pro')
   t.match(await showTeam(store.database, id), { limits: { emails: 50_000, contacts: 5_000 } })
@@ -78,7 +78,7 @@ t.test('a period of a month rolls on by calendar months once it has ended', asyn
   t.same(view.period, { start: '2026-02-28T00:00:00.000Z', end: '2026-03-31T00:00:00.000Z' })
 })
 
-t.test('the bucket is clamped to the new capacity, and refilled at the new rate from then on', async (t) => {
+t.test('limits the bucket to its new capacity and refills at the new rate', async (t) => {
   const now = day('2026-02-10')
   const { store, at } = await storeAt(t, now)
   const id = await store.team('pro')
@@ -103,7 +103,7 @@ t.test('a lowered limit leaves nothing, never less', async (t) => {
   await t.rejects(store.email(id), /includes 1 emails/)
 })
 
-t.test('a change that is refused changes nothing', async (t) => {
+t.test('a rejected change changes nothing', async (t) => {
   const { store } = await storeAt(t, day('2026-02-10'))
   const id = await store.team('free')
   const refused = async (change: Partial<SubscriptionChange>, message: RegExp) =>
@@ -164,7 +164,7 @@ t.test('after any mix of sends, deletes and moved periods the counter equals a r
   t.pass('15 runs')
 })
 
-t.test('figures that the columns cannot hold are refused, and change nothing', async (t) => {
+t.test("rejects limits outside the columns' range", async (t) => {
   const { store } = await storeAt(t, day('2026-02-10'))
   const id = await store.team('free')
   for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
@@ -176,7 +176,7 @@ t.test('figures that the columns cannot hold are refused, and change nothing', a
   t.match(await showTeam(store.database, id), { plan: 'free', limits: { emails: 5000 } })
 })
 
-t.test('another plan drops the team’s own figures, but for those that are given again', async (t) => {
+t.test("a new plan resets the team's own limits", async (t) => {
   const { store } = await storeAt(t, day('2026-02-10'))
   const id = await store.team('pro')
   const own = { email_limit: 7, contact_limit: 8, whatsapp_limit: 9, send_rate_per_second: 3 }

@@ -9,7 +9,7 @@ import t from '../../../support/tap.ts'
 
 const service = await startService(t)
 
-t.test('contacts are written by their keys, also in a team that the statistics do not know', async (t) => {
+t.test('writes contacts by key, even with outdated statistics', async (t) => {
   const [known, grown] = [await storeTeam(service), await storeTeam(service)]
   await fillContacts(service, known, 20_000)
   await service.database.query(sql.unsafe`analyze contacts`)

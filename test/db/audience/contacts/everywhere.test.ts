@@ -36,21 +36,21 @@ t.before(async () => {
   await database.query(sql.unsafe`vacuum analyze`)
 })
 
-t.test('a rare part of an address is found by an index, however many there are', async (t) => {
+t.test('finds a rare part of an address by an index', async (t) => {
   const { buffers } = await touched(database, async (tx) => {
     t.strictSame(await teamsOfContactsWith(tx, 'USER34321@', 50), [team((34_321 % TEAMS) + 1)])
   })
   t.ok(buffers < 300, `${buffers} buffers`)
 })
 
-t.test('of a part that all have, the first ones do', async (t) => {
+t.test('returns the first contacts for a common part', async (t) => {
   const { buffers } = await touched(database, async (tx) => {
     t.equal((await teamsOfContactsWith(tx, 'example', 50)).length, 50)
   })
   t.ok(buffers < 100, `${buffers} buffers`)
 })
 
-t.test('a whole address is looked up once in each team', async (t) => {
+t.test('looks a full address up once per team', async (t) => {
   const { buffers } = await touched(database, async (tx) => {
     t.strictSame(await teamsWithContact(tx, 'user34321@example.com'), [team((34_321 % TEAMS) + 1)])
   })

@@ -35,7 +35,7 @@ async function found(search: ContactSearch, patience: number): Promise<{ emails:
   }
 }
 
-t.test('a search that loses patience says from where to go on, and loses and repeats nobody', async (t) => {
+t.test('an interrupted search continues without gaps or repeats', async (t) => {
   const broken = await found({ email: 'z' }, -1)
   t.strictSame(broken.emails, ['zed@example.org', 'zoe@example.org'])
   t.ok(broken.pages > 4, `in ${broken.pages} goes`)
@@ -44,7 +44,7 @@ t.test('a search that loses patience says from where to go on, and loses and rep
   t.equal((await found({ status: 'subscribed' }, -1)).emails.length, 7)
 })
 
-t.test('words are looked for in addresses and in the values of properties, not in their names', async (t) => {
+t.test('searches addresses and property values, not property names', async (t) => {
   await database.query(sql.unsafe`
     update contacts set properties = '{"city": "S\u00e3o Paulo", "plan": "50%_off"}' where email = 'eve@example.org'`)
   const eve = { emails: ['eve@example.org'], pages: 1 }

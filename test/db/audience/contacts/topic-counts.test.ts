@@ -117,7 +117,7 @@ t.test('whatever happens to contacts, in any order and at once, counts equal a r
   )
 })
 
-t.test('what is undone counts nothing', async (t) => {
+t.test("a rolled-back change isn't counted", async (t) => {
   const { team, act, counted } = await begin()
   await act({ do: 'store', contact: 0, topics: [0, 1] })
   const undone = new Error('undone')
@@ -130,7 +130,7 @@ t.test('what is undone counts nothing', async (t) => {
   t.strictSame(await counted(), await recounted(team))
 })
 
-t.test('a team that goes takes its counts along', async (t) => {
+t.test('deleting a team deletes its counts', async (t) => {
   const { team, act } = await begin()
   await act({ do: 'store', contact: 0, topics: [0, 1] })
   await database.query(sql.unsafe`delete from teams where id = ${team}`)

@@ -4,7 +4,7 @@ import { deleteUpserts, upsertResult } from '../../../../db/audience/contacts/up
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
-t.test('upserts that are done with go in batches, until none is left; newer ones stay', async (t) => {
+t.test('deletes finished upserts in batches, and keeps newer ones', async (t) => {
   const { database, team } = await openStore(t)
   const id = await team()
   const kept = '00000000-0000-7000-8000-000000000001'

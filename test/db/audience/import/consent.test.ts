@@ -5,7 +5,7 @@ import t from '../../../support/tap.ts'
 
 const saysNo = (name: string, value: string): boolean => consentIn(name, value) === 'no'
 
-t.test('exports of six services say who wants no email', async (t) => {
+t.test('recognizes opt-outs in exports of six services', async (t) => {
   const exports = [
     ['listmonk', 'uuid,email,name,attributes,status,created_at', 'status', 'blocklisted', 'enabled'],
     ['Mailchimp', 'Email Address,First Name,Status', 'Status', 'cleaned', 'subscribed'],
@@ -29,7 +29,7 @@ t.test('exports of six services say who wants no email', async (t) => {
   }
 })
 
-t.test('what may be a no is no yes', async (t) => {
+t.test('treats ambiguous values as no consent', async (t) => {
   for (const value of ['', 'no', 'N', '0', 'off', 'FALSE', 'unsubscribed'])
     t.ok(saysNo('opt_in', value), value)
   for (const value of ['yes', '1', 'true', 'by mail'])

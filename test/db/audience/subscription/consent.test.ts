@@ -129,7 +129,7 @@ async function stateOf(team: TestTeam, email: Person): Promise<string | null> {
   return found.has(email) ? 'suppressed' : status
 }
 
-t.test('imports, upserts, erasing and all else at once subscribe nobody who is not to be', async (t) => {
+t.test('concurrent imports, upserts and erasures never resubscribe anyone', async (t) => {
   let [held, again] = [0, 0]
   await fc.assert(
     fc.asyncProperty(

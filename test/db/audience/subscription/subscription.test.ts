@@ -61,7 +61,7 @@ async function look({ email, id }: Person) {
   }
 }
 
-t.test('each change is announced and noted once; a repeat changes nothing', async (t) => {
+t.test('publishes and records each change once', async (t) => {
   const ana = await makeContact()
   for (const change of [unsubscribe, unsubscribe, resubscribe, resubscribe])
     await act((by) => change(by, team, ana.email))
@@ -72,7 +72,7 @@ t.test('each change is announced and noted once; a repeat changes nothing', asyn
   })
 })
 
-t.test('who is no contact can neither leave nor choose, and a suppression outlives both', async (t) => {
+t.test('only contacts can leave or choose topics', async (t) => {
   const nobody = 'nobody@example.org'
   const acts: Parameters<typeof act>[0][] = [
     (by) => unsubscribe(by, team, nobody),
@@ -95,7 +95,7 @@ t.test('who is no contact can neither leave nor choose, and a suppression outliv
   )
 })
 
-t.test('topics: what is left, chosen and offered, who is noted for it, and when it is all', async (t) => {
+t.test('records topics that were left, chosen and offered', async (t) => {
   const ana = await makeContact(undefined, [a, b, c])
   const leave = (...topic_ids: string[]) =>
     act((by) => leaveTopics(by, team, ana.email, { topic_ids, by: 'api' }))
@@ -135,7 +135,7 @@ t.test('topics: what is left, chosen and offered, who is noted for it, and when 
   t.strictSame(offered, [a, b, c], 'those that it has or has left')
 })
 
-t.test('a link works for who is no contact: one that is made of the address later begins so', async (t) => {
+t.test('an unsubscribe link also works for an address without a contact', async (t) => {
   for (const [wishes, status, topics] of [
     [[null], 'unsubscribed', [a, b]],
     [[[a]], 'subscribed', [b]],
@@ -158,7 +158,7 @@ t.test('a link counts for a contact that is being made at that moment', async (t
   t.match(await contactByIdentity(database, team, email), { status: 'unsubscribed' })
 })
 
-t.test('of two who leave topics at once, both count, and each topic is left once', async (t) => {
+t.test('concurrent unsubscribes both apply, each topic once', async (t) => {
   const leave = (by: By, email: string, topic: string) =>
     leaveTopics(by, team, email, { topic_ids: [topic], by: 'api' })
   for (const second of [

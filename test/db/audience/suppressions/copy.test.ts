@@ -34,7 +34,7 @@ async function suppressAsBefore(
   return status
 }
 
-t.test('bounces are judged again, and what was added manually is not', async (t) => {
+t.test('classifies stored bounces again, except manual suppressions', async (t) => {
   const team = await storeTeam(service)
   const stored: [string, string | null, string, string][] = [
     ['dead@example.org', 'permanent bounce', '550 5.1.1 no such user', 'bounce'],

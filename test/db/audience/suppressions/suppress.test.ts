@@ -72,7 +72,7 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
 const SUPPRESSED = { status: 'bounced', suppression: 'bounced' }
 const FREE = { status: 'subscribed', suppression: null }
 
-t.test('a suppression names its cause: what, when, which email, which report, whose words', async (t) => {
+t.test('a suppression stores its cause', async (t) => {
   const { email, happen, shown } = await begin()
   const first = await email()
   t.match(await shown(), { suppression: null, suppression_cause: null, suppression_lifted_at: null })
@@ -95,7 +95,7 @@ t.test('a suppression names its cause: what, when, which email, which report, wh
   })
 })
 
-t.test('five soft bounces in a row suppress, naming the last; a later delivery ends that', async (t) => {
+t.test('five soft bounces in a row suppress, and a delivery resets the count', async (t) => {
   const { email, happen, softBounces, shown, state } = await begin()
   await softBounces(4)
   t.same(await state(), FREE)
@@ -118,7 +118,7 @@ t.test('a delivery ends no suppression by a permanent bounce or a complaint', as
   }
 })
 
-t.test('an email that stayed sent for 24 h without a bounce counts as a delivery between', async (t) => {
+t.test('an email without a bounce for 24 h counts as a delivery', async (t) => {
   const { email, happen, softBounces, state } = await begin()
   await softBounces(4)
   const undisputed = await email()
@@ -158,7 +158,7 @@ t.test('reports that leave an email sent keep it from counting as delivered', as
   t.equal(await reviewSoftSuppressions(database, hour(40)), 1, 'an automatic reply is no report')
 })
 
-t.test('SENT_COUNTS_AS_DELIVERED_HOURS says after how long', async (t) => {
+t.test('SENT_COUNTS_AS_DELIVERED_HOURS changes that time', async (t) => {
   const { sent_counts_ms } = emailRules(
     readWorkerSettings({
       DATABASE_URL: 'postgres://h/x',
@@ -176,7 +176,7 @@ t.test('SENT_COUNTS_AS_DELIVERED_HOURS says after how long', async (t) => {
   t.same(await state(), FREE)
 })
 
-t.test('without any report, a contact comes back once an email to it stays sent for a day', async (t) => {
+t.test('a contact recovers after an email stays sent for a day', async (t) => {
   const { email, happen, softBounces, state } = await begin()
   await softBounces(5)
   await happen(await email(), 'sent', 'none', hour(10))
@@ -187,7 +187,7 @@ t.test('without any report, a contact comes back once an email to it stays sent 
   t.equal(await reviewSoftSuppressions(database, hour(36)), 0)
 })
 
-t.test('lifting restores the status of before, with a reason; soft bounces count from zero', async (t) => {
+t.test('lifting restores the previous status and resets soft bounces', async (t) => {
   const subscribed = await begin()
   await subscribed.softBounces(5)
   for (const reason of ['  ', 'x'.repeat(501)])
@@ -232,7 +232,7 @@ t.test('lifting restores the status of before, with a reason; soft bounces count
   )
 })
 
-t.test('of contacts that people suppress, those suppressed for as much keep their cause', async (t) => {
+t.test('a manual suppression keeps an existing cause', async (t) => {
   const { team, happen, email, shown, state } = await begin('unsubscribed')
   await storeContact(service, team, 'eve@example.org', 'subscribed')
   const add = (as: 'bounced' | 'complained') =>
@@ -259,7 +259,7 @@ t.test('of contacts that people suppress, those suppressed for as much keep thei
   t.match(await state(), { status: 'complained' })
 })
 
-t.test('each change is announced once, with the time and the words of what caused it', async (t) => {
+t.test('publishes each change once with its time and message', async (t) => {
   const { team, contact_id, email, happen, softBounces, lift } = await begin()
   await listenTo(service, team)
   const deliver = async (at: number) => happen(await email(), 'delivered', 'delivered', hour(at))
@@ -298,38 +298,29 @@ t.test('each change is announced once, with the time and the words of what cause
   }
 })
 
-t.test(
-  'of one batch each event is about its own contact, or nobody’s; what means nothing waits for none',
-  async (t) => {
-    const { team, email, happen, state } = await begin()
-    for (const name of ['ben', 'eve']) await storeContact(service, team, `${name}@example.org`)
-    const to = [['ben@example.org'], ['ana@example.org', 'ben@example.org'], ['eve@example.org']]
-    const [his = '', both = '', hers = ''] = await storeEmails(service, team, to)
-    const event = {
-      team_id: team,
-      occurred_at: hour(1),
-      detail: '',
-      event_key: 'x',
-      kind: 'bounced',
-    } as const
-    const apply = (...events: EmailEvent[]) =>
-      database.transaction((tx) => applyEmailEvents(tx, events, hour(1)))
-    await apply(
-      { ...event, email_id: await email(), recipient: 'ana@example.org', effect: 'hard' },
-      { ...event, email_id: his, recipient: 'ben@example.org', effect: 'hard' },
-      { ...event, email_id: hers, recipient: 'eve@example.org', effect: 'soft' },
-      { ...event, email_id: both, recipient: null, effect: 'complaint' },
-    )
-    t.match(await state(), SUPPRESSED)
-    t.match(await contactState(service, team, 'ben@example.org'), SUPPRESSED)
-    t.match(await contactState(service, team, 'eve@example.org'), FREE)
-    const identities = ['ana@example.org', 'ben@example.org'].map((identity) => ({ team_id: team, identity }))
-    const commit = await hold(t, database, (tx) => lockContacts(tx, identities))
-    await happen(await email(), 'sent', 'none', hour(2))
-    await apply({ ...event, email_id: his, recipient: 'ben@example.org', event_key: 'y' })
-    await commit()
-  },
-)
+t.test('each event of a batch only affects its own contact', async (t) => {
+  const { team, email, happen, state } = await begin()
+  for (const name of ['ben', 'eve']) await storeContact(service, team, `${name}@example.org`)
+  const to = [['ben@example.org'], ['ana@example.org', 'ben@example.org'], ['eve@example.org']]
+  const [his = '', both = '', hers = ''] = await storeEmails(service, team, to)
+  const event = { team_id: team, occurred_at: hour(1), detail: '', event_key: 'x', kind: 'bounced' } as const
+  const apply = (...events: EmailEvent[]) =>
+    database.transaction((tx) => applyEmailEvents(tx, events, hour(1)))
+  await apply(
+    { ...event, email_id: await email(), recipient: 'ana@example.org', effect: 'hard' },
+    { ...event, email_id: his, recipient: 'ben@example.org', effect: 'hard' },
+    { ...event, email_id: hers, recipient: 'eve@example.org', effect: 'soft' },
+    { ...event, email_id: both, recipient: null, effect: 'complaint' },
+  )
+  t.match(await state(), SUPPRESSED)
+  t.match(await contactState(service, team, 'ben@example.org'), SUPPRESSED)
+  t.match(await contactState(service, team, 'eve@example.org'), FREE)
+  const identities = ['ana@example.org', 'ben@example.org'].map((identity) => ({ team_id: team, identity }))
+  const commit = await hold(t, database, (tx) => lockContacts(tx, identities))
+  await happen(await email(), 'sent', 'none', hour(2))
+  await apply({ ...event, email_id: his, recipient: 'ben@example.org', event_key: 'y' })
+  await commit()
+})
 
 t.test('the review goes through all soft suppressions, in batches', async (t) => {
   const team = await storeTeam(service)

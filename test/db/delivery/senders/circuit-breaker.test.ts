@@ -67,7 +67,7 @@ t.test('pauses grow with the troubles in a row, up to a longest one', async (t) 
   t.strictSame(steps('setup'), [2, 2, 4, 8, 16, 30, 30, 30])
 })
 
-t.test('a trouble opens the circuit; one that began before it was known changes nothing', async (t) => {
+t.test('a failure opens the circuit, an older one changes nothing', async (t) => {
   const { say, stored, timeline } = aSender()
   t.strictSame(await say(10, ['connection', 9, 'down']), ['paused down 1'])
   const once = { troubles: 1, reason: 'down', rate: 10, troubled: 10, until: 11, accepted: null }
@@ -82,7 +82,7 @@ t.test('a trouble opens the circuit; one that began before it was known changes 
   t.strictSame(await timeline(), ['10 paused down', '15 paused refused'], 'each word once')
 })
 
-t.test('who names a second whenever it is asked is asked less and less often', async (t) => {
+t.test('a sender that keeps requesting a second is probed less often', async (t) => {
   const { say, stored } = aSender()
   const pauses: (number | null)[] = []
   for (const now of [100, 200, 300, 400, 500, 600]) {
@@ -92,7 +92,7 @@ t.test('who names a second whenever it is asked is asked less and less often', a
   t.strictSame(pauses, [2, 4, 8, 16, 30, 30])
 })
 
-t.test('a pause that stands longer than this one, and than a probe, stays', async (t) => {
+t.test('a longer existing pause stays', async (t) => {
   for (const [stands, wait, until, reason] of [
     [40, 39, 40, 'first'],
     [31, 1, 31, 'first'],
@@ -110,7 +110,7 @@ t.test('a pause that stands longer than this one, and than a probe, stays', asyn
   }
 })
 
-t.test('a trouble with the words of a pause is news, unless there was trouble before', async (t) => {
+t.test('a failure with the reason of a pause is only recorded once', async (t) => {
   const { say, stored, timeline } = aSender()
   t.strictSame(await say(0, ['slow', -1, 'words', 5]), ['slowed words 5'])
   t.match(await stored(), { troubles: 0, until: 5, reason: 'words', rate: 10 })
@@ -119,7 +119,7 @@ t.test('a trouble with the words of a pause is news, unless there was trouble be
   t.strictSame(await timeline(), ['0 paused words', '6 paused words'])
 })
 
-t.test('too fast halves the rate, or pauses where the provider says for how long', async (t) => {
+t.test('"too fast" halves the rate, or pauses for the requested time', async (t) => {
   const { say, stored, timeline } = aSender()
   t.strictSame(await say(0, ['slow', -1, 'fast']), ['slowed fast 0'])
   t.match(await stored(), { rate: 5, until: null, troubles: 0 })
@@ -131,7 +131,7 @@ t.test('too fast halves the rate, or pauses where the provider says for how long
   t.strictSame(await timeline(), ['0 slowed fast', '10 paused wait'])
 })
 
-t.test('the first send that began after the trouble and was taken closes it', async (t) => {
+t.test('the first accepted send after a failure closes the circuit', async (t) => {
   const { say, stored, timeline } = aSender()
   t.strictSame(await say(0, ['accepted', -1]), [], 'nothing to recover from')
   t.match(await stored(), { accepted: null })
@@ -151,7 +151,7 @@ t.test('the first send that began after the trouble and was taken closes it', as
   ])
 })
 
-t.test('after a probe that says nothing of its sender the next one may go at once', async (t) => {
+t.test('an inconclusive probe lets the next one start immediately', async (t) => {
   const { sender, say, stored } = aSender()
   const probe = () => reserveSends(database, [{ sender, costs: [1, 1] }], 5)
   await say(0, ['setup', -1, 'down'])
@@ -170,41 +170,38 @@ t.test('after a probe that says nothing of its sender the next one may go at onc
   t.strictSame(await aSender().say(15, ['answered', 14]), [], 'nor does it change one without trouble')
 })
 
-t.test(
-  'an answer ends the hold of its own probe alone: no pause, however short, and no later probe',
-  async (t) => {
-    for (const wait of [undefined, 5, 30, 60]) {
-      const { say, stored } = aSender()
-      await say(0, ['setup', -1, 'down'])
-      const until = 10 + (wait ?? 4)
-      await say(10, wait === undefined ? ['setup', 9] : ['setup', 9, 'closed', wait])
-      // Released by another worker before that, and begun after it.
-      await say(11, ['answered', 10.5])
-      t.match(await stored(), { until }, `a pause of ${wait ?? 4} s`)
-    }
-    for (const kind of ['slow', 'setup'] as const) {
-      const { sender, say, stored } = aSender()
-      await say(0, ['setup', -1, 'down'])
-      await stopClock(database, at(10))
-      await reserveSends(database, [{ sender, costs: [1] }], 5)
-      await say(12, [kind, 10.2, 'wait', 29], ['answered', 10.1])
-      t.match(await stored(), { until: 41 }, `${kind} in the same batch`)
-    }
-    const { sender, say, stored } = aSender()
-    const probe = () => reserveSends(database, [{ sender, costs: [1] }], 5)
+t.test('a response only ends its own probe', async (t) => {
+  for (const wait of [undefined, 5, 30, 60]) {
+    const { say, stored } = aSender()
     await say(0, ['setup', -1, 'down'])
-    for (const time of [10, 40]) {
-      await stopClock(database, at(time))
-      t.match(await probe(), [{ delays: [0] }])
-    }
-    await say(41, ['answered', 10.1])
-    t.match(await stored(), { until: 70 }, 'a late answer of the probe before')
-    await say(42, ['answered', 40])
-    t.match(await stored(), { until: null }, 'of this one')
-  },
-)
+    const until = 10 + (wait ?? 4)
+    await say(10, wait === undefined ? ['setup', 9] : ['setup', 9, 'closed', wait])
+    // Released by another worker before that, and begun after it.
+    await say(11, ['answered', 10.5])
+    t.match(await stored(), { until }, `a pause of ${wait ?? 4} s`)
+  }
+  for (const kind of ['slow', 'setup'] as const) {
+    const { sender, say, stored } = aSender()
+    await say(0, ['setup', -1, 'down'])
+    await stopClock(database, at(10))
+    await reserveSends(database, [{ sender, costs: [1] }], 5)
+    await say(12, [kind, 10.2, 'wait', 29], ['answered', 10.1])
+    t.match(await stored(), { until: 41 }, `${kind} in the same batch`)
+  }
+  const { sender, say, stored } = aSender()
+  const probe = () => reserveSends(database, [{ sender, costs: [1] }], 5)
+  await say(0, ['setup', -1, 'down'])
+  for (const time of [10, 40]) {
+    await stopClock(database, at(time))
+    t.match(await probe(), [{ delays: [0] }])
+  }
+  await say(41, ['answered', 10.1])
+  t.match(await stored(), { until: 70 }, 'a late answer of the probe before')
+  await say(42, ['answered', 40])
+  t.match(await stored(), { until: null }, 'of this one')
+})
 
-t.test('of several sends the newest of each kind counts, and trouble before a success', async (t) => {
+t.test('the latest send of each kind counts, failures before successes', async (t) => {
   const { say, stored, timeline } = aSender()
   const both = await say(
     10,
@@ -242,7 +239,7 @@ t.test('each of several senders has its own changes', async (t) => {
   t.strictSame([await one.timeline(), await other.timeline()], [['0 paused refused'], ['0 paused down']])
 })
 
-t.test('how a sender stands, and which of a kind are in trouble', async (t) => {
+t.test('returns the state of a sender, and failing senders by prefix', async (t) => {
   await stopClock(database, at(0))
   const untroubled = { now: at(0), wait_seconds: 0, probing: false, accepted_at: null, deferring: false }
   t.strictSame(await stateOfSender(database, 'smtp:never'), untroubled)
@@ -264,50 +261,47 @@ t.test('how a sender stands, and which of a kind are in trouble', async (t) => {
   })
 })
 
-t.test(
-  'deferrals alike of six messages to three domains slow the sender until one is accepted',
-  async (t) => {
-    const sender = { key: 'smtp:deferring', ceiling: 10 }
-    const deferral = (message: number, key = '451 4.7.1 try again', domain = `d${message % 3}.example`) => ({
-      kind: 'deferred' as const,
-      began_at: at(message),
-      deferral: { key, words: key, message: String(message), domains: [domain] },
-    })
-    const apply = (now: number, ...signals: SenderSignal[]) =>
-      stopClock(database, at(now)).then(() =>
-        database.transaction((tx) => applySignals(tx, [{ sender, signals }])),
-      )
-    const rate = async () => (await sendersByKeys(database, [sender.key])).rows.get(sender.key)?.rate
-    const isDeferring = async () => (await stateOfSender(database, sender.key)).deferring
-    const accepted = { kind: 'accepted' as const, began_at: at(0) }
+t.test('six deferrals to three domains slow the sender until one is accepted', async (t) => {
+  const sender = { key: 'smtp:deferring', ceiling: 10 }
+  const deferral = (message: number, key = '451 4.7.1 try again', domain = `d${message % 3}.example`) => ({
+    kind: 'deferred' as const,
+    began_at: at(message),
+    deferral: { key, words: key, message: String(message), domains: [domain] },
+  })
+  const apply = (now: number, ...signals: SenderSignal[]) =>
+    stopClock(database, at(now)).then(() =>
+      database.transaction((tx) => applySignals(tx, [{ sender, signals }])),
+    )
+  const rate = async () => (await sendersByKeys(database, [sender.key])).rows.get(sender.key)?.rate
+  const isDeferring = async () => (await stateOfSender(database, sender.key)).deferring
+  const accepted = { kind: 'accepted' as const, began_at: at(0) }
 
-    for (let message = 1; message <= 9; message++) await apply(10, deferral(1))
-    for (let message = 1; message <= 9; message++) await apply(10, deferral(message, '451 one', 'd.example'))
-    for (let message = 1; message <= 9; message++) await apply(10, deferral(message, `450 ${message}`))
-    t.equal(await rate(), 10, 'not one message, not one domain, not different words')
-    for (let message = 1; message <= 5; message++) await apply(20, deferral(message))
-    t.equal(await isDeferring(), true)
-    await apply(20, accepted)
-    t.equal(await isDeferring(), false)
-    for (let message = 1; message <= 5; message++) await apply(30, deferral(message))
-    t.equal(await rate(), 10, 'an accepted recipient ends the row')
-    await apply(30, deferral(6))
-    t.equal(await rate(), 5)
-    const kinds = async () =>
-      (await senderEvents(database, 20)).flatMap((one) => (one.sender === sender.key ? [one.kind] : []))
-    t.strictSame(await kinds(), ['slowed'])
-    await apply(40, deferral(41))
-    t.equal(await rate(), 2.5, 'it goes on, so it slows more')
-    await apply(50, accepted)
-    t.strictSame(await kinds(), ['recovered', 'slowed'])
-    await apply(51, accepted)
-    const { delays } = (await reserveSends(database, [{ sender, costs: [1] }], 5))[0] ?? {}
-    t.strictSame(delays, [0])
-    t.equal((await sendersByKeys(database, [sender.key])).rows.get(sender.key)?.slowed_at, null)
-  },
-)
+  for (let message = 1; message <= 9; message++) await apply(10, deferral(1))
+  for (let message = 1; message <= 9; message++) await apply(10, deferral(message, '451 one', 'd.example'))
+  for (let message = 1; message <= 9; message++) await apply(10, deferral(message, `450 ${message}`))
+  t.equal(await rate(), 10, 'not one message, not one domain, not different words')
+  for (let message = 1; message <= 5; message++) await apply(20, deferral(message))
+  t.equal(await isDeferring(), true)
+  await apply(20, accepted)
+  t.equal(await isDeferring(), false)
+  for (let message = 1; message <= 5; message++) await apply(30, deferral(message))
+  t.equal(await rate(), 10, 'an accepted recipient ends the row')
+  await apply(30, deferral(6))
+  t.equal(await rate(), 5)
+  const kinds = async () =>
+    (await senderEvents(database, 20)).flatMap((one) => (one.sender === sender.key ? [one.kind] : []))
+  t.strictSame(await kinds(), ['slowed'])
+  await apply(40, deferral(41))
+  t.equal(await rate(), 2.5, 'it goes on, so it slows more')
+  await apply(50, accepted)
+  t.strictSame(await kinds(), ['recovered', 'slowed'])
+  await apply(51, accepted)
+  const { delays } = (await reserveSends(database, [{ sender, costs: [1] }], 5))[0] ?? {}
+  t.strictSame(delays, [0])
+  t.equal((await sendersByKeys(database, [sender.key])).rows.get(sender.key)?.slowed_at, null)
+})
 
-t.test('an accepted message does not end what a 421 slowed', async (t) => {
+t.test("an accepted message doesn't end a slowdown after a 421", async (t) => {
   const sender = { key: 'smtp:both', ceiling: 10 }
   const slow = { kind: 'slow' as const, words: '421 4.7.0 too fast', began_at: at(60) }
   await stopClock(database, at(60))

@@ -37,7 +37,7 @@ t.test('a sender that was never slowed has its ceiling of today', async (t) => {
   t.match(paceAt(row, 2, after(60), 0.1), { tokens: 1 }, 'one at least, or none would ever go')
 })
 
-t.test('a slowed sender gains a tenth of its ceiling with each whole minute', async (t) => {
+t.test('a slowed sender recovers by a tenth of its ceiling per minute', async (t) => {
   const slow = { ...row, rate: 10, slowed_at: START.toISOString() }
   const [rates, since] = [[], []] as [number[], (string | undefined)[]]
   for (const seconds of [-60, 0, 59, 60, 150, 179, 180, 1_000]) {
@@ -50,7 +50,7 @@ t.test('a slowed sender gains a tenth of its ceiling with each whole minute', as
   t.equal(paceAt({ ...slow, rate: 36 }, 40, after(60)).slowed_at, null, 'at its ceiling it is slow no more')
 })
 
-t.test('what a row says of pauses and troubles is read as it is', async (t) => {
+t.test('reads pauses and failures from the row', async (t) => {
   const [until, trouble, taken] = [after(9), after(1), after(2)]
   const troubled = { paused_until: until, troubled_at: trouble, accepted_at: taken }
   const texts = Object.fromEntries(Object.entries(troubled).map(([name, date]) => [name, date.toISOString()]))
@@ -60,7 +60,7 @@ t.test('what a row says of pauses and troubles is read as it is', async (t) => {
   t.strictSame({ pause_reason, troubles }, { pause_reason: 'words', troubles: 2 })
 })
 
-t.test('its state: how long it is paused, and whether one send at a time finds out', async (t) => {
+t.test('returns the pause and the probe of a sender', async (t) => {
   t.strictSame(stateAt(pace, START), {
     now: START,
     wait_seconds: 0,
@@ -79,14 +79,14 @@ t.test('its state: how long it is paused, and whether one send at a time finds o
   t.equal(stateAt(troubled, after(3)).wait_seconds, 0)
 })
 
-t.test('a pause without a reason has words of ours', async (t) => {
+t.test('a pause without a reason gets a default text', async (t) => {
   t.match(reserve({ ...pace, paused_until: after(0.5) }, [1], 5, START), {
     pace: { paused_until: after(0.5).toISOString() },
     reservation: { wait_seconds: 1, reason: 'the sender is paused' },
   })
 })
 
-t.test('after a trouble one send probes, and has the sender to itself for half a minute', async (t) => {
+t.test('after a failure, one send probes for up to 30 seconds', async (t) => {
   const troubled = { ...pace, troubles: 1, pause_reason: 'logged out' }
   t.equal(PROBE_SECONDS, 30)
   const { pace: left, reservation } = reserve(troubled, [1, 1], 5, START)
@@ -104,7 +104,7 @@ t.test('after a trouble one send probes, and has the sender to itself for half a
   t.equal(reserve(troubled, [], 5, START).pace, troubled, 'who sends nothing does not probe')
 })
 
-t.test('a halving ends what was saved up, and keeps a debt', async (t) => {
+t.test('halving removes the burst and keeps a debt', async (t) => {
   t.strictSame(slowed(pace, START, START), {
     pace: { ...pace, rate: 5, slowed_at: START, tokens: 0 },
     isNews: true,
@@ -113,7 +113,7 @@ t.test('a halving ends what was saved up, and keeps a debt', async (t) => {
   t.equal(slowed({ ...pace, rate: 0.3 }, START, START).pace.rate, 0.2, 'it never stops')
 })
 
-t.test('refusals within a second of a halving, or of what was released before, count once', async (t) => {
+t.test('rejections within a second of a halving count once', async (t) => {
   const slow = { ...pace, rate: 5, slowed_at: START }
   const again = (now: Date, since: Date) => slowed(slow, now, since).pace.rate
   t.strictSame([again(after(0.9), after(0.5)), again(after(9), after(-1))], [5, 5])
@@ -122,7 +122,7 @@ t.test('refusals within a second of a halving, or of what was released before, c
   t.notOk(slowed(slow, after(9), after(8)).isNews, 'it was slow already')
 })
 
-t.test('a pause is news unless one for the same reason stands; a longer one stays', async (t) => {
+t.test('records a pause once per reason, and a longer one stays', async (t) => {
   const pause = (from: Pace, seconds: number, reason = 'words', now = START) =>
     paused(from, now, { seconds, reason })
   const first = pause(pace, 10)

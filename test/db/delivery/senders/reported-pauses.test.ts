@@ -29,7 +29,7 @@ const paused = async () =>
 const sender = async (key: string): Promise<void> =>
   void (await reserveOne(database, { key, ceiling: 10 }, [1], 1))
 
-t.test('a pause begins when its cause happened; the longest stands, however often reported', async (t) => {
+t.test('a pause starts at the time of its cause, and the longest stays', async (t) => {
   for (const key of ['a', 'b']) await sender(key)
   const results = await apply(pause('a', -100), pause('a', -10), pause('b', -10, 60), pause('nobody', -10))
   t.equal(results.map(({ kind }) => kind).join(), 'applied,applied,applied,ignored')
@@ -40,7 +40,7 @@ t.test('a pause begins when its cause happened; the longest stands, however ofte
   t.match(await reserveOne(database, { key: 'a', ceiling: 10 }, [1], 1), { delays: EMPTY, wait_seconds: 290 })
 })
 
-t.test('each pause stands once on the timeline, from when it happened; another reason is news', async (t) => {
+t.test('records each pause once, and another reason again', async (t) => {
   await sender('e')
   const timeline = async () =>
     (await listSenders(database))
@@ -58,7 +58,7 @@ t.test('each pause stands once on the timeline, from when it happened; another r
 t.test('a report that comes after its pause would have ended pauses nothing', async (t) => {
   await sender('c')
   t.match(await apply(pause('c', -300), pause('c', -86_400, 3_600)), [
-    { kind: 'ignored', reason: 'the pause that it reports is over' },
+    { kind: 'ignored', reason: 'the pause that it reports has ended' },
     { kind: 'ignored' },
   ])
   t.notOk((await paused()).some((line) => line.startsWith('c')))
@@ -79,7 +79,7 @@ t.test('a send that fails during a pause that was reported does not shorten it',
   t.ok((await paused()).includes('f until 2026-03-01T13:00:00.000Z: since 0'))
 })
 
-t.test('a sender that is deleted while it is paused stands still no longer', async (t) => {
+t.test('deleting a paused sender ends its pause', async (t) => {
   const id = '0190a1b2-0000-7000-8000-000000000001'
   const key = `webhook:${id}`
   await stopClock(database, NOW)

@@ -36,19 +36,19 @@ t.test('the first goes at once, the others a tenth of a second apart', async (t)
   t.equal(reservation.wait_seconds, 0)
 })
 
-t.test('a send that costs more than the bucket holds goes on credit; those behind it wait', async (t) => {
+t.test('a send that exceeds the bucket delays those after it', async (t) => {
   const { reservation } = reserve(pace(), [30, 1], 5, START)
   t.strictSame(reservation.delays, [0, 3])
 })
 
-t.test('what lies beyond the horizon is not reserved, and answered with when to ask again', async (t) => {
+t.test("sends beyond the horizon aren't reserved", async (t) => {
   const { pace: left, reservation } = reserve(pace(), Array(100).fill(1), 2, START)
   t.equal(reservation.delays.length, 21)
   t.match(reservation, { wait_seconds: 3, reason: 'the send rate is reached' })
   t.equal(left.tokens, -20)
 })
 
-t.test('a paused sender reserves nothing and says why, until its pause is over', async (t) => {
+t.test('a paused sender reserves nothing and returns the reason', async (t) => {
   const paused = pace({ paused_until: after(90), pause_reason: 'account paused' })
   t.match(reserve(paused, [1], 5, START).reservation, {
     delays: EMPTY,
@@ -60,7 +60,7 @@ t.test('a paused sender reserves nothing and says why, until its pause is over',
   t.match(over, { paused_until: null, pause_reason: null })
 })
 
-t.test('no second holds more than the ceiling, whatever is asked for and when', async () => {
+t.test('no second exceeds the ceiling', async () => {
   const asks = fc.array(
     fc.record({
       pause: fc.integer({ min: 0, max: 3_000 }),
@@ -94,7 +94,7 @@ t.test('no second holds more than the ceiling, whatever is asked for and when', 
   )
 })
 
-t.test('a halving counts once for all that was let go before it', async (t) => {
+t.test('a halving counts once for sends released before it', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 4 })
   const sender = { key: 'ses:test', ceiling: 80, saved_seconds: 0.1 }
@@ -116,7 +116,7 @@ t.test('a halving counts once for all that was let go before it', async (t) => {
   t.match(await listSenders(database), [{ events: [{ kind: 'slowed', detail: 'too fast' }] }], 'stored once')
 })
 
-t.test('a sender paced on demand has no row until it is slowed, and is free once recovered', async (t) => {
+t.test('an on-demand sender has no row until it is slowed', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 4 })
   const sender = { key: 'smtp:test', ceiling: 200, on_demand: true }

@@ -54,7 +54,7 @@ async function startServer(t: Test, bin: string): Promise<string> {
 
 const MISSING = 'PostgreSQL is not installed (Debian: apt-get install -y postgresql)'
 
-t.test('a dump is restored as db/README.md says, and sends what a person lets it send', async (t) => {
+t.test('restores a dump as db/README.md describes', async (t) => {
   const bin = await ownPrograms()
   if (bin === null) return void t.plan(0, MISSING)
   const url = await startServer(t, bin)

@@ -45,7 +45,7 @@ t.test('a look that the database keeps waiting does not put the process behind i
   }
 })
 
-t.test('it follows a database whose time is another one, and is within what a look can prove', async (t) => {
+t.test("follows the database's clock within the error of a query", async (t) => {
   const clock = createServiceClock()
   /** An answer that says how far the database is ahead as the question comes, and is heard after these milliseconds. */
   const hears = async (ahead: number, after: number, wanted: (elapsed: number) => number) => {

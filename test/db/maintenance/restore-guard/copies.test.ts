@@ -85,7 +85,7 @@ async function broadcastsOf(url: string) {
 /** For so long a worker would have sent all of it several times, in milliseconds. */
 const LONG = 4_000
 
-t.test('a worker on a copy sends no mail, message or webhook until one act resumes all', async (t) => {
+t.test('a worker on a restored copy sends nothing until it is resumed', async (t) => {
   const cloud = await startCloud(t)
   const sink = await startSmtpSink(t)
   const url = await copyDatabase(t, seeded.url)
@@ -141,7 +141,7 @@ t.test('a copy on which only web runs, or nothing yet, is stopped as well', asyn
   t.strictSame(await restoredQueues(url), [], 'a process that starts later finds it resumed')
 })
 
-t.test('one act will do before any process has run on the copy', async (t) => {
+t.test('a copy can be resumed before any process has run', async (t) => {
   const url = await copyDatabase(t, seeded.url)
   const resumed = await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
   t.strictSame(resumed, { queues: DELIVERIES, broadcasts: 2 })
@@ -150,7 +150,7 @@ t.test('one act will do before any process has run on the copy', async (t) => {
   t.strictSame(await broadcastsOf(url), ['sending null', 'scheduled null'])
 })
 
-t.test('after a failover a process that was there goes on; one that began later does not', async (t) => {
+t.test('after a failover, only older processes continue', async (t) => {
   const url = await copyDatabase(t, seeded.url)
   await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
   const database = await openPool(t, url, { size: 3 })
@@ -179,7 +179,7 @@ t.test('after a failover a process that was there goes on; one that began later 
   t.strictSame(await restoredQueues(url), DELIVERIES)
 })
 
-t.test('what is claimed while it is not settled is put back, whatever was known a second ago', async (t) => {
+t.test('unsettled claims are released on a copy', async (t) => {
   const { service, database, call, team } = await world(t)
   const sink = await startSmtpSink(t)
   const { end } = await watchDatabase({ database, log: silentLog })
@@ -195,7 +195,7 @@ t.test('what is claimed while it is not settled is put back, whatever was known 
   await until('it is sent', () => sink.messages().length === 1)
 })
 
-t.test('what an operator pauses, before the copy or on it, stays paused, with time and name', async (t) => {
+t.test('manual pauses stay after a restore', async (t) => {
   await adminCli({ DATABASE_URL: seeded.url }).json(['queue', 'pause', 'deliver-whatsapp'])
   const url = await copyDatabase(t, seeded.url)
   await startApi(t, url)

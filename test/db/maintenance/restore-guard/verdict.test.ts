@@ -29,18 +29,18 @@ const judged = (look: Partial<HomeLook>, memory: Partial<Memory> = {}): string =
 const OTHER_TIMELINE = { is_home: false }
 const NEW_PROCESS = { last: null, home: null }
 
-t.test('the first process makes the database the home of what it holds; others find it so', async (t) => {
+t.test('the first process claims the database', async (t) => {
   t.equal(judged({ home_id: null, how: null, is_same_place: null }, NEW_PROCESS), 'begins')
   t.equal(judged({}, NEW_PROCESS), 'home')
   t.equal(judged({}), 'home')
 })
 
-t.test('a process that finds its mark on a new timeline soon decides that it is a failover', async (t) => {
+t.test('a heartbeat on a new timeline means a failover', async (t) => {
   t.equal(judged(OTHER_TIMELINE, { away: 0 }), 'undecided')
   t.equal(judged(OTHER_TIMELINE, { away: 3_000 }), 'continued')
 })
 
-t.test('a process that began on a new timeline counts it as a copy if nobody says otherwise', async (t) => {
+t.test('a new timeline without a heartbeat means a copy', async (t) => {
   t.equal(judged(OTHER_TIMELINE, { ...NEW_PROCESS, away: 29_000 }), 'undecided')
   t.equal(judged(OTHER_TIMELINE, { ...NEW_PROCESS, away: 30_000 }), 'copy')
   t.equal(judged({ ...OTHER_TIMELINE, home_id: 'two' }, { away: 4_000 }), 'undecided', 'another life’s home')
@@ -52,7 +52,7 @@ t.test('a process whose mark is missing has it stopped, on whatever timeline', a
   t.equal(judged({ found: false, home_id: 'two', how: 'continued' }), 'copy', 'others have missed nothing')
 })
 
-t.test('one that comes late does not stop again what a person may have let go on', async (t) => {
+t.test("a late process doesn't pause a resumed copy again", async (t) => {
   t.equal(judged({ found: false, home_id: 'two', how: 'restored' }), 'stranger')
   t.equal(judged({ found: false, at: LATER }), 'stranger', 'its mark may have been forgotten meanwhile')
 })

@@ -66,7 +66,7 @@ const eventsOf = ({ database }: Service, id: string) =>
     select array_agg(recipient order by recipient) as recipients, string_agg(detail, '') as details
     from email_events where email_id = ${id}`)
 
-t.test('a person is erased from contacts, emails, events and reports; the others stay', async (t) => {
+t.test('erases a person from contacts, emails, events and reports', async (t) => {
   const { service, team, erase } = await start(t)
   const { call, database } = service
   await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
@@ -108,7 +108,7 @@ t.test('a person is erased from contacts, emails, events and reports; the others
   t.strictSame(await erase(team), { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 })
 })
 
-t.test('what happens afterwards to an email of the person alone is stored without its words', async (t) => {
+t.test('later events of an erased email have no text', async (t) => {
   const { service, team, erase } = await start(t)
   const { database } = service
   await database.query(sql.unsafe`
@@ -145,31 +145,28 @@ t.test('what happens afterwards to an email of the person alone is stored withou
   )
 })
 
-t.test(
-  'dead letters of a person’s mail go with it, and of mail to others too keep no words that name them',
-  async (t) => {
-    const { service, team, erase } = await start(t)
-    const deadLetters = () =>
-      service.database.anyFirst(sql.type(object({ words: string().defined() }))`
+t.test('erases the person from dead letters', async (t) => {
+  const { service, team, erase } = await start(t)
+  const deadLetters = () =>
+    service.database.anyFirst(sql.type(object({ words: string().defined() }))`
       select concat_ws(' ', data, output, source_output) as words from pgboss.job where name like 'deliver-%'`)
-    await send(service, team, [ANA])
-    await giveUpAll(service, 'deliver-email', `451 4.2.1 <${ANA.toLowerCase()}> is busy`)
-    const shared = await send(service, team, [ANA, 'ben@example.com'])
-    await giveUpAll(service, 'deliver-email', `451 4.2.1 ${ANA} is busy`)
-    await send(service, team, ['ben@example.com'])
-    await giveUpAll(service, 'deliver-email', '451 4.2.1 ben@example.com is busy, xana.diaz@example.com too')
-    t.match((await deadLetters()).join(), /ana\.diaz/i)
-    await erase(team)
-    const left = await deadLetters()
-    t.notMatch(left.join().replaceAll('xana', 'x'), /ana\.diaz/i)
-    t.match(left.join(), /ben@example\.com is busy, xana\.diaz@example\.com/, 'of others they stay')
-    t.match(left.join(), shared, 'that of the others is tried again by redrive')
-    const cli = adminCli({ DATABASE_URL: service.url })
-    t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 2 })
-  },
-)
+  await send(service, team, [ANA])
+  await giveUpAll(service, 'deliver-email', `451 4.2.1 <${ANA.toLowerCase()}> is busy`)
+  const shared = await send(service, team, [ANA, 'ben@example.com'])
+  await giveUpAll(service, 'deliver-email', `451 4.2.1 ${ANA} is busy`)
+  await send(service, team, ['ben@example.com'])
+  await giveUpAll(service, 'deliver-email', '451 4.2.1 ben@example.com is busy, xana.diaz@example.com too')
+  t.match((await deadLetters()).join(), /ana\.diaz/i)
+  await erase(team)
+  const left = await deadLetters()
+  t.notMatch(left.join().replaceAll('xana', 'x'), /ana\.diaz/i)
+  t.match(left.join(), /ben@example\.com is busy, xana\.diaz@example\.com/, 'of others they stay')
+  t.match(left.join(), shared, 'that of the others is tried again by redrive')
+  const cli = adminCli({ DATABASE_URL: service.url })
+  t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 2 })
+})
 
-t.test('only whole addresses are matched, and reports of other teams or of nobody known stay', async (t) => {
+t.test("only matches whole addresses, and the team's own reports", async (t) => {
   const { service, team, erase } = await start(t)
   const { database } = service
   const other = await makeTeam(service)
@@ -255,7 +252,7 @@ t.test('an erased address stays suppressed or unsubscribed when created again', 
   t.equal(await create(other.key, 'bounced@example.com'), 'subscribed', 'another team knows nothing of it')
 })
 
-t.test('an erased address whose suppression was lifted begins subscribed from then on', async (t) => {
+t.test('an erased address whose suppression was lifted starts subscribed', async (t) => {
   const { service, team, erase } = await start(t)
   const { call, database } = service
   const cli = adminCli({ DATABASE_URL: service.url })
@@ -284,7 +281,7 @@ t.test('an erased address whose suppression was lifted begins subscribed from th
   t.notOk(await database.exists(left), 'what it had unsubscribed from stays, and the suppression is lifted')
 })
 
-t.test('who had unsubscribed, then bounced, and was erased is subscribed by no lifting', async (t) => {
+t.test("lifting doesn't resubscribe an erased address that unsubscribed", async (t) => {
   const { service, team, erase } = await start(t)
   const { call } = service
   const cli = adminCli({ DATABASE_URL: service.url })
@@ -304,7 +301,7 @@ t.test('who had unsubscribed, then bounced, and was erased is subscribed by no l
   }
 })
 
-t.test('an erased address that was subscribed leaves nothing, and begins subscribed', async (t) => {
+t.test('an erased subscribed address leaves nothing', async (t) => {
   const { service, team, erase } = await start(t)
   const { call, database } = service
   await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
@@ -316,7 +313,7 @@ t.test('an erased address that was subscribed leaves nothing, and begins subscri
   )
 })
 
-t.test('what is kept of an erased address is a hash that another key would not give', async (t) => {
+t.test('keeps only a keyed hash of an erased address', async (t) => {
   const { service, team, erase } = await start(t)
   const { call, database } = service
   await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
@@ -330,7 +327,7 @@ t.test('what is kept of an erased address is a hash that another key would not g
   t.notMatch(text, /ana|diaz/i)
 })
 
-t.test('an erased person is not named among those that a broadcast skipped', async (t) => {
+t.test('removes an erased person from the skips of broadcasts', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
   await contacts(['Ana.Diaz', 'ben'], { country: 'FR' })
   const id = await create()
@@ -347,7 +344,7 @@ t.test('an erased person is not named among those that a broadcast skipped', asy
   t.match((await get(id)).body, { stats: { made: 0, skipped: 2 } })
 })
 
-t.test('a report that waited for an erasure says nothing of the person any more', async (t) => {
+t.test("a report that waited for an erasure doesn't name the person", async (t) => {
   const { service, team } = await start(t)
   const { database, deps } = service
   const id = await send(service, team, [ANA, 'ben@example.com'])
@@ -374,7 +371,7 @@ t.test('a report that waited for an erasure says nothing of the person any more'
   t.strictSame((await eventsOf(service, id)).recipients, ['ben@example.com'])
 })
 
-t.test('keys, tags and reply addresses of a person’s mail go, and so do tests that show them', async (t) => {
+t.test('erases keys, tags, reply addresses and broadcast tests', async (t) => {
   const { service, team, create, post } = await beginBroadcasting(t)
   const { call, database, deps } = service
   const { key } = team
@@ -416,7 +413,7 @@ t.test('keys, tags and reply addresses of a person’s mail go, and so do tests 
   for (const { row } of rows) t.notMatch(row, /ana\.diaz|Ana Diaz|AT48/i)
 })
 
-t.test('a broadcast that has picked somebody makes no email once they are erased', async (t) => {
+t.test('a broadcast creates no email for an erased contact', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
   const { database, deps, url } = service
   await contacts(['Ana.Diaz', 'ben'])
@@ -439,7 +436,7 @@ t.test('a broadcast that has picked somebody makes no email once they are erased
   for (const { row } of rows) t.notMatch(row, /ana\.diaz/i)
 })
 
-t.test('webhooks about what was deleted before go too, of that person alone', async (t) => {
+t.test('erases webhooks about deleted subjects of that person only', async (t) => {
   const { service, team, erase } = await start(t)
   const { call, database, url } = service
   const { key } = team

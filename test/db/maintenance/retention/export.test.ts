@@ -107,7 +107,7 @@ async function start(t: Test) {
   }
 }
 
-t.test('contact export shows all of a person, and nothing of other recipients', async (t) => {
+t.test("contact export contains the person's data and no other recipients", async (t) => {
   const { team, cli, contact, sole, shared, waiting, timed, copied, blind, at, test, broadcast } =
     await start(t)
   const found = await cli.json(['contact', 'export', team.id, ANA])
@@ -185,7 +185,7 @@ t.test('contact export shows all of a person, and nothing of other recipients', 
   t.notMatch(JSON.stringify(found), OTHERS)
 })
 
-t.test('it finds what erasing finds, row by row, and nothing is left to find afterwards', async (t) => {
+t.test('export finds the same rows as an erasure', async (t) => {
   const { team, database, deps, by } = await start(t)
   const rows = object({ count: number().defined() })
   const webhooks = () => database.oneFirst(sql.type(rows)`select count(*) as count from webhook_messages`)
@@ -226,7 +226,7 @@ t.test('an address that nothing knows is contact_not_found, and one of another t
   })
 })
 
-t.test('the contact’s page gives owners the same file; both leave a line without the address', async (t) => {
+t.test("owners can export on the contact's page, with an audit entry", async (t) => {
   const { service, team, cli, database } = await start(t)
   const printed = await cli.json(['contact', 'export', team.id, ANA])
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -246,13 +246,13 @@ t.test('the contact’s page gives owners the same file; both leave a line witho
   for (const { subject } of lines) t.match(subject, /^[0-9a-f]{64}$/)
 })
 
-t.test('mail of our own is listed without its link', async (t) => {
+t.test('lists internal email without its links', async (t) => {
   const { team, database, by, sole } = await start(t)
   await database.query(sql.unsafe`update accepted_emails set internal = true where id = ${sole}`)
   t.notMatch(JSON.stringify(await exportPerson(by, team.id, IDENTITY)), /Secret of Ana/)
 })
 
-t.test('more emails than one look takes are all there, each once', async (t) => {
+t.test('exports more emails than one batch, each once', async (t) => {
   const { service, team, by } = await start(t)
   const batch = { emails: Array.from({ length: 100 }, () => anEmail({ to: [ANA] })) }
   for (let batches = 0; batches < 3; batches++)

@@ -30,7 +30,7 @@ const address = (at: number): string => `person${(at * 7) % PEOPLE}@example.com`
 const everyone = Array.from({ length: PEOPLE }, (_, at) => address(at))
 const shuffled = <T>(list: readonly T[]): T[] => [...list].sort(() => Math.random() - 0.5)
 
-t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one deadlock', async (t) => {
+t.test("concurrent erasures, deletions, upserts, requeues and reports don't deadlock", async (t) => {
   const { service, call, deps, team } = await world(t, { team: { plan: 'pro' } })
   const { secrets, queue } = deps
   const pool = await openPool(t, service.url, { size: 20 })

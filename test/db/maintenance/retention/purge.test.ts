@@ -50,7 +50,7 @@ async function start(t: Test, make?: typeof ownServer) {
   }
 }
 
-t.test('nothing is forgotten while no setting says so', async (t) => {
+t.test('keeps everything without a retention setting', async (t) => {
   const { store, teamId, forget } = await start(t)
   await delivered(store, teamId, 450)
   t.strictSame(await forget({}), {
@@ -74,7 +74,7 @@ t.test('events are forgotten by their message’s age, batch by batch, however m
   t.match(await left(store), { emails: { length: 3 }, events: 3 }, `those of ${young} stay`)
 })
 
-t.test('messages go with their events; those to be delivered or of this period stay', async (t) => {
+t.test('deletes messages with their events, except undelivered and current ones', async (t) => {
   const { store, teamId, forget } = await start(t)
   await delivered(store, teamId, 100)
   const { id: queued } = await store.email(teamId, daysAgo(100))
@@ -88,7 +88,7 @@ t.test('messages go with their events; those to be delivered or of this period s
   t.same((await left(store)).emails, [queued, today].sort(), 'what the quota counts stays always')
 })
 
-t.test('events stay while their message is unfinished: a dead letter is never sent again', async (t) => {
+t.test('keeps events of unfinished messages', async (t) => {
   const { store, teamId, forget } = await start(t)
   const { database } = store
   const { id } = await store.email(teamId, daysAgo(400))
@@ -107,7 +107,7 @@ t.test('events stay while their message is unfinished: a dead letter is never se
   t.match(await forget({ messages: 90 }), { messages: 2 })
 })
 
-t.test('what was scheduled far ahead ages from its time on, in row, timeline and body', async (t) => {
+t.test('scheduled messages age from their scheduled time', async (t) => {
   const { store, teamId, forget } = await start(t)
   const { database } = store
   const message = '0190a000-0000-7000-8000-000000000002'
@@ -139,7 +139,7 @@ t.test('what was scheduled far ahead ages from its time on, in row, timeline and
   t.match(await forget({ messages: 90 }), { messages: 2 })
 })
 
-t.test('what happened to senders is forgotten by its own setting, batch by batch', async (t) => {
+t.test('deletes sender events after their own retention period', async (t) => {
   const { store, forget } = await start(t)
   const { database } = store
   const sender = { key: 'smtp:relay.test', ceiling: 10 }
@@ -197,7 +197,7 @@ t.test('bodies are emptied in place, and a full page loses one row', async (t) =
   t.ok(moved.length <= new Set(moved).size + 1, 'a full page loses one row, and the others use its space')
 })
 
-t.test('figures of days are forgotten by their day, batch by batch, whatever team they are of', async (t) => {
+t.test('deletes daily stats in batches', async (t) => {
   const { store, teamId, forget } = await start(t)
   const other = await store.team('free')
   await store.database.query(sql.unsafe`
@@ -215,7 +215,7 @@ t.test('figures of days are forgotten by their day, batch by batch, whatever tea
   t.match(await forget({ figures: 400 }), { figures: 0 })
 })
 
-t.test('a row that somebody holds is passed over, and found the next time', async (t) => {
+t.test('skips a locked row, and deletes it in the next round', async (t) => {
   const { store, teamId, forget } = await start(t)
   const id = await delivered(store, teamId, 100)
   const commit = await hold(t, store.database, (tx) =>
@@ -226,7 +226,7 @@ t.test('a row that somebody holds is passed over, and found the next time', asyn
   t.match(await forget({ messages: 90, bodies: 90 }), { messages: 1 })
 })
 
-t.test('bodies are emptied, once: the row, its subject and its timeline stay', async (t) => {
+t.test('purges bodies once, and keeps rows, subjects and timelines', async (t) => {
   const { store, teamId, forget } = await start(t)
   const raw = await delivered(store, teamId, 100)
   const { id: template_id } = await store.database.transaction((tx) =>

@@ -57,7 +57,7 @@ async function whoFits(...conditions: Condition[]): Promise<number[]> {
   return members.map(({ email }) => Number(/^c(\d+)@/.exec(email)?.[1]))
 }
 
-t.test('each operator picks whom it should', async (t) => {
+t.test('each operator selects the right contacts', async (t) => {
   await contacts([
     { age: '9', city: 'Graz' },
     { age: '10', city: 'Graz-Umgebung' },
@@ -164,7 +164,7 @@ t.test('whatever the values are, each operator means the same in the database', 
   )
 })
 
-t.test('few among very many are found a window at a time: no step touches more than its own', async (t) => {
+t.test('reads few members among many contacts in bounded steps', async (t) => {
   const many = await store.team('pro')
   const [size, look] = [30_000, 1_000]
   const { topic_ids = [] } = await makeAudience(store.database, many, { contacts: size, of_topic: size / 10 })
@@ -187,7 +187,7 @@ t.test('few among very many are found a window at a time: no step touches more t
   t.ok(most < 600, `${most} buffers at most for a window of ${look}`)
 })
 
-t.test('a late page touches no more than the first: emails of earlier contacts are not read', async (t) => {
+t.test('a late page reads no more rows than the first', async (t) => {
   const many = await store.team('pro')
   const { topic_ids = [] } = await makeAudience(store.database, many, { contacts: 10_000 })
   const wanted = { ...audience([]), team_id: many, topic_ids: topic_ids as string[] }
@@ -216,7 +216,7 @@ t.test('a late page touches no more than the first: emails of earlier contacts a
 
 const emailRow = object({ email: string().defined() })
 
-t.test('a contact who was being made when it began gets it, however late that is committed', async (t) => {
+t.test('includes a contact whose creation commits after the start', async (t) => {
   const { service, team, topic_id, contacts, create, post, get } = await beginBroadcasting(t)
   const { database, deps } = service
   await contacts(['first'])

@@ -56,7 +56,7 @@ async function begin(t: Parameters<typeof openStore>[0]) {
   return { ...store, teamId, id, accept, figures }
 }
 
-t.test('a broadcast’s email waits in its own queue, takes nothing from the rate, comes once', async (t) => {
+t.test('broadcast emails have their own queue and no rate limit', async (t) => {
   const { database, teamId, id, accept } = await begin(t)
   const tokens = () => database.oneFirst(sql.type(tokensRow)`select bucket_tokens as tokens from allowances`)
   const before = await tokens()
@@ -95,7 +95,7 @@ const command = fc.record({
 })
 type Command = typeof command extends fc.Arbitrary<infer C> ? C : never
 
-t.test('whatever happens to emails, by any door and at once, figures equal a recount', async (t) => {
+t.test('broadcast stats equal a recount after concurrent changes', async (t) => {
   const place = await begin(t)
   const { database, queue, accept, teamId } = place
   await database.query(sql.unsafe`delete from upkeep where kind = 'figures'`)
@@ -154,7 +154,7 @@ t.test('whatever happens to emails, by any door and at once, figures equal a rec
   })
 })
 
-t.test('an email that is forgotten for its age stays in the figures of its broadcast', async (t) => {
+t.test('broadcast stats keep emails that retention has deleted', async (t) => {
   const place = await begin(t)
   const { database, accept, figures } = place
   for (let made = 0; made < 3; made++) await accept(uuidv7())

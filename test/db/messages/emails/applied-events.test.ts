@@ -43,7 +43,7 @@ const reported = (ref: ReportedEmail['ref'], changes: Partial<ReportedEmail> = {
 const apply = (...events: ReportedEmail[]) =>
   service.database.transaction((tx) => applyReportedEmails(tx, events, NOW))
 
-t.test('each event has its own result; whom it names has to be on the row, in any spelling', async (t) => {
+t.test('each event has its own result, and its recipient must be on the row', async (t) => {
   const team = await storeTeam(service)
   const [one = '', two = ''] = await storeEmails(service, team, [
     ['Ana <Ana@Example.org>'],
@@ -69,25 +69,22 @@ t.test('each event has its own result; whom it names has to be on the row, in an
   t.same(await recipientsOf(two), [null], 'or nobody, of several')
 })
 
-t.test(
-  'mail, which anyone of several can have sent, moves the contact of an email to one only',
-  async (t) => {
-    for (const [to, by_mail, status] of [
-      [['ana@example.org'], true, 'bounced'],
-      [['ana@example.org', 'ben@example.org'], true, 'subscribed'],
-      [['ana@example.org', 'ben@example.org'], false, 'bounced'],
-    ] as const) {
-      const team = await storeTeam(service)
-      await storeContact(service, team, 'ana@example.org')
-      const [id = ''] = await storeEmails(service, team, [to])
-      const bounce = { kind: 'bounced', effect: 'hard', recipient: 'ana@example.org', by_mail } as const
-      await apply(reported({ team_id: team, id }, bounce))
-      t.match(await contactState(service, team, 'ana@example.org'), { status }, `${to} ${by_mail}`)
-    }
-  },
-)
+t.test('mail only changes the contact of an email with one recipient', async (t) => {
+  for (const [to, by_mail, status] of [
+    [['ana@example.org'], true, 'bounced'],
+    [['ana@example.org', 'ben@example.org'], true, 'subscribed'],
+    [['ana@example.org', 'ben@example.org'], false, 'bounced'],
+  ] as const) {
+    const team = await storeTeam(service)
+    await storeContact(service, team, 'ana@example.org')
+    const [id = ''] = await storeEmails(service, team, [to])
+    const bounce = { kind: 'bounced', effect: 'hard', recipient: 'ana@example.org', by_mail } as const
+    await apply(reported({ team_id: team, id }, bounce))
+    t.match(await contactState(service, team, 'ana@example.org'), { status }, `${to} ${by_mail}`)
+  }
+})
 
-t.test('a report brings the provider’s id to a row that lost it; one that is stored stays', async (t) => {
+t.test("a report adds the provider's ID, and never replaces it", async (t) => {
   const team = await storeTeam(service)
   const [lost = '', known = '', partial = ''] = await storeEmails(service, team, [
     ['a@example.org'],
@@ -112,7 +109,7 @@ t.test('a report brings the provider’s id to a row that lost it; one that is s
   t.equal(await idOf(lost), 'p-1', 'what was stored first stays')
 })
 
-t.test('an attempt says who is left, unless somebody else changed the row since it read it', async (t) => {
+t.test('an attempt stores pending recipients unless the row has changed', async (t) => {
   const team = await storeTeam(service)
   const to = ['now@example.org', 'later@example.org']
   const [id = ''] = await storeEmails(service, team, [to], { size_kb: null })
@@ -146,7 +143,7 @@ t.test('an attempt says who is left, unless somebody else changed the row since 
   t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
 })
 
-t.test('an attempt leaves nobody to be tried who was erased meanwhile, or whose email is gone', async (t) => {
+t.test("an attempt doesn't restore erased recipients", async (t) => {
   const team = await storeTeam(service)
   const [id = ''] = await storeEmails(service, team, [['now@example.org', 'Later <later@example.org>']])
   const ref = { team_id: team, email_id: id }
@@ -169,7 +166,7 @@ t.test('an attempt leaves nobody to be tried who was erased meanwhile, or whose 
   }
 })
 
-t.test('whose answer was lost and who is reported on, in either order, is not tried again', async (t) => {
+t.test('a report ends retries after a lost response, in either order', async (t) => {
   const team = await storeTeam(service)
   const to = ['ana@example.org', 'ben@example.org', 'cleo@example.org']
   const [before = '', after = ''] = await storeEmails(service, team, [to, to])
@@ -210,120 +207,110 @@ t.test('whose answer was lost and who is reported on, in either order, is not tr
     )
 })
 
-t.test(
-  'a report about one, before a lost answer or after, ends it for all who were taken with it',
-  async (t) => {
-    const team = await storeTeam(service)
-    const [ana, ben, cleo] = ['ana@example.org', 'ben@example.org', 'cleo@example.org'] as const
-    const kindOf = { u: 'unknown', d: 'deferred', r: 'bounced', s: 'sent' } as const
-    type Said = keyof typeof kindOf
-    const fresh = { provider_message_id: null, pending_recipients: null }
-    /** What a try leaves of which these are the answers, one for each recipient; it began when nobody was decided. */
-    const attempt = (id: string, nth: number, answers: string) => {
-      const ref = { team_id: team, email_id: id }
-      const said = [ana, ben, cleo].map((recipient, at) => ({ recipient, answer: answers[at] as Said }))
-      const events = said.map(({ recipient, answer }) => ({
-        ...{ ...ref, recipient, kind: kindOf[answer], event_key: `${nth}:${recipient}`, detail: '' },
-        occurred_at: new Date(NOW.getTime() + nth * 600_000),
-      }))
-      const undecided = said.flatMap(({ recipient, answer }) => ('ud'.includes(answer) ? [recipient] : []))
-      const isPartial = undecided.length > 0 && answers !== 'uuu'
-      const record = { ...ref, size_kb: 1, provider_message_id: null, seen: fresh }
-      const left = { pending_recipients: isPartial ? undecided : null, undecided }
-      return service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [{ ...record, ...left }]))
-    }
-    for (const [answers, left] of [
-      [['uuu'], []],
-      [['uud'], [cleo]],
-      [['udu'], [ben]],
-      [['uuu', 'uuu'], []],
-      [['uuu', 'uud'], [cleo]],
-      [['uur', 'uur'], []],
-      // Ana can have been taken at a try that put the others off.
-      [
-        ['uuu', 'sdd'],
-        [ben, cleo],
-      ],
-      [
-        ['uuu', 'udd'],
-        [ben, cleo],
-      ],
-      // At the second she can not.
-      [['uuu', 'rdd'], []],
-      [['ddd', 'uuu'], []],
-    ] as const) {
-      for (const kind of ['delivered', 'bounced'] as const) {
-        for (let before = 0; before <= answers.length; before++) {
-          const [id = ''] = await storeEmails(service, team, [[ana, ben, cleo]])
-          const report = () =>
-            apply(
-              reported(
-                { team_id: team, id },
-                { kind, recipient: ana, occurred_at: new Date(NOW.getTime() + 7) },
-              ),
-            )
-          for (const [nth, given] of answers.entries()) {
-            if (nth === before) await report()
-            await attempt(id, nth, given)
-          }
-          if (before === answers.length) await report()
-          const [row] = await emailsToDeliver(service.database, [{ team_id: team, email_id: id }])
-          const due = row ? (row.pending_recipients ?? [ana, ben, cleo]) : []
-          t.strictSame(due, left, `${answers}, ${kind} after ${before}`)
+t.test('a report about one recipient proves acceptance for all after a lost response', async (t) => {
+  const team = await storeTeam(service)
+  const [ana, ben, cleo] = ['ana@example.org', 'ben@example.org', 'cleo@example.org'] as const
+  const kindOf = { u: 'unknown', d: 'deferred', r: 'bounced', s: 'sent' } as const
+  type Said = keyof typeof kindOf
+  const fresh = { provider_message_id: null, pending_recipients: null }
+  /** What a try leaves of which these are the answers, one for each recipient; it began when nobody was decided. */
+  const attempt = (id: string, nth: number, answers: string) => {
+    const ref = { team_id: team, email_id: id }
+    const said = [ana, ben, cleo].map((recipient, at) => ({ recipient, answer: answers[at] as Said }))
+    const events = said.map(({ recipient, answer }) => ({
+      ...{ ...ref, recipient, kind: kindOf[answer], event_key: `${nth}:${recipient}`, detail: '' },
+      occurred_at: new Date(NOW.getTime() + nth * 600_000),
+    }))
+    const undecided = said.flatMap(({ recipient, answer }) => ('ud'.includes(answer) ? [recipient] : []))
+    const isPartial = undecided.length > 0 && answers !== 'uuu'
+    const record = { ...ref, size_kb: 1, provider_message_id: null, seen: fresh }
+    const left = { pending_recipients: isPartial ? undecided : null, undecided }
+    return service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [{ ...record, ...left }]))
+  }
+  for (const [answers, left] of [
+    [['uuu'], []],
+    [['uud'], [cleo]],
+    [['udu'], [ben]],
+    [['uuu', 'uuu'], []],
+    [['uuu', 'uud'], [cleo]],
+    [['uur', 'uur'], []],
+    // Ana can have been taken at a try that put the others off.
+    [
+      ['uuu', 'sdd'],
+      [ben, cleo],
+    ],
+    [
+      ['uuu', 'udd'],
+      [ben, cleo],
+    ],
+    // At the second she can not.
+    [['uuu', 'rdd'], []],
+    [['ddd', 'uuu'], []],
+  ] as const) {
+    for (const kind of ['delivered', 'bounced'] as const) {
+      for (let before = 0; before <= answers.length; before++) {
+        const [id = ''] = await storeEmails(service, team, [[ana, ben, cleo]])
+        const report = () =>
+          apply(
+            reported(
+              { team_id: team, id },
+              { kind, recipient: ana, occurred_at: new Date(NOW.getTime() + 7) },
+            ),
+          )
+        for (const [nth, given] of answers.entries()) {
+          if (nth === before) await report()
+          await attempt(id, nth, given)
         }
+        if (before === answers.length) await report()
+        const [row] = await emailsToDeliver(service.database, [{ team_id: team, email_id: id }])
+        const due = row ? (row.pending_recipients ?? [ana, ben, cleo]) : []
+        t.strictSame(due, left, `${answers}, ${kind} after ${before}`)
       }
     }
-    const [id = ''] = await storeEmails(service, team, [[ana, ben, cleo]])
-    await attempt(id, 0, 'uuu')
-    await attempt(id, 1, 'rdd')
-    t.match(
-      await emailById(service.database, team, id),
-      { pending_recipients: [ben, cleo] },
-      'no report came',
-    )
-  },
-)
+  }
+  const [id = ''] = await storeEmails(service, team, [[ana, ben, cleo]])
+  await attempt(id, 0, 'uuu')
+  await attempt(id, 1, 'rdd')
+  t.match(await emailById(service.database, team, id), { pending_recipients: [ben, cleo] }, 'no report came')
+})
 
-t.test(
-  'a report about one of several leaves the others to be tried, unless an attempt is on record',
-  async (t) => {
-    const team = await storeTeam(service)
-    const to = ['Ana <ana@example.org>', 'ben@example.org', 'eve@example.org']
-    const ids = await storeEmails(service, team, [to, to, to, to.slice(0, 1)])
-    const [killed = '', unanswered = '', attempted = '', sole = ''] = ids
-    const about = (id: string, recipient: string, kind: ReportedEmail['kind']) =>
-      apply(reported({ team_id: team, id }, { recipient, kind }))
-    const pendingOf = async (id: string) =>
-      (await emailById(service.database, team, id))?.pending_recipients ?? null
-    const dueOf = async (id: string) =>
-      (await emailsToDeliver(service.database, [{ team_id: team, email_id: id }])).length
+t.test('a report about one recipient leaves the others pending', async (t) => {
+  const team = await storeTeam(service)
+  const to = ['Ana <ana@example.org>', 'ben@example.org', 'eve@example.org']
+  const ids = await storeEmails(service, team, [to, to, to, to.slice(0, 1)])
+  const [killed = '', unanswered = '', attempted = '', sole = ''] = ids
+  const about = (id: string, recipient: string, kind: ReportedEmail['kind']) =>
+    apply(reported({ team_id: team, id }, { recipient, kind }))
+  const pendingOf = async (id: string) =>
+    (await emailById(service.database, team, id))?.pending_recipients ?? null
+  const dueOf = async (id: string) =>
+    (await emailsToDeliver(service.database, [{ team_id: team, email_id: id }])).length
 
-    await about(killed, 'ben@example.org', 'delayed')
-    t.equal(await pendingOf(killed), null, 'it goes on trying')
-    await about(killed, 'ANA@example.org', 'bounced')
-    t.strictSame(await pendingOf(killed), ['ben@example.org', 'eve@example.org'])
-    t.equal(await dueOf(killed), 1)
-    await about(killed, 'ben@example.org', 'delivered')
-    await about(killed, 'ben@example.org', 'opened')
-    t.strictSame(await pendingOf(killed), ['eve@example.org'])
-    await about(killed, 'eve@example.org', 'delivered')
-    t.equal(await dueOf(killed), 0, 'nobody is left')
+  await about(killed, 'ben@example.org', 'delayed')
+  t.equal(await pendingOf(killed), null, 'it goes on trying')
+  await about(killed, 'ANA@example.org', 'bounced')
+  t.strictSame(await pendingOf(killed), ['ben@example.org', 'eve@example.org'])
+  t.equal(await dueOf(killed), 1)
+  await about(killed, 'ben@example.org', 'delivered')
+  await about(killed, 'ben@example.org', 'opened')
+  t.strictSame(await pendingOf(killed), ['eve@example.org'])
+  await about(killed, 'eve@example.org', 'delivered')
+  t.equal(await dueOf(killed), 0, 'nobody is left')
 
-    await about(unanswered, 'ana@example.org', 'unknown')
-    await about(unanswered, 'ana@example.org', 'delivered')
-    t.equal(await dueOf(unanswered), 0, 'after a lost answer all were taken together')
+  await about(unanswered, 'ana@example.org', 'unknown')
+  await about(unanswered, 'ana@example.org', 'delivered')
+  t.equal(await dueOf(unanswered), 0, 'after a lost answer all were taken together')
 
-    await setProviderId(service, attempted, 'p-9')
-    await setPending(service, attempted, ['ben@example.org'])
-    await about(attempted, 'ben@example.org', 'delivered')
-    t.strictSame(await pendingOf(attempted), ['ben@example.org'], 'who was put off is not taken at a word')
+  await setProviderId(service, attempted, 'p-9')
+  await setPending(service, attempted, ['ben@example.org'])
+  await about(attempted, 'ben@example.org', 'delivered')
+  t.strictSame(await pendingOf(attempted), ['ben@example.org'], 'who was put off is not taken at a word')
 
-    await about(sole, 'ana@example.org', 'delivered')
-    t.equal(await dueOf(sole), 0)
-  },
-)
+  await about(sole, 'ana@example.org', 'delivered')
+  t.equal(await dueOf(sole), 0)
+})
 
-t.test('whom a report decides while an attempt is under way, that attempt does not bring back', async (t) => {
+t.test("an attempt doesn't retry a recipient that a report has decided", async (t) => {
   const team = await storeTeam(service)
   const [ana, ben, eve] = ['ana@example.org', 'ben@example.org', 'eve@example.org'] as const
   const seen = { provider_message_id: null, pending_recipients: null }
@@ -349,7 +336,7 @@ t.test('whom a report decides while an attempt is under way, that attempt does n
   }
 })
 
-t.test('an unsubscribe of a team that isn’t there leaves the others of its batch applied', async (t) => {
+t.test("an unsubscribe of a deleted team doesn't affect its batch", async (t) => {
   const team = await service.team()
   await storeContact(service, team, 'ana@example.org')
   const [id = ''] = await storeEmails(service, team, [['ana@example.org']])

@@ -134,7 +134,7 @@ async function ingest(service: Service, events: readonly EmailEvent[], held?: Pr
   })
 }
 
-t.test('any events, in any order, repeated and split at will, end in the same row and contact', async (t) => {
+t.test('any order, repeats and split of events end in the same state', async (t) => {
   const service = await startService(t)
   let suppressed = 0
   await fc.assert(
@@ -192,7 +192,7 @@ const delivery = (team: string, email: string, second: number): EmailEvent => ({
   effect: 'delivered',
 })
 
-t.test('a fifth soft bounce and a delivery before it, ingested side by side, see each other', async (t) => {
+t.test('concurrent soft bounces and deliveries see each other', async (t) => {
   const service = await startService(t)
   for (const later of ['the soft bounce', 'the delivery']) {
     const team = await storeTeam(service)
@@ -246,7 +246,7 @@ t.test('the same emails in opposite order do not lock each other out', async (t)
   t.equal(begun, 20, 'no transaction had to be run again')
 })
 
-t.test('reports of delivery, opening, clicking write no index: the update stays in its page', async (t) => {
+t.test('delivery, open and click reports are HOT updates', async (t) => {
   const service = await startService(t)
   const team = await storeTeam(service)
   const [email_id = ''] = await storeEmails(service, team, [['a@example.org']])

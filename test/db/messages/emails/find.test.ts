@@ -83,7 +83,7 @@ t.test('an email is found by its id, keys, request’s id, provider’s id and M
   t.strictSame(await find({ team_id: other, id: first }), [], 'another team finds nothing of it')
 })
 
-t.test('subject words, dates, status, domain, template and tag narrow the list', async (t) => {
+t.test('filters by subject words, dates, status, domain, template and tag', async (t) => {
   const { team, first, second, third } = await start()
   const found = (filter: EmailFilter) => find({ team_id: team, ...filter })
   t.strictSame(await found({ subject: '  invoice ' }), [third, second])
@@ -101,7 +101,7 @@ t.test('subject words, dates, status, domain, template and tag narrow the list',
   await t.rejects(find({ team_id: first }), { code: 'not_found' })
 })
 
-t.test('a page follows from the last id of the one before, in one team and in all', async (t) => {
+t.test('continues a page after the last ID', async (t) => {
   const { team, first, second, third } = await start()
   t.strictSame(await find({ team_id: team }, { limit: 2 }), [third, second])
   t.strictSame(await find({ team_id: team }, { limit: 2, before: second }), [first])
@@ -130,7 +130,7 @@ t.test('a recipient among many is looked up by the index', async (t) => {
   t.equal((await find({ recipient: 'user77@example.com' })).length, 1)
 })
 
-t.test('email find prints what fits, and says what it cannot look for', async (t) => {
+t.test('email find prints matches, and rejects invalid filters', async (t) => {
   const { team, second } = await start()
   const cli = adminCli({ DATABASE_URL: store.url })
   const flags = '--recipient ann@example.com --subject invoice --from 2026-01-11 --to 2026-01-12'.split(' ')

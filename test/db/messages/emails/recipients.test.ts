@@ -37,14 +37,14 @@ t.test('each recipient is in the envelope once, by its bare address', (t) => {
   t.end()
 })
 
-t.test('headers name each recipient once, in To before Cc, and nobody who was erased', (t) => {
+t.test('headers name each recipient once, and no erased ones', (t) => {
   const all = ['Ann <ann@x.test>', ERASED, 'bob@x.test', 'ANN@x.test', ERASED, 'carl@x.test']
   const row = { to_emails: all, first_cc: 2, first_bcc: 5 }
   t.strictSame(named(row), { to: ['Ann <ann@x.test>'], cc: ['bob@x.test'] })
   t.end()
 })
 
-t.test('who was erased is nobody any more, unless nobody else is left', (t) => {
+t.test('leaves out erased recipients unless all are erased', (t) => {
   t.strictSame(present(['a@x.test', ERASED]), ['a@x.test'])
   t.strictSame(present([ERASED, ERASED]), [ERASED, ERASED])
   t.equal(ERASED, 'erased@erased.invalid')

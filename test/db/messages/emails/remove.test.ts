@@ -12,7 +12,7 @@ import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 import { giveUpAll, until } from '../../../support/worker.ts'
 
-t.test('a deletion waits for who is recording events, and takes theirs along', async (t) => {
+t.test('a deletion waits for concurrent events and deletes them too', async (t) => {
   const { database, team, email } = await openStore(t)
   const id = await team()
   const { id: email_id } = await email(id)
@@ -37,7 +37,7 @@ t.test('a deletion waits for who is recording events, and takes theirs along', a
   t.equal(left, 0)
 })
 
-t.test('what was given up and is deleted is no dead letter any more, and nothing to redrive', async (t) => {
+t.test('deleting a failed email deletes its dead letter', async (t) => {
   const store = await openStore(t)
   const id = await store.team()
   const [gone, kept] = [await store.email(id), await store.email(id)]

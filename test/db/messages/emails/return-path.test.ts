@@ -19,26 +19,23 @@ t.test('a reference is read by itself, with nothing before or behind it', async 
     t.equal(readReference(secrets, text), null, text)
 })
 
-t.test(
-  'an address is found in raw mail, across the breaks of quoted-printable and with a coded @',
-  async (t) => {
-    const [start, end] = [address.slice(0, 20), address.slice(20)]
-    for (const text of [
-      address,
-      `${start}=\r\n${end}`,
-      `${start}=\n${end}`,
-      address.replace('@', '=40'),
-      `X-Heliograph-Ref: ${reference}`,
-      `\xe9 ${address}`,
-    ])
-      t.ok(carriesReference(secrets, Buffer.from(`To: <x@x.test>\r\n\r\n${text}\r\n`, 'latin1')), text)
-    for (const text of [
-      '',
-      `${start} ${end}`,
-      `${start}\n${end}`,
-      `${reference}x`,
-      address.replace(/.@/, (last) => (last === '0@' ? '1@' : '0@')),
-    ])
-      t.notOk(carriesReference(secrets, Buffer.from(text)), text)
-  },
-)
+t.test('finds an address in raw mail across quoted-printable breaks', async (t) => {
+  const [start, end] = [address.slice(0, 20), address.slice(20)]
+  for (const text of [
+    address,
+    `${start}=\r\n${end}`,
+    `${start}=\n${end}`,
+    address.replace('@', '=40'),
+    `X-Heliograph-Ref: ${reference}`,
+    `\xe9 ${address}`,
+  ])
+    t.ok(carriesReference(secrets, Buffer.from(`To: <x@x.test>\r\n\r\n${text}\r\n`, 'latin1')), text)
+  for (const text of [
+    '',
+    `${start} ${end}`,
+    `${start}\n${end}`,
+    `${reference}x`,
+    address.replace(/.@/, (last) => (last === '0@' ? '1@' : '0@')),
+  ])
+    t.notOk(carriesReference(secrets, Buffer.from(text)), text)
+})

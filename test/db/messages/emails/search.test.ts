@@ -7,7 +7,7 @@ import { SECRET_KEY } from '../../../support/environment.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
-t.test('a search that loses patience says from where to go on, and loses and repeats nothing', async (t) => {
+t.test('an interrupted search continues without gaps or repeats', async (t) => {
   const store = await openStore(t)
   const team_id = await store.team()
   const ids: string[] = []
@@ -30,7 +30,7 @@ t.test('a search that loses patience says from where to go on, and loses and rep
   t.strictSame(none, { emails: [], reached: null })
 })
 
-t.test('without words, what all teams had accepted in some days is found, newest first, once', async (t) => {
+t.test("finds all teams' emails of some days, newest first, once", async (t) => {
   const store = await openStore(t)
   const [one, other] = [await store.team(), await store.team()]
   const now = new Date()
@@ -56,7 +56,7 @@ t.test('without words, what all teams had accepted in some days is found, newest
   t.strictSame(await find({ from: hoursAgo(61), to: hoursAgo(30) }, 100), ids.slice(2, 4))
 })
 
-t.test('what was accepted just now is in the first stretch, whatever day the search goes to', async (t) => {
+t.test('the first range includes the newest emails', async (t) => {
   const store = await openStore(t)
   const team_id = await store.team()
   const { id } = await store.email(team_id, undefined, { tags: ['a'] })
@@ -72,7 +72,7 @@ t.test('what was accepted just now is in the first stretch, whatever day the sea
   }
 })
 
-t.test('what could not be counted in time is said, and not changed', async (t) => {
+t.test('reports what could not be counted in time', async (t) => {
   const { database, team, email } = await openStore(t)
   const team_id = await team()
   const now = new Date()

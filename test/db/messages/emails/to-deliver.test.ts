@@ -8,7 +8,7 @@ import t from '../../../support/tap.ts'
 
 const service = await startService(t)
 
-t.test('a batch is read by its keys, also while the statistics know of nothing unfinished', async (t) => {
+t.test('reads a batch by key, even with outdated statistics', async (t) => {
   const team = await storeTeam(service)
   const to = (count: number) => Array.from({ length: count }, () => ['someone@example.org'])
   await storeEmails(service, team, to(500), { status: 'sent' })

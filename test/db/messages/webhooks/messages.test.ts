@@ -23,7 +23,7 @@ const webhooks = { concurrency: 8, allowed, resolve: createNames().addresses, pa
 /** A message is as old as its id says. */
 const idsNow = (count: number) => sql.array(Array.from({ length: count }, idNow), 'uuid')
 
-t.test('a webhook that waits says why, with each try; another is made at once when asked for', async (t) => {
+t.test('shows why a webhook waits, and retries it on request', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   await startWorker(t, service, { webhooks })
   receiver.answer = (_one, response) => void response.writeHead(503).end('not <now>')
@@ -75,7 +75,7 @@ t.test('a webhook that waits says why, with each try; another is made at once wh
   t.match((await owner.get(at('events', event_id))).html, /timestamp&quot;:/)
 })
 
-t.test('a server that asks to wait is named as the reason, and listed apart from our senders', async (t) => {
+t.test('shows Retry-After as the reason, and lists such servers separately', async (t) => {
   const { team, receiver, endpoint } = await begin(t)
   await startWorker(t, service, { webhooks })
   receiver.answer = (_one, response) => void response.writeHead(429, { 'retry-after': '900' }).end()
@@ -99,7 +99,7 @@ t.test('a server that asks to wait is named as the reason, and listed apart from
   await until('it is taken', async () => (await message()).status === 'delivered')
 })
 
-t.test('what waits is requeued by a filter, what failed with --force; nobody else’s', async (t) => {
+t.test('requeues waiting webhooks by a filter, and failed ones with --force', async (t) => {
   const { team, receiver, endpoint } = await begin(t)
   const other = await begin(t)
   const ids = await storeEmails(rows, team.id, [['a@example.org'], ['b@example.org']])
@@ -125,26 +125,23 @@ t.test('what waits is requeued by a filter, what failed with --force; nobody els
   t.ok(receiver.received.some(({ id }) => id === newest.event_id))
 })
 
-t.test(
-  'what failed of a webhook that is disabled is not requeued: it would fail again at once',
-  async (t) => {
-    const { team, endpoint } = await begin(t)
-    const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
-    await cli.json(['webhook', 'disable', team.id, endpoint.id])
-    await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
-    const [message] = await cli.json(['webhook', 'messages', team.id, endpoint.id, '--status', 'failed'])
-    const requeue = ['webhook', 'requeue', team.id, '--force']
-    const words = 'The webhook is disabled. Enable it first.'
-    t.equal(await cli.fault([...requeue, '--webhook', endpoint.id]), words)
-    t.equal(await cli.fault([...requeue, message.id]), words)
-    t.match(await cli.json([...requeue, '--status', 'failed']), { requeued: 0 })
-    await cli.json(['webhook', 'enable', team.id, endpoint.id])
-    t.match(await cli.json([...requeue, message.id, '--dry-run']), { id: message.id })
-    t.match(await cli.json([...requeue, '--webhook', endpoint.id]), { requeued: 1 })
-  },
-)
+t.test("doesn't requeue failed messages of a disabled webhook", async (t) => {
+  const { team, endpoint } = await begin(t)
+  const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+  await cli.json(['webhook', 'disable', team.id, endpoint.id])
+  await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+  const [message] = await cli.json(['webhook', 'messages', team.id, endpoint.id, '--status', 'failed'])
+  const requeue = ['webhook', 'requeue', team.id, '--force']
+  const words = 'The webhook is disabled. Enable it first.'
+  t.equal(await cli.fault([...requeue, '--webhook', endpoint.id]), words)
+  t.equal(await cli.fault([...requeue, message.id]), words)
+  t.match(await cli.json([...requeue, '--status', 'failed']), { requeued: 0 })
+  await cli.json(['webhook', 'enable', team.id, endpoint.id])
+  t.match(await cli.json([...requeue, message.id, '--dry-run']), { id: message.id })
+  t.match(await cli.json([...requeue, '--webhook', endpoint.id]), { requeued: 1 })
+})
 
-t.test('a filter requeues what failed of the webhooks that are enabled, and counts no others', async (t) => {
+t.test('a filter only requeues messages of enabled webhooks', async (t) => {
   const { team, receiver, endpoint } = await begin(t)
   const open = await cli.json(['webhook', 'add', team.id, '--url', receiver.url])
   const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
@@ -165,7 +162,7 @@ t.test('a filter requeues what failed of the webhooks that are enabled, and coun
   t.equal(await failed(endpoint), 1)
 })
 
-t.test('thousands are sent again in slices: each once, with the progress on a page', async (t) => {
+t.test('replays thousands in slices, each once, with progress', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
   const many = 1_500
   await service.database.query(sql.unsafe`
@@ -205,7 +202,7 @@ t.test('thousands are sent again in slices: each once, with the progress on a pa
   t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--failed']), { replayed: 0 })
 })
 
-t.test('a replay ends when its webhook is disabled on the way, and says so', async (t) => {
+t.test('a replay ends when its webhook is disabled', async (t) => {
   const { team, endpoint } = await begin(t)
   await service.database.query(sql.unsafe`
     insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
@@ -221,7 +218,7 @@ t.test('a replay ends when its webhook is disabled on the way, and says so', asy
   shows(t, await owner.get(location ?? ''), 'The webhook is disabled. Enable it first.')
 })
 
-t.test('endpoints get the same id and bytes, of their own types; words are cut at a thousand', async (t) => {
+t.test('endpoints receive the same ID and bytes, with limited details', async (t) => {
   const { team, receiver, endpoint } = await begin(t)
   const types = ['email.bounced', 'webhook.test']
   const other = await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', types.join()])
@@ -286,7 +283,7 @@ t.test('a fresh webhook has its job with it, as its queue has them', async (t) =
   t.strictSame(own, [retryLimit, heartbeatSeconds, expireInSeconds])
 })
 
-t.test('delivered ones are kept for 3 days, failed ones for 30, each with its tries', async (t) => {
+t.test('keeps delivered messages for 3 days and failed ones for 30', async (t) => {
   const { team, endpoint } = await begin(t)
   const [a = '', b = ''] = await storeEmails(rows, team.id, [['a@example.org'], ['b@example.org']])
   for (const [email_id, status] of [
@@ -308,7 +305,7 @@ t.test('delivered ones are kept for 3 days, failed ones for 30, each with its tr
   t.strictSame(await left(31), [])
 })
 
-t.test('a paused queue is why a webhook waits, from the command line and on its page', async (t) => {
+t.test('shows that a webhook waits for a paused queue', async (t) => {
   const { team, endpoint } = await begin(t)
   const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
   await cli.json(['queue', 'pause', 'deliver-webhook'])

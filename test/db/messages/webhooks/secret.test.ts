@@ -7,7 +7,7 @@ import t from '../../../support/tap.ts'
 const secrets = createSecrets('a secret key for tests, thirty-two characters or more')
 const owner = { team_id: 'a', id: 'b' }
 
-t.test('a secret is shown in the form of Standard Webhooks, and stored for its endpoint alone', async (t) => {
+t.test('secrets use the format of Standard Webhooks and belong to one endpoint', async (t) => {
   const { shown, sealed } = makeSecret(secrets, owner)
   t.match(shown, /^whsec_[A-Za-z0-9+/]{43}=$/)
   t.equal(`whsec_${openSecret(secrets, owner, sealed).toString('base64')}`, shown)
@@ -19,7 +19,7 @@ t.test('a secret is shown in the form of Standard Webhooks, and stored for its e
     t.throws(() => openSecret(secrets, other, sealed))
 })
 
-t.test('each of the keys that count signs; the whole second of the try is signed too', async (t) => {
+t.test('every current key signs the ID, time and body', async (t) => {
   const [one, other] = [makeSecret(secrets, owner), makeSecret(secrets, owner)]
   const keys = [one, other].map(({ sealed }) => signingKey(secrets, owner, sealed))
   const at = new Date()

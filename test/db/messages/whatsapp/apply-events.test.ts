@@ -75,7 +75,7 @@ t.test('queued → sent → delivered → read, and never back', async (t) => {
   t.same(kinds.sort(), ['delivered', 'failed', 'read', 'sent'], 'every event is kept, repeats fall away')
 })
 
-t.test('the timeline goes by time, and by the ladder what reports put into one second', async (t) => {
+t.test('sorts the timeline by time, then by status', async (t) => {
   const [id = ''] = await messages(1)
   const second = 1_750_000_000_000
   await storeWhatsappEvents(database, [
@@ -96,7 +96,7 @@ t.test('the timeline goes by time, and by the ladder what reports put into one s
   t.strictSame(kinds, ['accepted', 'sent', 'delivered', 'read', 'delivered'])
 })
 
-t.test('read alone implies delivered; a failure after sent is failed', async (t) => {
+t.test('read implies delivered, and a failure after sent is failed', async (t) => {
   const [one = '', other = ''] = await messages(2)
   await apply([
     reported(one, 'read'),
@@ -107,7 +107,7 @@ t.test('read alone implies delivered; a failure after sent is failed', async (t)
   t.equal((await stateOf(other))?.status, 'failed')
 })
 
-t.test('a report gives its row the provider’s id if it has none: that proves it was taken', async (t) => {
+t.test("a report with the provider's ID proves acceptance", async (t) => {
   const [id = ''] = await messages(1)
   await apply([reported(id, 'sent')])
   t.match(await stateOf(id), { provider_message_id: `wamid.${id}`, accepted_at: /Z$/ })
@@ -115,7 +115,7 @@ t.test('a report gives its row the provider’s id if it has none: that proves i
   t.equal((await stateOf(id))?.provider_message_id, `wamid.${id}`, 'what was stored first stays')
 })
 
-t.test('the provider’s id finds the row where ours did not come back; nobody’s is ignored', async (t) => {
+t.test("finds the row by the provider's ID, and ignores unknown ones", async (t) => {
   const [id = ''] = await messages(1)
   await apply([reported(id, 'sent')])
   const results = await apply([
@@ -131,7 +131,7 @@ t.test('the provider’s id finds the row where ours did not come back; nobody�
   t.strictSame(await database.transaction((tx) => applyWhatsappEvents(tx, [])), [])
 })
 
-t.test('a batch locks its messages by id, whatever it says of each: two cannot deadlock', async (t) => {
+t.test("locks a batch in ID order, so that batches can't deadlock", async (t) => {
   const [one = '', two = ''] = (await messages(2)).sort()
   const lock = (tx: Tx) => lockMessages(tx, [{ team_id: team.id, message_id: one }])
   const commit = await hold(t, database, lock)
@@ -144,77 +144,71 @@ t.test('a batch locks its messages by id, whatever it says of each: two cannot d
   t.equal((await applied).map(({ kind }) => kind).join(), 'applied,applied')
 })
 
-t.test(
-  'of reports that come together the earliest says when it was taken, the first id counts',
-  async (t) => {
-    const [id = '', unnamed = ''] = await messages(2)
-    const at = (seconds: number, provider_message_id: string | null = null) => ({
-      ...{ occurred_at: new Date(1_750_000_000_000 + seconds * 1_000), event_key: `at ${seconds}` },
-      provider_message_id,
-    })
-    await apply([
-      reported(id, 'delivered', at(2, 'wamid.first')),
-      reported(id, 'sent', at(1, 'wamid.second')),
-      reported(id, 'read', at(3, 'wamid.third')),
-      reported(unnamed, 'sent', at(1)),
-    ])
-    t.match(await stateOf(id), {
-      accepted_at: new Date(1_750_000_001_000).toISOString(),
-      provider_message_id: 'wamid.first',
-    })
-    t.match(await stateOf(unnamed), { status: 'sent', accepted_at: null, provider_message_id: null })
-  },
-)
+t.test('the earliest report sets the acceptance time, the first ID counts', async (t) => {
+  const [id = '', unnamed = ''] = await messages(2)
+  const at = (seconds: number, provider_message_id: string | null = null) => ({
+    ...{ occurred_at: new Date(1_750_000_000_000 + seconds * 1_000), event_key: `at ${seconds}` },
+    provider_message_id,
+  })
+  await apply([
+    reported(id, 'delivered', at(2, 'wamid.first')),
+    reported(id, 'sent', at(1, 'wamid.second')),
+    reported(id, 'read', at(3, 'wamid.third')),
+    reported(unnamed, 'sent', at(1)),
+  ])
+  t.match(await stateOf(id), {
+    accepted_at: new Date(1_750_000_001_000).toISOString(),
+    provider_message_id: 'wamid.first',
+  })
+  t.match(await stateOf(unnamed), { status: 'sent', accepted_at: null, provider_message_id: null })
+})
 
-t.test(
-  'what was given back is sent again, unless that was another try or its answer is on its way',
-  async (t) => {
-    const ids = await messages(7)
-    const [fresh = '', lost = '', taken = '', nameless = '', other = '', sent = '', failed = ''] = ids
-    const now = new Date()
-    const accept = (message_id: string, provider_message_id: string | null, event_key = 'attempt') => ({
-      ...{ team_id: team.id, message_id, kind: 'accepted' as const, provider_message_id },
-      ...{ event_key, occurred_at: now, detail: '' },
-    })
-    await database.transaction((tx) =>
-      applyWhatsappEvents(tx, [
-        ...[accept(taken, `wamid.${taken}`), accept(nameless, null)],
-        ...[accept(other, 'wamid.later'), accept(sent, `wamid.${sent}`)],
-      ]),
-    )
-    await apply([reported(sent, 'sent'), reported(failed, 'failed', { provider_message_id: null })])
-    const ago = (seconds: number) => ({ occurred_at: new Date(now.getTime() - seconds * 1_000) })
-    const again = (message_id: string) => ({
-      kind: 'applied',
-      again: { number: null, team_id: team.id, message_id, seconds: 0 },
-    })
-    const untaken = { status: 'queued', accepted_at: null, provider_message_id: null }
-    const cases: [id: string, seconds: number, result: object, row?: object][] = [
-      [UNKNOWN_ID, 60, { kind: 'unknown' }],
-      [fresh, 1, { kind: 'unknown' }, untaken],
-      [lost, 30, { kind: 'applied' }, untaken],
-      [taken, 1, again(taken), untaken],
-      [nameless, 1, again(nameless), untaken],
-      [other, 1, { kind: 'applied' }, { status: 'queued', provider_message_id: 'wamid.later' }],
-      [sent, 1, again(sent), { status: 'sent', accepted_at: null, provider_message_id: null }],
-      [failed, 1, { kind: 'applied' }, { status: 'failed', accepted_at: null }],
-    ]
-    const held = (id: string, seconds: number) => reported(id, 'held', ago(seconds))
-    const results = await apply(
-      cases.map(([id, seconds]) => held(id, seconds)),
-      now,
-    )
-    for (const [index, [id, , result, row]] of cases.entries()) {
-      t.strictSame(results[index], result, `result ${index}`)
-      if (row) t.match(await stateOf(id), row, `row ${index}`)
-      const isStored = (await eventsOfMessage(database, team.id, id)).some(({ kind }) => kind === 'held')
-      t.equal(isStored, results[index]?.kind === 'applied', `event ${index}`)
-    }
-    await database.transaction((tx) => applyWhatsappEvents(tx, [accept(nameless, null, 'next attempt')]))
-    t.strictSame(await apply([held(nameless, 1)], now), [{ kind: 'applied' }], 'a repeat of the report')
-    t.match(await stateOf(nameless), { status: 'queued', accepted_at: /Z$/ }, 'is no reason to send again')
-  },
-)
+t.test('sends a returned message again, unless the failure is of another attempt', async (t) => {
+  const ids = await messages(7)
+  const [fresh = '', lost = '', taken = '', nameless = '', other = '', sent = '', failed = ''] = ids
+  const now = new Date()
+  const accept = (message_id: string, provider_message_id: string | null, event_key = 'attempt') => ({
+    ...{ team_id: team.id, message_id, kind: 'accepted' as const, provider_message_id },
+    ...{ event_key, occurred_at: now, detail: '' },
+  })
+  await database.transaction((tx) =>
+    applyWhatsappEvents(tx, [
+      ...[accept(taken, `wamid.${taken}`), accept(nameless, null)],
+      ...[accept(other, 'wamid.later'), accept(sent, `wamid.${sent}`)],
+    ]),
+  )
+  await apply([reported(sent, 'sent'), reported(failed, 'failed', { provider_message_id: null })])
+  const ago = (seconds: number) => ({ occurred_at: new Date(now.getTime() - seconds * 1_000) })
+  const again = (message_id: string) => ({
+    kind: 'applied',
+    again: { number: null, team_id: team.id, message_id, seconds: 0 },
+  })
+  const untaken = { status: 'queued', accepted_at: null, provider_message_id: null }
+  const cases: [id: string, seconds: number, result: object, row?: object][] = [
+    [UNKNOWN_ID, 60, { kind: 'unknown' }],
+    [fresh, 1, { kind: 'unknown' }, untaken],
+    [lost, 30, { kind: 'applied' }, untaken],
+    [taken, 1, again(taken), untaken],
+    [nameless, 1, again(nameless), untaken],
+    [other, 1, { kind: 'applied' }, { status: 'queued', provider_message_id: 'wamid.later' }],
+    [sent, 1, again(sent), { status: 'sent', accepted_at: null, provider_message_id: null }],
+    [failed, 1, { kind: 'applied' }, { status: 'failed', accepted_at: null }],
+  ]
+  const held = (id: string, seconds: number) => reported(id, 'held', ago(seconds))
+  const results = await apply(
+    cases.map(([id, seconds]) => held(id, seconds)),
+    now,
+  )
+  for (const [index, [id, , result, row]] of cases.entries()) {
+    t.strictSame(results[index], result, `result ${index}`)
+    if (row) t.match(await stateOf(id), row, `row ${index}`)
+    const isStored = (await eventsOfMessage(database, team.id, id)).some(({ kind }) => kind === 'held')
+    t.equal(isStored, results[index]?.kind === 'applied', `event ${index}`)
+  }
+  await database.transaction((tx) => applyWhatsappEvents(tx, [accept(nameless, null, 'next attempt')]))
+  t.strictSame(await apply([held(nameless, 1)], now), [{ kind: 'applied' }], 'a repeat of the report')
+  t.match(await stateOf(nameless), { status: 'queued', accepted_at: /Z$/ }, 'is no reason to send again')
+})
 
 const isWaiting = async (id: string): Promise<boolean> =>
   (await deliveryState(database, WHATSAPP, { team_id: team.id, id }))?.unfinished ?? false
@@ -242,7 +236,7 @@ t.test('a failure that passes is sent again, and stays shown as sent', async (t)
   }
 })
 
-t.test('a delivery that is reported meanwhile ends the waiting', async (t) => {
+t.test('a delivery report ends the waiting', async (t) => {
   const [one = '', other = ''] = await messages(2)
   for (const id of [one, other]) await setTaken(service, id)
   await apply([reported(one, 'deferred'), reported(other, 'read')])
@@ -312,7 +306,7 @@ t.test('the pricing of the last status that has one is kept', async (t) => {
   t.match(await stateOf(id), { pricing: pricing('utility') })
 })
 
-t.test('many events cost as many statements as one does: those for what they change', async (t) => {
+t.test('many events need as many statements as one', async (t) => {
   const ids = await messages(3)
   const cost = (...events: ReportedStatus[]) =>
     statementsOf(database, (tx) => applyReportedWhatsapp(tx, events, new Date()))
@@ -342,7 +336,7 @@ t.test('many events cost as many statements as one does: those for what they cha
   t.equal(await cost(...blaming), 5, 'locks, stores, marks as taken, lifts, notes on the template')
 })
 
-t.test('a failure that the template is to blame for is noted there, unless news is newer', async (t) => {
+t.test('records failures caused by the template, unless newer events exist', async (t) => {
   const definition = aTemplate()
   const { id: template_id } = await makeTemplate(service, team.id, definition)
   // By its own clock: on a busy machine the tests before it may have taken longer than its seconds.

@@ -21,7 +21,7 @@ for (const { id } of [team, other, apprentice]) ids.push((await makeTemplate(ser
 const APPLIED = { kind: 'applied' }
 const NOBODYS = { kind: 'ignored', reason: 'no team has this template' }
 
-t.test('news of a template move each live team’s of that name; the latest count, in any order', async (t) => {
+t.test('the latest event sets the state in each live team, in any order', async (t) => {
   const states = async () =>
     (await Promise.all(ids.map(async (id) => (await templateOf(service, id)).status))).join()
   const begun = Math.floor(Date.now() / 1_000)
@@ -51,7 +51,7 @@ t.test('news of a template move each live team’s of that name; the latest coun
   t.equal(await states(), 'disabled,disabled,approved', 'of one second the most restrictive counts')
 })
 
-t.test('a template that changed is to be listed again by each live team that has it', async (t) => {
+t.test('a changed template is synced in each live team that has it', async (t) => {
   const change = (name: string, language: string) => ({
     ...{ name, language, account_id: null, number: null },
     occurred_at: new Date(),

@@ -9,7 +9,7 @@ import { aMessage, makeTemplate, numbers, rowsOf, whatsappClient } from '../../.
 const service = await startService(t)
 const { sender, send } = whatsappClient(service)
 
-t.test('a batch is read by its keys, without a look at the team’s other messages', async (t) => {
+t.test("reads a batch by key, without the team's other messages", async (t) => {
   const { team, key } = await sender()
   const { id: template } = await makeTemplate(service, team.id)
   for (let from = 0; from < 1_000; from += 50) await send(key, aMessage(template, { to: numbers(50, from) }))

@@ -31,7 +31,7 @@ async function send(count: number): Promise<string[]> {
   return reply.body.data.map(({ id }: { id: string }) => id)
 }
 
-t.test('a message that lost its job gets one, and requeued_at; what was taken is left alone', async (t) => {
+t.test('requeues a message without a job, but not an accepted one', async (t) => {
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
   t.teardown(() => queue.stop(1_000))
   const { database, log } = service.deps
@@ -54,7 +54,7 @@ t.test('a message that lost its job gets one, and requeued_at; what was taken is
   await loseJobs(service)
 })
 
-t.test('queue redrive tries given-up messages again', async (t) => {
+t.test('queue redrive retries failed messages', async (t) => {
   const [id = ''] = await send(1)
   const refusing = await startCloud(t, {
     script: { onMessage: () => ({ status: 500, body: cloudError(131000, 'Down') }) },

@@ -3,7 +3,7 @@ import { cutPost } from '../../../../db/messages/whatsapp/cut-post.ts'
 import { keywordOf, stopWordsOf } from '../../../../db/messages/whatsapp/stop-words.ts'
 import t from '../../../support/tap.ts'
 
-t.test('stop and start words count alone, in any case, between any spaces', async (t) => {
+t.test('stop and start words match as single words in any case', async (t) => {
   const words = 'STOP UNSUBSCRIBE ARRET ARRÊT STOPP BAJA PARAR SAIR ABMELDEN AFMELDEN DISISCRIVIMI'.split(' ')
   for (const word of words) {
     for (const text of [word, word.toLowerCase(), `\u00a0 ${word}\u2003\n`, word.normalize('NFD')])
@@ -14,7 +14,7 @@ t.test('stop and start words count alone, in any case, between any spaces', asyn
     t.equal(keywordOf(text, []), null)
 })
 
-t.test('WHATSAPP_STOP_WORDS adds words', async (t) => {
+t.test('WHATSAPP_STOP_WORDS adds keywords', async (t) => {
   const added = stopWordsOf(' Fin , DÉSABONNER,')
   t.equal(keywordOf('désabonner', added), 'stop')
   t.equal(keywordOf('FIN', added), 'stop')
@@ -26,7 +26,7 @@ t.test('WHATSAPP_STOP_WORDS adds words', async (t) => {
   t.equal(cutPost(body)?.body, null)
 })
 
-t.test('of a preference only the number, the wish and its time are kept', async (t) => {
+t.test('keeps the number, choice and time of a preference', async (t) => {
   const wish = {
     wa_id: '15555550101',
     category: 'marketing_messages',

@@ -38,12 +38,12 @@ t.test('a URL button keeps its true place among all buttons', async (t) => {
   t.strictSame(slots, ['url:1', 'url:2'])
 })
 
-t.test('a static template has no slots; types are read in any case', async (t) => {
+t.test('a static template has no variables, and types match in any case', async (t) => {
   t.strictSame(shape(body('Hello'), buttons(url('https://a.b'), reply)).slots, [])
   t.strictSame(shape({ type: 'header', text: 'Hi' }, { type: 'body', text: '{{1}}' }).slots, ['body:1'])
 })
 
-t.test('a one-time password takes its code twice, as created and as the provider lists it', async (t) => {
+t.test('a one-time password uses its code twice', async (t) => {
   const created = [
     { type: 'BODY', add_security_recommendation: true },
     { type: 'FOOTER', code_expiration_minutes: 10 },
@@ -68,7 +68,7 @@ t.test('a one-time password takes its code twice, as created and as the provider
   )
 })
 
-t.test('what we cannot send is named, never guessed at', async (t) => {
+t.test("names what can't be sent", async (t) => {
   const odd: [RegExp, ...unknown[]][] = [
     [/header of the kind gif/, { type: 'HEADER', format: 'GIF' }, body('x')],
     [/header of the kind product/, { type: 'HEADER', format: 'PRODUCT' }, body('x')],
@@ -120,12 +120,12 @@ t.test('parameters must fill the slots and nothing else', async (t) => {
   const at = (problem: RegExp) => ({ field: 'parameters', problem })
   t.equal(parametersProblem(['body:1'], { 'body:1': 'Ana' }), null)
   t.match(parametersProblem(['body:1', 'url:1'], { 'body:1': 'Ana' }), at(/url:1 missing/))
-  t.match(parametersProblem([], { 'body:1': 'Ana' }), at(/"body:1": .* none/))
+  t.match(parametersProblem([], { 'body:1': 'Ana' }), at(/"body:1": .* no parameters/))
   t.match(parametersProblem(['body:1'], { 'body:1': 'Ana', toString: 'x' }), at(/"toString"/))
   t.match(parametersProblem(['body:1'], JSON.parse('{"__proto__":"x"}')), at(/body:1 missing/))
 })
 
-t.test('a value is 1 to 1024 characters on one line, without more than four spaces in a row', async (t) => {
+t.test('a value has 1 to 1024 characters on one line', async (t) => {
   const problem = (value: string) => parametersProblem(['body:1'], { 'body:1': value })
   const at = (problem: RegExp) => ({ field: 'parameters["body:1"]', problem })
   for (const value of ['a', '😀'.repeat(1_024), 'a    b']) t.equal(problem(value), null)
@@ -136,11 +136,11 @@ t.test('a value is 1 to 1024 characters on one line, without more than four spac
   t.match(problem('a     b'), at(/four spaces/))
 })
 
-t.test('what does not fit is named: the slots that are missing, or those that there are', async (t) => {
+t.test('names missing and available variables', async (t) => {
   const slots = ['header:1', 'body:1']
   t.match(parametersProblem(slots, {}), { problem: /header:1, body:1 missing/ })
   t.match(parametersProblem(slots, { 'header:1': 'a', 'body:1': 'b', ['x'.repeat(65)]: 'c' }), {
-    problem: new RegExp(`"${'x'.repeat(64)}": it takes header:1, body:1`),
+    problem: new RegExp(`"${'x'.repeat(64)}": it has header:1, body:1`),
   })
 })
 
@@ -183,7 +183,7 @@ t.test('values have the lengths that Meta allows', async (t) => {
   t.match(check(password, { 'body:1': '1', 'url:1': '1'.repeat(16) }, of), at('url:1'))
 })
 
-t.test('headers of media take a URL, and those of locations their place', async (t) => {
+t.test('media headers need a URL, location headers a place', async (t) => {
   const check = (format: string, ...values: string[]) => {
     const { slots, parts } = shape({ type: 'HEADER', format }, body('x'))
     const named = Object.fromEntries(values.map((value, index) => [`header:${index + 1}`, value]))
@@ -209,7 +209,7 @@ t.test('headers of media take a URL, and those of locations their place', async 
     t.match(check('LOCATION', latitude, longitude, 'a', 'b'), { field: /header:[12]/ })
 })
 
-t.test('a list that is none counts as empty', async (t) => {
+t.test('treats an invalid list as empty', async (t) => {
   const none = { slots: EMPTY, url_buttons: EMPTY, unsupported: null }
   t.match(shapeOf({ components: 'BODY' }), none)
   t.strictSame(shape({ type: 'HEADER' }, { type: 'BODY' }).slots, [], 'nor has a text that is none a slot')

@@ -1,4 +1,4 @@
-/** What a DKIM signature protects, and what lists and relays may still add. Judged by OpenDKIM. */
+/** What a DKIM signature protects, and what lists and relays may still add. Verified by OpenDKIM. */
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ const signed = async (
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece as string, 'latin1'))).toString('latin1')
 }
 
-t.test('h= names what it protects once more than it occurs', async (t) => {
+t.test('h= names protected headers once more than they occur', async (t) => {
   const plain = await signed()
   const named = (raw: string, name: string) => {
     const names = /\bh=([^;]+);/.exec(raw)?.[1]?.replace(/\s/g, '').split(':') ?? []
@@ -44,7 +44,7 @@ t.test('h= names what it protects once more than it occurs', async (t) => {
 
 const skip = (await programMissing('opendkim', 'opendkim')) ?? false
 
-/** Judges messages by OpenDKIM, for which DNS has these records alone. */
+/** Verifies messages with OpenDKIM, for which DNS only has these records. */
 function openDkim(t: Test, records: readonly string[]): (raw: string) => Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-dkim-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -60,7 +60,7 @@ function openDkim(t: Test, records: readonly string[]): (raw: string) => Promise
   }
 }
 
-t.test('an Ed25519 signature is beside the RSA one, and each verifies alone', { skip }, async (t) => {
+t.test('Ed25519 and RSA signatures each verify independently', { skip }, async (t) => {
   const second = generateKeyPairSync('ed25519')
   const ed25519 = { domain: 'demo.test', selector: 'ed', private_key: second.privateKey }
   const raw = await signed(null, { ed25519 })
@@ -94,7 +94,7 @@ t.test('OpenDKIM rejects forged headers, and accepts those of lists', { skip }, 
   t.notOk(await passes(feedback.replace('a:b:c:d', 'a:b:c:e')), 'a changed Feedback-ID')
 })
 
-t.test('broadcasts from a domain with its own return path say where complaints go', async (t) => {
+t.test('broadcasts with their own return path have a complaint address', async (t) => {
   const paths = { return_path: 'b-1@bounces.demo.test', shared_return_path: 'b-1@bounces.example.net' }
   const raw = await signed(null, { ...paths, is_broadcast: true })
   t.match(raw, /^CFBL-Address: fbl@bounces\.demo\.test\r$/m)

@@ -1,6 +1,6 @@
 /**
- * Attachments as mail programs read them: every shape of a message, every kind of name, by two parsers that know
- * nothing of each other, with the signature judged from RFC 6376 and by OpenDKIM where it is on hand.
+ * Attachments in mail programs: every shape of a message and every kind of name, by two independent parsers,
+ * with the signature verified from RFC 6376 and by OpenDKIM if available.
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -26,7 +26,7 @@ t.teardown(() => provider.close())
 
 type Given = OutgoingFile & { bytes: Buffer }
 
-/** A file as the worker hands it over: lines of base64 without the last line break. */
+/** Returns a file as the worker sends it: lines of base64 without the last line break. */
 const file = (filename: string, changes: Partial<OutgoingFile> = {}, bytes = randomBytes(200)): Given => {
   const lines = bytes.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
   const rest = { content_type: typeOfName(filename), content_id: null, ...changes }
@@ -40,10 +40,10 @@ async function deliver(t: Test, changes: Partial<OutgoingEmail>): Promise<Buffer
   return sink.last().raw
 }
 
-/** What a parser found, in one form for both. */
+/** A parser's result, in one form for both. */
 type Found = { filename: string; type: string; cid: string; inline: boolean; bytes: string }
 
-/** Each file, and an invitation once more as an alternative without a name. */
+/** Returns each file, and an invitation again as an unnamed alternative. */
 const expected = (files: readonly Given[]): Found[] =>
   files.flatMap(({ filename, content_type, content_id, bytes }) => {
     const found = {
@@ -56,7 +56,7 @@ const expected = (files: readonly Given[]): Found[] =>
     return content_type.includes('method=') ? [found, { ...found, filename: '' }] : [found]
   })
 
-/** Both parsers' findings. */
+/** Returns both parsers' results. */
 async function readings(raw: Buffer): Promise<{ by: string; html: string; text: string; files: Found[] }[]> {
   const postal = await PostalMime.parse(raw)
   const node = await simpleParser(raw, { skipImageLinks: true })
@@ -135,7 +135,7 @@ const shapes: [string, Partial<OutgoingEmail>, Given[], RegExp][] = [
 ]
 
 for (const [name, changes, files, type] of shapes) {
-  t.test(`${name}: both parsers read it, and the signature holds`, async (t) => {
+  t.test(`${name}: both parsers read it, and the signature is valid`, async (t) => {
     const raw = await deliver(t, { html: '<p>Hi</p>', ...changes, files })
     t.match(/^Content-Type: (.*)$/im.exec(raw.toString('latin1'))?.[1], type)
     const { body_matches, signature_matches } = verifyDkim(raw, keys.publicKey)
@@ -168,7 +168,7 @@ const NAMES = [
   '.hidden',
 ]
 
-t.test('names in any language come back as they were given, beside each other and alone', async (t) => {
+t.test('names in any language come back unchanged, alone and together', async (t) => {
   const files = NAMES.map((name) => file(name))
   const raw = await deliver(t, { files })
   t.ok(verifyDkim(raw, keys.publicKey).signature_matches)
@@ -177,15 +177,15 @@ t.test('names in any language come back as they were given, beside each other an
     t.strictSame(byName(found), byName(expected(files)), by)
 })
 
-t.test('a name that looks like an encoded word is taken for what it is', async (t) => {
+t.test('a name that looks like an encoded word stays literal', async (t) => {
   const files = [file('=?utf-8?Q?looks_encoded?=.pdf')]
   const raw = await deliver(t, { files })
-  // postal-mime decodes whatever looks encoded.
+  // postal-mime decodes anything that looks encoded.
   const found = (await readings(raw)).find(({ by }) => by === 'mailparser')
   t.strictSame(found?.files, expected(files))
 })
 
-t.test('OpenDKIM, too, finds the signature of each shape good', { skip: withoutOpenDkim }, async (t) => {
+t.test('OpenDKIM also verifies the signature of each shape', { skip: withoutOpenDkim }, async (t) => {
   const home = t.testdir({})
   const der = keys.publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
   await writeFile(join(home, 'keys'), `h1._domainkey.demo.test v=DKIM1; k=rsa; p=${der}\n`)

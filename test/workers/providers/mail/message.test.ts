@@ -1,4 +1,4 @@
-/** What a message looks like on the wire: structure, header fidelity, line lengths, DKIM. */
+/** A message on the wire: structure, header fidelity, line lengths, DKIM. */
 import { generateKeyPairSync } from 'node:crypto'
 import type { OutgoingEmail } from '../../../../workers/providers/provider.ts'
 import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
@@ -25,7 +25,7 @@ async function start(t: Test) {
   return { deliver }
 }
 
-/** Header fields as [name, value], unfolded by taking out CRLF alone, so that every other byte shows. */
+/** Returns header fields as [name, value], unfolded by removing only CRLF, so that every other byte shows. */
 const fieldsOf = ({ raw }: SandboxMessage): [string, string][] =>
   headerOf(raw)
     .split(/\r\n(?![ \t])/)
@@ -52,14 +52,14 @@ t.test('an email with text is multipart/alternative, text before html', async (t
   t.equal(text?.trim(), 'Grüße\n.\nend', 'lines with a lone dot survive')
 })
 
-t.test('an email without text is text/html alone', async (t) => {
+t.test('an email without text is only text/html', async (t) => {
   const { deliver } = await start(t)
   const message = await deliver({ html: '<p>Hi</p>' })
   t.match(field(message, 'Content-Type'), /^text\/html; charset=utf-8$/)
   t.notMatch(message.raw.toString(), /multipart|text\/plain/)
 })
 
-t.test('the standard headers are those of the row, and no mailer is named', async (t) => {
+t.test('the standard headers are the row’s, without a mailer', async (t) => {
   const { deliver } = await start(t)
   const message = await deliver({
     message_id: 'abc@demo.test',
@@ -78,7 +78,7 @@ t.test('the standard headers are those of the row, and no mailer is named', asyn
   t.notOk(names.includes('x-mailer') || names.includes('reply-to') || names.includes('bcc'))
 })
 
-t.test('custom headers travel byte for byte, name and value', async (t) => {
+t.test('custom headers are sent byte for byte, name and value', async (t) => {
   const { deliver } = await start(t)
   const headers = Object.fromEntries([
     ['X-MyHeader', 'plain'],
@@ -102,7 +102,7 @@ t.test('custom headers travel byte for byte, name and value', async (t) => {
   }
 })
 
-t.test('a value of 995 characters arrives intact and no line passes 998 octets, signed or not', async (t) => {
+t.test('a value of 995 characters arrives intact in lines of at most 998 octets', async (t) => {
   const { deliver } = await start(t)
   const long = Array.from({ length: 995 }, (_, at) => String.fromCharCode(0x21 + (at % 94))).join('')
   const headers = {
@@ -127,7 +127,7 @@ t.test('a value of 995 characters arrives intact and no line passes 998 octets, 
   }
 })
 
-t.test('blanks in the names of people and files make no line of blanks alone, and arrive', async (t) => {
+t.test('spaces in names and file names never make an empty line, and arrive', async (t) => {
   const { deliver } = await start(t)
   const filename = `a${' '.repeat(200)}b.pdf`
   const file = { filename, content_type: 'application/pdf', content_id: null, encoded: [Buffer.from('QQ==')] }
@@ -140,7 +140,7 @@ t.test('blanks in the names of people and files make no line of blanks alone, an
   t.match((await message.parsed()).attachments, [{ filename }])
 })
 
-t.test('reply_to wins over a custom Reply-To, which travels unchanged without it', async (t) => {
+t.test('reply_to overrides a custom Reply-To, which is otherwise unchanged', async (t) => {
   const { deliver } = await start(t)
   const headers = { 'reply-TO': 'Custom <c@demo.test>' }
   const both = await deliver({ headers, reply_to: 'r@demo.test' })
@@ -154,7 +154,7 @@ t.test('reply_to wins over a custom Reply-To, which travels unchanged without it
   )
 })
 
-t.test('a header that could not have been accepted never reaches the wire', async (t) => {
+t.test('a header that can’t have been accepted is never sent', async (t) => {
   const sink = await startSmtpSink(t)
   const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
   t.teardown(() => provider.close())
@@ -170,7 +170,7 @@ t.test('a header that could not have been accepted never reaches the wire', asyn
   t.equal(sink.messages().length, 0)
 })
 
-t.test('any subject comes back as it was given', async (t) => {
+t.test('any subject comes back unchanged', async (t) => {
   const { deliver } = await start(t)
   const subjects = [
     'plain',
@@ -196,7 +196,7 @@ t.test('any subject comes back as it was given', async (t) => {
   }
 })
 
-t.test('the sender keeps its name, and domains travel in punycode', async (t) => {
+t.test('the sender keeps its name, and domains become punycode', async (t) => {
   const { deliver } = await start(t)
   const cases: [string, string, string][] = [
     ['hello@demo.test', '', 'hello@demo.test'],
@@ -218,7 +218,7 @@ t.test('the sender keeps its name, and domains travel in punycode', async (t) =>
   t.equal(field(message, 'Reply-To'), 'r@xn--bcher-kva.test')
 })
 
-t.test('bodies of 1 MiB with endless lines arrive whole, in lines of at most 998 octets', async (t) => {
+t.test('bodies of 1 MiB with endless lines arrive in lines of at most 998 octets', async (t) => {
   const { deliver } = await start(t)
   const bodies = ['x'.repeat(1024 * 1024), 'é'.repeat(512 * 1024), `.${'\n.'.repeat(60_000)}`]
   for (const body of bodies) {
@@ -233,7 +233,7 @@ t.test('bodies of 1 MiB with endless lines arrive whole, in lines of at most 998
   }
 })
 
-t.test('every kind of line end is a line end, and the signature holds over what travels', async (t) => {
+t.test('every line end is normalised, and the signature is valid for the sent bytes', async (t) => {
   const { deliver } = await start(t)
   const message = await deliver({ html: '<p>a</p>\n<p>b</p>\r\n<p>c</p>\r<p>d</p>', text: 'a \n\n\n', dkim })
   t.notMatch(message.raw.toString('latin1'), /[^\r]\n|\r[^\n]/)
@@ -241,7 +241,7 @@ t.test('every kind of line end is a line end, and the signature holds over what 
   t.match(verifyDkim(message.raw, public_key), { body_matches: true, signature_matches: true })
 })
 
-t.test('the DKIM signature covers the headers that matter, also List-Unsubscribe and its Post', async (t) => {
+t.test('the DKIM signature covers the important headers, also both List-Unsubscribe ones', async (t) => {
   const { deliver } = await start(t)
   const headers = {
     'list-unsubscribe': '<https://x.test/u>',
@@ -258,7 +258,7 @@ t.test('the DKIM signature covers the headers that matter, also List-Unsubscribe
   t.notOk(verifyDkim(Buffer.concat([message.raw, Buffer.from('x')]), public_key).body_matches)
 })
 
-t.test('an email whose DKIM key cannot sign waits instead of going out unsigned', async (t) => {
+t.test('an email whose DKIM key can’t sign waits instead of going unsigned', async (t) => {
   const sink = await startSmtpSink(t)
   const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
   t.teardown(() => provider.close())
@@ -274,7 +274,7 @@ t.test('an email whose DKIM key cannot sign waits instead of going out unsigned'
   t.equal(sink.messages().length, 0)
 })
 
-t.test('an ASCII subject travels as it is, quotation marks too', async (t) => {
+t.test('an ASCII subject is sent unencoded, quotation marks included', async (t) => {
   const { deliver } = await start(t)
   for (const subject of ['Order "A-17" is ready', 'a\\b, <c> (d); "e', `"${'words '.repeat(40)}"`]) {
     const message = await deliver({ subject })
@@ -283,7 +283,7 @@ t.test('an ASCII subject travels as it is, quotation marks too', async (t) => {
   }
 })
 
-t.test('a body without text leaves something on the wire for every DKIM checker to hash', async (t) => {
+t.test('a body without text still gives every DKIM verifier something to hash', async (t) => {
   const { deliver } = await start(t)
   for (const html of ['', ' ', '\n\n', '\t \r\n']) {
     const message = await deliver({ html, text: '', dkim })
@@ -295,7 +295,7 @@ t.test('a body without text leaves something on the wire for every DKIM checker 
   }
 })
 
-t.test('recipients with a name are shown with it; what is no mailbox is not shown', async (t) => {
+t.test('recipients keep their names; invalid mailboxes are not shown', async (t) => {
   const { deliver } = await start(t)
   const to = [
     'Ann <ann@example.com>',

@@ -1,4 +1,4 @@
-/** What hosted relays report: each sample, the codes that leave a contact alone, references, hostile events. */
+/** Reports of hosted relays: each sample, the codes that spare a contact, references, hostile events. */
 import { signedReference } from '../../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { createReaders } from '../../../../workers/reports/readers.ts'
@@ -18,7 +18,7 @@ const readRaw = (relay: Relay, text: string) => readers[relay]({ body: Buffer.fr
 const read = (relay: Relay, event: unknown) => readRaw(relay, JSON.stringify(event))
 
 for (const relay of RELAYS)
-  t.test(`each sample of ${relay} means what it should, for the email that was signed for`, async (t) => {
+  t.test(`each sample of ${relay} has its meaning for the signed email`, async (t) => {
     for (const { is, event } of samplesOf(relay)) {
       const events = await read(relay, eventAbout(relay, event, about))
       if (is === 'nothing') {
@@ -39,7 +39,7 @@ for (const relay of RELAYS)
     }
   })
 
-/** A hard bounce of each relay with these words of the receiving server. */
+/** Returns a hard bounce of each relay with this message of the receiving server. */
 const HARD: Record<Relay, (words: string) => Record<string, unknown>> = {
   mailgun: (words) => {
     const [code = '', ...message] = words.split(' ')
@@ -54,7 +54,7 @@ const HARD: Record<Relay, (words: string) => Record<string, unknown>> = {
   brevo: (words) => ({ event: 'hard_bounce', reason: words }),
 }
 
-t.test('a hard bounce ends the contact; size, content, policy and a full box do not', async (t) => {
+t.test('a hard bounce suppresses; size, content, policy and a full mailbox don’t', async (t) => {
   for (const relay of RELAYS) {
     const effectOf = async (words: string) =>
       (await read(relay, eventAbout(relay, HARD[relay](words), about)))[0]
@@ -67,7 +67,7 @@ t.test('a hard bounce ends the contact; size, content, policy and a full box do 
   }
 })
 
-t.test('without the reference the Message-ID finds the email, except for Postmark’s own', async (t) => {
+t.test('without the reference the Message-ID matches the email, except for Postmark’s own', async (t) => {
   const id = `${REF.id}@example.com`
   const events: [Relay, Record<string, unknown>][] = [
     ['mailgun', { event: 'complained', recipient: 'a@b.test', message: { headers: { 'message-id': id } } }],
@@ -86,7 +86,7 @@ t.test('without the reference the Message-ID finds the email, except for Postmar
   )
 })
 
-t.test('mail of somebody else’s, also with a reference that nobody signed, gives nothing', async (t) => {
+t.test('someone else’s email gives nothing, even with an unsigned reference', async (t) => {
   const forged = `${reference.slice(0, -1)}${reference.endsWith('0') ? '1' : '0'}`
   for (const relay of RELAYS)
     for (const { event } of samplesOf(relay))
@@ -94,7 +94,7 @@ t.test('mail of somebody else’s, also with a reference that nobody signed, giv
         t.strictSame(await read(relay, eventAbout(relay, event, { ...about, reference: given })), [])
 })
 
-t.test('a broken or hurtful event is nothing or a clear reason, never another email’s', async (t) => {
+t.test('a broken or hostile event gives nothing or a clear error, never another email’s event', async (t) => {
   const texts = [
     '',
     '{',

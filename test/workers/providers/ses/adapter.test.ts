@@ -1,4 +1,4 @@
-/** What the SES adapter puts on the wire, and what it makes of each of SES's answers. */
+/** Requests of the SES adapter, and its results for each of SES's responses. */
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,7 +25,7 @@ const start = async (t: Test, script: SesScript = {}, options: Partial<SesOption
 
 const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]
 
-t.test('a message goes raw to the recipients of this attempt, tagged with our ids', async (t) => {
+t.test('a message is sent raw to this attempt’s recipients, tagged with our ids', async (t) => {
   const { api, provider } = await start(t, {}, { configuration_set: 'main' })
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const email = outgoingEmail({
@@ -53,7 +53,7 @@ t.test('a message goes raw to the recipients of this attempt, tagged with our id
   t.equal(parsed.headers.find(({ key }) => key.startsWith('x-n'))?.value.trim(), 'v'.repeat(995))
 })
 
-t.test('the same email is the same message at each attempt, but for its boundary', async (t) => {
+t.test('an email is the same message at each attempt except for its boundary', async (t) => {
   const { api, provider } = await start(t)
   const email = outgoingEmail()
   await provider.send(email)
@@ -128,7 +128,7 @@ for (const [name, fault, expected] of CASES) {
   })
 }
 
-t.test('a large message has as much more time as it is large', async (t) => {
+t.test('a large message gets more time for its size', async (t) => {
   const timeouts = { connect_ms: 5_000, answer_ms: 500 }
   const { provider } = await start(t, { onSend: () => sleep(2_000, undefined) }, { timeouts })
   const encoded = [Buffer.from(`${'QUJD'.repeat(19)}\r\n`.repeat(20_000))]
@@ -137,7 +137,7 @@ t.test('a large message has as much more time as it is large', async (t) => {
   t.equal(only(await provider.send(outgoingEmail({ files: [file] })))?.kind, 'accepted')
 })
 
-t.test('an answer is read within bounds, and a message that was taken stays taken', async (t) => {
+t.test('a response has a size limit, and an accepted message stays accepted', async (t) => {
   await startSesApi(t)
   for (const [status, kind] of [
     [200, 'accepted'],
@@ -153,7 +153,7 @@ t.test('an answer is read within bounds, and a message that was taken stays take
   }
 })
 
-t.test('credentials and control characters stay out of what is stored', async (t) => {
+t.test('credentials and control characters are not stored', async (t) => {
   const leak = 'x-amz-security-token:FwoGZXIvYXdzEXAMPLE'
   const faults = [error('SignatureDoesNotMatch', 403, leak), error('MessageRejected', 400, 'a\u0000b\nc')]
   const { provider } = await start(t, { onSend: (_call, nth) => faults[nth - 1] })
@@ -161,7 +161,7 @@ t.test('credentials and control characters stay out of what is stored', async (t
   t.equal(only(await provider.send(outgoingEmail()))?.detail, 'MessageRejected: a b c')
 })
 
-t.test('a server that cannot be reached is the sender’s trouble', async (t) => {
+t.test('an unreachable server is a sender failure', async (t) => {
   await startSesApi(t)
   const refusing = provide(t, { endpoint: 'http://127.0.0.1:1' })
   t.match(only(await refusing.send(outgoingEmail())), {
@@ -173,9 +173,9 @@ t.test('a server that cannot be reached is the sender’s trouble', async (t) =>
   t.match(only(await unknown.send(outgoingEmail())), { kind: 'sender', trouble: 'connection' })
 })
 
-t.test('a handshake that never ends is given up within our own limits', async (t) => {
+t.test('an endless TLS handshake ends at our time limit', async (t) => {
   await startSesApi(t)
-  // Takes the connection and never speaks TLS.
+  // Accepts the connection and never speaks TLS.
   const server = createServer(() => undefined)
   const provider = provide(t, {
     endpoint: `https://127.0.0.1:${await portOf(t, server)}`,
@@ -185,7 +185,7 @@ t.test('a handshake that never ends is given up within our own limits', async (t
   t.match(outcome, { kind: 'sender', trouble: 'connection' }, 'nothing of it has left')
 })
 
-t.test('nor is a message handed over where TLS never came about', async (t) => {
+t.test('no message is sent if TLS fails', async (t) => {
   await startSesApi(t)
   for (const answer of ['', 'HTTP/1.1 400 Bad Request\r\n\r\n']) {
     const server = createServer((socket) =>
@@ -197,7 +197,7 @@ t.test('nor is a message handed over where TLS never came about', async (t) => {
   }
 })
 
-t.test('what is no address is refused and reaches no one', async (t) => {
+t.test('an invalid address is rejected and reaches no one', async (t) => {
   const { api, provider } = await start(t)
   const to = ['a@example.com, evil@example.com', 'grp:a@b.c;']
   const { provider_message_id, outcomes } = await provider.send(outgoingEmail({ to }))
@@ -206,7 +206,7 @@ t.test('what is no address is refused and reaches no one', async (t) => {
   t.equal(api.calls.length, 0)
 })
 
-t.test('the pace is that of the account, asked for now and then, a tenth below', async (t) => {
+t.test('the rate is a tenth below the account’s, which is refreshed', async (t) => {
   let rate: number | SesFault = 50
   const warnings: string[] = []
   const warn = (words: string) => void warnings.push(words)
@@ -236,12 +236,12 @@ t.test('the pace is that of the account, asked for now and then, a tenth below',
   t.match(warnings, [/GetAccount.*AccessDeniedException/])
 })
 
-t.test('an account that may not be asked is sent through at the least production rate', async (t) => {
+t.test('an account without GetAccount permission gets at least the production rate', async (t) => {
   const { provider } = await start(t, { account: () => error('AccessDeniedException', 403) })
   t.match(await provider.sender(), { ceiling: 14 * 0.9 })
 })
 
-t.test('a check asks for the account and sends nothing; what is in the way is named', async (t) => {
+t.test('a check reads the account, sends nothing and names the problem', async (t) => {
   const { api, provider } = await start(t)
   t.equal(await provider.check(), null)
   t.strictSame(api.calls, [])

@@ -1,4 +1,4 @@
-/** Where the SDK looks its credentials up: whatever answers there, or does not, a send ends and the next one may go. */
+/** Credential lookups of the SDK: whatever they respond, a send ends and the next one may start. */
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -45,7 +45,7 @@ const CREDENTIALS = JSON.stringify({
   Expiration: new Date(Date.now() + 3_600_000).toISOString(),
 })
 
-/** A metadata service. */
+/** Starts a metadata service. */
 async function serve(
   t: Test,
   answer: (response: ServerResponse, request: IncomingMessage) => void,
@@ -54,14 +54,14 @@ async function serve(
   return `http://127.0.0.1:${await portOf(t, server)}/credentials`
 }
 
-t.test('a key that no header can hold leaves with nothing, and is the sender’s trouble', async (t) => {
+t.test('a key unfit for a header is sent nowhere and is a sender failure', async (t) => {
   const keys = { AWS_ACCESS_KEY_ID: 'AKIATEST\n', AWS_SECRET_ACCESS_KEY: 'test' }
   const { send, calls } = await start(t, keys)
   t.match(await send(), { kind: 'sender', trouble: 'connection', detail: /Invalid character in header/ })
   t.strictSame(calls, [])
 })
 
-t.test('a metadata service whose answer has no end is cut off, and is the sender’s trouble', async (t) => {
+t.test('an endless metadata response is cut off and is a sender failure', async (t) => {
   const flood = await startFlood(t, 'endless')
   const { provider, send, calls } = await start(t, { [FULL_URI]: flood.url })
   t.match(await send(), NONE)
@@ -72,7 +72,7 @@ t.test('a metadata service whose answer has no end is cut off, and is the sender
   t.strictSame(calls, [])
 })
 
-t.test('one that answers byte by byte costs a send its time alone, and is asked again', async (t) => {
+t.test('a slow metadata service costs a send only its time limit', async (t) => {
   let isWell = false
   const url = await serve(t, (response) => {
     if (isWell) return void response.end(CREDENTIALS)
@@ -88,7 +88,7 @@ t.test('one that answers byte by byte costs a send its time alone, and is asked 
   t.ok(calls.length > 0)
 })
 
-t.test('an instance’s own that breaks off in the middle is asked again', async (t) => {
+t.test('an instance metadata response that breaks off is requested again', async (t) => {
   let isWell = false
   const url = await serve(t, (response, { url: path = '' }) => {
     if (isWell) return void response.end(path.endsWith('/role') ? CREDENTIALS : 'role')
@@ -101,13 +101,13 @@ t.test('an instance’s own that breaks off in the middle is asked again', async
   await until('it goes out', async () => (await send())?.kind === 'accepted')
 })
 
-t.test('a process that says nothing costs a send its time alone', async (t) => {
+t.test('a silent credentials process costs a send only its time limit', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'heliograph-aws-'))
   const within = (name: string) => join(directory, name)
   const [config, script, pids] = [within('config'), within('credentials.sh'), within('pids')]
   await writeFile(script, `#!/bin/sh\necho $$ >>${pids}\nexec sleep 20\n`)
   t.teardown(async () => {
-    // The SDK lets it run to its end, and with it the process of this test.
+    // The SDK and so this process would wait for it to end.
     execFileSync('/bin/sh', ['-c', `kill $(cat ${pids}) 2>/dev/null || true`])
     await rm(directory, { recursive: true, force: true })
   })

@@ -1,4 +1,4 @@
-/** What each fault that the SDK throws means for a message and its sender; adapter.test.ts has them from the wire. */
+/** The meaning of each SDK error for a message and its sender. adapter.test.ts has them from the wire. */
 import { judgeFault, type SesFault } from '../../../../workers/providers/ses/faults.ts'
 import t from '../../../support/tap.ts'
 
@@ -36,7 +36,7 @@ t.test('each name has its verdict', async (t) => {
       t.strictSame(judgeFault(fault(name)), { ...outcome, detail: `${name}: Words.` }, name)
 })
 
-t.test('a fault of our credentials waits without their words, which may hold them', async (t) => {
+t.test('a credentials error waits without its message, which may contain them', async (t) => {
   for (const name of [
     ...['CredentialsProviderError', 'UnrecognizedClientException', 'InvalidClientTokenId', 'RequestExpired'],
     ...['ExpiredTokenException', 'ExpiredToken', 'InvalidSignatureException', 'SignatureDoesNotMatch'],
@@ -48,7 +48,7 @@ t.test('a fault of our credentials waits without their words, which may hold the
   }
 })
 
-t.test('who is not let in waits, under whatever name that is said', async (t) => {
+t.test('denied access waits, under any error name', async (t) => {
   for (const status of [401, 403])
     for (const name of ['NovelException', 'constructor', '403'])
       t.strictSame(judgeFault(fault(name, status)), {
@@ -57,7 +57,7 @@ t.test('who is not let in waits, under whatever name that is said', async (t) =>
   t.match(judgeFault(fault('AccessDeniedException', 403)), { kind: 'policy' }, 'a known name counts')
 })
 
-t.test('one name for two things is judged by its words', async (t) => {
+t.test('one name for two things is judged by its message', async (t) => {
   const pause = { kind: 'sender', trouble: 'setup', wait_seconds: 900 }
   t.match(judgeFault(said('TooManyRequestsException', 'Daily message quota exceeded')), pause)
   t.match(judgeFault(said('Throttling', 'daily quota')), pause)
@@ -71,7 +71,7 @@ t.test('one name for two things is judged by its words', async (t) => {
   t.match(judgeFault(said('BadRequestException', 'not verified')), { kind: 'refused' }, 'of another name')
 })
 
-t.test('what was answered well is taken, whatever is wrong with the answer', async (t) => {
+t.test('a successful status is accepted, whatever is wrong with the response', async (t) => {
   for (const status of [200, 299])
     t.strictSame(judgeFault(fault('BadRequestException', status)), {
       ...{ kind: 'accepted', detail: 'BadRequestException: Words.' },
@@ -79,7 +79,7 @@ t.test('what was answered well is taken, whatever is wrong with the answer', asy
   for (const status of [199, 300]) t.match(judgeFault(fault('x', status)), { kind: 'deferred' }, `${status}`)
 })
 
-t.test('without a name that says it: too large, not connected, answered, or nobody knows', async (t) => {
+t.test('unnamed errors: too large, not connected, a status, or unknown', async (t) => {
   t.strictSame(judgeFault(fault('413', 413)), {
     ...{ kind: 'refused', detail: 'the message is too large: 413: Words.', effect: 'none' },
   })

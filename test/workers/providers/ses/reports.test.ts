@@ -22,7 +22,7 @@ const read = async (...given: Parameters<typeof sesReport>): Promise<ReportedEma
 const summary = ({ kind, effect, recipient, detail }: ReportedEmail) => [kind, effect, recipient, detail]
 const at = (time: string): Date => new Date(`2026-03-01T${time}.000Z`)
 
-t.test('every event finds its row by the tags that travelled with it', async (t) => {
+t.test('every event is matched to its row by the tags sent with it', async (t) => {
   const [event] = await read(sesEvent('Send', { send: {} }))
   t.match(event, {
     channel: 'email',
@@ -33,7 +33,7 @@ t.test('every event finds its row by the tags that travelled with it', async (t)
   t.strictSame(event && summary(event), ['sent', 'none', null, ''])
 })
 
-t.test('without our tags, or with others under their names, by the id that SES gave', async (t) => {
+t.test('without our tags, or with others of those names, SES’s id matches', async (t) => {
   const own = { provider_message_id: SES_ID }
   const others: Record<string, unknown>[] = [
     {},
@@ -52,7 +52,7 @@ t.test('without our tags, or with others under their names, by the id that SES g
   ])
 })
 
-t.test('a delivery is reported of each recipient that it names', async (t) => {
+t.test('a delivery is reported for each recipient that it names', async (t) => {
   const events = await read(sesEvent('Delivery', delivery(['ana@example.com', 'bo@example.com'])))
   t.strictSame(events.map(summary), [
     ['delivered', 'delivered', 'ana@example.com', '250 2.6.0 Message received'],
@@ -89,7 +89,7 @@ t.test('an automatic reply is in the timeline and changes nothing', async (t) =>
   t.strictSame(event && summary(event), ['auto_reply', 'none', 'ana@example.com', 'Transient/General'])
 })
 
-t.test('status and reply of each recipient decide before the type', async (t) => {
+t.test('status and reply of each recipient take precedence over the type', async (t) => {
   const recipient = (action: string, status: string, diagnosticCode?: string) => ({
     ...{ emailAddress: 'ana@example.com', action, status },
     ...(diagnosticCode !== undefined && { diagnosticCode }),
@@ -116,7 +116,7 @@ t.test('status and reply of each recipient decide before the type', async (t) =>
   t.strictSame(sender, ['bounced none', 'ses:eu-west-1'], 'the sender pauses')
 })
 
-t.test('who leaves SES’s list or a topic of it is unsubscribed', async (t) => {
+t.test('leaving SES’s list or topic unsubscribes', async (t) => {
   const topic = (subscriptionStatus: string, topicName = 'news') => ({ topicName, subscriptionStatus })
   const changed = async (now: object, before: object = {}) => {
     const subscription = { newTopicPreferences: now, oldTopicPreferences: before }
@@ -131,7 +131,7 @@ t.test('who leaves SES’s list or a topic of it is unsubscribed', async (t) => 
   t.strictSame(await changed(joined, before), [], 'an opt-in changes nothing')
 })
 
-t.test('opens and clicks of machines are kept apart', async (t) => {
+t.test('opens and clicks of machines are separate', async (t) => {
   for (const userAgent of ['Mozilla/5.0', 'Mozilla/5.0 (compatible; Barracuda Sentinel (EE))']) {
     t.match(await read(sesEvent('Open', { open: { userAgent } })), [
       { kind: 'machine_opened', effect: 'none' },
@@ -143,7 +143,7 @@ t.test('opens and clicks of machines are kept apart', async (t) => {
   t.match(await read(sesEvent('Click', { click: { userAgent } })), [{ kind: 'clicked' }])
 })
 
-t.test("a bounce carries the receiving server's words, made fit to be stored", async (t) => {
+t.test('a bounce has the receiving server’s message in storable form', async (t) => {
   const recipients = [
     {
       emailAddress: 'Ana <Ana@Example.com>',
@@ -158,7 +158,7 @@ t.test("a bounce carries the receiving server's words, made fit to be stored", a
   t.equal(event?.detail.length, 500)
 })
 
-t.test('a complaint is about those that complained; not-spam and auth-failure are none', async (t) => {
+t.test('a complaint concerns its complainants; not-spam and auth-failure don’t count', async (t) => {
   for (const type of ['abuse', 'fraud', 'virus', 'other', undefined]) {
     const [event, ...others] = await read(sesEvent('Complaint', complaint(type)))
     t.strictSame(
@@ -172,7 +172,7 @@ t.test('a complaint is about those that complained; not-spam and auth-failure ar
     t.strictSame(await read(sesEvent('Complaint', complaint(type))), [], type)
 })
 
-t.test('opens, clicks and delays are reported; each of them is its own, a redelivery is not', async (t) => {
+t.test('opens, clicks and delays are separate events, redeliveries are not', async (t) => {
   const open = { ipAddress: '192.0.2.1', timestamp: '2026-03-01T14:00:00.000Z', userAgent: 'A browser' }
   const click = { ...open, link: 'https://example.com/a', linkTags: { section: ['top'] } }
   const delay = {
@@ -208,7 +208,7 @@ t.test('opens, clicks and delays are reported; each of them is its own, a redeli
   }
 })
 
-t.test('both forms of the same bounce, complaint and delivery have one key', async (t) => {
+t.test('both forms of the same bounce, complaint and delivery share one key', async (t) => {
   const parts: [string, Record<string, unknown>][] = [
     ['Bounce', bounce('Permanent', 'General')],
     ['Complaint', complaint('abuse')],
@@ -223,7 +223,7 @@ t.test('both forms of the same bounce, complaint and delivery have one key', asy
   }
 })
 
-t.test('what SES refuses after taking it is bounced, with the reason; the contact is spared', async (t) => {
+t.test('a rejection by SES after acceptance bounces with the reason and spares the contact', async (t) => {
   const reject = await read(sesEvent('Reject', { reject: { reason: 'Bad content' } }))
   t.strictSame(reject.map(summary), [['bounced', 'none', null, 'rejected by SES: Bad content']])
   const failure = { errorMessage: 'Attribute is missing', templateName: 'T' }
@@ -233,12 +233,12 @@ t.test('what SES refuses after taking it is bounced, with the reason; the contac
   ])
 })
 
-t.test('a change of SES’s own lists and the test of a topic mean nothing', async (t) => {
+t.test('a change of SES’s lists and a topic’s test message are ignored', async (t) => {
   t.strictSame(await read(sesEvent('Subscription', { subscription: { contactList: 'x' } })), [])
   t.strictSame(await read('Successfully validated SNS topic for Amazon SES event publishing.'), [])
 })
 
-t.test('what cannot be read is an error that says so', async (t) => {
+t.test('an unreadable report is a descriptive error', async (t) => {
   const cases: [unknown, RegExp][] = [
     ['hello', /is not JSON/],
     ['null', /form/],
@@ -270,7 +270,7 @@ t.test('what cannot be read is an error that says so', async (t) => {
   await t.rejects(readSesReport({ ...bare, body: Buffer.from([0xff]) }), { message: /is not JSON/ })
 })
 
-t.test('what a report leaves out is nothing, and its time is the mail’s', async (t) => {
+t.test('missing parts of a report are empty, and its time is the email’s', async (t) => {
   const opened = await read(sesEvent('Open', {}))
   t.strictSame(opened.map(summary), [['opened', 'none', null, '']])
   const agent = await read(sesEvent('Open', { open: { userAgent: 'A browser' } }))
@@ -296,7 +296,7 @@ t.test('what a report leaves out is nothing, and its time is the mail’s', asyn
   t.match(complained?.detail, /^complaint abuse/)
 })
 
-t.test('a key is of the recipient in any case, and fit for an index', async (t) => {
+t.test('a key includes the recipient in any case, and fits an index', async (t) => {
   const keyOf = async (address: string) =>
     (await read(sesEvent('Delivery', delivery([address]))))[0]?.event_key
   t.equal(await keyOf('Ana@Example.com'), await keyOf('ana@example.com'))
@@ -304,7 +304,7 @@ t.test('a key is of the recipient in any case, and fit for an index', async (t) 
   t.match(await keyOf('ana@example.com'), /^ses:delivery:[\w-]{43}$/)
 })
 
-t.test('what is no notification, or is broken within, says which', async (t) => {
+t.test('an error names whether the notification or its content is broken', async (t) => {
   const { body, ...rest } = sesReport(sesEvent('Send', {}))
   const envelope = JSON.parse(body.toString())
   const as = (changes: object) =>

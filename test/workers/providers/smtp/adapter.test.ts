@@ -1,11 +1,11 @@
-/** What becomes of each recipient when the server answers: acceptance, refusals, reports that are asked for. */
+/** Each recipient's result by the server's responses: acceptance, rejections, requested reports. */
 import type { SmtpScript } from '../../../sandbox/smtp.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { only, provide, start } from '../../../support/smtp-provider.ts'
 import { startSmtpScript } from '../../../support/smtp-script.ts'
 import t from '../../../support/tap.ts'
 
-t.test('a message that the server takes is accepted for all, under our own Message-ID', async (t) => {
+t.test('an accepted message is accepted for all, with our Message-ID', async (t) => {
   const { sink, provider } = await start(t)
   const email = outgoingEmail({ to: ['a@example.com', 'b@example.com', 'a@example.com'] })
   const { provider_message_id, outcomes } = await provider.send(email)
@@ -15,7 +15,7 @@ t.test('a message that the server takes is accepted for all, under our own Messa
   t.match(sink.last(), { mail_from: 'bounce@demo.test', rcpt_to: ['a@example.com', 'b@example.com'] })
 })
 
-t.test('each recipient has the outcome of its own reply, and the others are still served', async (t) => {
+t.test('each recipient has the outcome of its own reply', async (t) => {
   for (const hidePIPELINING of [false, true]) {
     const replies: Record<string, string> = {
       'dead@example.com': '550 5.1.1 No such user',
@@ -68,11 +68,11 @@ t.test('a rejection at RCPT suppresses only for a reply about the address', asyn
   }
 })
 
-t.test('what a relay says of us is no refusal of a message: access, login, sender, identity', async (t) => {
+t.test('a relay’s rejection of access, login, sender or identity rejects no message', async (t) => {
   const policy = (blames: string) => ({ kind: 'policy', blames })
   const setup = { kind: 'sender', trouble: 'setup' }
   const cases: [reply: string, expected: object][] = [
-    // Postfix: no login, no relay access, a sender that the login does not own.
+    // Postfix: no login, no relay access, a sender that the login doesn't own.
     ['RCPT 554 5.7.1 <client.test[192.0.2.1]>: Client host rejected: Access denied', policy('recipient')],
     ['RCPT 554 5.7.1 <ana@example.org>: Relay access denied', policy('recipient')],
     ['RCPT 454 4.7.1 <ana@example.org>: Relay access denied', { ...policy('identity'), trouble: 'setup' }],
@@ -103,7 +103,7 @@ t.test('what a relay says of us is no refusal of a message: access, login, sende
   }
 })
 
-t.test('a refusal of the message refuses the recipients still alive, without suppressing them', async (t) => {
+t.test('a rejected message rejects the remaining recipients without suppression', async (t) => {
   const onRcpt = (to: string) => (to === 'dead@example.com' ? '550 5.1.1 No such user' : undefined)
   const to = ['dead@example.com', 'ok@example.com']
   for (const [words, kind] of [
@@ -123,7 +123,7 @@ t.test('a refusal of the message refuses the recipients still alive, without sup
   }
 })
 
-t.test('a DATA command refused is a refusal of the message', async (t) => {
+t.test('a rejected DATA command rejects the message', async (t) => {
   for (const ehlo of ['250 scripted', '250-scripted\r\n250 PIPELINING']) {
     const faults = { ehlo, data: '554 5.6.0 No' }
     const { url } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
@@ -131,7 +131,7 @@ t.test('a DATA command refused is a refusal of the message', async (t) => {
   }
 })
 
-t.test('throttling and too many connections slow the whole sender, wherever they are said', async (t) => {
+t.test('throttling and too many connections slow the sender at every stage', async (t) => {
   const throttled = '454 Throttling failure: Maximum sending rate exceeded.'
   const full = '421 4.7.0 Too many concurrent SMTP connections'
   const scripts: [SmtpScript, string][] = [
@@ -150,7 +150,7 @@ t.test('throttling and too many connections slow the whole sender, wherever they
   }
 })
 
-t.test('a string that is not exactly one address is refused and never reaches the server', async (t) => {
+t.test('a string that isn’t exactly one address is rejected unsent', async (t) => {
   const hostile = [
     'v@e.f, evil@x.test',
     'grp:a@b.test,c@d.test;',
@@ -181,7 +181,7 @@ t.test('a string that is not exactly one address is refused and never reaches th
   t.equal(sink.messages().length, 1)
 })
 
-t.test('the envelope is what was given, domains in punycode; outcomes have the given address', async (t) => {
+t.test('the envelope is as given, domains in punycode; outcomes keep the given address', async (t) => {
   const { url, lines } = await startSmtpScript(t, () => undefined)
   const to = ["O'Ne!l+x@EXAMPLE.com", 'ana@bücher.test', 'ana@xn--bcher-kva.test']
   const email = outgoingEmail({ to, return_path: 'b+Sig=1@bounces.demo.test' })
@@ -197,7 +197,7 @@ t.test('the envelope is what was given, domains in punycode; outcomes have the g
   ])
 })
 
-t.test('what the server says is kept short, on one line, without control characters', async (t) => {
+t.test('a response is stored short, on one line, without control characters', async (t) => {
   const words = `550-5.1.1 one\0two\u0007\r\n550 5.1.1 \u001b[31m${'long '.repeat(300)}`
   const { url } = await startSmtpScript(t, (step) => (step === 'rcpt' ? words : undefined))
   const outcome = only(await provide(t, { url }).send(outgoingEmail()))
@@ -210,7 +210,7 @@ t.test('what the server says is kept short, on one line, without control charact
   t.notMatch(outcome?.detail, /\p{Cc}/u)
 })
 
-t.test('where the server offers reports, deliveries, failures and delays are asked for', async (t) => {
+t.test('reports of deliveries, failures and delays are requested if offered', async (t) => {
   const offering = await startSmtpScript(t, (step) =>
     step === 'ehlo' ? '250-scripted\r\n250 DSN' : undefined,
   )

@@ -1,4 +1,4 @@
-/** Connections to a relay: logins, TLS, how many, how they are used again, and how they end. */
+/** Connections to a relay: logins, TLS, number, reuse, and closing. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { startSmtpScript } from '../../../support/smtp-script.ts'
 import { type SinkOptions, startSmtpSink } from '../../../support/smtp-sink.ts'
 import t from '../../../support/tap.ts'
 
-t.test('a check signs in and sends nothing; what is in the way is named, without the password', async (t) => {
+t.test('a check signs in, sends nothing and names the problem without the password', async (t) => {
   const { sink, provider } = await start(t)
   t.equal(await provider.check(), null)
   t.strictSame(sink.messages(), [])
@@ -29,7 +29,7 @@ t.test('a check signs in and sends nothing; what is in the way is named, without
   }
 })
 
-t.test('a login that fails defers everything and shows no password', async (t) => {
+t.test('a failing login defers everything and shows no password', async (t) => {
   const password = 'pa:s/w@rd'
   const basic = Buffer.from(`\0user\0${password}`).toString('base64')
   const faults = { ehlo: '250-scripted\r\n250 AUTH PLAIN', auth: `535 5.7.8 ${password} ${basic} is wrong` }
@@ -44,7 +44,7 @@ t.test('a login that fails defers everything and shows no password', async (t) =
   }
 })
 
-t.test('a server that asks for a login gets the one of the URL, over TLS where it offers that', async (t) => {
+t.test('the URL’s login is sent, over TLS if the server offers it', async (t) => {
   const server = {
     disabledCommands: [],
     authOptional: false,
@@ -71,14 +71,14 @@ t.test('a server that asks for a login gets the one of the URL, over TLS where i
   }
 })
 
-t.test('where TLS is required and not offered, nothing is sent', async (t) => {
+t.test('nothing is sent if required TLS isn’t offered', async (t) => {
   const { sink } = await start(t)
   const provider = provide(t, { url: `${sink.url}?requireTLS=1` })
   t.match(only(await provider.send(outgoingEmail())), { kind: 'sender' })
   t.equal(sink.messages().length, 0)
 })
 
-t.test('many sends share few connections, each message arriving once', async (t) => {
+t.test('many sends share few connections, and each message arrives once', async (t) => {
   const { url, connections, steps } = await startSmtpScript(t, () => undefined)
   const provider = provide(t, { url, max_connections: 3 })
   const sent = await Promise.all(Array.from({ length: 60 }, () => provider.send(outgoingEmail())))
@@ -87,7 +87,7 @@ t.test('many sends share few connections, each message arriving once', async (t)
   t.equal(steps.filter((step) => step === 'dot').length, 60)
 })
 
-t.test('a connection that the server closed while idle costs the next message nothing', async (t) => {
+t.test('a connection closed while idle doesn’t affect the next message', async (t) => {
   const { url, connections, dropAll } = await startSmtpScript(t, () => undefined)
   const provider = provide(t, { url, max_connections: 1 })
   for (let round = 0; round < 20; round += 1) {
@@ -104,7 +104,7 @@ t.test('a connection that the server closed while idle costs the next message no
   t.match(only(await again.send(outgoingEmail())), { kind: 'accepted' })
 })
 
-t.test('a refused message leaves its connection fit for the next one', async (t) => {
+t.test('a rejected message leaves its connection usable', async (t) => {
   let reply: string | undefined = '550 5.1.1 No'
   const { provider, sink } = await start(t, { onRcpt: () => reply })
   t.match(only(await provider.send(outgoingEmail())), { kind: 'refused' })
@@ -113,7 +113,7 @@ t.test('a refused message leaves its connection fit for the next one', async (t)
   t.equal(sink.messages().length, 1)
 })
 
-t.test('close lets the sends in flight finish, and later ones wait for another process', async (t) => {
+t.test('close finishes sends in flight and defers later ones', async (t) => {
   const { sink, provider } = await start(t, {
     onMessage: async () => {
       await sleep(300)
@@ -128,7 +128,7 @@ t.test('close lets the sends in flight finish, and later ones wait for another p
   t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred', detail: /closed/ })
 })
 
-t.test('the sink notes each Message-ID on file before it answers', async (t) => {
+t.test('the sink records each Message-ID on file before it responds', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-sink-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const id_file = join(folder, 'ids')
@@ -138,7 +138,7 @@ t.test('the sink notes each Message-ID on file before it answers', async (t) => 
   t.equal(readFileSync(id_file, 'utf8'), `${email.message_id}\n`)
 })
 
-t.test('a URL that is not an SMTP server’s is a fault at the start, named without its password', (t) => {
+t.test('an invalid SMTP URL is a startup error without its password', (t) => {
   for (const url of ['', 'http://u:secret@h', 'smtp://', 'smtp:secret', 'smtp://u:secret@h:99999']) {
     const attempt = () => createSmtpProvider({ url, max_connections: 5 })
     t.throws(attempt, { message: 'SMTP_URL must be smtp://… or smtps://…' }, url)

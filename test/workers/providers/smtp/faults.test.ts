@@ -1,6 +1,6 @@
 /**
- * Servers that fail in mid-dialogue: what is safe to try again, what is unknown. A send that hung would end at tap's
- * own limit.
+ * Servers that fail in mid-dialogue: what is safe to retry, and what is unknown. A hanging send would end at
+ * tap's own limit.
  */
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
@@ -14,9 +14,9 @@ import { type Fault, type Step, startSmtpScript } from '../../../support/smtp-sc
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
-/** A busy machine takes its time for what is answered; only an answer to the dot that never comes is given up soon. */
+/** Generous limits for a busy machine, except for the final response that never comes. */
 const LIMITS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 10_000, total_ms: 30_000, answer_ms: 1_500 }
-/** For what falls silent before. */
+/** For servers that are silent earlier. */
 const SILENT: SmtpTimeouts = { ...LIMITS, total_ms: 6_000 }
 const UNREACHABLE: SmtpTimeouts = { ...LIMITS, connect_ms: 500 }
 
@@ -70,7 +70,7 @@ for (const [mode, ehlo] of Object.entries(EHLO)) {
   }
 }
 
-t.test('a recipient refused by name stays refused when the answer to the message is lost', async (t) => {
+t.test('a recipient rejected by name stays rejected after a lost response', async (t) => {
   let rcpt = 0
   const { url } = await startSmtpScript(t, (step) => {
     if (step === 'rcpt') return ++rcpt === 1 ? '550 5.1.1 No such user' : undefined
@@ -82,13 +82,13 @@ t.test('a recipient refused by name stays refused when the answer to the message
   t.match(outcomes.get('ok@example.com'), { kind: 'unknown' })
 })
 
-t.test('a reply that is complete is believed, though the connection breaks behind it', async (t) => {
+t.test('a complete reply counts, even if the connection breaks after it', async (t) => {
   const { url } = await startSmtpScript(t, (step) => (step === 'dot' ? '421 4.3.0 closing' : undefined))
   const outcome = only(await provide(t, url, { ...LIMITS, answer_ms: 20_000 }).send(outgoingEmail()))
   t.match(outcome, { kind: 'sender', trouble: 'slow' })
 })
 
-t.test('a message that breaks off in its middle is deferred', async (t) => {
+t.test('a message that breaks off in the middle is deferred', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)
     socket.write('220 x\r\n')
@@ -100,7 +100,7 @@ t.test('a message that breaks off in its middle is deferred', async (t) => {
     })
   })
   const port = await portOf(t, server)
-  // beyond what the kernel's buffers take
+  // more than the kernel's buffers
   const text = 'é'.repeat(6_000_000)
   const outcome = only(await provide(t, `smtp://127.0.0.1:${port}`).send(outgoingEmail({ text })))
   t.match(outcome, { kind: 'deferred' }, JSON.stringify(outcome))
@@ -108,7 +108,7 @@ t.test('a message that breaks off in its middle is deferred', async (t) => {
 
 const { pem: cert, key_pem: key } = makeCertificate(['127.0.0.1'])
 
-/** Greets, and says empty lines from then on: at once, under TLS from the start, or once TLS has begun. */
+/** Greets, and then sends empty lines: at once, under TLS from the start, or after STARTTLS. */
 async function startBlankLines(t: Test, way: 'smtp' | 'smtps' | 'STARTTLS'): Promise<string> {
   const blank = Buffer.from('\r\n'.repeat(32_768))
   const pour = async (socket: Socket) => {
@@ -133,7 +133,7 @@ async function startBlankLines(t: Test, way: 'smtp' | 'smtps' | 'STARTTLS'): Pro
 }
 
 for (const way of ['smtp', 'smtps', 'STARTTLS'] as const) {
-  t.test(`a server that says more than it was asked is hung up on (${way})`, async (t) => {
+  t.test(`a server that sends too much is disconnected (${way})`, async (t) => {
     const outcome = only(await provide(t, await startBlankLines(t, way)).send(outgoingEmail()))
     t.match(outcome, {
       kind: 'sender',
@@ -143,7 +143,7 @@ for (const way of ['smtp', 'smtps', 'STARTTLS'] as const) {
   })
 }
 
-t.test('a reply whose lines have different codes is neither yes nor no', async (t) => {
+t.test('a reply with different codes is neither yes nor no', async (t) => {
   const { url } = await startSmtpScript(t, (step) =>
     step === 'dot' ? '250-taken\r\n550 not taken' : undefined,
   )
@@ -153,7 +153,7 @@ t.test('a reply whose lines have different codes is neither yes nor no', async (
   })
 })
 
-t.test('a server that cannot be reached is the sender’s trouble, not the message’s', async (t) => {
+t.test('an unreachable server is a sender failure, not the message’s', async (t) => {
   const { url } = await startSmtpScript(t, () => undefined)
   const closed = url.replace(/\d+$/, '1')
   for (const unreachable of [closed, 'smtp://does-not-exist.invalid:25', 'smtp://192.0.2.1:25']) {
@@ -166,7 +166,7 @@ t.test('a server that cannot be reached is the sender’s trouble, not the messa
   }
 })
 
-t.test('a greeting that refuses the session is the sender’s trouble, whatever its code', async (t) => {
+t.test('a greeting that rejects the session is a sender failure, whatever its code', async (t) => {
   for (const [banner, trouble] of [
     ['554 5.3.2 no service here', 'setup'],
     ['450 later', 'connection'],
@@ -176,7 +176,7 @@ t.test('a greeting that refuses the session is the sender’s trouble, whatever 
   }
 })
 
-t.test('messages that wait too long for a connection are deferred, and none hangs', async (t) => {
+t.test('messages that wait too long for a connection are deferred', async (t) => {
   const { url } = await startSmtpScript(t, (step) => (step === 'mail' ? 'hang' : undefined))
   const provider = createSmtpProvider({ url, max_connections: 1, timeouts: SILENT })
   t.teardown(() => provider.close())
@@ -185,7 +185,7 @@ t.test('messages that wait too long for a connection are deferred, and none hang
   t.match(only(sent[0] as EmailDelivery), { detail: 'not done within 6000 ms (EABORT)' })
 })
 
-t.test('a server that is back after its fault is used again at once', async (t) => {
+t.test('a recovered server is used again at once', async (t) => {
   const { url } = await startSmtpScript(t, (step, nth) =>
     step === 'rcpt' && nth === 1 ? 'reset' : undefined,
   )
@@ -195,7 +195,7 @@ t.test('a server that is back after its fault is used again at once', async (t) 
   t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
 })
 
-t.test('the answer to the final dot is waited for by a clock of its own', async (t) => {
+t.test('the final response has a time limit of its own', async (t) => {
   const sink = await startSmtpSink(t, {
     onMessage: async () => {
       await new Promise((resolve) => setTimeout(resolve, 4_500))
@@ -207,7 +207,7 @@ t.test('the answer to the final dot is waited for by a clock of its own', async 
   t.equal(sink.messages().length, 1)
 })
 
-t.test('a send that is cut off after its final dot is unknown, before it is not', async (t) => {
+t.test('a send cut off after its final dot is unknown, before it is not', async (t) => {
   for (const [step, kind] of [
     ['dot', 'unknown'],
     ['rcpt', 'deferred'],

@@ -1,4 +1,4 @@
-/** The header that a hosted relay hands back: what stands in it, once, above what is signed. */
+/** The header that a hosted relay returns: its value, once, above the signed part. */
 import { generateKeyPairSync } from 'node:crypto'
 import { RELAYS, type Relay } from '../../../../db/validation/relays.ts'
 import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
@@ -15,7 +15,7 @@ const LINES: Record<Relay, string> = {
 }
 const NAMES = Object.values(LINES).map((line) => line.slice(0, line.indexOf(':')).toLowerCase())
 
-/** The lines of a message's header, as it arrived. */
+/** Returns the header lines of a message as it arrived. */
 async function headerOf(t: import('tap').Test, hosted: Relay | null, headers: Record<string, string>) {
   const sandbox = await startSmtpSandbox({ port: 0 })
   t.teardown(() => sandbox.close())
@@ -29,7 +29,7 @@ async function headerOf(t: import('tap').Test, hosted: Relay | null, headers: Re
   return raw.slice(0, raw.indexOf('\r\n\r\n')).split(/\r\n(?![ \t])/)
 }
 
-t.test('a hosted relay gets the reference in its own header, once, in place of any older one', async (t) => {
+t.test('a hosted relay gets the reference in its header once, replacing older ones', async (t) => {
   for (const relay of RELAYS) {
     const [name = ''] = LINES[relay].split(':')
     const lines = await headerOf(t, relay, { [name.toUpperCase()]: 'evil', 'X-Kept': 'yes' })
@@ -41,7 +41,7 @@ t.test('a hosted relay gets the reference in its own header, once, in place of a
   }
 })
 
-t.test('without one, a message has no such header but a client’s own', async (t) => {
+t.test('without a hosted relay, only a client’s own header is sent', async (t) => {
   const lines = await headerOf(t, null, { 'X-SMTPAPI': '{}' })
   const own = lines.filter((line) => NAMES.some((each) => line.toLowerCase().startsWith(each)))
   t.strictSame(own, ['X-SMTPAPI: {}'])

@@ -1,14 +1,14 @@
-/** Promise: whatever comes as a mail server's report costs bounded time, and what is read of it can be stored. */
+/** Any input as a report costs bounded time, and what is read of it can be stored. */
 import fc from 'fast-check'
 import { deliveryStatus } from '../../../sandbox/reports.ts'
 import { at, mail_from, raw, readBytes, report } from '../../../support/mail-reports.ts'
 import t from '../../../support/tap.ts'
 
-t.test('fields of addresses cost next to nothing, however they are made', async (t) => {
+t.test('address fields cost next to nothing, whatever they contain', async (t) => {
   const bounce = deliveryStatus({ mail_from, raw, at }, [
     { recipient: 'ana@example.org', action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 x' },
   ])
-  /** The least of three, in microseconds: the first one loads the parser. */
+  /** Returns the least of three runs, in microseconds. The first one loads the parser. */
   const costOf = async (field: string): Promise<number> => {
     const costs: number[] = []
     while (costs.length < 3) {
@@ -23,7 +23,7 @@ t.test('fields of addresses cost next to nothing, however they are made', async 
     t.ok((await costOf(`${name}: ${'a:'.repeat(100_000)}\r\n`)) < 10 * harmless + 100_000, name)
 })
 
-t.test('hostile bytes cost bounded time, and what is read can be stored', async (t) => {
+t.test('hostile bytes cost bounded time, and the result can be stored', async (t) => {
   const template = deliveryStatus({ mail_from, raw, at }, [
     { recipient: 'ana@example.org', action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 x' },
   ])
@@ -41,7 +41,7 @@ t.test('hostile bytes cost bounded time, and what is read can be stored', async 
     ),
     { numRuns: 500 },
   )
-  // Worse than linear here, they would outlast tap's own limit.
+  // With worse than linear time they would exceed tap's own limit.
   const heavy = [
     report(mail_from, `x: y\r\n\r\nAction: failed\r\nFinal-Recipient: rfc822;${'a'.repeat(900_000)}\r\n`),
     report(mail_from, `x: y\r\n\r\nAction: failed\r\nDiagnostic-Code: ${'; '.repeat(400_000)}\r\n`),

@@ -1,4 +1,4 @@
-/** What an SMTP server's reply means, by itself: codes, words and faults that few servers give. */
+/** The meaning of an SMTP server's reply: rare codes, texts and errors. */
 import type { NodemailerError } from 'nodemailer'
 import { outcomesOfFailure, outcomesOfSuccess } from '../../../../workers/providers/smtp/replies.ts'
 import t from '../../../support/tap.ts'
@@ -28,7 +28,7 @@ t.test('a reply is judged by its code', async (t) => {
   t.strictSame(atRcpt(), { kind: 'deferred', detail: '' }, 'a refusal without words')
 })
 
-t.test('what is about the message blames neither recipient nor sender', async (t) => {
+t.test('a reply about the message blames neither recipient nor sender', async (t) => {
   for (const words of ['mail too large', 'size exceeded'])
     t.match(atRcpt(`550 5.1.1 ${words}`), { kind: 'refused', effect: 'none' }, words)
   for (const words of ['too large', 'exceeds all', 'of no size'])
@@ -43,7 +43,7 @@ t.test('what is about the message blames neither recipient nor sender', async (t
   t.match(atRcpt('550 #5.1.1 x'), { kind: 'refused', effect: 'hard' })
 })
 
-t.test('recipients beyond what a server takes of one message wait for the next one', async (t) => {
+t.test('recipients over a server’s limit wait for the next message', async (t) => {
   const words = '552 5.5.3 Maximum limit of 10 recipients reached'
   for (const reply of [
     words,
@@ -57,25 +57,22 @@ t.test('recipients beyond what a server takes of one message wait for the next o
   t.match(atData(words), { kind: 'refused' }, 'the message as a whole')
 })
 
-t.test(
-  'a reply about the address is recognised after RCPT, and of a sole recipient after DATA',
-  async (t) => {
-    for (const reply of [
-      '550 5.1.1 x',
-      '550 No such user',
-      '554 delivery error: dd This user doesn’t have an account',
-    ])
-      t.match(atRcpt(reply), { kind: 'refused', effect: 'hard' }, reply)
-    t.match(atData('550 5.1.10 RESOLVER.ADR.RecipientNotFound'), { kind: 'refused', effect: 'hard' })
-    const many = failed(
-      { code: 'EMESSAGE', command: 'DATA', response: '550 5.1.10 RecipientNotFound' },
-      { to: [TO, 'x@y.zz'] },
-    )
-    t.match(many, { kind: 'refused', effect: 'none' }, 'it may be about the other')
-  },
-)
+t.test('a reply about the address counts after RCPT, or after DATA for a sole recipient', async (t) => {
+  for (const reply of [
+    '550 5.1.1 x',
+    '550 No such user',
+    '554 delivery error: dd This user doesn’t have an account',
+  ])
+    t.match(atRcpt(reply), { kind: 'refused', effect: 'hard' }, reply)
+  t.match(atData('550 5.1.10 RESOLVER.ADR.RecipientNotFound'), { kind: 'refused', effect: 'hard' })
+  const many = failed(
+    { code: 'EMESSAGE', command: 'DATA', response: '550 5.1.10 RecipientNotFound' },
+    { to: [TO, 'x@y.zz'] },
+  )
+  t.match(many, { kind: 'refused', effect: 'none' }, 'it may be about the other')
+})
 
-t.test('what is about our own set-up is the sender’s', async (t) => {
+t.test('a reply about our own set-up blames the sender', async (t) => {
   for (const reply of ['550 5.1.8 Domain of sender does not exist', '550 5.1.0 sender rejected']) {
     t.match(atRcpt(reply), { kind: 'policy', blames: 'identity' }, reply)
     t.match(atData(reply), { kind: 'policy', blames: 'identity' }, reply)
@@ -84,7 +81,7 @@ t.test('what is about our own set-up is the sender’s', async (t) => {
   t.match(atRcpt(hourly), { kind: 'sender', trouble: 'slow' })
 })
 
-t.test('a reply with two codes is neither yes nor no, and refusals of others are nobody’s', async (t) => {
+t.test('a reply with two codes is neither yes nor no', async (t) => {
   t.same([...taken('250 ok\n250 more\n ')], [[TO, { kind: 'accepted', detail: '250 ok\n250 more\n ' }]])
   const detail = "the server's answer says both yes and no: 250 ok\n550 no"
   t.same([...taken('250 ok\n550 no')], [[TO, { kind: 'unknown', detail }]])
@@ -92,7 +89,7 @@ t.test('a reply with two codes is neither yes nor no, and refusals of others are
   t.same([...others], [[TO, { kind: 'accepted', detail: '250 ok' }]])
 })
 
-t.test('a fault without a reply is judged by where it came', async (t) => {
+t.test('an error without a reply is judged by its stage', async (t) => {
   const [mail, after] = [{ command: 'MAIL FROM' }, { handed_over: true }]
   const large = { kind: 'refused', detail: 'the message is too large: broken', effect: 'none' }
   t.strictSame(failed({ ...mail, code: 'EMESSAGE' }), large)
@@ -120,24 +117,21 @@ t.test('a fault without a reply is judged by where it came', async (t) => {
     t.match(early({ command: 'CONN', responseCode }), { kind: 'sender', trouble })
 })
 
-t.test(
-  'deferrals that may be about the sender have a key, which begins alike for all recipients',
-  async (t) => {
-    const keyOf = (reply: string) => (atRcpt(reply) as { key?: string } | undefined)?.key
-    t.equal(keyOf('451 4.7.1 Try again later, a@b.cc'), '451 4.7.1 try again later,')
-    t.equal(keyOf('450 4.7.0 <a@b.cc>: Greylisted for now'), keyOf('450 4.7.0 <d@e.ff>: Greylisted for now'))
-    t.not(keyOf('451 4.7.1 Try again'), keyOf('451 4.7.1 Too busy'))
-    for (const reply of ['450 x', '451 x', '452 4.3.1 x', '432 4.7.12 x', '455 4.3.0 x'])
-      t.ok(keyOf(reply), reply)
-    for (const reply of [
-      '450 4.2.1 x',
-      '451 4.2.0 x',
-      '452 4.2.2 x',
-      '452 x',
-      '452 4.7.1 x',
-      '455 4.4.1 x',
-      '550 x',
-    ])
-      t.equal(keyOf(reply), undefined, reply)
-  },
-)
+t.test('deferrals that may be about the sender share a key across recipients', async (t) => {
+  const keyOf = (reply: string) => (atRcpt(reply) as { key?: string } | undefined)?.key
+  t.equal(keyOf('451 4.7.1 Try again later, a@b.cc'), '451 4.7.1 try again later,')
+  t.equal(keyOf('450 4.7.0 <a@b.cc>: Greylisted for now'), keyOf('450 4.7.0 <d@e.ff>: Greylisted for now'))
+  t.not(keyOf('451 4.7.1 Try again'), keyOf('451 4.7.1 Too busy'))
+  for (const reply of ['450 x', '451 x', '452 4.3.1 x', '432 4.7.12 x', '455 4.3.0 x'])
+    t.ok(keyOf(reply), reply)
+  for (const reply of [
+    '450 4.2.1 x',
+    '451 4.2.0 x',
+    '452 4.2.2 x',
+    '452 x',
+    '452 4.7.1 x',
+    '455 4.4.1 x',
+    '550 x',
+  ])
+    t.equal(keyOf(reply), undefined, reply)
+})

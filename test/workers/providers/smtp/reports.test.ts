@@ -1,4 +1,6 @@
-/** What mail servers' reports mean, byte by byte: notifications, complaints, forgeries, and whatever else may come. */
+/**
+ * The meaning of mail servers' reports, byte by byte: notifications, complaints, forgeries, and other input.
+ */
 import fc from 'fast-check'
 import { findReturnPath, returnPath } from '../../../../db/messages/emails/return-path.ts'
 import { unsubscribeToken } from '../../../../db/messages/emails/unsubscribe-token.ts'
@@ -21,7 +23,7 @@ import t from '../../../support/tap.ts'
 /** A status part about one recipient. */
 const GONE = 'X: y\r\n\r\nFinal-Recipient: rfc822;ana@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\n'
 
-/** What reading ends with where it gives no events. */
+/** Returns the error of a reading without events. */
 const faultOf = (reading: Promise<unknown>): Promise<unknown> => reading.catch((error: unknown) => error)
 
 type Events = Awaited<ReturnType<typeof readBytes>>
@@ -30,7 +32,7 @@ const keysOf = (events: Events) => events.map((event) => 'event_key' in event &&
 const readStatus = async (status: RecipientFields, recipient = 'ana@example.org') =>
   await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...status }]))
 
-t.test('a return address is valid, has 64 octets at most, finds its row and survives folding', async (t) => {
+t.test('a return address is valid, at most 64 octets, finds its row and survives folding', async (t) => {
   fc.assert(
     fc.property(fc.uuid(), fc.uuid(), (team_id, id) => {
       const address = returnPath(secrets, { team_id, id }, 'example.com') ?? ''
@@ -57,7 +59,7 @@ t.test('a return address is valid, has 64 octets at most, finds its row and surv
   t.equal(returnPath(secrets, ref, `${'a.'.repeat(100)}example.com`), null, 'too long for a domain of 211')
 })
 
-t.test('a return address that is not ours, or not of this key, is none', async (t) => {
+t.test('a forged return address, or one of another key, is ignored', async (t) => {
   const other = createSecrets('another secret key for tests, thirty-two characters')
   t.equal(findReturnPath(other, mail_from), null)
   for (let index = 2; index < 64; index++) {
@@ -70,7 +72,7 @@ t.test('a return address that is not ours, or not of this key, is none', async (
   t.same(findReturnPath(secrets, `b-${'0'.repeat(62)}@x, ${mail_from}`), ref, 'the first that is ours')
 })
 
-t.test('what a status class means for the email and the contact', async (t) => {
+t.test('a status class decides the effect on email and contact', async (t) => {
   const classes: [RecipientFields, string, string][] = [
     [{ action: 'failed', status: '5.1.1' }, 'bounced', 'hard'],
     [{ action: 'failed', status: '5.0.0' }, 'bounced', 'soft'],
@@ -85,7 +87,7 @@ t.test('what a status class means for the email and the contact', async (t) => {
     [{ action: 'failed', status: '5.1.8' }, 'bounced', 'none'],
     [{ action: 'failed', status: '4.4.7' }, 'bounced', 'soft'],
     [{ action: 'failed', status: '4.2.2' }, 'bounced', 'soft'],
-    // A policy that the relay has blurred is still a policy.
+    // A policy rejection blurred by the relay is still one.
     [{ action: 'failed', status: '5.0.0', diagnostic: '550 5.7.1 Blocked' }, 'bounced', 'none'],
     [{ action: 'failed', status: '5.0.0', diagnostic: '550 #5.7.1 Blocked by a gateway' }, 'bounced', 'none'],
     [{ action: 'failed', status: '5.0.0', diagnostic: '554 4.7.1 Odd' }, 'bounced', 'soft'],
@@ -108,27 +110,24 @@ t.test('what a status class means for the email and the contact', async (t) => {
   }
 })
 
-t.test(
-  'a status code is found among other words; the server’s own count where it says nothing',
-  async (t) => {
-    for (const [fields, code] of [
-      ['Status: (smtp) 5.1.10 (gone)', '5.1.10'],
-      ['Status: 5.100.1', '5.100.1'],
-      ['Status: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.7.1 Blocked', '5.7.1'],
-      ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 5.7.1 Blocked', '5.7.1'],
-      ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 550 Host 5.7.1 unknown', '5.7.1'],
-      ['Diagnostic-Code: smtp; 550 5.700.126 Blocked', '5.700.126'],
-      ['Diagnostic-Code: 5.7.1; Blocked', '5.7.1'],
-      ['Diagnostic-Code: smtp; host says 550', ''],
-      ['Status: none', ''],
-    ] as const) {
-      const [event] = await readBytes(report(mail_from, `X: y\r\n\r\nAction: failed\r\n${fields}\r\n`))
-      t.match(event, { recipient: null, kind: 'bounced', by_mail: true, event_key: `:${code}:` }, fields)
-    }
-  },
-)
+t.test('a status code is found in text; the server’s own counts if it is missing', async (t) => {
+  for (const [fields, code] of [
+    ['Status: (smtp) 5.1.10 (gone)', '5.1.10'],
+    ['Status: 5.100.1', '5.100.1'],
+    ['Status: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.7.1 Blocked', '5.7.1'],
+    ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 5.7.1 Blocked', '5.7.1'],
+    ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 550 Host 5.7.1 unknown', '5.7.1'],
+    ['Diagnostic-Code: smtp; 550 5.700.126 Blocked', '5.700.126'],
+    ['Diagnostic-Code: 5.7.1; Blocked', '5.7.1'],
+    ['Diagnostic-Code: smtp; host says 550', ''],
+    ['Status: none', ''],
+  ] as const) {
+    const [event] = await readBytes(report(mail_from, `X: y\r\n\r\nAction: failed\r\n${fields}\r\n`))
+    t.match(event, { recipient: null, kind: 'bounced', by_mail: true, event_key: `:${code}:` }, fields)
+  }
+})
 
-t.test('each recipient has its own status; the provider’s words and time are kept', async (t) => {
+t.test('each recipient keeps its own status, message and time', async (t) => {
   const events = await readBytes(
     deliveryStatus({ mail_from, raw, at }, [
       {
@@ -154,7 +153,7 @@ t.test('each recipient has its own status; the provider’s words and time are k
   t.equal(new Set(keysOf(events)).size, 3)
 })
 
-t.test('the same status has the same key, however it is reported; a later delay has another', async (t) => {
+t.test('the same status always has the same key; a later delay has another', async (t) => {
   const keyOf = async (status: RecipientFields, at: Date) => {
     const body = deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...status }])
     return keysOf(await readBytes(body))[0]
@@ -166,7 +165,7 @@ t.test('the same status has the same key, however it is reported; a later delay 
   t.not(await keyOf(delayed, at), await keyOf(delayed, later))
 })
 
-t.test('recipients are read in every form that servers write them in', async (t) => {
+t.test('recipients are read in every form that servers use', async (t) => {
   const forms: [string, string][] = [
     ['Final-Recipient: rfc822; ana@example.org', 'ana@example.org'],
     ['Final-Recipient: RFC822;<ana@example.org>', 'ana@example.org'],
@@ -214,26 +213,23 @@ t.test('recipients are read in every form that servers write them in', async (t)
   t.match(merged, [{ recipient: 'a@b.cc', kind: 'delivered' }], 'one group for message and recipient')
 })
 
-t.test(
-  'the last attempt has its own date; dates out of reason give way to when the report came',
-  async (t) => {
-    const read = (date: string) => report(mail_from, `${GONE}Last-Attempt-Date: ${date}\r\n`)
-    const [own] = await readBytes(read('Sun, 01 Mar 2026 10:00:00 +0000'))
-    t.match(own, { occurred_at: '2026-03-01T10:00:00.999Z' })
-    for (const date of [
-      '',
-      'tomorrow',
-      'Mon, 01 Jan 2035 00:00:00 +0000',
-      'Thu, 01 Jan 1970 00:00:00 +0000',
-      '9'.repeat(500),
-    ]) {
-      const [event] = await readBytes(read(date).replace(/^Date: .*\r\n/, ''))
-      t.match(event, { occurred_at: received_at.toISOString() }, date.slice(0, 40))
-    }
-  },
-)
+t.test('the last attempt has its own date; implausible dates become the report’s time', async (t) => {
+  const read = (date: string) => report(mail_from, `${GONE}Last-Attempt-Date: ${date}\r\n`)
+  const [own] = await readBytes(read('Sun, 01 Mar 2026 10:00:00 +0000'))
+  t.match(own, { occurred_at: '2026-03-01T10:00:00.999Z' })
+  for (const date of [
+    '',
+    'tomorrow',
+    'Mon, 01 Jan 2035 00:00:00 +0000',
+    'Thu, 01 Jan 1970 00:00:00 +0000',
+    '9'.repeat(500),
+  ]) {
+    const [event] = await readBytes(read(date).replace(/^Date: .*\r\n/, ''))
+    t.match(event, { occurred_at: received_at.toISOString() }, date.slice(0, 40))
+  }
+})
 
-t.test('a complaint needs no recipient’s name; not-spam and auth-failure are no complaints', async (t) => {
+t.test('a complaint needs no recipient; not-spam and auth-failure are no complaints', async (t) => {
   const about = { mail_from, recipient: 'ana@example.org', raw, at }
   const complaint = {
     channel: 'email',
@@ -268,7 +264,7 @@ t.test('a complaint needs no recipient’s name; not-spam and auth-failure are n
   t.same(await readBytes(feedbackReport(about, 'auth-failure')), [])
 })
 
-t.test('our address counts wherever the report carries it, and nothing counts without', async (t) => {
+t.test('our address counts anywhere in the report, and nothing counts without it', async (t) => {
   const plain = report('x@example.com', GONE)
   await t.rejects(readBytes(plain), /no signed reference of ours/)
   for (const name of ['Delivered-To', 'X-Original-To', 'Envelope-To'])
@@ -278,7 +274,7 @@ t.test('our address counts wherever the report carries it, and nothing counts wi
   await t.rejects(readBytes(report(forged, GONE)), /no signed reference of ours/)
 })
 
-t.test('our address counts in the header of what the report returns, and nowhere else in it', async (t) => {
+t.test('our address counts in the returned header, not in the returned body', async (t) => {
   const returning = (...returned: (readonly [string, string])[]) =>
     readBytes(report('x@example.com', GONE, undefined, returned))
   const header = `Return-Path: <${mail_from}>\n`
@@ -293,7 +289,7 @@ t.test('our address counts in the header of what the report returns, and nowhere
     await t.rejects(returning(...parts), /no signed reference of ours/)
 })
 
-t.test('an answer of a person or a program to our address says nothing, and is no error', async (t) => {
+t.test('a reply of a person or a program to our address is ignored', async (t) => {
   const away = `From: ana@example.org\r\nTo: <${mail_from}>\r\n`
   for (const rest of [
     'Auto-Submitted: auto-replied\r\nSubject: x',
@@ -313,7 +309,7 @@ t.test('an answer of a person or a program to our address says nothing, and is n
   t.same(await readBytes(`${away}Content-Type: text/plain; name="multipart/report"\r\n\r\nNo.\r\n`), [])
 })
 
-t.test('a bounce of another form is read from a mail server alone', async (t) => {
+t.test('a bounce in another form is only read from a mail server', async (t) => {
   const mail = (head: string, text: string, to = mail_from) =>
     readBytes(
       `Return-Path: <>\r\nDelivered-To: ${to}\r\nFrom: MAILER-DAEMON@mx.example\r\n${head}\r\n${text}`,
@@ -336,7 +332,7 @@ t.test('a bounce of another form is read from a mail server alone', async (t) =>
   t.same(await readBytes(person), [], 'a person quotes it')
 })
 
-t.test('a complaint is matched by each signed reference, in any wrapper at fbl@', async (t) => {
+t.test('a complaint at fbl@ is matched by any signed reference, in any format', async (t) => {
   const reference = mail_from.split('@', 1)[0] ?? ''
   const token = unsubscribeToken(secrets, { ...ref, person: 'ana@example.org' })
   const at = (to: string, message: string, head = '') =>
@@ -365,7 +361,7 @@ t.test('a complaint is matched by each signed reference, in any wrapper at fbl@'
   t.match(bounce, [{ kind: 'bounced', effect: 'hard', ref }])
 })
 
-t.test('what is no report, or one of no known form, is refused with the reason', async (t) => {
+t.test('a non-report or an unknown form is rejected with the reason', async (t) => {
   const cases: [Buffer | string, RegExp][] = [
     ['', /neither a delivery status/],
     ['\0\0\0', /neither a delivery status/],
@@ -407,19 +403,16 @@ t.test('what is no report, or one of no known form, is refused with the reason',
   await t.rejects(readBytes(nested.join('')), /nesting/)
 })
 
-t.test(
-  'a report is read to its 20,000th line and its half mebibyte, and what lies behind is not',
-  async (t) => {
-    for (const [lines, length, isRead] of [
-      [19_900, 1, true],
-      [20_100, 1, false],
-      [5_000, 100, true],
-      [5_300, 100, false],
-    ] as const) {
-      const before = `${'x'.repeat(length)}\n`.repeat(lines)
-      const reading = readBytes(report(mail_from, GONE).replace('--b1', `${before}--b1`))
-      if (isRead) t.match(await reading, [{ ref }])
-      else await t.rejects(reading, /neither a delivery/)
-    }
-  },
-)
+t.test('a report is read up to 20,000 lines and half a mebibyte', async (t) => {
+  for (const [lines, length, isRead] of [
+    [19_900, 1, true],
+    [20_100, 1, false],
+    [5_000, 100, true],
+    [5_300, 100, false],
+  ] as const) {
+    const before = `${'x'.repeat(length)}\n`.repeat(lines)
+    const reading = readBytes(report(mail_from, GONE).replace('--b1', `${before}--b1`))
+    if (isRead) t.match(await reading, [{ ref }])
+    else await t.rejects(reading, /neither a delivery/)
+  }
+})

@@ -1,4 +1,4 @@
-/** How a worker introduces itself to a relay, when it requires TLS, and which reports it asks for. */
+/** A worker's EHLO name, its TLS requirements, and the reports it requests from a relay. */
 import { ehloName } from '../../../../workers/providers/smtp/ehlo-name.ts'
 import { requiresTls, smtpUrlFault } from '../../../../workers/providers/smtp/url.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
@@ -31,7 +31,7 @@ t.test('EHLO sends the first usable name', (t) => {
   t.end()
 })
 
-t.test('the name of the URL wins', async (t) => {
+t.test('the name in the URL has precedence', async (t) => {
   const { url, lines } = await startSmtpScript(t, () => undefined)
   await provide(t, { url, hostname: 'a.example.com' }).send(outgoingEmail())
   await provide(t, { url: `${url}?name=b.example.com`, hostname: 'a.example.com' }).send(outgoingEmail())
@@ -131,7 +131,7 @@ t.test('a login at a private address needs a decision about TLS', (t) => {
   t.end()
 })
 
-t.test('reports of deliveries are requested where they say something', async (t) => {
+t.test('delivery reports are requested if they are useful', async (t) => {
   const { url, lines } = await startSmtpScript(t, (step) =>
     step === 'ehlo' ? '250-scripted\r\n250 DSN' : undefined,
   )

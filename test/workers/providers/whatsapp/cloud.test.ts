@@ -14,7 +14,7 @@ import t, { type Test } from '../../../support/tap.ts'
 
 const TEXT = (text: string) => ({ type: 'text', text })
 
-/** What becomes of a message that is answered like this. */
+/** Returns the outcome of a message with this response. */
 async function outcomeOf(t: Test, answer: CloudAnswer, options = {}) {
   const { delivery, messages } = await startCloud(t, { script: { onMessage: () => answer } }, options)
   const outcome = await delivery.provider.send(outgoingWhatsapp())
@@ -22,7 +22,7 @@ async function outcomeOf(t: Test, answer: CloudAnswer, options = {}) {
   return outcome
 }
 
-t.test('the request is the API’s own, field by field: header, body and URL button', async (t) => {
+t.test('requests match the API field by field: header, body and URL button', async (t) => {
   const { delivery, messages } = await startCloud(t)
   const message = outgoingWhatsapp({
     to: '+33612345678',
@@ -56,7 +56,7 @@ t.test('the request is the API’s own, field by field: header, body and URL but
   })
 })
 
-t.test('a template without slots is sent without components', async (t) => {
+t.test('a template without variables is sent without components', async (t) => {
   const { delivery, messages } = await startCloud(t)
   await delivery.provider.send(outgoingWhatsapp({ body: [] }))
   t.strictSame(messages()[0]?.body.template, { name: 'order_ready', language: { code: 'en_US' } })
@@ -69,7 +69,7 @@ t.test('an accepted message brings the provider’s id', async (t) => {
   t.strictSame(outcome, { ...accepted, provider_message_id: messages()[0]?.id })
 })
 
-t.test('an accepted message brings the recipient’s id if it is another than the number', async (t) => {
+t.test('an accepted message returns the recipient’s id if it differs from the number', async (t) => {
   const taken = (wa_id: unknown) => ({
     contacts: [{ input: '+5511987654321', wa_id }],
     messages: [{ id: 'w' }],
@@ -88,7 +88,7 @@ t.test('an accepted message brings the recipient’s id if it is another than th
   }
 })
 
-t.test('a 2xx is accepted whatever its body says: broken, cut off, without an id', async (t) => {
+t.test('a 2xx is accepted with any body: broken, cut off, without an id', async (t) => {
   const bodies: unknown[] = ['', '{', '<html>', 'null', '[]', {}, { messages: [] }, { messages: [{ id: 5 }] }]
   const hostile = [
     { messages: [{ id: '' }] },
@@ -108,7 +108,7 @@ t.test('connections are kept alive between messages', async (t) => {
   t.ok(connections() <= 3, `${connections()} connections for 20 messages`)
 })
 
-t.test('what cannot be delivered is refused for good, with code and words', async (t) => {
+t.test('a permanent failure is rejected with code and text', async (t) => {
   const codes = [
     100, 130472, 130497, 131005, 131008, 131009, 131021, 131026, 131047, 131050, 131049, 131051, 131052,
     131053, 131055, 135000,
@@ -123,7 +123,7 @@ t.test('what cannot be delivered is refused for good, with code and words', asyn
   }
 })
 
-t.test('a fault of the template is refused and said to be the template’s', async (t) => {
+t.test('a template error is rejected and blames the template', async (t) => {
   const judged = (code: number) => outcomeOf(t, { status: 400, body: cloudError(code, 'Words') })
   for (const code of [132000, 132001, 132007, 132068, 132069, 132099, 132999])
     t.match(await judged(code), { kind: 'refused', template: { status: null } }, String(code))
@@ -136,15 +136,15 @@ t.test('a fault of the template is refused and said to be the template’s', asy
   t.match(await judged(132016), { kind: 'refused', template: { status: 'disabled' } })
 })
 
-t.test('a subcode counts for its own code alone, a time to wait for refusals of the rate', async (t) => {
+t.test('a subcode counts for its own code only, a wait for rate limits', async (t) => {
   const judged = (code: number, subcode = 0) => judgeError({ code, subcode, words: 'words' })
   t.strictSame(judged(131026, 33), { kind: 'refused', detail: 'words' })
   t.strictSame(judged(132000), { kind: 'refused', detail: 'words', template: { status: null } })
   t.strictSame(judgeStatus(500, 'words', 30), { kind: 'deferred', detail: 'words' })
 })
 
-t.test('passing faults and codes that we do not know are tried again', async (t) => {
-  // A known code counts, whatever the status says.
+t.test('temporary errors and unknown codes are retried', async (t) => {
+  // A known code counts, whatever the status.
   for (const code of [1, 2, 131000, 131016, 131057, 133004, 999999]) {
     const outcome = await outcomeOf(t, {
       status: code === 999999 ? 400 : 401,
@@ -174,7 +174,7 @@ t.test('an unknown code with a 4xx is final at the third attempt', async (t) => 
   for (const status of [401, 403, 429]) t.match(await at(9, status), { kind: 'sender' }, String(status))
 })
 
-t.test('too many to one recipient is about that message alone: at least 6 s', async (t) => {
+t.test('too many messages to one recipient only delay that message, by at least 6 s', async (t) => {
   const outcome = await outcomeOf(t, { status: 400, body: cloudError(131056, 'No') })
   t.strictSame(outcome, { kind: 'deferred', code: '131056', detail: '131056 (#131056) No', wait_seconds: 6 })
 })
@@ -188,7 +188,7 @@ t.test('too fast for the number slows the number', async (t) => {
   t.match(await outcomeOf(t, { status: 429, body: '' }), { kind: 'sender', trouble: 'slow' })
 })
 
-t.test('a code that we do not know leaves the status to decide, with the code’s words', async (t) => {
+t.test('an unknown code leaves the decision to the status', async (t) => {
   const body = cloudError(999_999, 'New')
   const code = '999999'
   const detail = `${code} (#${code}) New`
@@ -200,7 +200,7 @@ t.test('a code that we do not know leaves the status to decide, with the code’
   t.match(await outcomeOf(t, { status: 429, body: cloudError(131026, 'Known') }), { kind: 'refused' })
 })
 
-t.test('Retry-After pauses the number for as long as it says, within reason', async (t) => {
+t.test('Retry-After pauses the number for that long, within limits', async (t) => {
   const asked = async (status: number, after: string) =>
     await outcomeOf(t, { status, body: '', headers: { 'Retry-After': after } })
   for (const status of [429, 503])
@@ -213,7 +213,7 @@ t.test('Retry-After pauses the number for as long as it says, within reason', as
     t.notOk('wait_seconds' in (await asked(429, odd)), odd)
 })
 
-t.test('spam and account faults pause the number and cost no message', async (t) => {
+t.test('spam and account errors pause the number and lose no message', async (t) => {
   const judged = (code: number) => outcomeOf(t, { status: 500, body: cloudError(code, 'Words') })
   t.match(await judged(131048), { kind: 'sender', trouble: 'setup', wait_seconds: 3_600 })
   const account = [0, 3, 10, 33, 190, 200, 250, 299, 368, 131031, 131037, 131042, 131045, 133010]
@@ -225,13 +225,13 @@ t.test('spam and account faults pause the number and cost no message', async (t)
     t.match(await outcomeOf(t, { status, body: '' }), { kind: 'sender', trouble: 'setup' })
 })
 
-t.test('no answer after the request has left is unknown', async (t) => {
+t.test('no response after the request was sent is unknown', async (t) => {
   t.match(await outcomeOf(t, 'hang', { timeout_ms: 300 }), { kind: 'unknown', detail: /no answer/ })
   t.match(await outcomeOf(t, 'reset'), { kind: 'unknown' })
   for (const status of [502, 504]) t.match(await outcomeOf(t, { status, body: '' }), { kind: 'unknown' })
 })
 
-t.test('no connection at all is safe to repeat', async (t) => {
+t.test('no connection at all is safe to retry', async (t) => {
   for (const url of [`http://127.0.0.1:${await freePort()}/v23.0`, 'http://nobody.invalid/v23.0']) {
     const provider = createWhatsappProvider({ url })
     t.match(await provider.send(outgoingWhatsapp()), {
@@ -242,13 +242,13 @@ t.test('no connection at all is safe to repeat', async (t) => {
   }
 })
 
-t.test('nor does a request that cannot be written leave', async (t) => {
+t.test('a request that can’t be written is not sent', async (t) => {
   const provider = createWhatsappProvider({ url: 'http://127.0.0.1:9/v23.0' })
   const number = { phone_number_id: '1', access_token: 'token\n' }
   t.match(await provider.send(outgoingWhatsapp({ number })), { kind: 'sender', detail: /ERR_INVALID_CHAR/ })
 })
 
-t.test('where one of several connections may have sent something, the outcome is unknown', async (t) => {
+t.test('the outcome is unknown if any connection may have sent something', async (t) => {
   const fault = (...codes: string[]) =>
     new AggregateError(codes.map((code) => Object.assign(new Error('x'), { code })))
   const kindOf = (error: Error) => judgeFailure(error, (words) => words).kind
@@ -256,31 +256,28 @@ t.test('where one of several connections may have sent something, the outcome is
   t.equal(kindOf(fault('ECONNREFUSED', 'ECONNRESET')), 'unknown')
 })
 
-t.test('nor is anything sent twice when a connection did not stand in time', async (t) => {
+t.test('a connection that is not open in time is safe to retry', async (t) => {
   const url = `https://127.0.0.1:${await portOf(t, createServer())}`
   const provider = createWhatsappProvider({ url, connect_ms: 200 })
   t.match(await provider.send(outgoingWhatsapp()), { kind: 'sender', trouble: 'connection' })
 })
 
-t.test(
-  'nor when its TLS never came about: cut off, reset, no TLS at all, or another’s certificate',
-  async (t) => {
-    const { pem: cert, key_pem: key } = makeCertificate(['other.test'])
-    const servers = [
-      createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end())),
-      createServer((socket) => socket.on('error', () => {}).once('data', () => reset(socket))),
-      createServer((socket) => socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n')),
-      createTlsServer({ cert, key }, (socket) => socket.on('error', () => {})),
-    ]
-    for (const [which, server] of servers.entries()) {
-      const provider = createWhatsappProvider({ url: `https://127.0.0.1:${await portOf(t, server)}` })
-      const outcome = await provider.send(outgoingWhatsapp())
-      t.match(outcome, { kind: 'sender', trouble: 'connection', detail: /no connection: ./ }, `${which}`)
-    }
-  },
-)
+t.test('a failed TLS handshake is safe to retry', async (t) => {
+  const { pem: cert, key_pem: key } = makeCertificate(['other.test'])
+  const servers = [
+    createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end())),
+    createServer((socket) => socket.on('error', () => {}).once('data', () => reset(socket))),
+    createServer((socket) => socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+    createTlsServer({ cert, key }, (socket) => socket.on('error', () => {})),
+  ]
+  for (const [which, server] of servers.entries()) {
+    const provider = createWhatsappProvider({ url: `https://127.0.0.1:${await portOf(t, server)}` })
+    const outcome = await provider.send(outgoingWhatsapp())
+    t.match(outcome, { kind: 'sender', trouble: 'connection', detail: /no connection: ./ }, `${which}`)
+  }
+})
 
-t.test('words are printable, short, and never hold the token', async (t) => {
+t.test('messages are printable, short, and never contain the token', async (t) => {
   const said = `bad\u0000 token ${ACCESS_TOKEN} \ud800${'x'.repeat(2_000)}`
   const { detail } = await outcomeOf(t, { status: 400, body: cloudError(131026, said, said) })
   t.notOk(detail.includes(ACCESS_TOKEN))

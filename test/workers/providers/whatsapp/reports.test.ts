@@ -25,7 +25,7 @@ const status = (changes: Record<string, unknown> = {}) => ({
   ...changes,
 })
 
-t.test('a status becomes an event of our message, found by our own ids', async (t) => {
+t.test('a status becomes an event of our message by our own ids', async (t) => {
   t.strictSame(await read(statusWebhook('1', [status()])), [
     {
       channel: 'whatsapp',
@@ -40,7 +40,7 @@ t.test('a status becomes an event of our message, found by our own ids', async (
   ])
 })
 
-t.test('without our ids it is found by the provider’s; without either it is left out', async (t) => {
+t.test('without our ids the provider’s match; without either it is left out', async (t) => {
   for (const data of [undefined, null, '', 'x', `${TEAM}`, `${TEAM}:${MESSAGE}:x`, 5, { a: 1 }]) {
     const [event] = await read(statusWebhook('1', [status({ biz_opaque_callback_data: data })]))
     t.match(event, { ref: { provider_message_id: 'wamid.HBgL' } }, JSON.stringify(data))
@@ -50,7 +50,7 @@ t.test('without our ids it is found by the provider’s; without either it is le
   t.match(event, { ref: { team_id: TEAM }, provider_message_id: null })
 })
 
-t.test('our own ids are ours in either case', async (t) => {
+t.test('our own ids match in either case', async (t) => {
   const data = `${TEAM}:${MESSAGE}`.toUpperCase()
   t.match(await read(statusWebhook('1', [status({ biz_opaque_callback_data: data })])), [
     { ref: { team_id: TEAM, id: MESSAGE } },
@@ -76,7 +76,7 @@ t.test('a failure keeps code and details', async (t) => {
   })
 })
 
-t.test('a failure says of template and number what the answer to a send would have said', async (t) => {
+t.test('a failure has the same effect on template and number as a response', async (t) => {
   const failed = async (...codes: unknown[]) => {
     const errors = codes.map((code) => ({ code, title: 'Words' }))
     return read(statusWebhook('100', [status({ status: 'failed', errors })]))
@@ -102,14 +102,14 @@ t.test('a failure says of template and number what the answer to a send would ha
     { status: 'failed', detail: /^$/ },
   ])
   t.match(await failed(131026, 131042), [{ status: 'failed' }, { channel: 'sender' }])
-  // About this message, about the pace of then, about nothing that we know; and from an unnamed number.
+  // About this message, the rate at that time, nothing known; and from an unnamed number.
   for (const code of [131026, 131056, 999999, '131042', null]) t.equal((await failed(code)).length, 1)
   const errors = [{ code: 131042 }]
   t.equal((await read(statusWebhook(5 as never, [status({ status: 'failed', errors })]))).length, 1)
   t.equal((await read(statusWebhook('100', [status({ status: 'delivered', errors })]))).length, 1)
 })
 
-/** Meta's codes, and what becomes of the message and of its number. */
+/** Meta's codes, and their effects on the message and its number. */
 const CODES = {
   'the account or number needs manual action': {
     ...{ message: 'waits', number: 'pauses' },
@@ -173,7 +173,7 @@ t.test('many statuses in many changes and entries of one body are all read', asy
   t.equal(events.length, 8)
 })
 
-t.test('one that cannot be read holds up no other; no valid time means the time of receipt', async (t) => {
+t.test('an unreadable entry delays no other, and an invalid time is the receipt’s', async (t) => {
   const odd = [null, 5, 'x', [], status({ status: null }), status({ timestamp: 'never' })]
   const events = await read(statusWebhook('1', [...(odd as never[]), status({ status: 'read' })]))
   t.match(events, [{ occurred_at: RECEIVED.toISOString() }, { status: 'read' }])
@@ -189,7 +189,7 @@ t.test('one that cannot be read holds up no other; no valid time means the time 
   t.strictSame(await timeOf(32_503_679_999), new Date('2999-12-31T23:59:59Z'))
 })
 
-/** News of a template. */
+/** Builds an update of a template. */
 const news = (field: string, value: Record<string, unknown>) => {
   const template = { message_template_name: 'order_ready', message_template_language: 'en-US' }
   const changes = [{ field, value: { ...template, message_template_id: 5, reason: 'NONE', ...value } }]
@@ -198,7 +198,7 @@ const news = (field: string, value: Record<string, unknown>) => {
 const update = (event: string, title?: string) =>
   news('message_template_status_update', { event, ...(title === undefined ? {} : { other_info: { title } }) })
 
-t.test('a template’s new state is read, in our words', async (t) => {
+t.test('a template’s new state is read in our terms', async (t) => {
   t.strictSame(await read(update('PAUSED')), [
     {
       channel: 'whatsapp-template',
@@ -236,7 +236,7 @@ t.test('a lock that names its own end leaves the template usable', async (t) => 
   t.match(await read(update('DISABLED', 'UNPAUSE')), [{ status: 'disabled' }])
 })
 
-t.test('a template whose parts or category have changed is to be listed again', async (t) => {
+t.test('a template with changed components or category is to be listed again', async (t) => {
   for (const field of ['message_template_components_update', 'template_category_update'])
     t.strictSame(await read(news(field, {})), [
       {
@@ -252,7 +252,7 @@ t.test('a template whose parts or category have changed is to be listed again', 
   t.strictSame(await read(news('account_review_update', { statuses: [status()] })), [])
 })
 
-t.test('news of a template name its account and the hook’s number, and a template', async (t) => {
+t.test('template updates name account, the hook’s number and template', async (t) => {
   for (const one of [update('DISABLED'), news('template_category_update', {})])
     t.match(await read({ ...one, hook: '901' }), [{ account_id: '1', number: '901' }])
   for (const gone of ['message_template_name', 'message_template_language'])
@@ -260,14 +260,14 @@ t.test('news of a template name its account and the hook’s number, and a templ
       t.strictSame(await read(news(field, { event: 'PAUSED', [gone]: undefined })), [])
 })
 
-t.test('what is no JSON object is not read at all', async (t) => {
+t.test('a body that isn’t a JSON object is not read', async (t) => {
   for (const body of ['', '{']) await t.rejects(read(body))
   for (const body of ['[]', 'null', '5'])
     await t.rejects(read(body), { message: 'the report is not a JSON object' })
   t.same(await read({ object: 'page', entry: 'x' }), [])
 })
 
-t.test('any JSON object is answered with events that can be stored', async () => {
+t.test('any JSON object gives only storable events', async () => {
   const value = fc.jsonValue({ maxDepth: 4 })
   await fc.assert(
     fc.asyncProperty(value, value, value, async (one, other, words) => {
