@@ -10,7 +10,7 @@ import { openPool } from '../support/pool.ts'
 import { ROOT } from '../support/sources.ts'
 import t from '../support/tap.ts'
 
-t.test('migrations are numbered without gaps, and line one says why', async (t) => {
+t.test('migrations have consecutive numbers and a reason in line one', async (t) => {
   for (const { file } of await migrationFiles())
     t.match(await readFile(join(ROOT, 'db/migrations', file), 'utf8'), /^-- \w/, file)
 })
@@ -25,12 +25,12 @@ const RELEASED = [
   ['0006-fleet.sql', '692b878794476cd23586ef6c83fed024713623e9700be7709171a0cde2145f31'],
 ]
 
-t.test('a migration that was released is never edited: a change is the next number', async (t) => {
+t.test('a released migration never changes', async (t) => {
   const found = (await migrationFiles()).map(({ file, digest }) => [file, digest])
   t.strictSame(found.slice(0, RELEASED.length), RELEASED)
 })
 
-t.test('what emails hold is compressed with LZ4 by a server that has it, else with pglz', async (t) => {
+t.test('compresses email content with LZ4 if available, otherwise pglz', async (t) => {
   const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const row = object({ has_lz4: boolean().defined(), columns: array(string().defined()).defined() })
   const { has_lz4, columns } = await database.one(sql.type(row)`

@@ -67,7 +67,7 @@ for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
   })
 }
 
-t.test('a server that is not there is one line, by a socket and by an address too', async (t) => {
+t.test('reports an unreachable server in one line', async (t) => {
   const places = {
     socket: 'postgres://u:hunter2@/name?host=/nowhere',
     address: 'postgres://u:hunter2@255.255.255.255/name',
@@ -102,7 +102,7 @@ t.test('a full disk of the database is one line that says so, at a start and in 
   t.notMatch(line, 'npm start')
 })
 
-t.test('a role that may not learn which server it is on is one line that says what to grant', async (t) => {
+t.test('reports the missing grant to identify the server', async (t) => {
   const { url } = await emptyDatabase(t)
   const name = new URL(url).pathname.slice(1)
   const role = `${name}_role`
@@ -121,7 +121,7 @@ t.test('a role that may not learn which server it is on is one line that says wh
     t.match(await failing(entry, { DATABASE_URL, LOG_LEVEL: 'fatal' }), line)
 })
 
-t.test('a role that does not own what is there is one line that says which one to be', async (t) => {
+t.test("reports a role that doesn't own the schema", async (t) => {
   const { url } = await testDatabase(t)
   const role = `${new URL(url).pathname.slice(1)}_other`
   const admin = new Client({ connectionString: url })
@@ -151,14 +151,14 @@ t.test('a DATABASE_DIRECT_URL of another database stops all that starts, and lea
   t.equal(await isSameDatabase(url, `${url}?options=-c%20search_path%3Dpgboss`), false, 'another schema')
 })
 
-t.test('a SECRET_KEY of blanks is refused', async (t) => {
+t.test('rejects a SECRET_KEY of spaces', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: ' '.repeat(32) }
   const line = /SECRET_KEY must be 16 random characters or more, not spaces/
   for (const entry of ['api/main.ts', 'workers/main.ts']) t.match(await failing(entry, settings), line, entry)
   t.match(await adminCli(settings).fault(['plan', 'list']), line)
 })
 
-t.test('a process whose SECRET_KEY is not the database’s says so, and does not start', async (t) => {
+t.test("doesn't start with another database's SECRET_KEY", async (t) => {
   const { url } = await testDatabase(t)
   const database = await openDatabase(url, { size: 1 })
   await openSecrets(database, { SECRET_KEY })
@@ -174,7 +174,7 @@ t.test('a process whose SECRET_KEY is not the database’s says so, and does not
   }
 })
 
-t.test('a SECRET_KEY that can be guessed is refused', async (t) => {
+t.test('rejects a guessable SECRET_KEY', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: 'password12345678' }
   for (const entry of ['api/main.ts', 'workers/main.ts'])
     t.match(await failing(entry, settings), /SECRET_KEY is too easy to guess/, entry)
@@ -190,7 +190,7 @@ const OLDER_NODE = `
   })
 `
 
-t.test('under an older Node the Procfile’s lines and the CLI say what they need, and end', async (t) => {
+t.test('reports an outdated Node version', async (t) => {
   const procfile = await readFile(join(ROOT, 'Procfile'), 'utf8')
   const commands = procfile
     .trim()

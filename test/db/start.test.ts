@@ -34,7 +34,7 @@ async function refusal(url: string): Promise<string | null> {
 const NOT_MIGRATED =
   /the database is not migrated to this version \(\S+\.sql is missing\): run `node db\/migrate\.ts`/
 
-t.test('code newer than the schema stops at start and is not ready; older code goes on', async (t) => {
+t.test("doesn't start on an older schema, but on a newer one", async (t) => {
   const service = await startService(t)
   t.equal((await service.call('GET', '/ready')).status, 200)
   t.equal(await refusal(service.url), null)
@@ -52,7 +52,7 @@ t.test('code newer than the schema stops at start and is not ready; older code g
   t.match(await refusal((await emptyDatabase(t)).url), NOT_MIGRATED)
 })
 
-t.test('a database that takes no writes stops a process, and is not ready', async (t) => {
+t.test("a read-only database stops a process, which isn't ready", async (t) => {
   const { url } = await testDatabase(t)
   const name = new URL(url).pathname.slice(1)
   const service = await startService(t, { url })
@@ -80,7 +80,7 @@ t.test('only a queue that is not migrated is called so', async (t) => {
   t.match(await fault(url), /DATABASE_URL: this database is not migrated\. Run `node db\/migrate\.ts`/)
 })
 
-t.test('settings of the server that can lose what was accepted are warned about', async (t) => {
+t.test('warns about settings that can lose accepted messages', async (t) => {
   const { url } = await testDatabase(t)
   const name = new URL(url).pathname.slice(1)
   await change(url, `alter database "${name}" set synchronous_commit = off`)

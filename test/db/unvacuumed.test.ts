@@ -64,7 +64,7 @@ t.before(async () => {
 
 const PAGE = { limit: 51 }
 
-t.test('a page, a count and a batch of a large team’s list read what they show', async (t) => {
+t.test('list pages, counts and batches only read their rows', async (t) => {
   const looks: [string, number, (tx: Tx) => Promise<{ length: number }>][] = [
     ['emails', 600, (tx) => emailsFound(tx, { team_id: TEAM }, PAGE)],
     ['queued emails', 600, (tx) => emailsFound(tx, { team_id: TEAM, status: 'queued' }, PAGE)],
@@ -82,7 +82,7 @@ t.test('a page, a count and a batch of a large team’s list read what they show
   }
 })
 
-t.test('emails of a rare status are found among themselves, with all else they must have', async (t) => {
+t.test('finds emails of a rare status among themselves', async (t) => {
   for (const [criteria, found, most] of [
     [{ status: 'bounced' }, 51, 700],
     [{ status: 'complained' }, 0, 10],
@@ -97,7 +97,7 @@ t.test('emails of a rare status are found among themselves, with all else they m
   }
 })
 
-t.test('a team’s queued emails are counted and looked through by their states, not one by one', async (t) => {
+t.test("counts a team's queued emails by their states", async (t) => {
   const { buffers } = await touched(database, async (tx) => {
     const { count, newest } = await countMatching(tx, TEAM, { status: 'queued' }, 501)
     t.equal(count, 501)
@@ -107,7 +107,7 @@ t.test('a team’s queued emails are counted and looked through by their states,
   t.ok(buffers < 1_000, `${buffers} buffers for 501 of 1,800`)
 })
 
-t.test('what a requeue takes is looked for in batches of what waits', async (t) => {
+t.test('finds requeueable emails in batches of waiting ones', async (t) => {
   const before = 'ffffffff-ffff-7000-8000-000000000000'
   const { buffers } = await touched(database, async (tx) => {
     const batch = await waitingEmails(tx, TEAM, { words: ['1'], whose: 'all' }, { before, limit: 100 })

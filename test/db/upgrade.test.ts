@@ -87,7 +87,7 @@ function kept<T>(one: T | undefined): T {
   return one
 }
 
-t.test('release → workers → web: all that is accepted on the way is sent once', async (t) => {
+t.test('an upgrade sends everything exactly once', async (t) => {
   const [oldWeb, oldWorker] = [await web(null), await worker(null)]
   await isSent(await send(oldWeb))
 
@@ -109,7 +109,7 @@ t.test('release → workers → web: all that is accepted on the way is sent onc
   Object.assign(running, { oldWeb: restarted, newWeb })
 })
 
-t.test('what a newer version has let in is left by an older worker, and done by a newer one', async (t) => {
+t.test("an older worker leaves a newer version's messages to a newer one", async (t) => {
   const [newWeb, oldWeb] = [kept(running.newWeb), kept(running.oldWeb)]
   const oldWorker = await worker(null)
   const email = await send(newWeb)
@@ -153,7 +153,7 @@ t.test('what a newer version has let in is left by an older worker, and done by 
   running.newWorker = newWorker
 })
 
-t.test('web → workers, the way back: what waits is drained first, and this version goes on', async (t) => {
+t.test('a downgrade drains waiting messages first', async (t) => {
   const [newWeb, newWorker] = [kept(running.newWeb), kept(running.newWorker)]
   const before = await send(newWeb)
   const oldWeb = await web(null)

@@ -40,7 +40,7 @@ async function refusals(to: string): Promise<(string | null)[]> {
 
 const ALL_FINE = [null, null, null]
 
-t.test('every sslmode means to all three what it means to libpq', async (t) => {
+t.test('sslmode has the meaning of libpq in every driver', async (t) => {
   const root = `&sslrootcert=${encodeURIComponent(authority)}`
   for (const query of ['allow', 'prefer', 'require', 'no-verify', `verify-full${root}`, `require${root}`])
     t.strictSame(await refusals(tls(`?sslmode=${query}`)), ALL_FINE, query)
@@ -48,7 +48,7 @@ t.test('every sslmode means to all three what it means to libpq', async (t) => {
   t.strictSame(await refusals(`${plain}?sslmode=prefer`), ALL_FINE, 'plain where the server offers no TLS')
 })
 
-t.test('a refusal names DATABASE_URL and the way out', async (t) => {
+t.test('an error names DATABASE_URL and the fix', async (t) => {
   const each = async (to: string, words: RegExp) => {
     for (const said of await refusals(to)) t.match(said, words)
   }
@@ -59,7 +59,7 @@ t.test('a refusal names DATABASE_URL and the way out', async (t) => {
   await each(`${plain}?sslmode=require`, /DATABASE_URL.*support TLS.*sslmode=disable/)
 })
 
-t.test('PGSSLMODE and PGSSLROOTCERT hold where the URL says nothing of it', async (t) => {
+t.test('PGSSLMODE and PGSSLROOTCERT apply unless the URL has them', async (t) => {
   const read = (to: string, env: Record<string, string>) => readToolSettings({ DATABASE_URL: to, ...env })
   const fromPlatform = read(tls(''), { PGSSLMODE: 'no-verify' }).DATABASE_URL ?? ''
   t.strictSame(await refusals(fromPlatform), ALL_FINE)
@@ -69,7 +69,7 @@ t.test('PGSSLMODE and PGSSLROOTCERT hold where the URL says nothing of it', asyn
   t.equal(read(own, { PGSSLMODE: 'disable' }).DATABASE_URL, own)
 })
 
-t.test('of several servers the first that takes writes is chosen', async (t) => {
+t.test('chooses the first server that accepts writes', async (t) => {
   const { host, hostname, port: real } = new URL(url)
   const several = (servers: string) => url.replace(host, servers)
   t.strictSame(await refusals(several(`127.0.0.1:1,${hostname}:${real}`)), ALL_FINE)
@@ -93,7 +93,7 @@ t.test('?host= names a host or the directory of a socket', async (t) => {
   t.match(readDatabaseUrl('postgres://u:p%40%3A%2F%23%3Fé@h/db').hosts, [{ password: 'p@:/#?é', host: 'h' }])
 })
 
-t.test('a fault says what is wrong and repeats no part of the URL', async (t) => {
+t.test('an error explains the problem without a part of the URL', async (t) => {
   const faults: [url: string, words: RegExp][] = [
     ['banana', /^must be a postgres:\/\/ URL/],
     ['mysql://u:hunter2@h/db', /^must be a postgres:\/\/ URL/],

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { allOf } from '../../../db/postgres/conditions.ts'
 import t from '../../support/tap.ts'
 
-t.test('what is set is asked for, in its order; what is not, is no condition', async (t) => {
+t.test('joins set conditions in order, and drops unset ones', async (t) => {
   const unset: string | undefined = undefined
   const built = allOf(sql.fragment`a = ${1}`, unset && sql.fragment`b`, false, sql.fragment`c = ${'x'}`)
   t.equal(built.sql.replace(/\$\w+/g, '?'), 'a = ? and c = ?')

@@ -17,7 +17,7 @@ const copied = async (tx: Tx): Promise<readonly Buffer[]> =>
     ({ bytes }) => bytes,
   )
 
-t.test('values come as they were stored, in order, in a transaction and outside of one', async (t) => {
+t.test('returns stored bytes in order, in and outside transactions', async (t) => {
   t.strictSame(await copied(database), [], 'none')
   const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
   const values = [all, Buffer.alloc(0), randomBytes(1), randomBytes(70_000), randomBytes(1_000_000), all]
@@ -32,7 +32,7 @@ t.test('values come as they were stored, in order, in a transaction and outside 
   t.equal(outside.length, values.length)
 })
 
-t.test('what fails on the way is an error, and the connection goes on', async (t) => {
+t.test("an error doesn't break the connection", async (t) => {
   const failing = database.any(sql.type(row)`
     copy (select case n when 3 then (1 / (n - 3))::text::bytea else bytes end from piece order by n)
     to stdout (format binary)`)

@@ -76,7 +76,7 @@ t.test('the release turns JIT off for its role in its database', { skip: missing
   t.equal(await jitOf(owner), 'on')
 })
 
-t.test('a start turns JIT off for a role of its own', { skip: missing ?? false }, async (t) => {
+t.test('a start turns JIT off for its role', { skip: missing ?? false }, async (t) => {
   const { admin, owner } = await ownedDatabase(t)
   await migrate(owner)
   await query(admin, 'create role app login in role owner')

@@ -96,7 +96,7 @@ t.test('three migrations at once through a transaction pool run each file once',
   t.equal(await database.oneFirst(held), 0, 'and no lock stays behind')
 })
 
-t.test('in transaction mode limits hold within a transaction and stay with it', { skip }, async (t) => {
+t.test('in transaction mode limits apply within a transaction', { skip }, async (t) => {
   const { url } = await testDatabase(t)
   const database = await openDatabase(await startPgbouncer(t, url, 'transaction'), {
     size: 1,
@@ -130,7 +130,7 @@ t.test('in transaction mode times are read as ours, whatever the role has set', 
   t.strictSame(new Set(found), new Set(['2026-03-04T05:06:07.000Z']))
 })
 
-t.test('processes listen past the pooler by DATABASE_DIRECT_URL, else they poll', { skip }, async (t) => {
+t.test('processes listen at DATABASE_DIRECT_URL, or poll', { skip }, async (t) => {
   // Their heartbeats follow: the latest query of one that has listened for some seconds is another.
   const listeners = sql.type(count)`
     select count(*) from pg_stat_activity where datname = current_database()

@@ -12,7 +12,7 @@ import t from '../../support/tap.ts'
 const { url } = await testDatabase(t)
 const ONE = sql.type(object({ n: number().defined() }))`select 1::int as n`
 
-t.test('what a role has set for its sessions changes nothing of what is read', async (t) => {
+t.test("session settings of a role don't change values", async (t) => {
   const own = await testDatabase(t)
   const before = await openDatabase(own.url, { size: 1 })
   for (const setting of [
@@ -41,7 +41,7 @@ t.test('what a role has set for its sessions changes nothing of what is read', a
   t.same(rows, [{ at: new Date('2026-03-04T22:05:06.789Z') }])
 })
 
-t.test('connections that died without a word are given up, and new ones are made', async (t) => {
+t.test('replaces connections that no longer respond', async (t) => {
   const proxy = await startDatabaseProxy(t, url)
   const database = await openPool(t, proxy.url, { size: 2, statementTimeout: 2_000 })
   const two = async () =>
@@ -55,7 +55,7 @@ t.test('connections that died without a word are given up, and new ones are made
   t.match(await two(), [{ status: 'fulfilled' }, { status: 'fulfilled' }])
 })
 
-t.test('what the server says of itself, not of us, counts as its absence', async (t) => {
+t.test('treats server shutdown errors as an outage', async (t) => {
   const database = await openPool(t, url, { size: 1 })
   const fault = async (statement: string): Promise<unknown> =>
     await database.query({ ...sql.unsafe`select`, sql: statement }).catch((error: unknown) => error)
@@ -69,7 +69,7 @@ t.test('what the server says of itself, not of us, counts as its absence', async
   }
 })
 
-t.test('a transaction that is refused leaves its connection to the next one, and nothing else', async (t) => {
+t.test('a rejected transaction keeps its connection', async (t) => {
   const database = await openPool(t, url, { size: 1 })
   const PID = sql.type(object({ pid: number().defined() }))`select pg_backend_pid() as pid`
   const { pid } = await database.one(PID)

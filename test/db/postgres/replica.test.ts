@@ -36,7 +36,7 @@ async function begin(t: Test, pair: Pair) {
   return { heard, service, team, owner, addContact, contacts }
 }
 
-t.test('a standby serves what may lag; the primary all else, and whatever the standby cannot', async (t) => {
+t.test('stale reads use the standby, everything else the primary', async (t) => {
   const pair = await startPair(t)
   const { heard, service, team, owner, addContact, contacts } = await begin(t, pair)
   const path = `/teams/${team.id}`
@@ -57,13 +57,13 @@ t.test('a standby serves what may lag; the primary all else, and whatever the st
       t.notMatch((await owner.get(`${path}/${page}`)).html, sent.body.id, page)
   })
 
-  await t.test('a file from it is whole for who has signed in since', async (t) => {
+  await t.test('a file from the standby requires a session on the primary', async (t) => {
     const newcomer = await signedIn(service, { team: team.id, role: 'viewer' })
     const { html } = await newcomer.get(`${path}/contacts.csv`)
     t.match(html, /(^|,)person1@example\.org/m)
   })
 
-  await t.test('the API, pages of one message and what follows one’s own change do not', async (t) => {
+  await t.test("the API and pages of one message don't use the standby", async (t) => {
     const listed = await service.call('GET', '/v1/contacts', { key: team.key })
     t.match(
       listed.body.data.map(({ email }: { email: string }) => email),
@@ -77,7 +77,7 @@ t.test('a standby serves what may lag; the primary all else, and whatever the st
     t.match(html, /late@example\.com/)
   })
 
-  await t.test('of /metrics, what waits may lag, and counters do not', async (t) => {
+  await t.test('/metrics reads waiting messages from the standby, counters from the primary', async (t) => {
     const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
     t.match(body, /^heliograph_queued_messages\{channel="email",older_than_seconds="0"\} 0$/m)
     t.match(body, /^heliograph_accepted_total\{channel="email"\} 1$/m)
@@ -94,7 +94,7 @@ t.test('a standby serves what may lag; the primary all else, and whatever the st
     t.strictSame(heard, [])
   })
 
-  await t.test('while the standby is away the primary serves, and it is said once', async (t) => {
+  await t.test('uses the primary during a standby outage, and logs it once', async (t) => {
     await pair.away()
     t.match(await contacts(), /late@example\.com/)
     t.match(await contacts(), /late@example\.com/)
@@ -117,7 +117,7 @@ t.test('a standby serves what may lag; the primary all else, and whatever the st
     t.match(await contacts(), /later@example\.com/)
   })
 
-  await t.test('what is no standby is not read from; another database stops the process', async (t) => {
+  await t.test("doesn't use a server that isn't a standby, and stops on another database", async (t) => {
     const { heard, log } = listener()
     const options = { primary: service.database, log, options: { size: 1 } }
     const replica = await startReplica(pair.primary, options)

@@ -60,7 +60,7 @@ t.test('a notification brings the reply at once, to the one who waits for it', a
   t.equal(await late, null)
 })
 
-t.test('a reply that comes before the question was sent off whole is not missed', async (t) => {
+t.test('receives a reply that arrives while the request is being sent', async (t) => {
   const replies = createReplies(url, { poll: 60_000 })
   t.teardown(() => replies.close())
   await until('it listens', async () => (await listeners()) === 1)
@@ -73,7 +73,7 @@ t.test('a reply that comes before the question was sent off whole is not missed'
   t.equal(await replies.ask('early', { ...early, send }), 'early')
 })
 
-t.test('without a notification the poll finds it; a ring without a reply is not the end', async (t) => {
+t.test('polls without a notification, and ignores one without a reply', async (t) => {
   const replies = createReplies(url, { poll: 100 })
   t.teardown(() => replies.close())
   const slow = question(30_000)

@@ -46,7 +46,7 @@ t.test('rows count that were committed by then and unchanged since, whatever was
   t.strictSame(await seenAt(database, seen), ['held'])
 })
 
-t.test('what is no moment is refused', (t) => {
+t.test('rejects an invalid snapshot', (t) => {
   for (const seen of ['', '1', '1:2', '1:x:', '1:2:3;', `1:${'9'.repeat(40)}:`])
     t.throws(() => wasSeen(sql.fragment`r`, seen), { code: 'bad_request' })
   t.end()

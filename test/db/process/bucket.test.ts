@@ -19,13 +19,13 @@ t.test('a bucket refills all the time, and never above its capacity', (t) => {
   t.end()
 })
 
-t.test('a clock that steps back grants nothing and takes nothing', (t) => {
+t.test('a clock that steps back changes nothing', (t) => {
   const flow = { rate: 10, capacity: 50 }
   t.equal(refill({ tokens: 4, refilled_at: at(0) }, flow, at(-60_000)).tokens, 4)
   t.end()
 })
 
-t.test('to look in between changes nothing: two refills are one', (t) => {
+t.test('two refills equal one', (t) => {
   assert(
     property(tokens, rate, ms, ms, (tokens, rate, first, second) => {
       const flow = { rate, capacity: 50 }
@@ -56,7 +56,7 @@ t.test('the time until a token is exactly when there is one', (t) => {
   t.end()
 })
 
-t.test('whatever is asked for and when, no stretch of time grants more than capacity and rate allow', (t) => {
+t.test('no period grants more than capacity and rate allow', (t) => {
   const asks = array(tuple(nat(20_000), nat(20)), { maxLength: 30 })
   assert(
     property(integer({ min: 1, max: 10 }), integer({ min: 1, max: 50 }), asks, (rate, capacity, asks) => {

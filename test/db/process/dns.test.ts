@@ -13,14 +13,14 @@ async function begin(t: Test, patience?: number) {
   return { dns, names: createNames(dns.address, patience) }
 }
 
-t.test('the names of this machine are its own: no server is asked for them', async (t) => {
+t.test('resolves local names without a server', async (t) => {
   const { dns, names } = await begin(t)
   for (const name of ['localhost', 'LOCALHOST', 'localhost.'])
     t.match(await names.addresses(name), /^(127\.|::1)/)
   t.strictSame(dns.asked, [])
 })
 
-t.test('no name waits on the threads that the names of relay and database are looked up on', async (t) => {
+t.test("doesn't use the threads of getaddrinfo", async (t) => {
   const { names } = await begin(t)
   for (const each of [names, createNames()]) {
     const asked = each.addresses('waits.slow.test').catch(() => {})
@@ -30,7 +30,7 @@ t.test('no name waits on the threads that the names of relay and database are lo
   }
 })
 
-t.test('a name is asked for once at a time, and one that hung is left alone for a while', async (t) => {
+t.test('sends one query per name, and delays the next after a timeout', async (t) => {
   const { dns, names } = await begin(t, 300)
   const words = { name: 'Unanswered', message: 'no name server answered within 0.3 s' }
   const asked = ['x.slow.test', 'x.slow.test'].map((name) => names.addresses(name))
@@ -41,7 +41,7 @@ t.test('a name is asked for once at a time, and one that hung is left alone for 
   t.equal(dns.asked.length, 3)
 })
 
-t.test('a hundred names that hang keep nobody from one that answers', async (t) => {
+t.test("a hundred hanging names don't block others", async (t) => {
   const { names } = await begin(t, 1_000)
   t.strictSame(await names.addresses('good.test'), [PUBLIC])
   const slow = Array.from({ length: 100 }, (_, nth) => names.addresses(`h${nth}.slow.test`))
@@ -50,14 +50,14 @@ t.test('a hundred names that hang keep nobody from one that answers', async (t) 
   t.ok((await ends).every(({ status }) => status === 'rejected'))
 })
 
-t.test('what one family says holds, though the other one hangs', async (t) => {
+t.test('resolves from one address family if the other times out', async (t) => {
   const { dns, names } = await begin(t, 300)
   dns.silent_types = [28]
   t.strictSame(await names.addresses('good.test'), [PUBLIC])
   t.strictSame(await names.addresses('good.test'), [PUBLIC], 'and is no name that hung')
 })
 
-t.test('a name that stands for another one that has no address is refused with a reason', async (t) => {
+t.test('rejects an alias without an address with a reason', async (t) => {
   const { dns, names } = await begin(t)
   dns.addresses.set('alias.test', ['cname:nowhere.test'])
   await t.rejects(names.addresses('alias.test'), { code: 'ENODATA', message: 'alias.test has no address' })

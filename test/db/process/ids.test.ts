@@ -5,7 +5,7 @@ import t from '../../support/tap.ts'
 
 const at = (text: string): Date => new Date(text)
 
-t.test('ids of one time ascend, and lie between the bounds of their time', async (t) => {
+t.test('IDs of one time ascend within the bounds of their time', async (t) => {
   for (const time of ['2026-01-31T23:59:59.999Z', '2026-02-01T00:00:00.000Z', '2028-02-29T12:00:00.000Z']) {
     const nextId = idsAt(at(time))
     const ids = Array.from({ length: 1_000 }, nextId)
@@ -17,13 +17,13 @@ t.test('ids of one time ascend, and lie between the bounds of their time', async
   }
 })
 
-t.test('two makers of one time do not make the same', async (t) => {
+t.test("generators created at the same time don't produce the same IDs", async (t) => {
   const now = new Date()
   const ids = Array.from({ length: 1_000 }, () => idsAt(now)())
   t.equal(new Set(ids).size, ids.length)
 })
 
-t.test('ids of this moment ascend, and lie between what it began and ended with', async (t) => {
+t.test('current IDs ascend within the bounds of their time', async (t) => {
   const began = firstIdAt(new Date())
   const ids = Array.from({ length: 1_000 }, idNow)
   const ended = firstIdAt(new Date(Date.now() + 1))
@@ -32,7 +32,7 @@ t.test('ids of this moment ascend, and lie between what it began and ended with'
   t.equal(new Set(ids).size, ids.length)
 })
 
-t.test('ids of a time differ, and lie between its bounds', async (t) => {
+t.test('IDs of a time differ within its bounds', async (t) => {
   const time = at('2026-01-31T23:59:59.999Z')
   const ids = Array.from({ length: 1_000 }, () => idAt(time))
   t.ok(ids.every((id) => id >= firstIdAt(time) && id < firstIdAt(at('2026-02-01T00:00:00.000Z'))))

@@ -2,7 +2,7 @@
 import { createKeyedSemaphore } from '../../../db/process/keyed-semaphore.ts'
 import t from '../../support/tap.ts'
 
-t.test('a limited number of a kind run at once, in order; kinds do not wait for each other', async (t) => {
+t.test('limits concurrent tasks per key, in order', async (t) => {
   const semaphore = createKeyedSemaphore(2)
   const begun: string[] = []
   const ends = new Map<string, () => void>()
@@ -30,7 +30,7 @@ t.test('a limited number of a kind run at once, in order; kinds do not wait for 
   t.strictSame(await Promise.all(all), ['1', '2', '3', '4', 'other'])
 })
 
-t.test('a fault frees its place; patience that ends, and a closed semaphore, begin nothing', async (t) => {
+t.test('an error releases its permit, and expired waiters never start', async (t) => {
   const semaphore = createKeyedSemaphore(1)
   await t.rejects(
     semaphore.run('a', async () => Promise.reject(new Error('a fault')), 1),

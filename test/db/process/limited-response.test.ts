@@ -32,7 +32,7 @@ async function counterpart(t: Test, answer: RequestListener) {
 const ended = (answer: Promise<BoundedAnswer>) =>
   answer.catch((error: Error) => ({ body: null, fault: error.message }))
 
-t.test('a request leaves as it is given, and its answer comes with status and headers', async (t) => {
+t.test('sends a request unchanged and returns status and headers', async (t) => {
   const { url } = await counterpart(t, async (request, response) => {
     const said = `${request.method} ${request.headers['content-type']} ${await request.toArray()}`
     response.writeHead(302, { location: '/elsewhere', said }).end('moved')
@@ -63,7 +63,7 @@ t.test('time bounds a request until the last byte of its answer', async (t) => {
   t.match(await ended(ask(url, {}, { ...BOUNDS, ms: 300 })), { body: null, fault: /timeout/ })
 })
 
-t.test('what cuts it off ends it, before it begins, while it waits and while it reads', async (t) => {
+t.test('aborts before, during and after the request', async (t) => {
   const reached: string[] = []
   const { url } = await counterpart(t, ({ url = '' }, response) => {
     reached.push(url)
@@ -91,14 +91,14 @@ t.test('it leaves nothing at the signal that could have cut it off', async (t) =
   t.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
-t.test('an answer that breaks off has its status, and says so', async (t) => {
+t.test('an interrupted response has its status and an error', async (t) => {
   const { url } = await counterpart(t, (_request, response) => {
     response.writeHead(200, { 'content-length': 100 }).write('the beginning', () => response.destroy())
   })
   t.match(await ask(url, {}, BOUNDS), { status: 200, body: null, fault: /./ })
 })
 
-t.test('a connection that does not stand in time is known as such: nothing has left', async (t) => {
+t.test('a connection timeout means that nothing was sent', async (t) => {
   const mute = createTcpServer((socket) => t.teardown(() => socket.destroy()))
   const url = `https://127.0.0.1:${await portOf(t, mute)}/`
   const error: unknown = await ask(url, {}, { ...BOUNDS, connect_ms: 200 }).catch((error: unknown) => error)
@@ -106,7 +106,7 @@ t.test('a connection that does not stand in time is known as such: nothing has l
   t.strictSame([...faultCodes(error)], [NO_CONNECTION])
 })
 
-t.test('once a connection stands, TLS and all, an answer may take its time', async (t) => {
+t.test('a response can take its time after the handshake', async (t) => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   const before = timers()
   for (const [protocol, stands] of [
@@ -150,7 +150,7 @@ t.test('Retry-After is a number of seconds or a date of HTTP, and nothing else',
     t.ok(Number.isNaN(secondsUntil(neither === undefined ? {} : { 'retry-after': neither })), `${neither}`)
 })
 
-t.test('a date of Retry-After counts from the date of its answer, whatever our clock says', async (t) => {
+t.test("a Retry-After date is relative to the response's date", async (t) => {
   const headers = { 'retry-after': 'Fri, 01 Jan 2100 00:00:30 GMT', date: 'Fri, 01 Jan 2100 00:00:00 GMT' }
   t.equal(secondsUntil(headers), 30)
   t.ok(secondsUntil({ ...headers, date: 'soon' }) > 86_400, 'without a date that says something from ours')

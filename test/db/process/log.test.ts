@@ -20,7 +20,7 @@ const run = async (...preload: string[]): Promise<string[]> => {
   return stdout.trim().split('\n')
 }
 
-t.test('LOG_FORMAT=pretty without pino-pretty says so and writes JSON', async (t) => {
+t.test('LOG_FORMAT=pretty falls back to JSON without pino-pretty', async (t) => {
   const lines = await run('--import', `data:text/javascript,${encodeURIComponent(HIDE)}`)
   t.match(
     lines.map((line) => JSON.parse(line)),
@@ -31,7 +31,7 @@ t.test('LOG_FORMAT=pretty without pino-pretty says so and writes JSON', async (t
   )
 })
 
-t.test('LOG_FORMAT=pretty writes lines for people', async (t) => {
+t.test('LOG_FORMAT=pretty writes readable lines', async (t) => {
   const [line = '', ...others] = await run()
   t.match(line, /INFO.*listening$/)
   t.strictSame(others, [])

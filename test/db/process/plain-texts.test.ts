@@ -9,7 +9,7 @@ function begin(t: Test): PlainTexts {
   return texts
 }
 
-t.test('links become text with their URL, or the URL alone', async (t) => {
+t.test('links become text with their URL, or only the URL', async (t) => {
   const { ofHtml } = begin(t)
   t.equal(
     await ofHtml('<p>See <a href="https://shop.example/a?b=1&amp;c=2">our shop</a>.</p>'),

@@ -53,7 +53,7 @@ t.test('no spelling of an address that is not public gets past', async (t) => {
     t.ok(urlFault(`https://${host}/`, []), host)
 })
 
-t.test('a URL has at most 2,048 characters, and says what is wrong with it', async (t) => {
+t.test('limits a URL to 2,048 characters and explains errors', async (t) => {
   const long = (length: number) => 'https://example.com/'.padEnd(length, 'a')
   t.equal(urlFault(long(2_048), []), null)
   t.equal(urlFault(long(2_049), []), 'must be at most 2048 characters long')
@@ -65,7 +65,7 @@ t.test('a URL has at most 2,048 characters, and says what is wrong with it', asy
   })
 })
 
-t.test('a URL must be https without a user, but in networks that the operator allows', async (t) => {
+t.test('requires https without a user, except in allowed networks', async (t) => {
   const loopback = networksOf(['127.0.0.0/8', '::1/128'])
   t.equal(urlFault('https://hooks.example.com/x', []), null)
   for (const url of [

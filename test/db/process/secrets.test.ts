@@ -10,7 +10,7 @@ const OLD = '5b1c90d2a7e84f63'
 const NEW = 'f07a3d9be2186c45'
 const text = Buffer.from('text')
 
-t.test('what was sealed opens for its purpose and its owner only, and whole', async (t) => {
+t.test('decrypts only for the same purpose and owner', async (t) => {
   const secrets = createSecrets(OLD)
   const sealed = secrets.encrypt('dkim', text, 'a')
   t.same(secrets.decrypt('dkim', sealed, 'a'), text)
@@ -40,7 +40,7 @@ t.test('with two keys both open and verify, and only the first seals and signs',
   t.same(after.signatures('verp', text), [after.sign('verp', text)])
 })
 
-t.test('a database that was used with another key is refused, unless that one is named too', async (t) => {
+t.test('rejects a database of another key, unless that key is named too', async (t) => {
   const database = await openPool(t, (await testDatabase(t)).url, { size: 2 })
   await Promise.all([1, 2, 3].map(() => openSecrets(database, { SECRET_KEY: OLD })))
   await openSecrets(database, { SECRET_KEY: OLD, SECRET_KEY_PREVIOUS: NEW })
@@ -51,7 +51,7 @@ t.test('a database that was used with another key is refused, unless that one is
   })
 })
 
-t.test('keys that people type are weak, random ones are not', async (t) => {
+t.test('recognizes typed keys as weak, and random ones as strong', async (t) => {
   const weak = [
     'aaaaaaaaaaaaaaaa',
     'password12345678',

@@ -44,7 +44,7 @@ async function claimed(): Promise<Job> {
   return job
 }
 
-t.test('a snoozed job keeps its priority and is no retry; its next attempt has its own number', async (t) => {
+t.test("a snoozed job keeps its priority and isn't a retry", async (t) => {
   const job = await claimed()
   await database.query(sql.unsafe`update pgboss.job set priority = 7 where id = ${job.id}`)
   await end(job, { end: 'snoozed', seconds: 100 })
@@ -60,7 +60,7 @@ t.test('a snoozed job keeps its priority and is no retry; its next attempt has i
   t.equal(await jobEnd(database, 'ingest-report', job.id), null, 'what is done is not kept')
 })
 
-t.test('a job that is done is kept with its output, for the caller that waits for it', async (t) => {
+t.test("keeps a completed job's output for its caller", async (t) => {
   const job = await claimed()
   await end(job, { end: 'completed', output: { sender: null } })
   t.match(await jobEnd(database, 'ingest-report', job.id), { state: 'completed', output: { sender: null } })
@@ -88,7 +88,7 @@ t.test('after any number of turns a worker’s death costs a background job some
   t.ok((await job()).wait <= 5)
 })
 
-t.test('a job that is tried again waits as long as it is to', async (t) => {
+t.test('a retried job waits for its delay', async (t) => {
   const job = await claimed()
   await end(job, { end: 'again', seconds: 600 })
   const row = await rowOf(job.id)
@@ -96,7 +96,7 @@ t.test('a job that is tried again waits as long as it is to', async (t) => {
   t.ok(row.wait > 590 && row.wait <= 600)
 })
 
-t.test('what is given up goes to the dead letters with its reason, whatever retries are left', async (t) => {
+t.test('a failed job becomes a dead letter with its reason', async (t) => {
   const job = await claimed()
   await end(job, { end: 'given_up', reason: 'words' })
   t.match(await rowOf(job.id), { state: 'failed' })
@@ -118,7 +118,7 @@ t.test('ends are part of their transaction', async (t) => {
   await end(job, { end: 'completed' })
 })
 
-t.test('a wake-up that finds nobody idle ends the next wait at once, and that one alone', async (t) => {
+t.test('a wake-up without an idle caller ends the next wait', async (t) => {
   const waits: Promise<void>[] = []
   let over = 0
   const wait = async () => {
@@ -139,7 +139,7 @@ t.test('a wake-up that finds nobody idle ends the next wait at once, and that on
   await Promise.all(waits)
 })
 
-t.test('a wake-up ends one wait, and a claim that finds its limit the next', async (t) => {
+t.test('a heartbeat detects a claim that another process has', async (t) => {
   let over = 0
   const waits = [1, 2].map(() =>
     claims.idle().then(() => {

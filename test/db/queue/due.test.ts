@@ -2,7 +2,7 @@
 import { createDueQuestions } from '../../../db/queue/due.ts'
 import t from '../../support/tap.ts'
 
-t.test('queues that ask at the same time share a statement', async (t) => {
+t.test('queues that check at the same time share a statement', async (t) => {
   const asked: string[][] = []
   const isDue = createDueQuestions(async (jobs) => {
     asked.push([...jobs])
@@ -14,7 +14,7 @@ t.test('queues that ask at the same time share a statement', async (t) => {
   t.strictSame(asked, [['deliver-email', 'deliver-webhook'], ['deliver-webhook']])
 })
 
-t.test('a failure reaches all that asked, and the next question is asked again', async (t) => {
+t.test('an error reaches every caller, and the next check runs again', async (t) => {
   let fails = true
   const isDue = createDueQuestions(async () => {
     if (fails) throw new Error('the database is away')

@@ -58,7 +58,7 @@ async function deliver(store: Store, count: number): Promise<void> {
 const placeOf = async (store: Store, team: string): Promise<number> =>
   (await line(store)).findIndex(({ team_id }) => team_id === team)
 
-t.test('places follow a team’s own last one, but never lie before what the line has reached', async (t) => {
+t.test("a position follows the team's last one and the queue's front", async (t) => {
   t.strictSame(placesAfter(0, 0, 3), [1, 2, 3])
   t.strictSame(placesAfter(7, 3, 2), [8, 9])
   t.strictSame(placesAfter(7, 100, 2), [100, 101])
@@ -86,7 +86,7 @@ const storeJobs = (tx: Tx, from: number, count: number, due: string) =>
     select 'deliver-email', gen_random_uuid(), '{}', -n, now() + ${due}::interval, 'standard'
     from generate_series(${from}::int, ${from + count - 1}::int) n`)
 
-t.test('a process that knew its queue empty reads only the first of what waits', async (t) => {
+t.test('a process that saw an empty queue reads only the first job', async (t) => {
   const { database } = await openStore(t)
   await database.transaction(async (tx) => {
     // Autovacuum sees it so, too; and PostgreSQL keeps no plan before the sixth time.
@@ -99,7 +99,7 @@ t.test('a process that knew its queue empty reads only the first of what waits',
   })
 })
 
-t.test('where the line has come to is found before and behind many that are put off', async (t) => {
+t.test('finds the front of the queue among many deferred jobs', async (t) => {
   const { database } = await openStore(t)
   await database.transaction(async (tx) => {
     await storeJobs(tx, 10_001, 10_000, '1 hour')
@@ -117,7 +117,7 @@ t.test('where the line has come to is found before and behind many that are put 
   })
 })
 
-t.test('a single mail stands beside the first of a flood that waits, now and later', async (t) => {
+t.test("a single email is queued ahead of another team's backlog", async (t) => {
   const { store, team } = await begin(t)
   const [flood, other, third] = [await team(), await team(), await team()]
   await send(store, flood, 100)
@@ -129,7 +129,7 @@ t.test('a single mail stands beside the first of a flood that waits, now and lat
   t.ok((await placeOf(store, third)) <= 2)
 })
 
-t.test('two floods take turns, whichever came first', async (t) => {
+t.test('two backlogs take turns, whichever was first', async (t) => {
   const { store, team } = await begin(t)
   const [one, two] = [await team(), await team()]
   await send(store, one, 100)
@@ -139,7 +139,7 @@ t.test('two floods take turns, whichever came first', async (t) => {
   t.ok(ofOne >= 45 && ofOne <= 55, `${ofOne} of 100`)
 })
 
-t.test('one that sent much before is not held back once that is delivered', async (t) => {
+t.test("delivered email doesn't count against a team", async (t) => {
   const { store, team } = await begin(t)
   const [busy, idle] = [await team(), await team()]
   await send(store, busy, 200, { queue: store.queue })
@@ -152,7 +152,7 @@ t.test('one that sent much before is not held back once that is delivered', asyn
   t.ok((await placeOf(store, busy)) <= 2)
 })
 
-t.test('mail that is queued again stands behind what the line has reached, not at the front', async (t) => {
+t.test('a requeued email is placed after the front of the queue', async (t) => {
   const { store, team } = await begin(t)
   const [flood, other] = [await team(), await team()]
   await send(store, other, 100)
@@ -165,7 +165,7 @@ t.test('mail that is queued again stands behind what the line has reached, not a
   t.equal(first.filter(({ team_id }) => team_id === flood).length, 5)
 })
 
-t.test('mail that comes back after a try neither jumps the line nor starves in it', async (t) => {
+t.test('a deferred email neither jumps the queue nor starves', async (t) => {
   const { store, team } = await begin(t)
   const [flood, other] = [await team(), await team()]
   await send(store, flood, 100, { queue: store.queue })
@@ -184,7 +184,7 @@ t.test('mail that comes back after a try neither jumps the line nor starves in i
   t.ok(ofOther >= 8 && ofOther <= 12, `${ofOther} of 20`)
 })
 
-t.test('another team waits behind three flows of one at most: batch, single sends, comebacks', async (t) => {
+t.test('another team waits behind three lanes at most', async (t) => {
   const { store, team } = await begin(t)
   const [flood, other] = [await team(), await team()]
   await send(store, flood, 100)
@@ -200,7 +200,7 @@ t.test('another team waits behind three flows of one at most: batch, single send
   t.equal(first.filter(({ team_id }) => team_id === other).length, 20)
 })
 
-t.test('a batch goes on behind single sends that do not end: each line gets its turns', async (t) => {
+t.test('a batch continues behind endless single sends', async (t) => {
   const { store, team } = await begin(t)
   const busy = await team()
   await send(store, busy, 50, { batch: true })

@@ -8,7 +8,7 @@ const fault = (message: string, loop: number, code?: string) => ({
   ...(code ? { code } : {}),
 })
 
-t.test('a database that is away is logged once for all loops, whatever the words', async (t) => {
+t.test('logs a database outage once for all loops', async (t) => {
   const logged: Error[] = []
   const report = faultReporter((error) => logged.push(error))
   for (let loop = 0; loop < 10; loop++) {

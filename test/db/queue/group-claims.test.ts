@@ -43,7 +43,7 @@ const counted = (jobs: readonly FetchedJob<'deliver-webhook'>[]) =>
     ),
   )
 
-t.test('of each group as many are claimed as it has room for, and no more than are wanted', async (t) => {
+t.test('claims up to the capacity of each group', async (t) => {
   const { store, one } = await begin(t)
   for (const group of ['a', 'b', 'c', 'd']) await store(group, 5)
   const rooms = roomsOf({ a: 3, b: 0 }, 2)
@@ -52,7 +52,7 @@ t.test('of each group as many are claimed as it has room for, and no more than a
   t.equal((await one.fetch(3, { rooms: roomsOf({}, 2) })).length, 3)
 })
 
-t.test('groups go in the order of their jobs that are due first; what is put off is not due', async (t) => {
+t.test('serves groups by their longest due jobs', async (t) => {
   const { store, one } = await begin(t)
   await store('a', 5, { priority: -9, seconds: -60 })
   await store('b', 5, { priority: -1 })

@@ -75,7 +75,7 @@ t.test('its states come in the order by which ours are compared', async (t) => {
 
 const whole = object({ id: string().defined(), row: mixed<Record<string, unknown>>().defined() })
 
-t.test('what we insert is what its own insert makes of it, column by column, in every queue', async (t) => {
+t.test('inserted jobs equal those of pg-boss in every queue', async (t) => {
   const { database, boss } = await begin(t)
   for (const name of Object.keys(JOBS) as JobName[]) {
     const [ours, theirs] = [randomUUID(), randomUUID()]
@@ -104,7 +104,7 @@ t.test('a job for a queue that is missing is a fault', async (t) => {
   await t.rejects(insertJobs(database, [job]))
 })
 
-t.test('a job’s retry count is its attempt’s number, and one out of retries is a dead letter', async (t) => {
+t.test('the retry count is the attempt number, and the last becomes a dead letter', async (t) => {
   const place = await begin(t)
   const { boss, database } = place
   const id = await aJob(place)
@@ -126,7 +126,7 @@ t.test('a job’s retry count is its attempt’s number, and one out of retries 
   t.match(await openJob(database, JOB, id), { dead: true, active: false })
 })
 
-t.test('a job that is lost with its workers says so in its dead letter', async (t) => {
+t.test('the dead letter of a lost job has a reason', async (t) => {
   const place = await begin(t)
   const { boss, database } = place
   const id = await aJob(place)
@@ -139,27 +139,24 @@ t.test('a job that is lost with its workers says so in its dead letter', async (
   t.match(reason, /heartbeat/)
 })
 
-t.test(
-  'a job is held for lost when its supervision would end it: expired, or its worker silent',
-  async (t) => {
-    const place = await begin(t)
-    const { boss, database } = place
-    const isLost = () => isAnyLost((text, values) => boss.getDb().executeSql(text, values))
-    const id = await aJob(place)
-    t.equal(await isLost(), false, 'it waits')
-    for (const late of ["heartbeat_on = now() - interval '11 s'", "started_on = now() - interval '1 day'"]) {
-      await database.query(sql.unsafe`update pgboss.job set start_after = now() where id = ${id}`)
-      await boss.fetch(JOB)
-      t.equal(await isLost(), false, 'it has just begun')
-      await database.query({ ...sql.unsafe``, sql: `update pgboss.job set ${late} where state = 'active'` })
-      t.equal(await isLost(), true, late)
-      await boss.supervise(JOB)
-      t.match(await rowOf(place, id), { state: 'retry' }, late)
-      t.equal(await isLost(), false, 'it is ended')
-      await database.query(sql.unsafe`update pgboss.queue set monitor_on = null, monitor_claim_on = null`)
-    }
-  },
-)
+t.test("finds lost jobs like pg-boss's supervision", async (t) => {
+  const place = await begin(t)
+  const { boss, database } = place
+  const isLost = () => isAnyLost((text, values) => boss.getDb().executeSql(text, values))
+  const id = await aJob(place)
+  t.equal(await isLost(), false, 'it waits')
+  for (const late of ["heartbeat_on = now() - interval '11 s'", "started_on = now() - interval '1 day'"]) {
+    await database.query(sql.unsafe`update pgboss.job set start_after = now() where id = ${id}`)
+    await boss.fetch(JOB)
+    t.equal(await isLost(), false, 'it has just begun')
+    await database.query({ ...sql.unsafe``, sql: `update pgboss.job set ${late} where state = 'active'` })
+    t.equal(await isLost(), true, late)
+    await boss.supervise(JOB)
+    t.match(await rowOf(place, id), { state: 'retry' }, late)
+    t.equal(await isLost(), false, 'it is ended')
+    await database.query(sql.unsafe`update pgboss.queue set monitor_on = null, monitor_claim_on = null`)
+  }
+})
 
 t.test('it fetches the highest priority first, then the oldest', async (t) => {
   const place = await begin(t)
@@ -180,7 +177,7 @@ t.test('a touch names the jobs that are still ours', async (t) => {
   t.strictSame([...touchedIds(answer)], [held])
 })
 
-t.test('a fault of its loops names the loop behind the words that we cut off', async (t) => {
+t.test('removes the loop from an error message', async (t) => {
   const { boss, database, faults } = await begin(t)
   await boss.work('count-figures', { pollingIntervalSeconds: 0.5 }, async () => {})
   await database.query(sql.unsafe`alter table pgboss.job_common rename to hidden`)
@@ -197,7 +194,7 @@ const tableRow = object({
   valid: boolean().defined(),
 })
 
-t.test('the names of its tables leave room for those of our indexes', async (t) => {
+t.test('table names leave space for index names', async (t) => {
   const { database } = await begin(t)
   const tables = await database.any(sql.type(tableRow)`
     select q.name, q.table_name, coalesce(bool_and(i.indisvalid) and count(*) = 2, false) as valid

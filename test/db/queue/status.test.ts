@@ -11,7 +11,7 @@ import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 
-t.test('one look serves all who ask within the same seconds', async (t) => {
+t.test('concurrent callers share one query', async (t) => {
   const proxy = await startDatabaseProxy(t, url)
   const database = await openPool(t, proxy.url, { size: 2 })
   const look = createQueueStatus(database, 60_000)
@@ -21,7 +21,7 @@ t.test('one look serves all who ask within the same seconds', async (t) => {
   t.ok((await proxy.during(() => createQueueStatus(database, 0)())) > 0)
 })
 
-t.test('a look waits for nobody for long, and one that failed is not kept', async (t) => {
+t.test("a query has a timeout, and errors aren't cached", async (t) => {
   const [database, other] = await Promise.all([openDatabase(url), openDatabase(url)])
   t.teardown(() => Promise.all([database.end(), other.end()]))
   const look = createQueueStatus(database, 60_000)
@@ -32,7 +32,7 @@ t.test('a look waits for nobody for long, and one that failed is not kept', asyn
   t.ok((await look()).length > 0)
 })
 
-t.test('what waits is counted, ready and put off apart', async (t) => {
+t.test('counts ready and deferred jobs separately', async (t) => {
   const database = await openPool(t, url)
   await database.query(sql.unsafe`
     insert into pgboss.job (id, name, data, start_after)

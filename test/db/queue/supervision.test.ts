@@ -13,7 +13,7 @@ const JOB = 'check-email'
 /** In seconds: many looks, and less than from one round of all upkeep to the next. */
 const BEFORE_THE_NEXT_ROUND = 25
 
-t.test('a worker does all upkeep as it begins, and finds lost jobs long before its next round', async (t) => {
+t.test('a worker runs maintenance at its start, and finds lost jobs early', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openDatabase(url, { size: 2 })
   const consumer = await openConsumer(url, { connections: 2, onError: (error) => t.fail(error.message) })

@@ -55,7 +55,7 @@ t.test('whatever is accepted hints the queue of its jobs, once they are committe
   t.equal(await hinted[0]?.stored, 1)
 })
 
-t.test('a replay and a refusal hint nothing', async (t) => {
+t.test('replays and rejected sends send no hint', async (t) => {
   const body = anEmail({ idempotency_key: 'once' })
   await call('POST', '/v1/emails', { key, body })
   hinted.length = 0
@@ -64,7 +64,7 @@ t.test('a replay and a refusal hint nothing', async (t) => {
   t.strictSame(hinted, [])
 })
 
-t.test('a hint follows the commit of whatever stored jobs; an undone transaction gives none', async (t) => {
+t.test('sends a hint after the commit, and none after a rollback', async (t) => {
   const { database, deps } = service
   const payload = { team_id: teamId, upsert_id: uuidv7() }
   hinted.length = 0
@@ -84,7 +84,7 @@ t.test('a hint follows the commit of whatever stored jobs; an undone transaction
   t.strictSame(hinted, [], 'the job was there')
 })
 
-t.test('hints of a moment travel as one a queue; a lost connection is a hint to every queue', async (t) => {
+t.test('combines hints per queue, and wakes all after a reconnection', async (t) => {
   const heard: string[] = []
   const listener = onWake(service.url, ['deliver-email', 'ingest-report'], (job) => heard.push(job))
   t.teardown(() => listener.close())
@@ -103,7 +103,7 @@ t.test('hints of a moment travel as one a queue; a lost connection is a hint to 
   await until('it listens again', everyQueue)
 })
 
-t.test('what the command line enqueues hints its queue, before the process ends', async (t) => {
+t.test('the CLI sends hints before it exits', async (t) => {
   const { body } = await call('POST', '/v1/emails', { key, body: anEmail() })
   const heard: string[] = []
   const listener = onWake(service.url, ['deliver-email'], (job) => heard.push(job))

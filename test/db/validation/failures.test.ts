@@ -46,7 +46,7 @@ t.test('a domain that does not exist is evidence with any code', async (t) => {
   ])
 })
 
-t.test('a bare code is no evidence', async (t) => {
+t.test("a bare code isn't evidence", async (t) => {
   for (const reply of ['550', '550 no', '554 5.0.0 no', '550 5.1.0 no', '550 5.5.0 no', '550 5.2.1 no'])
     t.strictSame(classifyFailure({ reply }), { about: 'unknown', contact: 'soft' }, reply)
   for (const status of ['', '5.0.0', '5.2.0', '5.5.1'])
@@ -134,13 +134,13 @@ t.test('code and text about different rows are never evidence', async (t) => {
   ])
 })
 
-t.test('the text of a report counts where the reply says nothing', async (t) => {
+t.test("a report's text counts if the reply is inconclusive", async (t) => {
   const text = 'Domain example.com has exceeded the max emails per hour. Message discarded.'
   t.match(classifyFailure({ reply: '', status: '5.0.0', text }), { about: 'sender', contact: 'none' })
   t.match(classifyFailure({ reply: '550 User unknown', text: 'rejected as spam' }), { contact: 'hard' })
 })
 
-t.test('names of mailboxes and hosts say nothing', async (t) => {
+t.test('ignores names of mailboxes and hosts', async (t) => {
   for (const name of ['spam@example.org', '<policy.quota@spf.example>'])
     t.match(classifyFailure({ reply: `550 5.1.1 ${name} User unknown` }), { about: 'address' }, name)
   t.match(classifyFailure({ reply: 'host dmarc.example[192.0.2.1] said: 550 User unknown' }), {

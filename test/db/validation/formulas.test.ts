@@ -3,7 +3,7 @@ import { guardFormulas, unguardFormulas } from '../../../db/validation/formulas.
 import { isFormula, piecesOf } from '../../support/spreadsheets.ts'
 import t from '../../support/tap.ts'
 
-t.test('the beginning of a formula gets an apostrophe, wherever a line is split', async (t) => {
+t.test('escapes the start of a formula on every line', async (t) => {
   for (const [cell, guarded] of [
     ["Ana;=cmd|'/C calc'!A0", "Ana;'=cmd|'/C calc'!A0"],
     ['=1', "'=1"],
@@ -30,7 +30,7 @@ t.test('the beginning of a formula gets an apostrophe, wherever a line is split'
     t.strictSame([guardFormulas(cell), unguardFormulas(cell)], [cell, cell])
 })
 
-t.test('any text is guarded, and comes back as it was', async (t) => {
+t.test('escaped text can be restored', async (t) => {
   const alphabet = [...'=+-@＝＋－＠;,\t\r\n "\'a\u00a0\u3000\u200b\ufeff\u0001']
   let seed = 7
   const next = (below: number): number => {

@@ -37,7 +37,7 @@ t.test('rule 4: reserved names are refused without regard to case', async (t) =>
   }
 })
 
-t.test('rule 4: any name beginning with X-SES or X-PROVIDER is refused, X-Session too', async (t) => {
+t.test('rule 4: X-SES and X-PROVIDER prefixes are rejected', async (t) => {
   for (const name of ['X-SES', 'x-ses-message-tags', 'X-Session', 'X-PROVIDER', 'x-Provider-Id']) {
     t.match(headersFault({ [name]: 'a' }), { field: `headers.${name}`, problem: /X-(SES|PROVIDER)/ })
   }
@@ -45,7 +45,7 @@ t.test('rule 4: any name beginning with X-SES or X-PROVIDER is refused, X-Sessio
     t.equal(headersFault({ [name]: 'a' }), null)
 })
 
-t.test('what an operator reserves is refused by its beginning, in whatever case', async (t) => {
+t.test("rejects an operator's reserved prefixes in any case", async (t) => {
   for (const prefix of ['x-relay-', 'X-Relay-'])
     for (const name of ['X-RELAY-Tag', 'x-relay-'])
       t.match(reservedFault({ 'X-Fine': 'a', [name]: 'a' }, { prefixes: ['x-other', prefix], names: [] }), {
@@ -56,7 +56,7 @@ t.test('what an operator reserves is refused by its beginning, in whatever case'
   t.equal(reservedFault({ 'X-Relay-Tag': 'a' }, { prefixes: [], names: [] }), null)
 })
 
-t.test('a name that an operator reserves is refused as a whole, in whatever case', async (t) => {
+t.test("rejects an operator's reserved names in any case", async (t) => {
   const asked = (headers: Record<string, string>) =>
     reservedFault(headers, { prefixes: [], names: ['x-other', 'X-Tag'] })
   for (const name of ['X-Tag', 'x-tag', 'X-TAG'])
@@ -72,11 +72,11 @@ t.test('rule 5: the headers of RFC 8058 one-click unsubscribe are allowed', asyn
   t.equal(headersFault(headers), null)
 })
 
-t.test('names that differ only in case are refused', async (t) => {
+t.test('rejects names that differ only in case', async (t) => {
   t.match(headersFault({ 'X-Foo': 'a', 'x-foo': 'b' }), { field: 'headers.x-foo', problem: /twice/ })
 })
 
-t.test('__proto__, constructor and prototype are ordinary names, held to the same rules', async (t) => {
+t.test('__proto__, constructor and prototype are ordinary names', async (t) => {
   t.equal(headersFault(JSON.parse('{"__proto__":"a","constructor":"b","prototype":"c"}')), null)
   t.match(headersFault(JSON.parse('{"__proto__":"\\n"}')), { field: 'headers.__proto__' })
 })
@@ -91,7 +91,7 @@ t.test('the error names the first header at fault, in printable characters', asy
   )
 })
 
-t.test('what is accepted cannot break out of its line', async () => {
+t.test("an accepted header can't break out of its line", async () => {
   const name = fc.stringMatching(/^[ -~\r\n]{1,20}$/)
   fc.assert(
     fc.property(name, fc.string({ unit: 'binary' }), (name, value) => {

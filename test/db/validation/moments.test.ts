@@ -28,7 +28,7 @@ t.test('a time has its zone and is one of the calendar', async (t) => {
     t.notOk(isMoment(time), time)
 })
 
-t.test('a time is at most 90 days ahead, a client at most five minutes late', async (t) => {
+t.test('a time is at most 90 days ahead or five minutes late', async (t) => {
   const [far, late] = ['must be at most 90 days ahead', 'must not be more than 5 minutes in the past']
   t.strictSame(
     [90 * DAY, 90 * DAY + 1, -5 * MINUTE, -5 * MINUTE - 1].map((ms) => momentFault(after(ms), NOW)),
@@ -40,7 +40,7 @@ t.test('a time is at most 90 days ahead, a client at most five minutes late', as
   t.strictSame([refusal(after(DAY)), refusal(null), timeError({ path: '' }, NOW)], [null, null, null])
 })
 
-t.test('what is worth sending for a while ends so long after its time, or after now', async (t) => {
+t.test('an expiry counts from the scheduled time, or from now', async (t) => {
   const times = (ms: number | null, expires_in: number | null) =>
     timesOf({ scheduled_at: ms === null ? null : after(ms), expires_in }, NOW)
   t.strictSame(timesOf(undefined, NOW), { scheduled_at: null, expires_at: null, due_at: null })

@@ -31,7 +31,7 @@ t.test('slots are {{name}}, listed once each in order of first appearance', asyn
   t.equal(filled('', {}), '')
 })
 
-t.test('a name is taken literally: no paths, no literals, nothing inherited', async (t) => {
+t.test("a variable's name is literal", async (t) => {
   const dotted = 'a.b a..b .a a. . .. ... 1 -1 1.5 1a a.this this.a else.x -'.split(' ')
   const words = 'true null undefined this as else else-x elsewhere if lookup s constructor'.split(' ')
   for (const name of [
@@ -49,7 +49,7 @@ t.test('a name is taken literally: no paths, no literals, nothing inherited', as
   }
 })
 
-t.test('a template with anything but text and slots is refused', async (t) => {
+t.test('rejects templates with anything but text and variables', async (t) => {
   const tags = ['#if a}}b{{/if', '#a}}{{/a', '^a}}{{/a', '^', 'else if a', '/a', '>p', '> (p)', '#>p}}{{/p']
   const calls = [
     'a b',
@@ -98,7 +98,7 @@ t.test('a template with anything but text and slots is refused', async (t) => {
   t.match(faultOf('\0'), 'line 1: a NUL character')
 })
 
-t.test('the refusal gives the line and the construct, shortened and on one line', async (t) => {
+t.test('an error names the line and the construct', async (t) => {
   t.match(faultOf('{{a}}\n{{b}}\r\n{{#if c}}{{/if}}'), /^line 3: \{\{#if c\}\} isn't/)
   t.match(faultOf('{{#if\n a}}'), /^line 1: \{\{#if a\}\} isn't/)
   t.match(faultOf('\n{{{a}}}b'), /^line 2: \{\{\{a\}\}\} isn't/)
@@ -109,19 +109,19 @@ t.test('the refusal gives the line and the construct, shortened and on one line'
   t.match(faultOf(`${longer}}`), `${longer}… isn't`, 'after 60 characters')
 })
 
-t.test('values are html-escaped in html, and inserted as they are in text', async (t) => {
+t.test('escapes values in HTML, and not in text', async (t) => {
   const variables = { a: `<b> & "c" 'd' \`e\` = é😀` }
   t.equal(filled('{{a}}', variables), '&lt;b&gt; &amp; &quot;c&quot; &#x27;d&#x27; &#x60;e&#x60; &#x3D; é😀')
   t.equal(filled('{{a}}', variables, 'none'), variables.a)
   t.equal(filled('[{{a}}]', { a: '' }), '[]')
 })
 
-t.test('one pass: a value holding {{other}} or $1 is not read again', async (t) => {
+t.test("values aren't expanded again", async (t) => {
   t.equal(filled('{{a}}{{b}}', { a: '{{b}}', b: '$1$$' }), '{{b}}$1$$')
   t.equal(filled('{{a}}', { a: '{{{a}}}' }, 'none'), '{{{a}}}')
 })
 
-t.test('only own properties fill a slot; surplus variables are ignored', async (t) => {
+t.test('only own properties fill variables, others are ignored', async (t) => {
   const nothing = new RangeError('The variable a has no value.')
   t.throws(() => filled('{{a}}', Object.create({ a: 'inherited' })), nothing)
   t.equal(filled('{{a}}', { a: '1', b: '2' }), '1')
@@ -148,7 +148,7 @@ const plain = fc
   .map((pieces) => pieces.join('').replace(/\{+/g, '{').replace(/\{$/, ''))
 const name = fc.constantFrom('x', 'else', 'if', 'this', 'a.b', '__proto__', '1', '-', 'é')
 
-t.test('every character outside of a slot is sent as it was written, backslashes too', async (t) => {
+t.test('keeps every character outside variables', async (t) => {
   for (const escaping of ['html', 'none'] as const) {
     t.equal(filled('C:\\{{a}}', { a: 'x' }, escaping), 'C:\\x')
     t.equal(filled('\\{{a}} \\\\{{a}} \\\\\\{{ a }}', { a: 'x' }, escaping), '\\x \\\\x \\\\\\x')
@@ -174,7 +174,7 @@ t.test('every character outside of a slot is sent as it was written, backslashes
   )
 })
 
-t.test('text and slots come out as Handlebars makes them, where it reads them alike', async () => {
+t.test('renders like Handlebars where both agree', async () => {
   const scraps = ['{{x}}', '{{ y }}', '\n', ' ', '\r\n', 'a', '}', '{', '!', '~']
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...scraps), { maxLength: 12 }), (pieces) => {
@@ -187,7 +187,7 @@ t.test('text and slots come out as Handlebars makes them, where it reads them al
   )
 })
 
-t.test('whatever is refused is refused with a TemplateFault', async () => {
+t.test('every rejection is a TemplateFault', async () => {
   const scraps = fc.constantFrom(
     '{{',
     '}}',
@@ -238,7 +238,7 @@ t.test('10,000 slots and hostile sources are answered', async (t) => {
     t.equal(faultOf(`${scrap.repeat(100_000 / scrap.length)}x{{ ${' '.repeat(100_000)}a}}`), '')
 })
 
-t.test('the size of what a template makes is known without making it', async (t) => {
+t.test('computes the size of a filled template without rendering', async (t) => {
   const part = fc.oneof(
     fc.constantFrom('{{a}}', '{{b.c}}', 'é', '&', '<p>'),
     fc.string().filter((text) => !/[{}]/.test(text)),

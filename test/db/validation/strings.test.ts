@@ -9,20 +9,20 @@ const surrogate = 'must not contain lone surrogates'
 const tooDeep = 'must not be nested deeper than 32 levels'
 const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
 
-t.test('a NUL character in a string or a key is found and its place named', async (t) => {
+t.test('finds NUL characters with their position', async (t) => {
   t.strictSame(textFault('a\0b'), { field: '', problem: nul })
   const contacts = { contacts: [{ email: 'a' }, { email: 'b', properties: { x: ['y', 'z\0'] } }] }
   t.strictSame(textFault(contacts), { field: 'contacts[1].properties.x[1]', problem: nul })
   t.strictSame(textFault({ a: { 'k\0': 1 } }), { field: 'a["k\\u0000"]', problem: nul })
 })
 
-t.test('a lone surrogate in a string or a key is found, a pair is fine', async (t) => {
+t.test('finds lone surrogates, and accepts pairs', async (t) => {
   t.strictSame(textFault({ subject: 'x\ud83d' }), { field: 'subject', problem: surrogate })
   t.strictSame(textFault({ '\udc00': '' }), { field: '["\\udc00"]', problem: surrogate })
   t.equal(textFault({ subject: '😀', '😀': 'ü' }), null)
 })
 
-t.test('what is not text is no fault', async (t) => {
+t.test("accepts values that aren't text", async (t) => {
   for (const value of [null, 5, true, undefined, '', [], {}, { a: [null, 1, { b: false }] }])
     t.equal(textFault(value), null)
 })
@@ -32,7 +32,7 @@ t.test('__proto__, constructor and prototype are ordinary keys and their values 
   t.equal(textFault(JSON.parse('{"__proto__":"a","constructor":"b","prototype":"c"}')), null)
 })
 
-t.test('32 levels of nesting are read, the 33rd is refused', async (t) => {
+t.test('accepts 32 levels of nesting and rejects 33', async (t) => {
   t.equal(textFault(nested(32)), null)
   t.strictSame(textFault(nested(33)), { field: '[0]'.repeat(32), problem: tooDeep })
   t.match(textFault(JSON.parse(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`)), { problem: tooDeep })
@@ -76,7 +76,7 @@ t.test('html and text count bytes', async (t) => {
   t.equal(utf8Bytes('aü€😀'), 1 + 2 + 3 + 4)
 })
 
-t.test('a map of string to string holds strings only', async (t) => {
+t.test('a string map only contains strings', async (t) => {
   for (const map of [{}, { a: '' }, JSON.parse('{"__proto__":"x"}'), Object.create(null)])
     t.equal(isPlainMap(map), true)
   const others = [null, undefined, 'a', 5, [], ['a'], new Map(), { a: 1 }, { a: null }, { a: {} }]

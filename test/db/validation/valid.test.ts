@@ -33,7 +33,7 @@ const FIELDS = {
   nested: object({ a: string().required(), list: array(string().defined()).nullable() }),
 }
 
-t.test('it never says yes where yup says no, and says it where yup does', (t) => {
+t.test('never accepts what yup rejects, and accepts what it accepts', (t) => {
   fc.assert(
     fc.property(fc.constantFrom(...Object.keys(FIELDS)), odd, (name, value) => {
       const schema = FIELDS[name as keyof typeof FIELDS]
@@ -76,7 +76,7 @@ t.test('what depends on more than the value is left to yup', (t) => {
   t.end()
 })
 
-t.test('a send and a row of the database are said yes to', (t) => {
+t.test('accepts a send and a database row', (t) => {
   const send = V1_ROUTES.find(({ path }) => path === '/v1/emails')?.body?.schema
   t.ok(send && isSurelyValid(send as typeof emailRow, anEmail()))
   t.notOk(send && isSurelyValid(send as typeof emailRow, anEmail({ subject: 5 })))

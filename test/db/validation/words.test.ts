@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { impersonal, storableWords } from '../../../db/validation/words.ts'
 import t from '../../support/tap.ts'
 
-t.test('control characters and line ends become one blank each run; all else stays as it is', async (t) => {
+t.test('replaces runs of control characters with one space', async (t) => {
   t.equal(storableWords('550 5.1.1 No such user'), '550 5.1.1 No such user')
   t.equal(storableWords(' a\u0000\u0007b\r\n\u2028\u0085c\t'), 'a b c')
   t.equal(storableWords('пример 😀'), 'пример 😀')
@@ -16,7 +16,7 @@ t.test('at most 500 code units, and never half a pair', async (t) => {
   t.equal(storableWords(`${'x'.repeat(499)}😀y`), 'x'.repeat(499))
 })
 
-t.test('secrets are removed wherever they stand; an empty one is none', async (t) => {
+t.test('removes secrets anywhere, and ignores empty ones', async (t) => {
   t.equal(storableWords('535 hunter2, yes hunter2', ['hunter2', '']), '535 ***, yes ***')
   t.equal(storableWords(`${'x'.repeat(495)}hunter2`, ['hunter2']), `${'x'.repeat(495)}***`)
 })
@@ -26,14 +26,14 @@ t.test('marks of writing direction go, and hide no secret', async (t) => {
   t.equal(storableWords('535 hunt\u200eer2', ['hunter2']), '535 ***')
 })
 
-t.test('words for a log have neither addresses nor numbers of phones', async (t) => {
+t.test('log texts have no addresses or phone numbers', async (t) => {
   t.equal(
     impersonal('454 4.7.1 <Ann@example.org>: no relay for ann@example.org,ben@b.test (+4915123456789)'),
     '454 4.7.1 <…>: no relay for … (…)',
   )
 })
 
-t.test('whatever is given, the words can be stored, and are left alone the second time', async () => {
+t.test('output is storable and idempotent', async () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 1_200, size: 'max' }), (text) => {
       const words = storableWords(text)

@@ -145,7 +145,7 @@ async function begin() {
   return { team, act, agrees }
 }
 
-t.test('whatever happens to messages, in any order and at once, figures equal a recount', async (t) => {
+t.test('stats equal a recount after concurrent changes', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(command, { minLength: 1, maxLength: 3 }), { maxLength: 12 }),
@@ -163,7 +163,7 @@ t.test('whatever happens to messages, in any order and at once, figures equal a 
   t.match(await database.one(sql.type(deltas)`select count(*) as deltas from figure_deltas`), { deltas: 0 })
 })
 
-t.test('rows that are changed by hand count, too: the database itself keeps the figures', async (t) => {
+t.test('triggers count manual changes of rows', async (t) => {
   const { team, act, agrees } = await begin()
   for (const what of ['email', 'email', 'sign-in', 'whatsapp'] as const)
     await act({ do: what, pick: 1, kind: 'sent', seen: 'sent' })
@@ -181,7 +181,7 @@ t.test('rows that are changed by hand count, too: the database itself keeps the 
   await agrees(t, 'after deletions')
 })
 
-t.test('figures of hours are kept for two days, and an hour that is over for longer gets none', async (t) => {
+t.test('hourly stats are kept for two days', async (t) => {
   const { team, act } = await begin()
   await act({ do: 'email', pick: 1, kind: 'sent', seen: 'sent' })
   const insert = (hours: number) =>
@@ -197,7 +197,7 @@ t.test('figures of hours are kept for two days, and an hour that is over for lon
   t.match(await hoursSince(database, team, EMAIL, EVER), [{ status: 'sent' }, { status: 'queued' }])
 })
 
-t.test('what is forgotten leaves the figures, too', async (t) => {
+t.test('deleted messages are subtracted from stats', async (t) => {
   const { team, act, agrees } = await begin()
   await act({ do: 'email', pick: 1, kind: 'sent', seen: 'sent' })
   await act({ do: 'report', pick: 0, kind: 'delivered', seen: 'sent' })

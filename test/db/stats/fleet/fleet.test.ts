@@ -66,7 +66,7 @@ t.test('any process reports what all of them have counted, those that have ended
   await web.member.leave()
 })
 
-t.test('what was counted while the database was away is reported when it is back, once', async (t) => {
+t.test('reports counts from an outage once afterwards', async (t) => {
   const { url } = await testDatabase(t)
   const proxy = await startDatabaseProxy(t, url)
   const database = await open(t, proxy.url)
@@ -96,7 +96,7 @@ t.test('a process that has fallen silent counts no more', async (t) => {
   t.equal((await liveProcesses(database, 3_600)).length, 0)
 })
 
-t.test('promtool finds no fault with the figures', async (t) => {
+t.test('promtool accepts the metrics', async (t) => {
   const missing = await programMissing('promtool', 'prometheus')
   if (missing) return void t.plan(0, missing)
   const database = await open(t)

@@ -41,7 +41,7 @@ const sender = (key: string, changes: Partial<SenderFigures> = {}): SenderFigure
 const late = queue('deliver-email', { ready: 500, active: 20, oldest_ready_seconds: 20 })
 const relay = { 'deliver-email': 'smtp:relay.test' }
 
-t.test('a queue that is late asks for more workers, at most twice as many', async (t) => {
+t.test('a late queue asks for at most twice as many workers', async (t) => {
   const two = [process('worker', 1, relay), process('worker', 1, relay), process('web')]
   const scale = scaleOf([late, queue('ingest-report')], two, [sender('smtp:relay.test')])
   t.strictSame(scale, {
@@ -60,12 +60,12 @@ t.test('a fleet grows with its lateness beyond five seconds, by one at least', a
   t.strictSame([5, 5.1, 7, 7.2, 60].map(asked), [1, 11, 14, 15, 20])
 })
 
-t.test('a queue that one of two workers takes asks for more', async (t) => {
+t.test('scales up for a queue of one of two workers', async (t) => {
   const two = [process('worker', 0, relay), { ...process('worker'), queues: ['ingest-report'] }]
   t.match(scaleOf([late], two, []).workers, { latency_seconds: 20, ready: 500 })
 })
 
-t.test('a queue that no worker takes asks for no more of them, and shows its own lateness', async (t) => {
+t.test('a queue without workers only shows its lateness', async (t) => {
   const whatsapp = queue('deliver-whatsapp', { ready: 3, oldest_ready_seconds: 900 })
   const { workers, queues } = scaleOf([whatsapp], [process('worker', 0, relay)], [])
   t.match(workers, { latency_seconds: 0, ready: 0, recommended: 1 })
@@ -73,7 +73,7 @@ t.test('a queue that no worker takes asks for no more of them, and shows its own
   t.match(scaleOf([whatsapp], [], []).workers, { latency_seconds: 900 }, 'without any worker it asks for one')
 })
 
-t.test('what a paused sender holds, or one whose own rate is spent, asks for no worker', async (t) => {
+t.test("paused or exhausted senders don't scale up", async (t) => {
   for (const held of [{ paused: 1 }, { full: 1 }]) {
     const { workers } = scaleOf([late], [process('worker', 0, relay)], [sender('smtp:relay.test', held)])
     t.match(workers, { latency_seconds: 0, ready: 0, active: 20, recommended: 1 })
@@ -85,12 +85,12 @@ t.test('what a paused sender holds, or one whose own rate is spent, asks for no 
   t.equal(one.workers.latency_seconds, 20, 'another worker’s sender goes on')
 })
 
-t.test('a queue that an operator has paused asks for no worker', async (t) => {
+t.test("a paused queue doesn't scale up", async (t) => {
   const scale = scaleOf([late], [process('worker', 0, relay)], [], new Set(['deliver-email']))
   t.match(scale.workers, { latency_seconds: 0, ready: 0, recommended: 1 })
 })
 
-t.test('workers that are hardly used are let go, busy ones are not', async (t) => {
+t.test('scales down idle workers only', async (t) => {
   const fleet = (busy: number) => [1, 2, 3, 4].map(() => process('worker', busy, relay))
   t.equal(scaleOf([queue('deliver-email')], fleet(0.01), []).workers.recommended, 1)
   t.equal(scaleOf([queue('deliver-email')], fleet(0.5), []).workers.recommended, 3)
@@ -98,6 +98,6 @@ t.test('workers that are hardly used are let go, busy ones are not', async (t) =
   t.equal(scaleOf([], [process('worker', 1, relay)], []).workers.recommended, 1)
 })
 
-t.test('a fleet without a worker is asked to have one', async (t) => {
+t.test('asks for one worker if there is none', async (t) => {
   t.match(scaleOf([late], [], []).workers, { latency_seconds: 20, processes: 0, recommended: 1 })
 })
