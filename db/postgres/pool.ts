@@ -223,7 +223,8 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
 }
 
 /**
- * Explains in one sentence what the operator has to fix: the server, DATABASE_URL or the disk. Null for any other error.
+ * Explains a mismatch between the server and DATABASE_URL, or a full disk, in one sentence for the operator. Null for any
+ * other error.
  * @param place the server's address, if the reader may know it.
  */
 export function databaseRefusal(error: unknown, place = ''): string | null {
@@ -234,7 +235,7 @@ export function databaseRefusal(error: unknown, place = ''): string | null {
       return `the server${place} rejects DATABASE_URL: ${message}${hint}`
     if (code === NOT_ALLOWED)
       return `the server${place} denies a permission to the role of DATABASE_URL: ${message}; ${howToAllow(message)}`
-    if (code === DISK_FULL) return `the disk of the database${place} is full: ${message}; free space on it`
+    if (code === DISK_FULL) return `the disk of the database${place} is full: ${message}. Free space on it`
     const tls = tlsRefusal(fault)
     if (tls !== null) return `the server${place} can't be used with DATABASE_URL: ${tls}`
   }
