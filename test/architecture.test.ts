@@ -1,4 +1,4 @@
-/** The rules of our house, checked: who imports what, where settings and SQL live, who is named where. */
+/** The rules of the house: who imports what, where settings and SQL are, who may be named where. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROOT, type Source, sources } from './support/sources.ts'
@@ -53,7 +53,7 @@ t.test('a process loads nothing at its start that many never use', async (t) => 
   t.equal(providers.filter((name) => worker.has(name)).join(), '')
 })
 
-/** The rooms of a place, which are its folders and the files at its top, with the rooms that each imports. */
+/** Returns the modules of a folder, which are its folders and top-level files, with their imports. */
 function roomsOf(place: string): Map<string, Set<string>> {
   const roomOf = (file: string): string => file.slice(place.length + 1).split('/')[0] ?? ''
   const inside = (name: string): boolean => name.startsWith(`${place}/`)
@@ -66,7 +66,7 @@ function roomsOf(place: string): Map<string, Set<string>> {
   return rooms
 }
 
-/** The rooms that reach themselves. */
+/** Returns the modules that reach themselves. */
 const circling = (rooms: ReadonlyMap<string, ReadonlySet<string>>): string[] =>
   [...rooms.keys()].filter((room) => reachedFrom(room, rooms).has(room))
 
@@ -76,7 +76,7 @@ const PLACES = [
 ]
 
 for (const place of PLACES) {
-  t.test(`the rooms of ${place} form no circle, types included`, async (t) => {
+  t.test(`the modules of ${place} form no circle, types included`, async (t) => {
     const rooms = roomsOf(place)
     t.ok(rooms.size > 1)
     t.strictSame(circling(rooms), [])
@@ -87,7 +87,7 @@ t.test('no files form a circle, types included', async (t) => {
   t.strictSame(circling(new Map(all.map(({ file, imports }) => [file, new Set(imports)]))), [])
 })
 
-t.test('nothing outside of db/admin imports it; db/dev is imported by the CLI’s context alone', async (t) => {
+t.test('only db/admin imports itself, and only the CLI’s context imports db/dev', async (t) => {
   t.strictSame(
     breaking(
       ({ file, imports }) =>
@@ -106,17 +106,17 @@ t.test('nothing outside of db/admin imports it; db/dev is imported by the CLI’
   )
 })
 
-/** What tests and `npm start` alone take from a module, each for a reason. */
+/** Exports that only tests and `npm start` use, each for a reason. */
 const FOR_TESTS: Readonly<Record<string, string>> = {
-  // Lists that tests walk over, and programs that they run.
+  // Lists that tests iterate over, and programs that they run.
   'api/app.ts': 'ROUTES',
   'api/docs/webhooks.ts': 'webhookReference',
   'db/stats/fleet/exposition.ts': 'GAUGES',
   'db/stats/fleet/fleet.sql.ts': 'STORED_GAUGES',
-  // What statements take for granted, held against the installed version.
+  // Assumptions of statements, checked against the installed version.
   'db/queue/pgboss.sql.ts': 'STATES COLUMNS',
   'workers/delivery/breaker.ts': 'createBreaker',
-  // How processes, databases and logs begin.
+  // Startup of processes, databases and logs.
   'db/admin/main.ts': 'main',
   'db/dev/place.ts': 'unprivilegedAccount',
   'db/dev/postgres.ts': 'startPostgres holdName',
@@ -125,7 +125,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/migrate.ts': 'migrate',
   'db/process/log.ts': 'logOptions',
   'workers/adapters.ts': 'beside',
-  // Pure rules with many cases, and what shows from outside only after a minute or in the planner's words.
+  // Pure rules with many cases, and behavior that otherwise only shows after a minute or in plans.
   'db/audience/contacts/contacts.sql.ts': 'contactPage',
   'db/delivery/senders/rate-limit.ts': 'reserve',
   'db/stats/fleet/scale.ts': 'scaleOf',
@@ -151,7 +151,7 @@ function unusedBy(others: readonly Source[], exported: RegExp): Record<string, s
   return Object.fromEntries(unused.filter(([, names]) => names !== ''))
 }
 
-t.test('what a module exports, another one of the service uses', async (t) => {
+t.test('every export is used by another module of the service', async (t) => {
   t.strictSame(unusedBy(all, /^export (?:async )?(?:function\*?|const|class) (\w+)/gm), FOR_TESTS)
 })
 
@@ -159,7 +159,10 @@ t.test('a type that a module exports, another one or a test uses', async (t) => 
   t.strictSame(unusedBy([...all, ...(await sources('test'))], /^export type (\w+)/gm), {})
 })
 
-/** What each room of a kind exports by the same name: the texts of its errors, or what the list of channels reads. */
+/**
+ * Exports with the same name in each module of a kind: the texts of its errors, or what the list of channels
+ * reads.
+ */
 const SAME_IN_EACH = ['TEXTS', 'higherStatus', 'statusOfEvent', 'verbs']
 
 t.test('a name that a module of db exports means one thing there', async (t) => {
@@ -199,7 +202,7 @@ t.test('only pool, queue, migrate and *.sql.ts speak SQL; only the queue imports
   )
 })
 
-t.test('pg-boss’s tables are named in db/queue alone, whatever a statement is put together of', async (t) => {
+t.test('only db/queue names pg-boss’s tables, however a statement is assembled', async (t) => {
   const naming = all.filter(({ text }) => /pgboss/i.test(code(text)))
   t.ok(naming.length > 3)
   t.strictSame(
@@ -208,7 +211,7 @@ t.test('pg-boss’s tables are named in db/queue alone, whatever a statement is 
   )
 })
 
-t.test('a column is jsonb where statements look inside of it, else json', async (t) => {
+t.test('a column is jsonb if statements look inside it, otherwise json', async (t) => {
   const folder = join(ROOT, 'db/migrations')
   const files = (await readdir(folder)).filter((name) => name.endsWith('.sql'))
   const schema = (await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))).join('\n')
@@ -229,7 +232,7 @@ t.test('a column is jsonb where statements look inside of it, else json', async 
   t.strictSame(odd, [], '(DECISIONS: JSON columns)')
 })
 
-t.test('ids are made by db/process/ids.ts, and by nobody else', async (t) => {
+t.test('only db/process/ids.ts makes ids', async (t) => {
   // The other makes bounds to compare ids with.
   const files = ['db/process/ids.ts', 'db/validation/ids.ts']
   t.strictSame(
@@ -277,14 +280,14 @@ const NAMING_WHATSAPP = [
   'workers/registry.ts',
 ]
 
-t.test('a channel is named in its own rooms and few others: the rest walk over the lists', async (t) => {
+t.test('only a few files outside a channel’s modules name it', async (t) => {
   const own = /whatsapp/i
   const apart = /^api\/docs\/|\/config\.ts$/
   const naming = all.filter(({ file, text }) => own.test(text) && !own.test(file) && !apart.test(file))
   t.strictSame(naming.map(({ file }) => file).sort(), NAMING_WHATSAPP)
 })
 
-t.test('what happened passes through one seam: nobody else stores events or turns contacts', async (t) => {
+t.test('only one module stores events or changes contacts', async (t) => {
   const stores = /insert into (email_events|whatsapp_events|\$\{[\w.]*(events|table)\})/
   const turns = /update contacts\b[^`]*?set[^`]*?\b(status|suppression) = /
   t.strictSame(
@@ -349,7 +352,7 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
     'a word that made.ts needs no help with: as const':
       /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
   }
-  /** A file's columns are not known by name, and what a preview asks for is no part of a list's filter. */
+  /** A file's columns aren't known by name, and a preview's parameters are no part of a list's filter. */
   const isApart = ({ file }: Source, way: string): boolean =>
     (file.endsWith('/import-columns.ts') && way.startsWith('columns')) ||
     (file.endsWith('-preview.ts') && way.startsWith('a filter'))
@@ -363,7 +366,7 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
   t.strictSame(found, [])
 })
 
-t.test('a button says what it acts on: no label is a bare verb', async (t) => {
+t.test('a button names its object, and no label is a bare verb', async (t) => {
   const bare =
     /'(?:Create|Delete|Disable|Discard|Drop|Duplicate|Enable|Move|New secret|Pause|Publish|Remove|Rename|Restore|Resume|Revoke|Save)'/
   const pages = all.filter(({ file }) => file.startsWith('api/dashboard/pages/'))
@@ -379,7 +382,7 @@ const READERS_OF_FOREIGN_MESSAGES = [
   ...['db/postgres/driver.ts', 'db/postgres/pool.ts'],
 ]
 
-t.test('no code takes a message of ours apart: errors have codes and fields', async (t) => {
+t.test('no code parses our own messages: errors have codes and fields', async (t) => {
   const methods =
     'at|charAt|endsWith|includes|indexOf|match|replace|replaceAll|search|slice|split|startsWith|substring'
   const name = String.raw`(?:\w+\??\.)*(?:message|problem)`
@@ -401,7 +404,7 @@ t.test('nearly all sentences of errors are in tables, not in the code', async (t
   t.ok(files.length <= 15, files.join())
 })
 
-t.test('prepared statements have names of their own', async (t) => {
+t.test('each prepared statement has its own name', async (t) => {
   const names = all.flatMap(({ text }) =>
     [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),
   )
@@ -409,13 +412,13 @@ t.test('prepared statements have names of their own', async (t) => {
   t.equal(names.filter((name, index) => names.indexOf(name) !== index).join(), '')
 })
 
-t.test('a test file takes t from support/tap.ts: with tap’s own it ends only after the next', async (t) => {
+t.test('a test file takes t from support/tap.ts', async (t) => {
   const files = (await sources('test')).filter(({ file }) => file.endsWith('.test.ts'))
   const others = files.filter(({ values }) => !values.includes('test/support/tap.ts'))
   t.equal(others.map(({ file }) => file).join(), '')
 })
 
-/** Programs for clients, as text: what they do is not ours. */
+/** Programs for clients, as text. What they do doesn't count. */
 const SAMPLES = 'api/docs/samples.ts'
 
 t.test('process.env is read in the three config modules only', async (t) => {
@@ -447,7 +450,7 @@ t.test('no function of ours is longer than 60 lines, blank ones and comments amo
     })
   })
   t.strictSame(long, [])
-  // The linter sees those inside of others, too.
+  // The linter also sees nested ones.
   const { overrides } = JSON.parse(await readFile(join(ROOT, 'biome.json'), 'utf8'))
   t.match(overrides[0], {
     includes: ['api/**/*.ts', 'workers/**/*.ts', 'db/**/*.ts'],
@@ -463,9 +466,9 @@ t.test('no function of ours is longer than 60 lines, blank ones and comments amo
 const BOUNDED: readonly { reads: RegExp; what: string; owners: readonly string[] }[] = [
   {
     what: 'fields out of a text',
-    // Of an object or of pairs of its own anybody may build a query.
+    // Anyone may build a query from an object or from their own pairs.
     reads: /new URLSearchParams\((?!\)|\{|\[|$)|\.searchParams\b|querystring'|ctx\.(request\.)?query\b/m,
-    // The others read an operator's settings, and what the SDK of SES asks for.
+    // The others read an operator's settings, and the requests of SES's SDK.
     owners: [
       'api/http/forms.ts',
       'db/postgres/address.ts',
@@ -485,7 +488,7 @@ for (const { what, reads, owners } of BOUNDED) {
 
 t.test('answers of counterparts over HTTP are read within the bounds of bounded-answer.ts', async (t) => {
   const bounded = 'db/process/limited-response.ts'
-  // A form of our own, bounded as it came in; code that a page shows; what an operator pipes in.
+  // A form that is already bounded, code shown on a page, and an operator's piped input.
   const others = ['api/http/forms.ts', SAMPLES, 'db/admin/input.ts']
   const unbounded =
     /(?:await|return|=>|[=(,]) *fetch\(|\.(json|text|arrayBuffer|blob|bytes|formData)\(\)|stream\/consumers|\.getReader\(|[gG]unzip/
@@ -493,7 +496,7 @@ t.test('answers of counterparts over HTTP are read within the bounds of bounded-
     breaking(({ file, text }) => file === bounded || others.includes(file) || !unbounded.test(code(text))),
     [],
   )
-  // Whatever asks by another client hands its answers over.
+  // Anything that requests through another client passes on its responses.
   const asks = /\bnew SESv2Client\(|\bdiscovery\(/
   const asking = all.filter(({ text }) => asks.test(text)).map(({ file }) => file)
   t.strictSame(asking, ['api/dashboard/server/openid.ts', 'workers/providers/ses/adapter.ts'])
@@ -501,7 +504,7 @@ t.test('answers of counterparts over HTTP are read within the bounds of bounded-
   for (const each of handed) t.ok(all.find(({ file }) => file === each)?.imports.includes(bounded), each)
 })
 
-t.test('views escape all they show, and bring no script or style of their own', async (t) => {
+t.test('views escape everything, and have no scripts or styles of their own', async (t) => {
   const files = (await readdir(join(ROOT, 'api'), { recursive: true })).filter((file) =>
     file.endsWith('.hbs'),
   )
@@ -524,7 +527,7 @@ t.test('views escape all they show, and bring no script or style of their own', 
   }
 })
 
-t.test('what is asked of others begins in one place for HTTP, and in one for names', async (t) => {
+t.test('outgoing HTTP requests and lookups each start in one place', async (t) => {
   const files = (pattern: RegExp) => all.filter(({ text }) => pattern.test(text)).map(({ file }) => file)
   const http =
     /import (?:(?!type\b)\w|\*|\{[^}]*\b(?:get|request)\b)[^;\n}]*\}? from '(?:node:)?https?'|'(?:node:http2|undici)'/

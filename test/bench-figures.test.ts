@@ -31,7 +31,7 @@ function isOf(values: readonly number[], number: string): boolean {
 }
 
 for (const page of PAGES)
-  t.test(`${page} quotes the bench as it is`, async (t) => {
+  t.test(`${page} quotes the bench results correctly`, async (t) => {
     const text = (await readFile(join(ROOT, page), 'utf8')).replaceAll(/\s+/g, ' ')
     for (const { 0: words, 1: id = '', index } of text.matchAll(/\brow (\d+[a-z]?)\b/g)) {
       const values = rows.filter((row) => row.id === id).flatMap((row) => row.values)

@@ -33,10 +33,10 @@ const CONTENTS = {
   tags: ['canary of a tag 7f31'],
 }
 
-/** Lets everybody in. */
+/** Accepts every login. */
 const onAuth: SMTPServerOptions['onAuth'] = ({ username }, _, done) => done(null, { user: username })
 
-t.test('contents and secrets of a journey show in no log, refusal, job or metric', async (t) => {
+t.test('contents and secrets appear in no log, error, job or metric', async (t) => {
   const own = createCanary()
   const log = watchedLog(own)
   const call = caller(await listen(t, createApp({ ...service.deps, log })), own)
@@ -67,7 +67,7 @@ t.test('contents and secrets of a journey show in no log, refusal, job or metric
   t.strictSame(own.leaks(), [])
 })
 
-t.test('nor do recipients whom a relay names as it has its sender slowed or paused', async (t) => {
+t.test('a relay’s named recipients don’t appear when its sender is slowed or paused', async (t) => {
   const own = createCanary()
   const log = watchedLog(own)
   const said = new Map([
@@ -92,55 +92,52 @@ t.test('nor do recipients whom a relay names as it has its sender slowed or paus
   t.strictSame(own.leaks(), [])
 })
 
-t.test(
-  'nor do people in words of reports: that cannot be read, blame a template, or pause a sender',
-  async (t) => {
-    const own = createCanary()
-    const log = watchedLog(own)
-    const to = ['+15555550177', 'ana@x.test']
-    own.contents({ to })
-    const { deps, database, call } = service
-    const report = {
-      provider: 'whatsapp',
-      event_key: 'x',
-      body: Buffer.from(to[1] ?? ''),
-      received_at: new Date(),
-    } as const
-    await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
-    const { id } = await makeTemplate(service, team.id)
-    const { body } = await call('POST', '/v1/whatsapp/messages', {
-      key: team.key,
-      body: aMessage(id, { to: to.slice(0, 1) }),
-    })
-    await reserveOne(database, { key: 'whatsapp:100', ceiling: 80 }, [1], 1)
-    const fault = { code: 131042, title: `No money for ${to[0]}` }
-    const status = {
-      id: 'wamid.1',
-      status: 'failed',
-      recipient_id: '1',
-      timestamp: `${Math.floor(Date.now() / 1_000)}`,
-    }
-    const of = { biz_opaque_callback_data: `${team.id}:${body.data[0].id}`, errors: [fault] }
-    const raw = JSON.stringify(statusWebhook('100', [{ ...status, ...of }]))
-    const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
-    t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
-    const onMessage = () => ({ status: 400, body: cloudError(132000, `Not for ${to[0]}`, '') })
-    const cloud = await startCloud(t, { script: { onMessage } }, { phone_number_id: '200' })
-    const worker = await startWorker(t, service, { log, whatsapp: cloud.delivery })
-    await until('its template is blamed', async () =>
-      /Not for/.test((await templateOf(service, id)).fault ?? ''),
-    )
-    await until('its sender is paused', async () =>
-      (await pausedSenders(database)).some(({ reason }) => reason?.includes(fault.title)),
-    )
-    const parked = sql.unsafe`select 1 from reports where state = 'parked'`
-    await until('one is parked', () => database.exists(parked))
-    await worker.stop()
-    t.strictSame(own.leaks(), [])
-  },
-)
+t.test('recipients in reports don’t appear, whether parked, blaming a template or a sender', async (t) => {
+  const own = createCanary()
+  const log = watchedLog(own)
+  const to = ['+15555550177', 'ana@x.test']
+  own.contents({ to })
+  const { deps, database, call } = service
+  const report = {
+    provider: 'whatsapp',
+    event_key: 'x',
+    body: Buffer.from(to[1] ?? ''),
+    received_at: new Date(),
+  } as const
+  await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
+  const { id } = await makeTemplate(service, team.id)
+  const { body } = await call('POST', '/v1/whatsapp/messages', {
+    key: team.key,
+    body: aMessage(id, { to: to.slice(0, 1) }),
+  })
+  await reserveOne(database, { key: 'whatsapp:100', ceiling: 80 }, [1], 1)
+  const fault = { code: 131042, title: `No money for ${to[0]}` }
+  const status = {
+    id: 'wamid.1',
+    status: 'failed',
+    recipient_id: '1',
+    timestamp: `${Math.floor(Date.now() / 1_000)}`,
+  }
+  const of = { biz_opaque_callback_data: `${team.id}:${body.data[0].id}`, errors: [fault] }
+  const raw = JSON.stringify(statusWebhook('100', [{ ...status, ...of }]))
+  const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
+  t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+  const onMessage = () => ({ status: 400, body: cloudError(132000, `Not for ${to[0]}`, '') })
+  const cloud = await startCloud(t, { script: { onMessage } }, { phone_number_id: '200' })
+  const worker = await startWorker(t, service, { log, whatsapp: cloud.delivery })
+  await until('its template is blamed', async () =>
+    /Not for/.test((await templateOf(service, id)).fault ?? ''),
+  )
+  await until('its sender is paused', async () =>
+    (await pausedSenders(database)).some(({ reason }) => reason?.includes(fault.title)),
+  )
+  const parked = sql.unsafe`select 1 from reports where state = 'parked'`
+  await until('one is parked', () => database.exists(parked))
+  await worker.stop()
+  t.strictSame(own.leaks(), [])
+})
 
-t.test('what leaks into any of them is found, and what only begins alike is not', async (t) => {
+t.test('every leak is found, and a mere common prefix is not', async (t) => {
   const own = createCanary()
   const log = watchedLog(own)
   own.contents(CONTENTS)
@@ -184,7 +181,7 @@ t.test('a leak fails the process of the test that saw it', async (t) => {
   t.match(stderr, 'leaked: a secret in a log')
 })
 
-t.test('of files that share a process each has contents of its own, and no leak is forgotten', async (t) => {
+t.test('files that share a process have separate contents, and no leak is lost', async (t) => {
   const own = createCanary()
   own.secrets('a secret of all files')
   own.contents({ subject: 'a subject of the first, 7f31' })

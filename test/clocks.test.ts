@@ -26,7 +26,7 @@ const ALLOWED = { WEBHOOK_ALLOW: '127.0.0.0/8' }
 
 const inHours = (hours: number): Date => new Date(Date.now() + hours * HOUR)
 
-t.test('keys, links and sessions end by the database’s clock, whatever a web process’s says', async (t) => {
+t.test('keys, links and sessions expire by the database’s clock', async (t) => {
   const [good, over] = [
     await makeKey(service, team.id, { expires_at: inHours(1) }),
     await makeKey(service, team.id, { expires_at: inHours(-1) }),
@@ -52,7 +52,7 @@ t.test('keys, links and sessions end by the database’s clock, whatever a web p
   }
 })
 
-t.test('a page says that its web process’s clock is wrong', async (t) => {
+t.test('a page warns if its web process’s clock is wrong', async (t) => {
   const api = await startApi(t, url, withClock(2))
   const link = await cli.json(['login', 'olga@example.com', '--operator'])
   const olga = visitor(api)
@@ -86,7 +86,7 @@ t.test('a report that comes before its message waits, though web and worker are 
   t.ok(Math.abs(Date.parse(one.received_at) - Date.now()) < HOUR / 6, one.received_at)
 })
 
-t.test('a webhook has the database’s time, so that receivers take it', async (t) => {
+t.test('a webhook has the database’s time, so that receivers accept it', async (t) => {
   const receiver = await startReceiver(t)
   const sink = await startSmtpSink(t)
   const settings = { DATABASE_URL: url, SMTP_URL: sink.url, ...ALLOWED }

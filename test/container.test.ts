@@ -1,6 +1,6 @@
 /**
- * The image of .container/Containerfile, built and run: what is in it, its processes by argument over a real
- * PostgreSQL, their health and their end. Skipped, and said so, where there is no buildah.
+ * The image of .container/Containerfile, built and run: its contents, its processes by argument with a real
+ * PostgreSQL, their health and their end. Skipped with a message if buildah is missing.
  */
 import { once } from 'node:events'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -22,7 +22,7 @@ import { until } from './support/worker.ts'
 const MEGABYTE = 1_000_000
 const missing = await buildahMissing()
 
-/** The user that a process runs as, as the kernel says it. */
+/** Returns the user of a process by the kernel. */
 const userOf = async ({ pid }: Contained): Promise<string | undefined> =>
   /^Uid:\t(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]
 
@@ -39,7 +39,7 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
   const { config, root } = image
   const app = join(root, 'app')
 
-  t.test('it is small, holds what production needs and nothing more, and belongs to root', async (t) => {
+  t.test('it is small, contains only what production needs, and belongs to root', async (t) => {
     t.ok(image.bytes <= 250 * MEGABYTE, `${Math.round(image.bytes / MEGABYTE)} MB`)
     t.strictSame(
       (await readdir(app)).filter((name) => name === 'test' || name.startsWith('.')),
@@ -76,7 +76,7 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
       t.equal((await stat(join(cache, folder, file))).mode & 0o777, 0o644)
   })
 
-  t.test('release, web and worker run by argument, answer for their health and end when asked', async (t) => {
+  t.test('release, web and worker run by argument, report health and end on request', async (t) => {
     const { url } = await emptyDatabase(t)
     const sink = await startSmtpSink(t)
     const [port, health] = [String(await freePort()), String(await freePort())]
@@ -112,7 +112,7 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
     }
   })
 
-  t.test('a process that is still starting ends by SIGTERM, too', async (t) => {
+  t.test('a process that is still starting also ends by SIGTERM', async (t) => {
     const silent = createServer((socket) => socket.resume().on('error', () => {})).listen(0, '127.0.0.1')
     t.teardown(() => silent.close())
     await once(silent, 'listening')

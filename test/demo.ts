@@ -1,7 +1,7 @@
 /**
- * The demo team of `npm start`: a verified domain, a key with every scope, a template per channel, a topic with
- * contacts and a draft of a broadcast to them; made once for a database. Its key is kept in a file of the database's
- * own, since the database has only the key's digest.
+ * Creates the demo team of `npm start`, once per database: a verified domain, a key with every scope, a
+ * template per channel, a topic with contacts and a draft of a broadcast to them. Its key is stored in a file
+ * per database, because the database only has the key's digest.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { principalsByKeys, SCOPES } from '../db/accounts/credentials/credentials.sql.ts'
@@ -26,8 +26,8 @@ import { DEMO_NUMBER, DEMO_TEMPLATE } from './sandbox/whatsapp-magic.ts'
 type Sendable = { key: string; whatsapp: Record<string, unknown> }
 
 /**
- * What `npm start` prints: the key, and bodies for POST /v1/emails and POST /v1/whatsapp/messages. `own_number`: the
- * same for a team with a WhatsApp number of its own; null if WhatsApp isn't the sandbox's.
+ * The output of `npm start`: the key, and bodies for POST /v1/emails and POST /v1/whatsapp/messages.
+ * `own_number` is the same for a team with its own WhatsApp number; null if WhatsApp isn't the sandbox's.
  */
 export type Demo = Sendable & { email: Record<string, unknown>; own_number?: Sendable | null }
 
@@ -48,7 +48,10 @@ const WHATSAPP = {
   parameters: { 'header:1': 'A-17', 'body:1': 'Ana', 'body:2': 'tomorrow', 'url:1': 'orders/17' },
 }
 
-/** Contacts of a topic, in addresses that the sandbox takes, and a broadcast to them that only has to be started. */
+/**
+ * Creates contacts of a topic, with addresses that the sandbox accepts, and a broadcast that only has to be
+ * started.
+ */
 async function makeNews({ tx, now, secrets }: At & { secrets: Secrets }, teamId: string): Promise<void> {
   const { id: topic } = await createTopic({ tx, now, actor: 'cli' }, teamId, { name: 'News' })
   for (const name of ['Ana', 'Ben', 'Cleo', 'Dan', 'Eve']) {
@@ -78,7 +81,7 @@ async function makeSend(by: At & { actor: 'cli' }, teamId: string): Promise<Reco
   return { template_id, ...WHATSAPP }
 }
 
-/** A second team, which sends from a number of its own. @returns null if the number exists already. */
+/** Creates a second team, which sends from its own number. @returns null if the number exists already. */
 async function makeOwnNumber(database: Database, secretKey: string): Promise<Sendable | null> {
   const now = new Date()
   return database.transaction(async (tx) => {
@@ -126,8 +129,8 @@ async function principalOf(database: Database, key: string) {
 }
 
 /**
- * The demo team of this database: the one that `file` names, if it is still there, or a new one.
- * @param hasSandbox whether WhatsApp is the sandbox's: then a second team has a number of its own there.
+ * Returns the demo team of this database: the one in `file` if it still exists, or a new one.
+ * @param hasSandbox is true if WhatsApp is the sandbox's. A second team then has its own number there.
  */
 export async function demoTeam(
   { url, secretKey, hasSandbox }: { url: string; secretKey: string; hasSandbox: boolean },
@@ -149,7 +152,10 @@ export async function demoTeam(
   }
 }
 
-/** A one-time link to the dashboard, as the demo team's owner and the service's operator. @param home the service. */
+/**
+ * Creates a one-time link to the dashboard, as the demo team's owner and the service's operator.
+ * @param home the service's URL.
+ */
 export async function demoLink(url: string, { key }: Demo, home: string): Promise<string> {
   const database = await openDatabase(url, { size: 1 })
   try {

@@ -1,8 +1,8 @@
 /**
- * What the planner expects every statement of messages, pages, metrics and workers to cost, in three states: empty
- * tables, ten teams in tables that were never analyzed, and the same tables analyzed. PostgreSQL compiles a statement
- * that it expects to cost 100,000 (JIT), and that takes longer than the statement. auto_explain says each plan as it
- * was made for the values of a real run, and its notices pass the proxy.
+ * The planner's cost estimates of all statements of messages, pages, metrics and workers, in three states:
+ * empty tables, ten teams in tables that were never analyzed, and the same tables analyzed. PostgreSQL
+ * compiles a statement with an estimate of 100,000 (JIT), which takes longer than the statement. auto_explain
+ * reports each plan with the values of a real run, and its notices pass the proxy.
  */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'slonik'
@@ -30,12 +30,12 @@ import { startSmtpSink } from './support/smtp-sink.ts'
 import t, { type Test } from './support/tap.ts'
 import { startWorker, until } from './support/worker.ts'
 
-/** Half of what makes PostgreSQL compile a statement. */
+/** Half of the estimate that makes PostgreSQL compile a statement. */
 const MOST = 50_000
 const TEAMS = 10
 /** Sends of each team at once. */
 const EACH = 4
-/** What must be among the statements, or the test has not looked at all of them. */
+/** Statements that must occur, or the test has missed some. */
 const SEEN: Readonly<Record<string, RegExp>> = {
   accept: /insert into accepted_emails/i,
   claim: /for update skip locked/i,
@@ -47,7 +47,7 @@ const SEEN: Readonly<Record<string, RegExp>> = {
 
 type Priced = { cost: number; text: string }
 
-/** The plan that a notice of auto_explain says, if it says one. */
+/** Returns the plan in a notice of auto_explain, if there is one. */
 function pricedIn(notice: string): Priced[] {
   const [, json] = /^duration: .*?plan:\s*(\{.*)$/s.exec(notice) ?? []
   if (json === undefined) return []
@@ -55,7 +55,7 @@ function pricedIn(notice: string): Priced[] {
   return [{ cost: said.Plan['Total Cost'], text: said['Query Text'] }]
 }
 
-/** A database whose sessions say each plan, and what a service and a worker say to it. */
+/** Opens a database whose sessions report each plan, with a service and a worker. */
 async function begin(t: Test) {
   const { url } = await testDatabase(t)
   const admin = await openPool(t, url, { size: 1 })
@@ -80,7 +80,7 @@ async function sendTogether({ call }: Service, teams: readonly TestTeam[]): Prom
   await Promise.all(sends.map((key) => call('POST', '/v1/emails', { key, body: anEmail() })))
 }
 
-/** Everything that a team asks of the API, but for its sends. */
+/** Makes every request of a team to the API except sends. */
 async function readAll(
   { call }: Service,
   { key }: TestTeam,
@@ -94,7 +94,7 @@ async function readAll(
   await call('GET', '/metrics', { headers: { Authorization: `Bearer ${METRICS_TOKEN}` } })
 }
 
-/** Sends of each kind, upserts, a report and a broadcast, which a worker takes further. */
+/** Sends of each kind, upserts, a report and a broadcast, which a worker processes. */
 async function sendAll(t: Test, service: Service, team: TestTeam): Promise<void> {
   const { call } = service
   const { key } = team
@@ -121,7 +121,7 @@ async function sendAll(t: Test, service: Service, team: TestTeam): Promise<void>
   t.ok(status < 300, `a broadcast is sent: ${status}`)
 }
 
-/** Every page, and what is no page of one thing with a search, too. */
+/** Opens every page, and lists also with a search. */
 async function openAll(person: Visitor, pathOf: (path: string) => string): Promise<void> {
   for (const { method, path } of PAGES)
     if (method === 'GET')
@@ -129,7 +129,7 @@ async function openAll(person: Visitor, pathOf: (path: string) => string): Promi
         await person.get(pathOf(path) + query)
 }
 
-/** Does all of it, beside a worker that also does what runs by the clock. */
+/** Does everything, with a worker that also runs scheduled jobs. */
 async function walk(t: Test, service: Service, team: TestTeam, things: Partial<LivedIn>): Promise<void> {
   const ids: Readonly<Record<string, string | undefined>> = {
     '/emails/:id': things.bounced,

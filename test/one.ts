@@ -34,7 +34,7 @@ async function runOnce(
   }: { grep?: string; server: TestServer | null; parent: string; stop: AbortSignal },
 ): Promise<Counts> {
   const scratch = await mkdtemp(join(tmpdir(), 'heliograph-one-run-'))
-  // Open to pass through: run by root, PostgreSQL is somebody else.
+  // Accessible to others, because PostgreSQL is another user if run by root.
   await chmod(scratch, 0o711)
   const report = tapReport(print)
   const env = {

@@ -1,5 +1,5 @@
 /**
- * Patterns: every regular expression of the source, proved by recheck not to take exponential or polynomial time; and
+ * Every regular expression of the source, proved by recheck not to take exponential or polynomial time, and
  * those of the tests' own `t.match`, which must be able to fail.
  */
 
@@ -22,7 +22,7 @@ const DYNAMIC_PATTERNS = [
   'workers/providers/whatsapp/reports.ts',
 ]
 
-/** Judged by steps taken, never by time: on a machine that others use, a proof is only later. */
+/** Judged by steps, never by time, so a busy machine only delays a proof. */
 const UNTIMED = {
   timeout: null,
   attackTimeout: null,
@@ -31,7 +31,7 @@ const UNTIMED = {
   seedingTimeout: null,
 } as const
 
-t.test('no regular expression can be made to take long, as recheck proves for each', async (t) => {
+t.test('recheck proves that no regular expression can take long', async (t) => {
   const patterns = new Map<string, { file: string; pattern: string; flags: string }>()
   const dynamic: string[] = []
   const files = await Promise.all(
@@ -57,20 +57,20 @@ t.test('no regular expression can be made to take long, as recheck proves for ea
     const judged = await check(pattern, flags, UNTIMED)
     t.equal(judged.status, 'safe', `${file}: /${pattern}/${flags}`, { judged })
   }
-  // Made of our own constants alone.
+  // Made only of our own constants.
   t.strictSame(dynamic.sort(), DYNAMIC_PATTERNS.toSorted())
 })
 
 const isEmptyText = (node: Node | null): boolean => node !== null && 'value' in node && node.value === ''
 
-/** Whether tap would take a pattern, or what it says of one of its parts, for a part of anything: `[]`, `{}`, `''`. */
+/** True if tap would accept anything for a pattern or a part of it: `[]`, `{}`, `''`. */
 function fitsAll(node: AnyNode): boolean {
   if (node.type === 'ArrayExpression') return node.elements.length === 0 || node.elements.some(isEmptyText)
   if (node.type === 'Property') return isEmptyText(node.value)
   return node.type === 'ObjectExpression' && node.properties.length === 0
 }
 
-t.test('no pattern of t.match has a part that fits anything: EMPTY and /^$/ say what is empty', async (t) => {
+t.test('no pattern of t.match has a part that fits anything; use EMPTY and /^$/', async (t) => {
   const vain: string[] = []
   for (const { file, text } of await sources('test')) {
     const program = parse(stripTypeScriptTypes(text), { ecmaVersion: 'latest', sourceType: 'module' })

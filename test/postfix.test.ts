@@ -1,6 +1,6 @@
 /**
- * With a real Postfix between us and the world: it bounces a mail to a bad recipient, and its notification, piped to
- * the hook, marks email and contact. Skipped, and said so, only where Postfix cannot run.
+ * A real Postfix between the service and the recipients: it bounces an email to a bad recipient, and its
+ * notification, piped to the hook, marks email and contact. Skipped with a message if Postfix can't run.
  */
 import { postfixMissing, startPostfix } from './support/postfix.ts'
 import { contactState, emailStatus, eventsOf, storeContact, storedReports } from './support/reports.ts'

@@ -1,7 +1,6 @@
 /**
- * Counts constructions that readers stumble over (support/odd-constructions.tsv), in each kind of place where people
- * read.
- * No count may rise. After a rewrite, `UPDATE_PROSE=1` stores the lower counts.
+ * Counts constructions that readers stumble over (support/odd-constructions.tsv), per kind of text. No count
+ * may rise. After a rewrite, `UPDATE_PROSE=1` stores the lower counts.
  */
 import { glob, readFile, writeFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
@@ -21,7 +20,7 @@ type Counts = Record<string, Record<string, number>>
 const PAGES = /^api\/(dashboard|public)\//
 const SQL = /^\s*(select|update|insert|delete|with|where|and|set|from|create|alter)\b/i
 
-/** The strings that a person may read: a few words, no SQL. */
+/** True for a string that someone may read: a few words, no SQL. */
 const isProse = (text: string): boolean => /[a-z]+ [a-z]+ [a-z]/.test(text) && !SQL.test(text)
 
 /** The comments and strings of a source file. */

@@ -1,4 +1,4 @@
-/** What is entered in one list is entered in the others: jobs and their handlers, routes and their access, codes. */
+/** Entries of one list are in the others: jobs and their handlers, routes and their access, codes. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROUTES } from '../api/app.ts'

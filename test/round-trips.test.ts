@@ -44,7 +44,7 @@ function report(through = service, [id, recipient] = [email.id, 'returned@exampl
   return through.call('POST', '/hooks/smtp', { raw, headers })
 }
 
-/** What a path costs when it is not the first to be asked: credentials and settings are known then. */
+/** Measures the cost of a path after its first request, when credentials and settings are cached. */
 async function costOf(work: () => Promise<unknown>): Promise<number> {
   await work()
   const costs = [await proxy.during(work), await proxy.during(work), await proxy.during(work)]
@@ -84,14 +84,14 @@ t.test('a list of 30 emails costs as many statements as one of 2', async (t) => 
   t.equal(await costOf(list), cost)
 })
 
-t.test('an email’s page asks once what is left to deliver', async (t) => {
+t.test('an email’s page queries once what is left to deliver', async (t) => {
   const page = () => person.get(`/teams/${team.id}/emails/${email.id}`)
   await page()
   const texts = await proxy.textsDuring(page)
   t.equal(texts.filter((text) => text.includes('handed_over_as')).length, 1)
 })
 
-/** A worker of its own, and what it costs to have it do something: by its queue's connections, and by its others. */
+/** Starts a worker and measures its cost for some work, on its queue's connections and on others. */
 async function worker(t: Test) {
   const direct = await startService(t, { url })
   const [claims, rest] = [await startDatabaseProxy(t, url), await startDatabaseProxy(t, url)]
@@ -116,7 +116,7 @@ async function worker(t: Test) {
   return { direct, costOfWork }
 }
 
-// A claim that finds less than it may take is followed by one that finds nothing.
+// A claim that finds less than its limit is followed by an empty one.
 t.test('a worker claims mail in 2 statements, and reads and records one in 14', async (t) => {
   const { direct, costOfWork } = await worker(t)
   const sent = async () => Number(await sentCount(direct, team.id))

@@ -1,4 +1,4 @@
-/** A run of the whole suite: its order, and what it reports at its end. */
+/** A run of the whole suite: its order, and its final report. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { access, writeFile } from 'node:fs/promises'
@@ -43,7 +43,7 @@ t.test('a run names the tests at its end that it left out, and why', async (t) =
   ])
 })
 
-t.test('a process that ends before its summary is a failure, and what it was at is shown', async (t) => {
+t.test('a process that ends before its summary fails, and its last test is shown', async (t) => {
   const said: string[] = []
   const report = tapReport((line) => said.push(line))
   const [whole, cut] = [report.stream(), report.stream()]
@@ -76,14 +76,14 @@ t.test('a run prints its failures again at its end', async (t) => {
 
 const TAP = JSON.stringify(pathToFileURL(join(ROOT, 'test/support/tap.ts')).href)
 
-/** A test file that says on stderr in which process it is, then runs these lines. */
+/** Makes a test file that prints its process on stderr, then runs these lines. */
 const testFile = (name: string, lines: string) => `import t from ${TAP}
   console.error('${name} runs in', process.pid)
   t.teardown(() => console.error('${name} is cleared away'))
   t.test('${name} waits', (t) => new Promise((done) => setTimeout(done, 20)))
   ${lines}`
 
-/** Runs test files, made of these lines each, as a whole suite is run. */
+/** Runs test files with these lines like a whole suite. */
 async function runAll(
   t: Test,
   files: Record<string, string>,
@@ -156,12 +156,12 @@ t.test('a process that is stuck is stopped, and one that is done ends: the fault
   const { passed, failed, said, errors } = await runAll(
     t,
     {
-      // Stuck as in a loop without end, but at no cost to the tests beside it.
+      // Hangs like an endless loop, without using CPU time.
       'hangs.test.mjs': "t.test('hangs', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0))",
       'leaves.test.mjs': "t.pass('well'); setInterval(() => {}, 100)",
       'passes.test.mjs': "t.pass('well')",
     },
-    // On a busy machine a process takes seconds to say its first word.
+    // On a busy machine a process takes seconds to print anything.
     { silence: 15 },
   )
   t.strictSame({ passed, failed }, { passed: 4, failed: 1 })
@@ -169,7 +169,7 @@ t.test('a process that is stuck is stopped, and one that is done ends: the fault
   t.match(errors.join('\n'), /^a process is done and does not end \(.*Timeout.*\): .*leaves\.test\.mjs/m)
 })
 
-t.test('a run starts with the files that took longest in the last one', async (t) => {
+t.test('a run starts with the slowest files of the last one', async (t) => {
   const file = (text: string) => `export default ${JSON.stringify(text)}`
   const root = t.testdir({
     test: { 'a.test.ts': file(''), 'b.test.ts': file('./support/browser.ts'), 'c.test.ts': file('') },
@@ -193,7 +193,7 @@ t.test('every file that the order of a run names is there', async () => {
   await Promise.all([...SLOWEST, ...HEAVY].map((file) => access(join(ROOT, file))))
 })
 
-t.test('an error that nobody waits for fails the test file, and says where it was', async (t) => {
+t.test('an unhandled error fails the test file and shows where it was', async (t) => {
   const preload = pathToFileURL(join(ROOT, 'test/support/without-hooks.ts')).href
   const run = (line: string) => {
     const script = `import t from 'tap'
@@ -209,7 +209,7 @@ t.test('an error that nobody waits for fails the test file, and says where it wa
     t.match(run(line), { status: 1, text: /Error: late|not ok \d+ - late/ }, line)
 })
 
-t.test('test:one runs the tests of a file that the words fit, and says what is missing', async (t) => {
+t.test('test:one runs a file’s matching tests, and reports what is missing', async (t) => {
   const one = (...args: string[]) =>
     spawnSync(process.execPath, ['test/one.ts', ...args], { cwd: ROOT, encoding: 'utf8' })
   const fitting = one(

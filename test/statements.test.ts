@@ -1,9 +1,9 @@
 /**
- * How many statements it costs to accept, to send and to take in: a few for each batch, whatever is in it. What is
- * counted passes a proxy; claims and their heartbeats have connections of their own and are not in it.
- * Beside these: test/api/emails-batch.test.ts (batches), test/api/attachment-refusals.test.ts (whole calls with files),
- * test/workers/jobs/ingest-report.test.ts (a thousand reports), test/workers/channels/webhook-contents.test.ts
- * (teams without webhooks).
+ * The number of statements for accepting, sending and ingesting: a few per batch, whatever its content.
+ * Statements that pass a proxy are counted. Claims and their heartbeats have separate connections and don't
+ * count. Related: test/api/emails-batch.test.ts (batches), test/api/attachment-refusals.test.ts (whole calls
+ * with files), test/workers/jobs/ingest-report.test.ts (a thousand reports),
+ * test/workers/channels/webhook-contents.test.ts (teams without webhooks).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
@@ -64,7 +64,9 @@ async function begin(t: Test) {
   return { service, counted, proxy, work, together }
 }
 
-/** The most statements of a batch of sends or reports: authentication, begin, references, lock, rows, jobs, commit … */
+/**
+ * The maximum per batch of sends or reports: authentication, begin, references, lock, rows, jobs, commit …
+ */
 const A_BATCH = 10
 
 t.test('single sends that wait together cost as many statements as two', async (t) => {
@@ -79,12 +81,15 @@ t.test('single sends that wait together cost as many statements as two', async (
     })
   const two = await cost(2)
   const many = await cost(40)
-  // The first batches begin before all have come; each by itself would cost ten times as much.
+  // The first batches start before all have arrived. Separately, they would cost ten times as much.
   t.ok(many <= two + 2 * A_BATCH, `${many} beside ${two}`)
   t.strictSame(await rowCounts(service, team.id), { emails: 43, jobs: 43 })
 })
 
-/** Accepts copies of an email that carries files of these bytes. @returns what the transaction cost in statements. */
+/**
+ * Accepts copies of an email with files of these bytes.
+ * @returns the number of statements of the transaction.
+ */
 async function acceptCost(
   { counted, proxy }: Awaited<ReturnType<typeof begin>>,
   team_id: string,
@@ -156,7 +161,7 @@ t.test('attachments cost one statement more to accept, whether they are stored o
   t.strictSame(stored, { files: 22, needs: 2_003, used: Buffer.concat(bytes).length })
 })
 
-t.test('reports that hooks take in together cost as many statements as two', async (t) => {
+t.test('reports that hooks accept together take as many statements as two', async (t) => {
   const { service, counted, proxy, together } = await begin(t)
   const ref = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
   const to = returnPath(service.deps.secrets, ref, 'bounces.example.com') ?? ''
@@ -173,7 +178,7 @@ t.test('reports that hooks take in together cost as many statements as two', asy
     })
   const two = await cost(2)
   const many = await cost(40)
-  // The first batches begin before all have come; each by itself would cost ten times as much.
+  // The first batches start before all have arrived. Separately, they would cost ten times as much.
   t.ok(many <= two + 2 * A_BATCH, `${many} beside ${two}`)
   t.equal((await storedReports(service)).length, 43)
 })
@@ -200,7 +205,7 @@ t.test('mail that goes out twenty at a time costs a few statements for all twent
     await until('all are sent', async () => (await sentCount(service, team.id)) === mails)
     await worker.stop()
   })
-  // For each twenty: what is read ahead, begin, limits of waits, rows, events, states, jobs, commit; a few for all.
+  // Per twenty: the read ahead, begin, timeouts, rows, events, states, jobs, commit; a few in all.
   t.ok(cost < 320, `${mails} mails: ${cost}`)
 })
 
@@ -215,7 +220,8 @@ t.test('a bulk upsert of 1,000 contacts costs as many statements as one of 1', a
     const { status } = await counted.call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts } })
     t.equal(status, 200)
   }
-  // What goes by the clock passes, too (workers look around, the answer is polled for): as much as in as long a while.
+  // Clock statements also pass (workers poll, the response is polled for): as many as in another run of this
+  // length.
   const costOnce = async (count: number) => {
     const began = performance.now()
     const all = await proxy.during(() => upsert(count))

@@ -1,6 +1,6 @@
 /**
- * Checks texts: the headings and lines that comments and survivors.ts cite, wide comments, words that have a plainer one,
- * and the sentences and links of documents.
+ * Checks texts: the headings and lines that comments and survivors.ts cite, wide comments, words with a
+ * plainer synonym, and the sentences and links of documents.
  */
 import { access, readFile } from 'node:fs/promises'
 import { dirname, join, normalize, relative } from 'node:path'
@@ -9,7 +9,7 @@ import { anchorsOf, countWords, documents, linksOf, sentencesOf } from './suppor
 import { ROOT, sources } from './support/sources.ts'
 import t from './support/tap.ts'
 
-/** All but this file, which names what it forbids. */
+/** Every file except this one, which contains the forbidden words. */
 const all = (await sources('api', 'workers', 'db', 'test')).filter(
   ({ file }) => file !== relative(ROOT, import.meta.filename),
 )
@@ -24,7 +24,7 @@ const linesWith = (pattern: RegExp): string[] =>
       .map((line) => `${file}: ${line.trim()}`),
   )
 
-t.test('a comment cites headings of api/DECISIONS.md alone, and no document from elsewhere', async (t) => {
+t.test('a comment only cites headings of api/DECISIONS.md, and no external document', async (t) => {
   const page = await readFile(join(ROOT, 'api/DECISIONS.md'), 'utf8')
   const headings = new Set([...page.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading))
   const cited = all.flatMap(({ file, text }) =>
@@ -45,7 +45,7 @@ t.test('a comment cites headings of api/DECISIONS.md alone, and no document from
   t.strictSame(linesWith(/\breliability:? [A-F]\d*\b|\b[Ii]ssues? #?\d/), [])
 })
 
-t.test('survivors.ts cites lines of its sources as they are, so that a rename is followed', async (t) => {
+t.test('survivors.ts cites lines of its sources exactly', async (t) => {
   const cited = Object.entries(SURVIVORS).flatMap(([file, reasons]) =>
     Object.values(reasons).flatMap((names) => names.map((name) => ({ file, name }))),
   )
@@ -62,14 +62,14 @@ t.test('no comment is wider than 120 columns', async (t) => {
   t.strictSame(wide, [])
 })
 
-t.test('every module opens by saying what it is', async (t) => {
+t.test('every module has a header', async (t) => {
   t.strictSame(
     all.filter(({ text }) => !/^(\/\*\*|\/\/ |#!)/.test(text)).map(({ file }) => file),
     [],
   )
 })
 
-t.test('words that nobody writes here have a plainer one', async (t) => {
+t.test('unusual words have plainer synonyms', async (t) => {
   const names = /tell(ing)?[A-Z]|[a-z](Tell|Told)|\btell\(|\b(const|let|function) tell/
   const words = /(?<![a-z])(whoever|so many|anew|mend(s|ed|ing)?|told)(?![a-z])/i
   t.strictSame([...linesWith(words), ...linesWith(names)], [])
@@ -96,7 +96,7 @@ for (const { file, text } of written)
     )
   })
 
-/** What the service serves links to its own paths: test/api/docs.test.ts checks them. */
+/** Served documents link to paths of the service, which test/api/docs.test.ts checks. */
 const linked = pages.filter(({ file }) => !file.startsWith('api/docs/'))
 
 t.test('links between documents lead to a file and a heading', async (t) => {

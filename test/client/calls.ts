@@ -1,7 +1,7 @@
 /**
- * A customer's program on a client that is generated from the description: it sends an email, reads a refusal and a
- * page. test/api/docs.test.ts makes `api.d.ts`, type-checks this file beside it, and runs it; tsconfig.json leaves
- * this folder out.
+ * A customer's program on a client generated from the description: it sends an email, and reads an error and
+ * a page. test/api/docs.test.ts makes `api.d.ts`, type-checks this file with it, and runs it. tsconfig.json
+ * excludes this folder.
  */
 import createClient from 'openapi-fetch'
 import type { paths } from './api.d.ts'
@@ -18,7 +18,7 @@ const { data, response } = await client.POST('/v1/emails', { body: { ...email, .
 const { error } = await client.POST('/v1/emails', { body: { ...email, from: 'nobody' } })
 const page = await client.GET('/v1/contacts', { params: { query: { limit: 1, status: 'subscribed' } } })
 
-// What the description rules out, a customer's compiler refuses.
+// A customer's compiler rejects what the description excludes.
 type Query = NonNullable<paths['/v1/contacts']['get']['parameters']['query']>
 // @ts-expect-error: no status of a contact
 const status: Query['status'] = 'asleep'
