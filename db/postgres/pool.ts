@@ -124,6 +124,9 @@ export function onCommit(tx: Tx, work: () => void): void {
   else work()
 }
 
+/** The code of a write for which the disk has no space. */
+export const DISK_FULL = '53100'
+
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -138,7 +141,7 @@ const UNAVAILABLE_CODES = new Set([
   '25P03', // idle in a transaction for too long
   '40001', // could not serialize, though tried again
   '40P01', // deadlock, though tried again
-  '53100', // disk full
+  DISK_FULL,
   '53200', // out of memory
   '53300', // too many connections
   '53400', // configuration limit exceeded
@@ -220,7 +223,7 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
 }
 
 /**
- * Explains a mismatch between the server and DATABASE_URL in one sentence, for the operator. Null for any
+ * Explains a mismatch between the server and DATABASE_URL, or a full disk, in one sentence for the operator. Null for any
  * other error.
  * @param place the server's address, if the reader may know it.
  */
@@ -232,6 +235,7 @@ export function databaseRefusal(error: unknown, place = ''): string | null {
       return `the server${place} rejects DATABASE_URL: ${message}${hint}`
     if (code === NOT_ALLOWED)
       return `the server${place} denies a permission to the role of DATABASE_URL: ${message}; ${howToAllow(message)}`
+    if (code === DISK_FULL) return `the disk of the database${place} is full: ${message}. Free space on it`
     const tls = tlsRefusal(fault)
     if (tls !== null) return `the server${place} can't be used with DATABASE_URL: ${tls}`
   }

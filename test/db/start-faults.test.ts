@@ -80,6 +80,28 @@ t.test('reports an unreachable server in one line', async (t) => {
   }
 })
 
+t.test('reports a full disk of the database at the start and in the CLI', async (t) => {
+  const { url } = await testDatabase(t)
+  const admin = new Client({ connectionString: url })
+  await admin.connect()
+  t.teardown(() => admin.end())
+  // A full disk would stop the other tests' databases.
+  await admin.query(`
+    create function full_disk() returns trigger language plpgsql as $$ begin
+      raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; end $$`)
+  for (const table of ['process_marks', 'teams'])
+    await admin.query(`create trigger full_disk before insert on ${table} execute function full_disk()`)
+  for (const entry of ['api/main.ts', 'workers/main.ts'])
+    t.match(
+      await failing(entry, { DATABASE_URL: url, LOG_LEVEL: 'fatal' }),
+      /^cannot start, the disk of the database is full: could not extend [^\n]+\n$/,
+      entry,
+    )
+  const line = await adminCli({ DATABASE_URL: url }).fault(['team', 'create', '--name', 'Northwind'])
+  t.match(line, /^the disk of the database at \S+ is full: could not extend /)
+  t.notMatch(line, 'npm start')
+})
+
 t.test('reports the missing grant to identify the server', async (t) => {
   const { url } = await emptyDatabase(t)
   const name = new URL(url).pathname.slice(1)

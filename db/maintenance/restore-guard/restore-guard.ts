@@ -8,7 +8,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { causes } from '../../errors.ts'
-import { type Database, isDatabaseUnavailable } from '../../postgres/pool.ts'
+import { type Database, DISK_FULL, isDatabaseUnavailable } from '../../postgres/pool.ts'
 import { createServiceClock, type ServiceClock } from '../../postgres/service-clock.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Log } from '../../process/log.ts'
@@ -144,7 +144,6 @@ function createWatch(
 
 /** How many looks come between two writes to disk. */
 const LOOKS_PER_WRITE = 5
-const DISK_FULL = '53100'
 
 /** Notices a full disk. A mark fits into the space of the one before, so that a larger write is needed. */
 function createDiskCheck({ database, log }: Pick<WatchDeps, 'database' | 'log'>) {
