@@ -124,7 +124,7 @@ export function onCommit(tx: Tx, work: () => void): void {
   else work()
 }
 
-/** The code of a write for which the disk has no space. */
+/** PostgreSQL's disk_full. */
 export const DISK_FULL = '53100'
 
 const UNAVAILABLE_CODES = new Set([
@@ -223,8 +223,8 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
 }
 
 /**
- * Explains a mismatch between the server and DATABASE_URL, or a full disk, in one sentence for the operator. Null for any
- * other error.
+ * Explains a mismatch between the server and DATABASE_URL, or a full disk, in one sentence for the
+ * operator. Null for any other error.
  * @param place the server's address, if the reader may know it.
  */
 export function databaseRefusal(error: unknown, place = ''): string | null {

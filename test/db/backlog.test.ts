@@ -174,7 +174,7 @@ const STATEMENTS: Record<string, [number, (tx: Tx) => Promise<unknown>, ((tx: Tx
   ],
 }
 
-/** Whether a part of a plan ran and read jobs. */
+/** True if a node of a plan ran and read jobs. */
 const readsJobs = (node: Awaited<ReturnType<typeof touched>>['nodes'][number]): boolean =>
   node['Actual Loops'] > 0 && (node['Index Name'] ?? node['Relation Name'] ?? '').startsWith('j')
 

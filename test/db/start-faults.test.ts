@@ -85,7 +85,7 @@ t.test('reports a full disk of the database at the start and in the CLI', async 
   const admin = new Client({ connectionString: url })
   await admin.connect()
   t.teardown(() => admin.end())
-  // A full disk would stop the other tests' databases.
+  // A trigger raises the error, because a really full disk would stop other tests.
   await admin.query(`
     create function full_disk() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; end $$`)

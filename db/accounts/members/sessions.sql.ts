@@ -227,7 +227,7 @@ export const sessionsOfPerson = (tx: Tx, scope: SessionScope, { now, idle }: { n
     where ${inScope(scope)} and expires_at > ${sql.timestamp(now)} and seen_at > ${sql.timestamp(idle)}
     order by seen_at desc`)
 
-/** Deletes expired sessions and links, and requests that no limit counts any more. */
+/** Deletes expired sessions and links, and requests older than `since`. */
 export async function deleteOver(tx: Tx, { now, idle, since }: { now: Date; idle: Date; since: Date }) {
   await tx.query(sql.unsafe`
     delete from dashboard_sessions where expires_at <= ${sql.timestamp(now)} or seen_at <= ${sql.timestamp(idle)}`)

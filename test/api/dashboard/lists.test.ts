@@ -194,7 +194,7 @@ async function whileLooking(browser: Browser): Promise<void> {
     t.equal(await pause.innerText(), 'Pause updates')
     await fresh.waitFor()
     t.equal(await fresh.innerText(), '1 new – show', 'what came since the reload')
-    t.equal(asked.length, 1, 'it asks at once, before the clock goes on')
+    t.equal(asked.length, 1, 'it asks at once, before the clock continues')
   })
 
   t.test('a page of older rows stands still: it has nothing to pause', async (t) => {

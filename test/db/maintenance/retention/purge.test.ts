@@ -155,21 +155,21 @@ t.test('deletes sender events after their own retention period', async (t) => {
   t.match(shown?.events, [{ detail: 'said just now' }])
 })
 
-t.test('bodies are emptied in place, and a full page loses one row', async (t) => {
+t.test('bodies are purged in place, and one row moves off a full page', async (t) => {
   const { store, teamId, forget } = await start(t, ownServer)
   const { database } = store
   const other = await store.team('pro', daysAgo(500))
   for (const table of ['accepted_emails', 'email_states'])
     await database.query(sql.unsafe`alter table ${sql.identifier([table])} set (autovacuum_enabled = false)`)
   const placeRow = object({ id: string().defined(), page: number().defined() })
-  /** On which page each email of a day is. */
+  /** Returns the page of each email of a day. */
   const places = async (days: number) => {
     const rows = await database.any(sql.type(placeRow)`
       select id, (ctid::text::point)[0]::int as page from accepted_emails
       where created_at = ${sql.timestamp(daysAgo(days))} order by id`)
     return new Map(rows.map(({ id, page }) => [id, page]))
   }
-  /** Empties 600 emails with bodies of this size. @returns the pages from which rows moved, one for each row. */
+  /** Purges 600 bodies of this size. @returns the former page of each row that moved. */
   const movedFrom = async (days: number, size: number): Promise<number[]> => {
     await insertEmailRows(
       store,
@@ -190,11 +190,11 @@ t.test('bodies are emptied in place, and a full page loses one row', async (t) =
   t.strictSame(
     await movedFrom(100, 14),
     [],
-    'each page has space for an emptied row: no index is entered again',
+    'each page has space for a purged row, so no index gets a new entry',
   )
   const moved = await movedFrom(95, 15)
-  // Rows that move fill the last page, and it loses one more.
-  t.ok(moved.length <= new Set(moved).size + 1, 'a full page loses one row, and the others use its space')
+  // Moved rows fill the last page, so one more moves from there.
+  t.ok(moved.length <= new Set(moved).size + 1, 'one row moves off a full page, and the others use its space')
 })
 
 t.test('deletes daily stats in batches', async (t) => {

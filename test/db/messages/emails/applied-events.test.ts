@@ -376,5 +376,5 @@ t.test('two batches of unsubscribes of the same teams, in opposite order, don’
   )
   await release()
   for (const results of await Promise.all(both)) t.ok(results.every(({ kind }) => kind === 'applied'))
-  t.equal(begun, 2, 'neither is tried again')
+  t.equal(begun, 2, 'neither is retried')
 })
