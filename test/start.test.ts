@@ -215,7 +215,7 @@ t.test('settings that cannot be used end it with one clear line, before anything
   const { url, prefix } = testServer()
   const refusals: [env: Record<string, string>, line: RegExp][] = [
     [{ DATABASE_URL: 'banana' }, /^ {2}DATABASE_URL must be a postgres:\/\/ URL;/m],
-    [{ SECRET_KEY: ' '.repeat(20) }, /^ {2}SECRET_KEY must be .* not blanks$/m],
+    [{ SECRET_KEY: ' '.repeat(20) }, /^ {2}SECRET_KEY must be .* not spaces$/m],
     [{ EMAIL_PROVIDER: 'pigeon' }, /^ {2}EMAIL_PROVIDER must be smtp or ses$/m],
     [
       { DATABASE_URL: databaseUrl(url, `${prefix}_missing`) },
@@ -257,7 +257,7 @@ t.test('each database keeps its own demo team and key, whichever one is used in 
 t.test('a second one says that the first is running, and stops', async (t) => {
   const second = npmStart({ PORT: port() })
   t.equal(await second.ended, 1)
-  t.match(second.said(), /^already running \(pid \d+\) from .*: stop it, or set DATABASE_URL and PORT/m)
+  t.match(second.said(), /^already running \(pid \d+\) from .*\. Stop it, or set DATABASE_URL and PORT/m)
   t.notMatch(second.said(), /^ready|^ {4}at /m)
   t.equal((await paste(service))[0].status, 201, 'the first goes on')
 })

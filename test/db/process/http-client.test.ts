@@ -54,7 +54,7 @@ const HOSTILE: [string, (socket: Socket) => void, RegExp][] = [
   [
     'an answer packed to nothing',
     (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n'),
-    /packed/,
+    /is compressed/,
   ],
 ]
 
