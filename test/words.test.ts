@@ -69,7 +69,7 @@ t.test('every module has a header', async (t) => {
   )
 })
 
-t.test('unusual words have plainer synonyms', async (t) => {
+t.test('words with plainer synonyms are not used', async (t) => {
   const names = /tell(ing)?[A-Z]|[a-z](Tell|Told)|\btell\(|\b(const|let|function) tell/
   const words = /(?<![a-z])(whoever|so many|anew|mend(s|ed|ing)?|told)(?![a-z])/i
   t.strictSame([...linesWith(words), ...linesWith(names)], [])

@@ -191,7 +191,7 @@ const bytesRow = object({
 /** An email is a row of each. */
 const EMAIL_TABLES = sql.fragment`unnest(array['accepted_emails', 'email_states']::regclass[]) as t (each)`
 
-/** Returns the bytes of emails, their indexes, events and jobs, without a vacuum. */
+/** Returns the bytes on disk of emails, their indexes, events and jobs. */
 const bytesOf = ({ database }: Place) =>
   database.one(sql.type(bytesRow)`
     select (select sum(pg_table_size(each)) from ${EMAIL_TABLES}) as rows,

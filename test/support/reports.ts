@@ -205,7 +205,7 @@ export async function holdReport({ database }: Place) {
   }
 }
 
-/** Returns how many of the waiting jobs of reports were retried. */
+/** Returns how many of the waiting jobs of reports are deferred. */
 export const tries = async ({ database }: Place): Promise<number> =>
   (
     await database.one(sql.type(countRow)`

@@ -9,10 +9,7 @@ import type { Teardown } from './smtp-sink.ts'
 
 export type Step = 'banner' | 'ehlo' | 'auth' | 'mail' | 'rcpt' | 'data' | 'dot' | 'rset' | 'quit'
 
-/**
- * `drip` sends an endless reply, one byte at a time. A string is sent with `\r
- * ` added.
- */
+/** `drip` sends an endless reply, one byte at a time. A string is sent with `\r\n` added. */
 export type Fault = 'drop' | 'reset' | 'hang' | 'drip' | (string & {})
 
 type ScriptedSmtp = {

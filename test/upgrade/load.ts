@@ -1,6 +1,6 @@
 /**
  * The load during an upgrade: single and scheduled sends, bulk contacts, reports of arrivals, and an owner
- * who opens pages. Everything goes to any web process and is repeated without a response or after a 503, as
+ * who opens pages. Everything goes to any web process. It is repeated after a lost response or a 503, as
  * clients and mail servers do.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -143,7 +143,7 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
       for (const stop of timers) stop()
       await Promise.all(doing)
     },
-    /** Stops reports of new arrivals. */
+    /** Reports new arrivals a last time, and then stops. */
     async stopReports(): Promise<void> {
       running = false
       await reporting

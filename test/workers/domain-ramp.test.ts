@@ -108,7 +108,7 @@ t.test('the next day the limit has doubled, and a worse day keeps it', async (t)
   t.strictSame(limits, ['bounced'])
 })
 
-t.test('DOMAIN_RAMP starts a domain without history, and off applies to a name', async (t) => {
+t.test('DOMAIN_RAMP limits a domain without history until its ramp is off', async (t) => {
   const { cli, team, received, start, state } = await begin(t, { ramp: { limit: 1, factor: 2 } })
   const first = await start('ann', 'ben')
   await until('one has gone', () => received() === 1)

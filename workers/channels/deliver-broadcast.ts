@@ -39,7 +39,7 @@ export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T
         return new Map([...checks, ...others.map(({ id }) => [id, 'go'] as const)])
       },
     }),
-    // Nothing is sent ahead, because a pause or an unsubscribe may come at any moment.
+    // A claimed email is sent at once, because a pause or an unsubscribe may come at any moment.
     ahead: 0,
     horizon: 0,
     // A resume brings waiting items forward, but not those in flight at that moment.

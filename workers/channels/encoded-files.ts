@@ -1,12 +1,11 @@
 /**
- * Keeps the files of emails that are being sent, encoded for the wire.
- * A file is read and encoded once for all emails that carry it at about the same time. Its memory is limited
- * by a budget. There are two exceptions: a single email that is larger than the budget, and small emails,
- * which take at most one chunk each and don't wait. Large emails get memory in order of arrival.
- * One chunk is read at a time, from the file with the least left, with pauses between. So large files don't
- * take the database's connections and CPU from emails without files, and they wait for small ones. Unused
- * files stay until their memory is needed. Memory is reused, because garbage collection would lag behind by
- * as much as the budget.
+ * Keeps the files of emails that are being sent, encoded for the wire. A file is read and encoded once for
+ * all emails that carry it at about the same time. The memory of all files is limited by a budget. There are
+ * two exceptions: a single email that is larger than the budget, and small emails, which take at most one
+ * chunk each and don't wait. Large emails get memory in order of arrival. One chunk is read at a time, from
+ * the file with the least left, with pauses between. So large files don't take the database's connections
+ * and CPU from emails without files, and they wait for small ones. Unused files stay until their memory is
+ * needed. Memory is reused, because garbage collection would lag behind by as much as the budget.
  */
 import { setImmediate, setTimeout } from 'node:timers'
 import { type FileRef, piecesOfChunks, touchFiles } from '../../db/content/files/files.sql.ts'
@@ -53,9 +52,9 @@ const LINE_BREAK_BYTES = 2
 const BLOCKS_PER_ALLOCATION = Math.floor((128 * 1024 * 1024) / BLOCK_BYTES)
 
 /**
- * Reuses memory for whole chunks. The whole budget is allocated when the first chunk is needed, and becomes
- * resident only when written to. Allocating it piece by piece would make V8 collect its heap every few
- * megabytes.
+ * Reuses memory for whole chunks. Up to 128 MiB of the budget are allocated at once when a chunk is needed,
+ * and become resident only when written to. Allocating chunk by chunk would make V8 collect its heap every
+ * few megabytes.
  */
 function createBlocks(budget: number) {
   const free: Buffer[] = []
@@ -270,14 +269,14 @@ export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
       const unbudgeted = isLarge(files) ? 0 : bytesOf()
       cache.addUnbudgeted(unbudgeted)
       const reserved = isLarge(files) ? await roomQueue.admit(bytesOf, cut) : cache.admit(unbudgeted)
-      // Loaded below, in this turn of the event loop.
+      // The files are counted below instead, in this turn of the event loop.
       cache.reserve(extra - reserved)
       const taken = [...distinct].map(([key, file]) => {
         const { sha256, size } = file
         const load = () => encode(source, { team_id, sha256 }, file)
         return { key, entry: cache.take(key, encodedSize(size), load), sha256 }
       })
-      // Other emails that wait for the same content need no more memory.
+      // Emails that wait for the same content now need no memory for it.
       roomQueue.serve()
       const release = (isSent: boolean, isBroken = false): void => {
         cache.addUnbudgeted(-unbudgeted)

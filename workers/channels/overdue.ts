@@ -19,7 +19,7 @@ function effectOfLast(response: string): Extract<ContactEffect, 'soft' | 'none'>
   return NOT_THE_MAILBOX.has(classifyFailure({ reply: final }).about) ? 'none' : 'soft'
 }
 
-/** Turns repeated deferrals into bounces once the email's time for attempts is over. */
+/** Turns deferrals of this attempt into bounces if the email's time for attempts is over. */
 export function bounceOverdue(
   outcomes: ReadonlyMap<string, Outcome>,
   { history: { since }, now }: JudgeContext,

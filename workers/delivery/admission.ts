@@ -52,7 +52,7 @@ export type Admission<J extends DeliveryJob, A> = {
 const DEFAULT_HORIZON_S = 5
 /** How long a message waits if its sender has enough in flight, in seconds. */
 const FULL_WAIT_S = 1
-/** How soon a claimed message of a paused sender checks again, in seconds: with one sender, with many. */
+/** The longest wait of a claimed message whose sender is paused, in seconds: with one sender, with many. */
 const MAX_HOLD_S = { one: 5, many: 60 }
 
 export function createAdmission<J extends DeliveryJob, A>(
@@ -104,7 +104,7 @@ export function createAdmission<J extends DeliveryJob, A>(
         const left = own.slice(delays.length)
         if (left.length === 0) continue
         for (const each of left) inFlight.leave(each)
-        // A pause or another worker's probe may end early, so released messages check again soon.
+        // A pause or another worker's probe may end early, so these messages check again soon.
         const seconds = Math.min(wait_seconds, 'one' in senders ? MAX_HOLD_S.one : MAX_HOLD_S.many)
         result.held.push({ messages: left, seconds })
         if ('one' in senders) result.wait = seconds * 1_000
@@ -117,8 +117,7 @@ export function createAdmission<J extends DeliveryJob, A>(
 }
 
 /**
- * Remembers senders whose rate is used up for some seconds. Their messages would be released at once if
- * claimed.
+ * Remembers senders whose rate is used up for some seconds. Their messages would only be put back if claimed.
  */
 function createFull() {
   const until = new Map<string, number>()

@@ -16,7 +16,7 @@ type Breaker = {
   see(state: SenderState): void
   /** Records that a send starts. @returns a function to call when it has ended. */
   began(): () => void
-  /** Records a send and its duration. @returns what it says about the sender, or null. */
+  /** Records a send and its duration. @returns what it says about the sender; null if nothing. */
   note(outcomes: readonly AttemptOutcome[], send: Send): SenderSignal | null
   /** Records a change of the sender's row. */
   changed(kind: 'slowed' | 'paused' | 'recovered'): void
@@ -32,7 +32,8 @@ type Breaker = {
   /** True if its last send was accepted in time, and no current send is late. */
   isProven(): boolean
   /**
-   * Returns how many messages may be in flight per send: the number it accepted in a second at its last rate.
+   * Returns how many messages may be in flight per send: as many as fit into a second at the duration
+   * of the last one.
    */
   ahead(): number
   /** Returns how many seconds a message waits after this signal. */
@@ -46,7 +47,7 @@ export type Breakers = { of(sender: Pick<Sender, 'key'>): Breaker }
  * set-up.
  */
 const POLICY_STRIKES = 3
-/** A send is slow if it takes longer, in seconds. */
+/** A send that takes longer than this is slow, in seconds. */
 export const SLOW_SEND_S = 2
 /**
  * The number in flight per message that is being sent: minimum, maximum, for an unknown sender, and for a

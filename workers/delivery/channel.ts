@@ -42,7 +42,7 @@ export type Outgoing<A> = {
   is_large?: boolean
   /**
    * Once it has a slot, reads what wasn't read ahead, such as a large body, and checks again if it may be
-   * sent. If it throws, the message is released without an attempt. Absent if everything is read.
+   * sent. If it throws, the message is put back without an attempt. Absent if everything is read.
    * @returns false if it needs no delivery any longer.
    */
   load?: (() => Promise<boolean>) | undefined
@@ -80,14 +80,15 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
    */
   ahead?: number
   /**
-   * How far ahead sends are reserved, in seconds. Reserved messages are sent at that rate. The default is 5.
+   * How far ahead sends are reserved, in seconds. Reserved messages keep the rate of their reservation. The
+   * default is 5.
    */
   horizon?: number
   /** Reads what claimed jobs must send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
   /**
-   * Returns the response with decided policy rejections, and with deferrals ended if the time for attempts is
-   * over.
+   * Returns the response after it decides the subject of each policy rejection (`judgePolicy`) and ends
+   * deferrals if the time for attempts is over.
    */
   judge(answer: A, context: JudgeContext): A
   outcomesOf(answer: A): readonly AttemptOutcome[]
@@ -97,14 +98,14 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
    */
   verdict?(answer: A, history: AttemptHistory, context: VerdictContext): End
   /**
-   * Runs in the transaction that releases messages. Returns the jobs that needn't wait after all, because the
-   * event they would wait for has happened. The default is none.
+   * Runs in the transaction that puts messages back. Returns the jobs that needn't wait after all, because
+   * the event they would wait for has happened. The default is none.
    */
   mayGoAfterAll?(tx: Tx, jobs: readonly FetchedJob<J>[]): Promise<ReadonlySet<FetchedJob<J>>>
   /**
-   * Runs in the transaction that records attempts. Returns outdated ones, whose target is no longer their
-   * sender. They don't count as attempts: nothing is stored, and their messages are released. The default is
-   * none.
+   * Runs in the transaction that records attempts. Returns outdated ones: the sender that was asked is no
+   * longer their message's sender. They don't count as attempts: nothing is stored, and their messages are
+   * put back. The default is none.
    */
   outdated?(tx: Tx, answers: readonly A[]): Promise<ReadonlySet<A>>
   /** Stores the results of attempts in the caller's transaction. Safe to repeat. */

@@ -6,15 +6,16 @@
  * - barred: nothing may be claimed, because the queue or its only sender is paused, records can't be stored,
  *   or the queue yields to others (queue-priority.ts). The loop checks again after half a second, because a
  *   pause may be lifted early.
- * - idle: nothing was due, or all that many senders have capacity for is claimed. It ends with a wake-up, for
- *   example from admission when half of those are done, or at the next poll.
- * - claiming: a batch is claimed, without poison jobs (poison-jobs.ts), read, and passed to admission
+ * - idle: nothing was due, or, with many senders, all that they have capacity for is claimed. It ends with a
+ *   wake-up, for example from admission when half of those are done, or at the next poll.
+ * - claiming: a batch is claimed, split from its poison jobs (poison-jobs.ts), read, and passed to admission
  *   (admission.ts), which releases each message after a delay, or holds it.
  * - isolating: a poison job is in flight alone, after all others have ended.
  * - waiting: the sender's rate is used up. It ends when the next send is due.
- * - closed: the process exits. Messages in flight are sent or released.
+ * - closed: the process exits. Messages in flight are sent or put back.
  * A message in flight is claimed, released, in a slot (slots.ts), sending (sending.ts), answered, and
- * recorded (recorder.ts). Before it is sending it can be released for some seconds without an attempt.
+ * recorded (recorder.ts), in this order. Until it is sending it can be put back for some seconds without an
+ * attempt.
  * A message that waits for a paused sender is neither attempted nor failed. A slow message occupies only its
  * own slot, and large ones at most half of the slots. A killed process repeats only sends without a recorded
  * response, fewer than twice its slots. A message that kills its workers affects no other. Times are the
@@ -173,7 +174,7 @@ async function claim<J extends DeliveryJob, A>(
   return wait
 }
 
-/** Takes the shared portion and then one poison job. The other poison jobs wait for their turns. */
+/** Takes the other jobs together and then one poison job. The other poison jobs wait for their turns. */
 async function takePortions<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
   portions: readonly Portion<J>[],
@@ -210,7 +211,7 @@ async function orRelease<J extends DeliveryJob, A, T>(
 }
 
 /**
- * Releases messages that must wait, for their own reasons or because too many large ones are in flight.
+ * Puts back messages that must wait, for their own reasons or because too many large ones are in flight.
  * @returns the others.
  */
 function putBack<J extends DeliveryJob, A>(

@@ -54,7 +54,7 @@ export function createInFlightBuffer(slots: number, ahead: number, one: boolean)
       while (!closed && most - small.size < batch) await freed.promise
     },
     takesLarge: () => large.size < slots && performance.now() >= barredUntil,
-    // One batch more than is claimed.
+    // One full claim more than `takesLarge` allows, because all of a claim may turn out to be large.
     roomForLarge: () => slots + most - large.size,
     barLarge() {
       barredUntil = performance.now() + ROOM_WAIT_S * 1_000

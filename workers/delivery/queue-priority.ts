@@ -12,7 +12,7 @@ export type HigherPriority = {
    * waits.
    */
   lastStarvedAt(): number
-  /** Returns how many have started since the process started. */
+  /** Returns how many of its messages have started since the process started. */
   begun(): number
 }
 
@@ -26,7 +26,7 @@ export type Yielding = {
 /** How many may be claimed for each message that the others start, and per second in any case. */
 const YIELDING_SHARE = 1 / 8
 const MIN_PER_SECOND = 20
-/** Milliseconds between claims, and until the number of claims doubles. */
+/** Milliseconds between claims, and until the number of claimed messages doubles. */
 const CLAIM_INTERVAL_MS = 500
 const DOUBLING_MS = 10_000
 /**

@@ -31,7 +31,7 @@ export type Recording<J extends DeliveryJob, A> = {
 }
 
 export type Recorder<J extends DeliveryJob, A> = {
-  /** Stores recordings together, otherwise one by one. Never throws. */
+  /** Stores recordings together, or one by one if that fails. Never throws. */
   write(recordings: readonly Recording<J, A>[]): Promise<void>
   isStuck(): boolean
 }
@@ -46,8 +46,7 @@ const few = (values: readonly (string | null)[]): string[] =>
   [...new Set(values.filter((value) => value !== null))].slice(0, MAX_NAMED_IDS)
 
 /**
- * Returns the most frequent detail, without addresses and numbers; undefined if none were rejected or
- * deferred.
+ * Returns the most frequent detail, without addresses and numbers; undefined if all were accepted.
  */
 function commonReason(judged: readonly AttemptOutcome[]): string | undefined {
   const words = judged.filter(({ kind }) => kind !== 'accepted').map(({ detail }) => impersonal(detail))

@@ -21,8 +21,8 @@ export type AttemptOutcome = {
 
 /**
  * The history of a message since its attempts started: how often it was deferred or got no response. `since`
- * is its first rejection, moved later by the time it couldn't be attempted because its sender, queue, team or
- * broadcast was paused.
+ * is the first time of either, moved later by the time it couldn't be attempted because its sender, queue,
+ * team or broadcast was paused. It is null if there was neither.
  */
 export type AttemptHistory = { since: string | null; deferrals: number; unknowns: number }
 

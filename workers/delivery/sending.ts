@@ -1,7 +1,7 @@
 /**
  * Takes one message from its release to its record: a slot, the last check, the provider, the verdict. A send
  * starts only if its claim is certainly valid, earlier sends can be recorded, and its sender hasn't failed
- * since the release. Otherwise the message is released without an attempt.
+ * since the release. Otherwise the message is put back without an attempt.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import type { ServiceClock } from '../../db/postgres/service-clock.ts'
@@ -56,8 +56,8 @@ export const releaseJobs = <J extends DeliveryJob, A>(
 ): void => endUnsent(parts, jobs, { end: 'snoozed', seconds })
 
 /**
- * Ends messages that have expired or failed already, before they use their sender's rate limit or its only
- * probe.
+ * Ends messages that have expired or failed already, or whose result is known, before they use their sender's
+ * rate limit or its only probe.
  * @returns the others.
  */
 export function leaveOutEnded<J extends DeliveryJob, A>(
@@ -75,7 +75,7 @@ export function leaveOutEnded<J extends DeliveryJob, A>(
   })
 }
 
-/** Waits for the message's time and a slot, and sends or releases it. Never throws. */
+/** Waits for the message's time and a slot, and sends it or puts it back. Never throws. */
 export async function deliver<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   message: Released<J, A>,
@@ -155,8 +155,8 @@ async function send<J extends DeliveryJob, A>(
 ): Promise<Recording<J, A>> {
   const { sender, history, held_at, since } = outgoing
   const breaker = breakers.of(sender)
-  // A clock that is a round trip behind must not date it before its reservation, or this probe's hold would
-  // remain.
+  // A clock that is a round trip behind must not date the send before its reservation, or this probe's hold
+  // would remain.
   const began_at = new Date(Math.max(clock.now().getTime(), reserved_at?.getTime() ?? 0))
   const started = performance.now()
   const ended = breaker.began()

@@ -3,15 +3,15 @@
  * evenly, and senders according to their responses. A queue never exceeds its share, and a sender never
  * exceeds its limit. A slow message of a sender with its own limit returns its slot and is counted
  * separately, up to the number of slots. Large messages occupy at most half of the slots, and don't count
- * towards their queue's turn. A free slot goes to the queue with the fewest, and there to the message that
- * has waited longest and may start. A message without a slot in time, or in a closed queue, doesn't start. A
- * queue may yield to others (queue-priority.ts).
+ * towards their queue's turn. A free slot goes to the queue with the fewest busy slots, and there to the
+ * message that has waited longest and may start. A message without a slot in time, or in a closed queue,
+ * doesn't start. A queue may yield to others (queue-priority.ts).
  */
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { SLOW_SEND_S } from './breaker.ts'
 import { createYielding, type HigherPriority, type Yielding } from './queue-priority.ts'
 
-/** A request for a slot: the sender, its health, and whether the message is large. */
+/** A request for a slot: the sender, whether it responds well, and whether the message is large. */
 export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean; is_large?: boolean }
 
 /** A queue's share of the slots. */
@@ -175,7 +175,7 @@ function createTurns(limit: number): Turns {
 
 /**
  * @param limit the number of slots.
- * @param patience how long a sender may occupy one exclusively, in milliseconds.
+ * @param patience how long a message of a sender with its own limit may occupy a slot, in milliseconds.
  */
 export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slots {
   const turns = createTurns(limit)
@@ -222,7 +222,7 @@ function shareOf(
   return {
     size: queue.size,
     yielding,
-    // Large ones wait for each other, and rarely because of the CPU.
+    // Large ones don't count, because they wait for each other and rarely for the CPU.
     lastStarvedAt: () =>
       [...queue.waiting].some(({ applicant }) => !applicant.is_large) ? performance.now() : queue.starved_at,
     begun: () => queue.begun,

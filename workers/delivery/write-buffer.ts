@@ -15,14 +15,14 @@ export type WriteBuffer<T> = {
   flush(): Promise<void>
 }
 
-/** How long an item waits for others, in milliseconds. If they come faster, the capacity decides (below). */
+/** The longest wait of an item for others, in milliseconds. If they come faster, capacity decides (below). */
 const LINGER_MS = 20
 const MAX_ITEMS = 200
 
 /**
  * @param write must not throw.
- * @param room is the limit of unwritten and reserved items. Writing starts at once when half of what
- * reservations leave of it is filled.
+ * @param room is a limit that `reserve` keeps unwritten and reserved items below. Writing starts at once when
+ * pending items fill half of what reservations leave of it.
  */
 export function createWriteBuffer<T>(
   write: (items: readonly T[]) => Promise<void>,

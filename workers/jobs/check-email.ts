@@ -16,7 +16,7 @@ const checked = async (provider: EmailProvider) => ({
   fault: await provider.check(),
 })
 
-/** Returns the first failing result, otherwise that of single emails. */
+/** Ends the jobs with the first failing result, otherwise with that of single emails. */
 export async function checkEmail(
   { jobs, settle }: Batch<'check-email'>,
   { email, bulk, database }: WorkerDeps,

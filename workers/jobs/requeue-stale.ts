@@ -70,7 +70,7 @@ const SWEEPS: Sweep[] = [
   ['requeued background jobs that the queue had lost', inOneTransaction(requeueLostBackgroundJobs)],
 ]
 
-/** Runs one round: up to a thousand of each, and expired pauses. */
+/** Runs one round: repairs up to a thousand of each, and deletes expired pauses. */
 export async function requeueStale({
   database,
   queue,

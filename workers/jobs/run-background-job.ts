@@ -1,7 +1,7 @@
 /**
  * Runs background jobs (db/maintenance/background-jobs) in slices. After some seconds others have their turn,
- * and a drain never waits. The queue's job ends in the same transaction as the last slice, so that a
- * background job always has one. An unknown kind is left to a newer worker.
+ * and a drain never waits for one. The queue's job ends in the transaction of a turn's last slice, so that an
+ * unfinished background job always has a queue job. An unknown kind is left to a newer worker.
  */
 
 import {

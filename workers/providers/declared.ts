@@ -15,7 +15,7 @@ import type { ReportCut, ReportReader } from './report.ts'
 /** How many sends run at once in this process. */
 export type Sends = { WORKER_CONCURRENCY: number }
 
-/** The context for reading reports. `settings` are those of all providers that are set. */
+/** The context for reading reports. `settings` are the set ones of all providers. */
 export type ReaderContext<S> = { secrets: Secrets; settings: Partial<S> }
 
 export type Declared = {

@@ -84,9 +84,10 @@ export type OutgoingEmail<T extends boolean = false> = {
  *   `trouble`, our set-up is at fault at once if the provider has accepted nothing from the sender yet.
  * - deferred: temporarily, only this message. `wait_seconds` if an earlier retry is useless. `key` is the
  *   start of the response, if many such responses in a row are about the sender.
- * - sender: about everything sent through this provider, and no attempt of this message. `trouble` is `slow`
- *   (too fast, so the rate is halved), `setup` (login, relay access or account, which needs manual action) or
- *   `connection` (unreachable). `wait_seconds` if the provider is known to reject everything for that long.
+ * - sender: about everything sent through this provider, so it doesn't count as an attempt. `trouble` is
+ *   `slow` (too fast, so the rate is halved), `setup` (login, relay access or account, which needs manual
+ *   action) or `connection` (unreachable). `wait_seconds` if the provider is known to reject everything for
+ *   that long.
  * - unknown: the request was sent but no response came back, so a retry may be a duplicate. `wait_seconds` if
  *   a report may still come for that long and make the retry unnecessary.
  */
@@ -115,7 +116,7 @@ export type EmailDelivery = {
  * the process must exit. An email that was sent by then is `unknown`.
  */
 export type EmailProvider<T extends boolean = false> = {
-  /** True if it accepts only emails of test teams; otherwise it never does. */
+  /** True if it accepts only emails of test teams, false if it accepts none of them. */
   test: T
   /** True if our DKIM keys sign its emails. Otherwise the provider signs them. */
   signs: boolean

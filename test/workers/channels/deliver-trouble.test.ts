@@ -202,7 +202,7 @@ t.test('a server that cuts connections after accepting gets three copies, ten mi
   await worker.stop()
 })
 
-t.test('a recovered relay isn’t delayed by messages rejected for themselves', async (t) => {
+t.test('a recovered relay isn’t delayed by messages that it rejects or defers', async (t) => {
   const team = await begin()
   const { open, close, url } = await relay(t, {
     onRcpt: (to) => ({ dead: '550 5.1.1 No such user', busy: '450 4.2.1 Busy' })[to.slice(0, 4)],
@@ -224,7 +224,7 @@ t.test('a recovered relay isn’t delayed by messages rejected for themselves', 
   await worker.stop()
 })
 
-t.test('a report about an accepted recipient doesn’t end deferred ones', async (t) => {
+t.test('a report about a recipient with a lost response doesn’t end deferred ones', async (t) => {
   const team = await begin()
   let recipients = 0
   const script = await startSmtpScript(t, (step, connection) => {

@@ -56,7 +56,7 @@ t.test('memory for whole chunks is allocated together, up to the budget', async 
   t.equal(textOf(none, larger), larger.base64, 'a file that is larger than the budget has memory of its own')
 })
 
-t.test('chunks are read one at a time, so no file waits for another', async (t) => {
+t.test('chunks are read one at a time, so no file waits for a complete other one', async (t) => {
   const { database } = service
   const begun = Promise.withResolvers<void>()
   let [touched, reading, most, read] = [0, 0, 0, 0]

@@ -79,7 +79,7 @@ t.test('three consecutive policy rejections blame the set-up', async (t) => {
   t.strictSame([note('policy'), note('policy')], [null, null])
 })
 
-t.test('a policy rejection of our set-up pauses an unproven sender at once', async (t) => {
+t.test('a policy rejection of our set-up pauses a sender without acceptances at once', async (t) => {
   const { breaker } = begin(t)
   const denied = [{ ...outcome('policy'), trouble: 'setup' as const }]
   t.equal(breaker.note(denied, { message: 'a', began_at: NOW, seconds: 0.1 })?.kind, 'setup')
@@ -131,7 +131,7 @@ t.test('a sender is proven by a timely acceptance while none is late', async (t)
   t.ok(breaker.isProven())
 })
 
-t.test('in flight is what it accepts per second: two to sixteen, eight if unknown', async (t) => {
+t.test('in flight is what fits into a second: two to sixteen, eight if unknown', async (t) => {
   const { breaker } = begin(t)
   const after = (seconds: number) => {
     breaker.note(taken, { message: 'a', began_at: NOW, seconds: seconds })
@@ -177,7 +177,7 @@ t.test('a message waits a second longer than its sender’s pause, up to 31 s', 
   t.equal(rest('setup'), 3)
 })
 
-t.test('each sender has its own breaker, and the least used of 10,000 is dropped', async (t) => {
+t.test('each sender has its own breaker, and the least recently used of 10,000 is dropped', async (t) => {
   const breakers = createBreakers()
   const [first, second] = [breakers.of({ key: '0' }), breakers.of({ key: '1' })]
   t.not(first, second)

@@ -69,7 +69,7 @@ t.test('a lost response is retried after at least 10 min, three times in all', a
   })
 })
 
-t.test('an attempt or a lost response waits for its slowest recipient', async (t) => {
+t.test('an attempt or a lost response waits for the longest wait of its recipients', async (t) => {
   const deferred = [5, 90, 30].map((wait_seconds) => outcome('deferred', { wait_seconds }))
   t.strictSame(nextStep(deferred, fresh, at), { end: 'again', seconds: 90 })
   t.strictSame(nextStep([outcome('deferred')], fresh, at), { end: 'again', seconds: 2 })

@@ -68,7 +68,7 @@ t.test('large messages get half of the slots and don’t count in the turn', asy
   await endAll()
 })
 
-t.test('a free slot goes to the queue with the fewest', async (t) => {
+t.test('a free slot goes to the queue with the fewest busy slots', async (t) => {
   const slots = createSlots(8)
   const [one, other] = [slots.share(), slots.share()]
   const { begin, count, end, endAll, settle } = work()

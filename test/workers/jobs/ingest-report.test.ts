@@ -84,7 +84,7 @@ t.test('a non-report bounce is read, or parked and shown in the timeline', async
   t.match(await eventsOf(service, second), [{ kind: 'unreadable' }])
 })
 
-t.test('a bounce for one of several recipients moves the email and no contact', async (t) => {
+t.test('reports about an email to several recipients change no contact', async (t) => {
   const { service, team, about } = await beginReports(t)
   await storeContact(service, team, 'mallory@example.org')
   const to = ['mallory@example.org', 'Ana <ana@example.org>']

@@ -1,8 +1,8 @@
 /**
  * Signs messages with DKIM: rsa-sha256 and ed25519-sha256 (RFC 8463), relaxed/relaxed (RFC 6376), in the
  * thread pool. The signed bytes are the sent bytes. Time and memory are linear in the message, whatever its
- * content. Measured: the event loop is busy for a quarter of the time of nodemailer's signer, streams and
- * RSA.
+ * content. Measured: the event loop is busy for a quarter of the time of nodemailer's signer, including
+ * its streams and RSA.
  */
 import { createHash, sign as signIn } from 'node:crypto'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'

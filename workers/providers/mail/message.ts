@@ -245,8 +245,8 @@ const complaintLines = ({
     : []
 
 /**
- * DECISIONS: Header values. An empty value is cut instead, because a line of only spaces can end a header
- * section.
+ * DECISIONS: Header values. A value of only spaces is cut instead of folded, because a line of only spaces
+ * can end a header section.
  */
 function headerLine(name: string, value: string): string {
   const line = `${name}: ${value}`

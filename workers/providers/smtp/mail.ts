@@ -95,7 +95,7 @@ function partOf({ attachments }: Email, types: readonly string[]): string | null
   return part ? bytesOf(part).toString('utf8') : null
 }
 
-/** Text is decoded only on demand, and only a calendar's is a byte array. */
+/** postal-mime's content is a string only on demand, and a byte array only for a calendar. */
 const bytesOf = ({ content }: Attachment): Buffer => Buffer.from(content as ArrayBuffer)
 
 const withoutMarkup = (html: string): string =>
@@ -107,7 +107,7 @@ export const headerOf = ({ email }: ReportMail, name: string): string =>
 
 export const dateOf = (mail: ReportMail): string => headerOf(mail, 'date')
 
-/** Returns the signed reference, from the report's own recipient or from the email that it returns. */
+/** Returns the signed reference in the headers of the report, its feedback or the returned emails. */
 export function refOf(secrets: Secrets, mail: ReportMail): ReportedRef | null {
   const own = mail.email.headerLines.map(({ line }) => line).join('\n')
   for (const text of [own, mail.feedback ?? '', ...mail.returned.map(headersOf)]) {

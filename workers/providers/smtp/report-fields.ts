@@ -12,7 +12,7 @@ export type Fields = ReadonlyMap<string, readonly string[]>
 export function fieldGroups(text: string, most: number): Fields[] {
   const groups: Map<string, string[]>[] = []
   let open: Map<string, string[]> | null = null
-  // Removes what PostgreSQL can't store, without producing another address.
+  // Replaces what PostgreSQL can't store. Removing it could produce another address.
   const clean = text.replace(/[^\P{Cc}\t\r\n]/gu, '\ufffd')
   for (const line of unfold(clean)) {
     const [, name, value = ''] = /^([!-9;-~]{1,76})[ \t]*:(.*)$/s.exec(line) ?? []
@@ -93,8 +93,8 @@ const isSame = (one: string, other: string): boolean =>
   addressIdentity(one) === addressIdentity(other)
 
 /**
- * Returns the first readable date before `latest`, otherwise `latest`, when the report came. Dates in mail omit
- * fractions, so the end of the second is used. Nothing then seems to precede its cause.
+ * Returns the first readable date before `latest`, otherwise `latest`, when the report came. Dates in mail
+ * omit fractions, so the end of the second is used. Nothing then seems to precede its cause.
  */
 export function timeOf(dates: readonly string[], latest: Date): Date {
   for (const text of dates) {

@@ -155,7 +155,7 @@ function meaningOf(action: string, said: FailureReport): Meaning {
   }
 }
 
-/** Parks the report. Its email's timeline shows that something came back. */
+/** Makes the error that parks the report. Its email's timeline then shows that something came back. */
 function unreadable(ref: ReportedRef, mail: ReportMail, { received_at }: RawReport): UnreadableReport {
   const reason = 'a bounce that does not say why: no reply of a server is in its text'
   return new UnreadableReport(reason, {

@@ -29,7 +29,7 @@ export type WebhookAnswer = {
   status: number | null
   ms: number
   response: string
-  /** How many seconds the server asks for, or must have. */
+  /** How many seconds to wait, because the server asks for it or sent too much; null if neither. */
   wait_seconds: number | null
 }
 

@@ -69,7 +69,7 @@ export const senderKey = (phone_number_id: string): string => `${NUMBER_SENDERS}
  * provider.ts.
  */
 export type WhatsappSending<T extends boolean> = {
-  /** True if it accepts only messages of test teams; otherwise it never does. */
+  /** True if it accepts only messages of test teams, false if it accepts none of them. */
   test: T
   send(message: OutgoingWhatsapp<T>, cut?: AbortSignal): Promise<WhatsappOutcome>
 }
@@ -87,7 +87,7 @@ type DefaultNumber = NumberCredentials & { account_id: string | null; messages_p
 export type WhatsappDelivery = {
   provider: WhatsappProvider
   unknown_wait: number
-  /** null if the worker isn't configured for it, and only sends from the other numbers. */
+  /** null if the worker has no default number and only sends from the others. */
   number: DefaultNumber | null
   /** Stores the worker's settings in the database. @throws SettingsFault if they contradict it. */
   begin(database: Database): Promise<void>

@@ -127,7 +127,7 @@ t.test('a value of 995 characters arrives intact in lines of at most 998 octets'
   }
 })
 
-t.test('spaces in names and file names never make an empty line, and arrive', async (t) => {
+t.test('spaces in names and file names never make a line of only spaces, and arrive', async (t) => {
   const { deliver } = await start(t)
   const filename = `a${' '.repeat(200)}b.pdf`
   const file = { filename, content_type: 'application/pdf', content_id: null, encoded: [Buffer.from('QQ==')] }

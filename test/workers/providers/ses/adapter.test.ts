@@ -236,7 +236,7 @@ t.test('the rate is a tenth below the account’s, which is refreshed', async (t
   t.match(warnings, [/GetAccount.*AccessDeniedException/])
 })
 
-t.test('an account without GetAccount permission gets at least the production rate', async (t) => {
+t.test('an account without GetAccount permission uses the minimum production rate', async (t) => {
   const { provider } = await start(t, { account: () => error('AccessDeniedException', 403) })
   t.match(await provider.sender(), { ceiling: 14 * 0.9 })
 })

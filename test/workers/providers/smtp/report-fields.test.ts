@@ -39,7 +39,7 @@ t.test('an address is read without its type, brackets and comment', async (t) =>
   t.equal(addressOf('a'.repeat(300))?.length, 254)
 })
 
-t.test('the original recipient counts, decoded unless the final one is equally written', async (t) => {
+t.test('the original recipient counts, decoded unless the final one has the same spelling', async (t) => {
   t.equal(recipientOf('', 'rfc822;x@y.zz'), 'x@y.zz')
   t.equal(recipientOf('rfc822;a+3Db@c.dd', 'rfc822;x@y.zz'), 'a=b@c.dd')
   t.equal(recipientOf('rfc822;a+2Bb@c.dd', ''), 'a+b@c.dd')

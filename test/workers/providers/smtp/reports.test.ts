@@ -110,7 +110,7 @@ t.test('a status class decides the effect on email and contact', async (t) => {
   }
 })
 
-t.test('a status code is found in text; the server’s own counts if it is missing', async (t) => {
+t.test('a status code is found in text, and one in the server’s reply has precedence', async (t) => {
   for (const [fields, code] of [
     ['Status: (smtp) 5.1.10 (gone)', '5.1.10'],
     ['Status: 5.100.1', '5.100.1'],

@@ -136,7 +136,7 @@ t.test('a template error is rejected and blames the template', async (t) => {
   t.match(await judged(132016), { kind: 'refused', template: { status: 'disabled' } })
 })
 
-t.test('a subcode counts for its own code only, a wait for rate limits', async (t) => {
+t.test('a subcode counts only for its own code, and Retry-After not for a 500', async (t) => {
   const judged = (code: number, subcode = 0) => judgeError({ code, subcode, words: 'words' })
   t.strictSame(judged(131026, 33), { kind: 'refused', detail: 'words' })
   t.strictSame(judged(132000), { kind: 'refused', detail: 'words', template: { status: null } })
