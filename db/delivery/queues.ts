@@ -44,8 +44,9 @@ export async function listQueues(database: Database) {
 }
 
 /**
- * Redrives up to `most` dead letters of a queue that existed at `seen`: all, or those with one reason. Jobs
- * that fail again wait for the next call, so that a job that always fails can't cause an endless loop.
+ * Redrives a batch of a queue's dead letters that existed at `seen`, at most `most`: any, or those with one
+ * reason. Jobs that fail again wait for the next call, so that a job that always fails can't cause an endless
+ * loop.
  * @returns how many, and whether there may be more.
  */
 export async function redriveBatch<J extends JobName>(
@@ -61,7 +62,7 @@ export async function redriveBatch<J extends JobName>(
   return { moved: payloads.length, more: payloads.length === REDRIVE_BATCH && most !== REDRIVE_BATCH }
 }
 
-/** Pauses a queue. Does nothing if it is already paused. */
+/** Pauses a queue. An existing manual pause stays. Replaces an automatic pause. */
 export async function pauseQueue(by: By, queue: JobName): Promise<void> {
   await storePauses(by.tx, [queue], { paused_by: by.actor }, by.now)
   await record(by, { team_id: null, action: 'queue.pause', subject: queue })

@@ -12,7 +12,7 @@ import { placesAfter } from '../queue/fair-queue.ts'
 import { groupOf, type SharedJob } from '../queue/jobs.ts'
 import type { Placed, Producer } from '../queue/producer.ts'
 
-/** The calls of one team that are accepted together. Its account is locked. */
+/** The calls that are accepted together, by team. The teams' accounts are locked. */
 type Batches<B extends { account: Account } = { account: Account }> = ReadonlyMap<string, B>
 
 /** The messages created from one item, in a lane of its team. */

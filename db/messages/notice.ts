@@ -81,7 +81,8 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
 
 /**
  * A team's bounces and complaints.
- * @param found `paused`, or the warning. Null if it was resumed since.
+ * @param found `paused`, or the text of the warning.
+ * @returns null if the team was resumed since.
  */
 async function badReputation(tx: Tx, teamId: string, found: string, team: string): Promise<Stopped | null> {
   const hint = 'Remove addresses that you did not collect yourself, and look at where complaints come from.'

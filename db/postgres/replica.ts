@@ -1,7 +1,7 @@
 /**
  * Reads that may be slightly stale, on a standby if there is one (DECISIONS: Reads from a replica). If the
- * standby is unavailable, far behind or fails, the primary is used, and no request waits for the standby.
- * Never writes.
+ * standby is unavailable, far behind or fails, the primary is used, and no request waits for the standby to
+ * come back. Never writes.
  */
 import { errorWords, RequestError } from '../errors.ts'
 import { type Database, isTooSlow, openDatabase } from './pool.ts'

@@ -110,8 +110,8 @@ const STEADY_MS = 12_000
  * Looks for jobs of dead workers. Waits some seconds after a database outage or a freeze of this process,
  * because then all heartbeats are old. Living workers need that time to renew them and to record what they
  * have sent.
- * @returns `shaken`, to call on each error, and `end`. An error of one statement may have affected other
- * workers' heartbeats. Finding a job late is better than sending it twice.
+ * @returns `shaken`, to call on each error, and `end`. The cause of an error may also have stopped the
+ * heartbeats of living workers. Finding a job late costs less than sending its message twice.
  */
 function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   let steadyFrom = Number.NEGATIVE_INFINITY

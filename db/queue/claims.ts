@@ -24,8 +24,8 @@ export type Ends<J extends JobName> = ReadonlyMap<FetchedJob<J>, End>
 
 export type Claims<J extends JobName> = {
   /**
-   * Claims up to `limit` due jobs, most urgent first. None during a database outage. If it finds `limit`, there may be
-   * more, and the next idle caller wakes.
+   * Claims up to `limit` due jobs, most urgent first. None during a database outage. If it finds `limit`,
+   * there may be more, and the next idle caller wakes.
    */
   fetch(limit: number, among?: Among): Promise<FetchedJob<J>[]>
   /** True if the job is certainly still ours: confirmed within the last seconds, by a monotonic clock. */
@@ -55,7 +55,7 @@ type Boss = {
   fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
 }
 
-/** The dependencies of claims: pg-boss, its SQL on a transaction, the error handler and the lanes. */
+/** The dependencies of claims: pg-boss, its SQL on a transaction, the error handler and the queues' order. */
 type ClaimDeps = {
   boss: Boss
   on: (tx: Tx) => object

@@ -59,8 +59,8 @@ function createLine(job: SharedJob) {
 
   return {
     /**
-     * Returns the position that the queue has reached, as far as this process knows. With groups, that of the
-     * group.
+     * Returns the position that the queue has reached, as far as this process knows. If its groups have their
+     * own order, that of the group.
      */
     reached: (tx: Tx, group: string | null = null) => look(tx, group),
     /** Says that places up to this one are given. */

@@ -10,7 +10,7 @@
  * - simulator: replaces the providers of test teams. The recipient decides its responses. It sends nothing.
  * - sender: a relay, an SES account, a WhatsApp number or a webhook endpoint.
  * - circuit breaker: pauses a failing sender. After each pause, one message of all workers probes it.
- * - reserve: claim a send in its sender's rate limit ahead of time.
+ * - reserve: take a send's place in its sender's rate limit ahead of time, so that all workers keep to it.
  * - accepted: the provider has the message. It is never sent again.
  * - lost response: an attempt with an unknown outcome. The message may have arrived.
  * - settle: store the result of a claimed job (End), in the transaction that stores the work's results.
@@ -243,7 +243,7 @@ export const BY_GROUP: ReadonlyMap<string, 'due' | 'place'> = new Map(
 )
 /** Whether teams take turns within each group of a queue, not in the queue as a whole. */
 export const hasLineByGroup = (job: JobName): boolean => BY_GROUP.get(job) === 'place'
-/** Returns the group of a job. Null if its queue has no groups. */
+/** Returns the group of a job. Null if it has none, or its queue has no groups. */
 export const groupOf = <J extends JobName>(job: J, payload: Payload<J>): string | null =>
   (JOBS[job] as { group?: (payload: Payload<J>) => string | null }).group?.(payload) ?? null
 
@@ -273,7 +273,7 @@ export const SCHEDULES = {
 
 /** How long a message is retried before it fails: 24 h (DECISIONS: Temporary failures), in milliseconds. */
 export const DELIVERY_DEADLINE_MS = DAY * 1_000
-/** How long jobs and dead letters are kept, in seconds. */
+/** How long jobs and dead letters are kept at most, in seconds. */
 export const JOB_RETENTION_S = 30 * DAY
 
 /** The failure reason if no attempt has returned one. */

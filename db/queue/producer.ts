@@ -1,6 +1,6 @@
 /**
- * Stores jobs: `enqueue(tx, job, payloads)`, or in the statement that stores their rows. The caller's
- * transaction stores a job, or nothing. A job's ID is its row's ID, so a row never has two jobs. Has no
+ * Stores jobs: `enqueue(tx, job, payloads)`, or in the statement that stores their rows. A job is stored by
+ * the caller's transaction or not at all. A job's ID is its row's ID, so a row never has two jobs. Has no
  * connections of its own, and never loads pg-boss.
  */
 import { onCommit, type Tx } from '../postgres/pool.ts'
@@ -28,7 +28,10 @@ export type Producer = {
    * Returns a part of a statement in the caller's transaction that stores jobs. It returns a row for each.
    */
   storing(tx: Tx, placed: readonly Placed[]): ReturnType<typeof insertingJobs>
-  /** Returns the position that the queue has reached (fair-queue.ts). With groups, that of the group. */
+  /**
+   * Returns the position that the queue has reached (fair-queue.ts). If its groups have their own order, that
+   * of the group.
+   */
   reached(tx: Tx, job: SharedJob, group?: string | null): Promise<number>
   /**
    * Does the same as `enqueue`, but replaces the rows' jobs and dead letters, except running ones.

@@ -1,7 +1,7 @@
 /**
  * Wake-ups: hints for idle workers that a queue has new work, so that it starts within milliseconds. Sent
- * after the commit, combined to one statement every few milliseconds, and never inside the accept transaction
- * (measured: 43 % fewer commits at 32 clients). A lost hint only costs one poll interval.
+ * after the commit, combined to one statement every few milliseconds. Never sent inside the accept
+ * transaction, which had 43 % fewer commits with it at 32 clients. A lost hint only costs one poll interval.
  */
 
 import { type Listener, listen } from '../postgres/listen.ts'

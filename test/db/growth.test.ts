@@ -495,7 +495,7 @@ t.test('deletes a rare topic without reading other contacts', async (t) => {
   t.ok(buffers < 300, `${buffers} buffers for five contacts of a thousand and more`)
 })
 
-t.test('retention checks a thousand teams with one statement', async (t) => {
+t.test('retention checks up to a thousand teams with one statement', async (t) => {
   const span = { from: uuid('0000', 0), before: firstIdAt(new Date(Date.now() - 59 * 86_400_000)) }
   const { buffers } = await touched(database, async (tx) => {
     const teams = await teamsAndWhetherTheyHave(tx, messagesOf(EMAIL), span, {

@@ -73,7 +73,7 @@ function matching({ team, teams, actor, action, from, to, before }: AuditFilter)
 
 const COLUMNS = sql.fragment`id, team_id, actor, action, subject, detail, created_at`
 
-/** Lists entries, newest first. With `before`, only those after that entry. */
+/** Lists entries, newest first. With `before`, only entries older than that one. */
 export const auditEntries = (tx: Tx, filter: AuditFilter) =>
   tx.any(sql.type(entryRow)`
     select ${COLUMNS} from audit_entries

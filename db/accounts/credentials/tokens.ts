@@ -19,7 +19,7 @@ import { credentialHash, makeCredential } from './token.ts'
 const MAX_TOKENS = 20
 
 /**
- * @param role the user's role on the page.
+ * @param role the user's role in the current session. The token never has more.
  * @throws RequestError bad_request if the user isn't a member.
  */
 export async function makeToken(

@@ -60,8 +60,8 @@ function resealed(secrets: Secrets, row: SealedKeysRow): SealedKeysRow {
 }
 
 /**
- * Encrypts all stored secrets with SECRET_KEY in one transaction, so that the previous key is no longer
- * needed.
+ * Encrypts all stored DKIM keys and the check value (canary) with SECRET_KEY, so that they no longer need the
+ * previous key.
  * @returns how many domains there were.
  * @throws RequestError bad_request naming a domain that can't be decrypted.
  */

@@ -75,8 +75,8 @@ export async function lockMember(tx: Tx, teamId: string, identity: string) {
 }
 
 /**
- * Deletes a membership with the user's sessions of it (foreign key) and tokens for this team. Deletes the
- * user's OpenID identity if no membership is left.
+ * Deletes a membership, which ends the user's sessions of it (foreign key), and revokes the user's tokens for
+ * this team. Deletes the user's OpenID identity if no membership is left, unless the user is an operator.
  */
 export async function deleteMembership(tx: Tx, teamId: string, userId: string, now: Date): Promise<void> {
   await tx.query(sql.unsafe`delete from memberships where team_id = ${teamId} and user_id = ${userId}`)

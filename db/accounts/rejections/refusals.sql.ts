@@ -25,7 +25,7 @@ const CALL = {
   ...{ key_prefix: 'text', http_request_id: 'text', created_at: 'timestamptz' },
 }
 
-/** Stores calls, and deletes all but the latest of each team. Calls of deleted teams are dropped. */
+/** Stores calls, and deletes all but the latest `CALLS_STORED` of each team. Drops calls of deleted teams. */
 export async function insertRefusedCalls(tx: Tx, calls: readonly (RejectedCall & { team_id: string })[]) {
   await tx.query(sql.unsafe`
     insert into refused_calls (team_id, id, method, route, code, message, key_prefix, http_request_id, created_at)

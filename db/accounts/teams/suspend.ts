@@ -11,7 +11,7 @@ import { setResumed, setSuspended, type TeamRow } from './teams.sql.ts'
 import { requireTeam } from './view.ts'
 
 /**
- * Suspends a team. Does nothing if it is already suspended.
+ * Suspends a team. If it is already suspended, only the audit log gets an entry.
  * @throws RequestError not_found.
  */
 export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
@@ -23,7 +23,7 @@ export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
 }
 
 /**
- * Ends a suspension. Does nothing if the team isn't suspended.
+ * Ends a suspension. If the team isn't suspended, only the audit log gets an entry.
  * @throws RequestError not_found.
  */
 export async function resumeTeam(by: By, teamId: string): Promise<TeamRow> {

@@ -140,7 +140,7 @@ export const lockFreeAccountRows = (tx: Tx, teamIds: readonly string[]) =>
       select * from allowances where team_id = any(${sql.array(teamIds, 'uuid')})
       order by team_id for update skip locked`)}`)
 
-/** Locks the accounts of teams in one order until the transaction ends. Teams that aren't there are left out. */
+/** Locks the accounts of teams in one order until the transaction ends. Skips teams that don't exist. */
 export const holdAccounts = (tx: Tx, teamIds: readonly string[]) =>
   tx.query(sql.type(object())`
     select from allowances where team_id = any(${sql.array(teamIds, 'uuid')}) order by team_id for update`)

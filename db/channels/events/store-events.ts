@@ -1,7 +1,7 @@
 /**
- * Stores events of messages once, and publishes the new ones. The only module that does. Works on sets: one
- * statement for any number of events, none for none, and no more if the team has no webhooks. Runs in the
- * caller's transaction.
+ * Stores events of messages once, and publishes the new ones. No other module stores events. Works on sets:
+ * one statement for any number of events, none without events. Publishing only needs statements if a team has
+ * webhooks. Runs in the caller's transaction.
  */
 
 import type { Tx } from '../../postgres/pool.ts'

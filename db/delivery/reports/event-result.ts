@@ -1,9 +1,9 @@
 /** The result of applying one reported event. Pure. */
 
 /**
- * - applied: stored, now or earlier. Repeats end in the same state. `again`: the message to send again after some
- *   seconds, because the provider returned it. `team_id`: the message's team. `sync`: teams whose templates must be
- *   synced.
+ * - applied: stored, now or earlier. Repeats end in the same state. `again`: the message to send again after
+ *   some seconds, because the provider returned it. `team_id`: the message's team. `sync`: teams whose
+ *   templates must be synced.
  * - unknown: its message doesn't exist, or not yet, so the event is retried.
  * - ignored: it can't change anything. The reason is shown to operators.
  */

@@ -17,12 +17,12 @@ export type Pace = Omit<KeptSender, 'key'>
 
 const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
 
-/** The burst in seconds of sends, unless the sender has its own. */
+/** How many seconds' worth of sends can be saved up, unless the sender has its own value. */
 const SAVED_SECONDS = 1
 
 /**
  * Returns the stored rate at `now`, recovered and refilled. Pure.
- * @param saved the burst in seconds of sends.
+ * @param saved how many seconds' worth of sends can be saved up.
  */
 export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED_SECONDS): Pace {
   const slowedAt = dateOrNull(row.slowed_at)
@@ -159,7 +159,7 @@ export type Sender = {
   key: string
   /** Sends per second. */
   ceiling: number
-  /** The burst in seconds of sends, by default 1. */
+  /** How many seconds' worth of sends can be saved up while idle, by default 1. */
   saved_seconds?: number
   /** Limited only after the provider has requested it, until it has recovered to its ceiling. */
   on_demand?: boolean

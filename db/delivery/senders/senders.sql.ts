@@ -31,8 +31,8 @@ const senderColumns = sql.fragment`
   key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at, deferrals`
 
 /**
- * Locks the rows of senders in key order until the transaction ends, and returns them with the time. Missing
- * rows are created with the full rate.
+ * Locks the rows of senders in key order until the transaction ends, and returns them with the database's
+ * time after the lock. Missing rows are created with the full rate.
  */
 export async function lockSenders(
   tx: Tx,

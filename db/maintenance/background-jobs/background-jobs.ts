@@ -43,7 +43,7 @@ const isKnown = ({ kind }: Pick<BackgroundJobRow, 'kind'>): boolean => Object.ha
 
 /**
  * Runs the next slice of a known kind.
- * @returns the job afterwards, or null if it doesn't exist.
+ * @returns the job afterwards, or null if it had already finished or doesn't exist.
  */
 async function slice(tx: Tx, tools: BackgroundJobTools, id: string): Promise<BackgroundJobRow | null> {
   const job = await lockBackgroundJob(tx, id)

@@ -27,7 +27,8 @@ export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly s
 }
 
 /**
- * An email after an erasure: its recipients, whether its content is purged, and whether its timeline is too.
+ * An email after an erasure. `to`: its recipients. `empty`: its content is purged. `nobodys`: all of its
+ * events are redacted, not only those that name the person.
  */
 export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; nobodys: boolean }
 

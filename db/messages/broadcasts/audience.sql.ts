@@ -80,8 +80,9 @@ const textRow = row({ property: string(), text: number(), all: number() })
 export type ComparedAsText = InferType<typeof textRow>
 
 /**
- * Counts the values that a number condition compares as text, and all values of that property. The number
- * conditions themselves are ignored.
+ * Counts, for each property with a number condition, the contacts whose value it compares as text, and all
+ * contacts with a value. Only counts contacts that the audience would have without its number conditions.
+ * Properties without such a value are left out.
  */
 export async function comparedAsText(tx: Tx, audience: Audience) {
   const isNumber = ({ op, value }: Condition) =>
@@ -119,7 +120,7 @@ const lastRow = row({ last: string() })
 
 /**
  * Returns up to `limit` members of the audience after a contact, among the team's next `look` contacts.
- * @returns the members, the last contact that was read, and whether it was the last of all.
+ * @returns the members, the cursor for the next call, and whether there are no more contacts.
  */
 export async function nextMembers(
   tx: Tx,

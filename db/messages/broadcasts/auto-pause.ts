@@ -6,7 +6,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { saveBraked, type Tally, talliesOf } from './auto-pause.sql.ts'
 import type { BroadcastKey } from './broadcasts.sql.ts'
 
-/** In percent of the emails that have left. */
+/** A broadcast is paused above these percentages of the emails that have left. */
 export type Brakes = { bounce_percent: number; complaint_percent: number }
 
 /** How many emails must have left before each rate is checked, and the minimum number of complaints. */
@@ -24,7 +24,7 @@ export function brakeFor(
   return left >= COMPLAINTS_AFTER && isMany ? 'complaints' : null
 }
 
-/** Checks a broadcast that is being sent. If it must be paused, later checks start from here. */
+/** Returns why a broadcast must be paused now, or null. After a reason, later checks start from here. */
 export async function brakeOn(
   tx: Tx,
   key: BroadcastKey,

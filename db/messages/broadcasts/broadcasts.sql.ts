@@ -258,8 +258,8 @@ const placeRow = row({
 })
 
 /**
- * Returns whether this database sends (a restored copy doesn't), whether the team is suspended, and whether
- * its bulk email is paused.
+ * Returns whether this database sends (a restored copy doesn't), whether the team is a test team, whether it
+ * is suspended, and the pause of its bulk email or null.
  */
 export const sendingPlaceOf = (tx: Tx, { team_id, id }: BroadcastKey) =>
   tx.one(sql.prepared('place_of_broadcast', placeRow)`

@@ -104,7 +104,7 @@ export const takePlaces = (
       greatest(0, extract(epoch from until + (granted + 1) * apart - now))::float8 as wait_seconds from given`)
 
 /**
- * Deletes a team's waiting broadcast emails that no worker has claimed.
+ * Deletes the team's broadcast emails among these that are unfinished.
  * @returns the deleted emails.
  */
 export const deleteWaitingEmails = (tx: Tx, teamId: string, ids: readonly string[]) =>

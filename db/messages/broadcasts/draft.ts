@@ -171,8 +171,8 @@ export async function changeBroadcast(
 }
 
 /**
- * Does the same as `changeBroadcast` for a user who has seen the draft. If it has changed since, it is
- * rejected.
+ * Does the same as `changeBroadcast` for a user who has seen the draft. If the draft has changed since, the
+ * change is rejected.
  * @param seen the last change of the draft that the user saw.
  * @throws RequestError as `changeBroadcast`.
  */

@@ -116,8 +116,8 @@ const lostAnswer = sql.fragment`
 
 /**
  * Aggregates an email's events by recipient: the attempts whose response was lost, the attempts that may have
- * been accepted, and whether a report since then decided the recipient. A rejection during an attempt isn't a
- * report.
+ * been accepted, and whether a report has decided the recipient since the email was accepted or requeued. A
+ * rejection during an attempt isn't a report.
  */
 const said = sql.fragment`
   select v.recipient,

@@ -53,8 +53,8 @@ export type ReportedEmail = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'de
 }
 
 /**
- * `sentCountsMs`: when a sent email counts as delivered. `secrets`: to store the hash of an address that
- * isn't a contact.
+ * `sentCountsMs`: after how long a sent email counts as delivered. `secrets`: to store the hash of an address
+ * that isn't a contact.
  */
 export type ApplyOptions = { sentCountsMs?: number | undefined; secrets?: Pick<Secrets, 'sign'> | undefined }
 

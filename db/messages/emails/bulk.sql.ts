@@ -29,8 +29,8 @@ export const idsMatching = (tx: Tx, teamId: string, criteria: EmailCriteria, pag
     select id from (${idsOfPage(teamId, criteria, page)}) found order by id desc`)
 
 /**
- * Returns the IDs of emails that haven't changed since: by their state, or by what was accepted. Newest
- * first.
+ * Returns the IDs of emails whose `part` hasn't changed since `seen`: their state, or what was accepted.
+ * Newest first.
  */
 export async function idsAsSeen(
   tx: Tx,

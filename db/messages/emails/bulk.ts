@@ -74,7 +74,7 @@ export type MatchingRequeue = Matching & {
   /** True for the CLI: only unfinished emails are read. Version 0.1.0 reads all matching emails. */
   waiting?: boolean
 }
-/** How many were claimed, and the last ID that was checked. */
+/** How many emails were processed, and the last ID that was checked. */
 export type BatchCursor = { taken: number; before?: string }
 type Batch = { cursor: BatchCursor | null; checked: number; changed: number }
 

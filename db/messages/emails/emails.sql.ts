@@ -171,7 +171,10 @@ export type Reference = { team_id: string; key: string }
 const BY_NAME = { team_id: 'uuid', key: 'text' }
 const BY_ID = { team_id: 'uuid', key: 'uuid' }
 
-/** Finds what emails refer to, in one statement: domains by name, templates by ID, contacts by identity. */
+/**
+ * Finds what emails refer to, in one statement: domains by name (verified or not), templates by ID, contacts
+ * by identity.
+ */
 export const emailReferences = (
   tx: Tx,
   wanted: { domains: readonly Reference[]; templates: readonly Reference[]; contacts: readonly Reference[] },

@@ -59,7 +59,7 @@ export const findReturnPath = (secrets: Secrets, text: string): Ids | null => fi
 /** Finds the first signed reference in a text, in any form. Null without one. */
 export const findReference = (secrets: Secrets, text: string): Ids | null => firstOurs(secrets, text, '')
 
-/** @param next the character that must follow. */
+/** @param next the character that must follow, or '' for any. */
 function firstOurs(secrets: Secrets, text: string, next: '@' | ''): Ids | null {
   for (const { 0: token, 1: digits = '', index } of text.matchAll(TOKEN).take(MAX_CANDIDATES)) {
     const ref = text.startsWith(next, index + token.length) && readDigits(secrets, digits.toLowerCase())

@@ -53,7 +53,7 @@ type Choosing = By & { allowed: readonly Network[] }
 
 /**
  * Returns the event types as stored, each once.
- * @throws RequestError bad_request for an invalid type.
+ * @throws RequestError bad_request for an unknown type, or none.
  */
 export function checkTypes(given: readonly string[]): string[] {
   const types = [...new Set(given)]

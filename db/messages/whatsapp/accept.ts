@@ -217,8 +217,8 @@ async function commit(
 /**
  * Accepts calls of any teams in one transaction, in order, and enqueues the delivery of each new row.
  * @param lock `skip` skips the calls of teams that another transaction has locked.
- * @returns the outcomes of each call's items, in order. An error if its new rows don't all fit the quota;
- * then none is stored. Null if it was skipped.
+ * @returns the outcomes of each call's items, in order. An error if its new rows don't all fit the quota, and
+ * then none of the call is stored. Null if it was skipped.
  */
 export async function acceptWhatsappCalls(
   deps: AcceptDeps,

@@ -73,7 +73,7 @@ export async function giveBack(
   return { results, overdue }
 }
 
-/** Meta's times are whole seconds. An attempt can't fail before the message was accepted. */
+/** Meta's times are whole seconds. An attempt can't have failed before attempts started to count. */
 const counted = (failure: LateFailure, { since }: LockedMessage): LateFailure => ({
   ...failure,
   occurred_at: new Date(Math.max(failure.occurred_at.getTime(), Date.parse(since))),

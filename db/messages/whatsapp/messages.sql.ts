@@ -151,7 +151,7 @@ const withRequests = (messages: FragmentSqlToken) => sql.fragment`
   ${messages} m cross join lateral (
     select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r`
 
-/** Selects a team's messages with their requests: all, or the queued ones, from two indexes. */
+/** Selects messages with their requests: all (the caller restricts the team), or a team's waiting ones. */
 export function messagesFrom(teamId: string, status: WhatsappStatus | undefined): FragmentSqlToken {
   if (status !== 'queued') return withRequests(sql.fragment`whatsapp_messages`)
   // A message that is queued but was accepted by the provider isn't waiting.

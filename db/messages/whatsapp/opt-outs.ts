@@ -91,7 +91,7 @@ export async function applyReportedOptOuts(
   return results
 }
 
-/** Replaces an erased number: a keyed hash. */
+/** The input of the keyed hash that replaces an erased number. */
 const hashed = (teamId: string, number: string): Buffer => Buffer.from(`${teamId}\0${number}`)
 
 export const erasedNumber = (secrets: Pick<Secrets, 'sign'>, teamId: string, number: string): string =>

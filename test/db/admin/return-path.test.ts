@@ -54,7 +54,7 @@ t.test('the From domain’s own policy counts before that of its organization', 
   t.match(await dmarc(), { name: '_dmarc.news.corp.example', state: 'found', published: [/p=quarantine/] })
 })
 
-t.test('psd=y ends the tree walk one label below', async (t) => {
+t.test('psd=y makes the name one label below the organizational domain', async (t) => {
   const { dmarc, publish } = await start(t, 'a.b.corp.example')
   publish('example', 'v=DMARC1; p=reject; psd=y')
   t.match(await dmarc(), { name: '_dmarc.a.b.corp.example', state: 'missing' })

@@ -57,7 +57,7 @@ t.test('stale reads use the standby, everything else the primary', async (t) => 
       t.notMatch((await owner.get(`${path}/${page}`)).html, sent.body.id, page)
   })
 
-  await t.test('a file from the standby requires a session on the primary', async (t) => {
+  await t.test("a user whose session isn't on the standby yet gets the complete file", async (t) => {
     const newcomer = await signedIn(service, { team: team.id, role: 'viewer' })
     const { html } = await newcomer.get(`${path}/contacts.csv`)
     t.match(html, /(^|,)person1@example\.org/m)

@@ -63,7 +63,7 @@ t.test('time bounds a request until the last byte of its answer', async (t) => {
   t.match(await ended(ask(url, {}, { ...BOUNDS, ms: 300 })), { body: null, fault: /timeout/ })
 })
 
-t.test('aborts before, during and after the request', async (t) => {
+t.test('aborts before the request, while waiting and while reading', async (t) => {
   const reached: string[] = []
   const { url } = await counterpart(t, ({ url = '' }, response) => {
     reached.push(url)

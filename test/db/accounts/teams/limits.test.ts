@@ -76,7 +76,7 @@ t.test('an ended period rolls over and is counted again', async (t) => {
   t.equal(account(later).used.emails, 11, 'what was begun is counted to its end')
 })
 
-t.test('counts rows from before their period in the period', async (t) => {
+t.test('treats a time before the period as its start', async (t) => {
   const early = account({ now: '2026-01-19T00:00:00.000Z' })
   t.strictSame([early.now, early.used.emails], [new Date(ROW.period_start), 11])
 })

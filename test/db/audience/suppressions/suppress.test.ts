@@ -158,7 +158,7 @@ t.test('reports that leave an email sent keep it from counting as delivered', as
   t.equal(await reviewSoftSuppressions(database, hour(40)), 1, 'an automatic reply is no report')
 })
 
-t.test('SENT_COUNTS_AS_DELIVERED_HOURS changes that time', async (t) => {
+t.test('SENT_COUNTS_AS_DELIVERED_HOURS sets when sent counts as delivered', async (t) => {
   const { sent_counts_ms } = emailRules(
     readWorkerSettings({
       DATABASE_URL: 'postgres://h/x',

@@ -110,7 +110,7 @@ t.test('a longer existing pause stays', async (t) => {
   }
 })
 
-t.test('a failure with the reason of a pause is only recorded once', async (t) => {
+t.test('records the first failure after a pause with the same reason, once', async (t) => {
   const { say, stored, timeline } = aSender()
   t.strictSame(await say(0, ['slow', -1, 'words', 5]), ['slowed words 5'])
   t.match(await stored(), { troubles: 0, until: 5, reason: 'words', rate: 10 })

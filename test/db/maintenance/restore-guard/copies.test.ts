@@ -179,7 +179,7 @@ t.test('after a failover, only older processes continue', async (t) => {
   t.strictSame(await restoredQueues(url), DELIVERIES)
 })
 
-t.test('unsettled claims are released on a copy', async (t) => {
+t.test('releases jobs that are claimed before a failover is decided', async (t) => {
   const { service, database, call, team } = await world(t)
   const sink = await startSmtpSink(t)
   const { end } = await watchDatabase({ database, log: silentLog })

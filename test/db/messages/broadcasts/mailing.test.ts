@@ -8,7 +8,7 @@ const row = {
   ...{ from_address: 'hello@example.com', subject: 'Hi', headers: null, reply_to: '', tags: [] },
 } as unknown as BroadcastRow
 
-t.test('a test without topics uses the draft as its list', async (t) => {
+t.test('an email without topics uses the broadcast as its list', async (t) => {
   const { item } = mailingOf({ ...row, topic_ids: [] }, [])
   t.match(item.headers, {
     'List-Id': '<broadcast.example.com>',

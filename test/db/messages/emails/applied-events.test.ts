@@ -207,7 +207,7 @@ t.test('a report ends retries after a lost response, in either order', async (t)
     )
 })
 
-t.test('a report about one recipient proves acceptance for all after a lost response', async (t) => {
+t.test('a report ends retries for all accepted together in a lost response', async (t) => {
   const team = await storeTeam(service)
   const [ana, ben, cleo] = ['ana@example.org', 'ben@example.org', 'cleo@example.org'] as const
   const kindOf = { u: 'unknown', d: 'deferred', r: 'bounced', s: 'sent' } as const
