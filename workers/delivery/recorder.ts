@@ -46,7 +46,7 @@ const few = (values: readonly (string | null)[]): string[] =>
   [...new Set(values.filter((value) => value !== null))].slice(0, MAX_NAMED_IDS)
 
 /**
- * Returns the most frequent detail, without addresses and numbers; undefined if all were accepted.
+ * Returns the most frequent detail, without addresses and numbers. Undefined if all were accepted.
  */
 function commonReason(judged: readonly AttemptOutcome[]): string | undefined {
   const words = judged.filter(({ kind }) => kind !== 'accepted').map(({ detail }) => impersonal(detail))
@@ -172,6 +172,7 @@ export function createRecorder<J extends DeliveryJob, A>(
       breakers.of({ key: change.sender }).changed(change.kind)
       logChange(change, log)
     }
+    logSent(recordings, delivery, log)
   }
 
   /** A result that can't be stored must not lead to another send, so its job fails. */
@@ -179,7 +180,7 @@ export function createRecorder<J extends DeliveryJob, A>(
     log.error({ err: error, id: job.id }, 'failed to record a result')
     const end: End = {
       end: 'given_up',
-      reason: storableWords(`it was tried, but what became of it cannot be recorded: ${errorWords(error)}`),
+      reason: storableWords(`it was attempted, but its result can't be stored: ${errorWords(error)}`),
     }
     await commit([{ job, end }]).catch((fault: unknown) => {
       log.error({ err: fault, id: job.id }, 'failed to dead-letter the job')
@@ -190,7 +191,6 @@ export function createRecorder<J extends DeliveryJob, A>(
     async write(recordings) {
       try {
         await commit(recordings)
-        logSent(recordings, delivery, log)
       } catch (error) {
         const [only, ...others] = recordings
         if (only && others.length === 0) await abandon(only, error)

@@ -1,5 +1,6 @@
 /** Delivery during failures: real workers and SMTP servers. DECISIONS: Sender failures, Lost responses. */
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { pino } from 'pino'
 import { sql } from 'slonik'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
 import { applyReportedEmails, type ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
@@ -311,4 +312,38 @@ t.test('while records fail, fewer than twice the slots are sent', async (t) => {
   await until('all are sent', async () => (await sentCount(service, team.id)) === 100)
   t.equal(sink.messages().length, 100)
   await worker.stop()
+})
+
+t.test('a result that can’t be stored delays no other, and the log counts the others', async (t) => {
+  const team = await begin()
+  const together = Promise.withResolvers<undefined>()
+  let waiting = 0
+  const sink = await startSmtpSink(t, {
+    onMessage: () => {
+      waiting += 1
+      if (waiting === 6) together.resolve(undefined)
+      return together.promise
+    },
+  })
+  const [broken = '', ...others] = await post(team, 6)
+  await database.query(sql.unsafe`
+    create function reject_row() returns trigger language plpgsql as $$ begin
+      raise exception 'this row cannot change'; end $$`)
+  await database.query(sql.unsafe`
+    create trigger reject_row before update on email_states for each row when (old.id = ${sql.literalValue(broken)})
+    execute function reject_row()`)
+  t.teardown(() => database.query(sql.unsafe`drop function reject_row cascade`))
+  const lines: { msg: string; messages?: number; id?: string }[] = []
+  const log = pino({}, { write: (line) => lines.push(JSON.parse(line)) })
+  const worker = await startWorker(t, service, { smtp_url: sink.url, log })
+  await until('five are sent', async () => (await sentCount(service, team.id)) === others.length)
+  await until('one is a dead letter', async () => (await jobStates(service, broken)).includes('failed'))
+  await worker.stop()
+  t.equal(sink.messages().length, 6)
+  const logged = lines.filter(({ msg }) => msg === 'sent').map(({ messages = 0 }) => messages)
+  t.equal(
+    logged.reduce((sum, each) => sum + each, 0),
+    others.length,
+  )
+  t.strictSame(lines.filter(({ msg }) => msg === 'failed to record a result').length, 1)
 })
