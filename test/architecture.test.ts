@@ -486,7 +486,7 @@ for (const { what, reads, owners } of BOUNDED) {
   })
 }
 
-t.test('answers of counterparts over HTTP are read within the bounds of bounded-answer.ts', async (t) => {
+t.test('HTTP responses are read within the limits of limited-response.ts', async (t) => {
   const bounded = 'db/process/limited-response.ts'
   // A form that is already bounded, code shown on a page, and an operator's piped input.
   const others = ['api/http/forms.ts', SAMPLES, 'db/admin/input.ts']

@@ -27,7 +27,7 @@ type Sendable = { key: string; whatsapp: Record<string, unknown> }
 
 /**
  * The output of `npm start`: the key, and bodies for POST /v1/emails and POST /v1/whatsapp/messages.
- * `own_number` is the same for a team with its own WhatsApp number; null if WhatsApp isn't the sandbox's.
+ * `own_number` is the same for a team with its own WhatsApp number. Null if WhatsApp isn't the sandbox's.
  */
 export type Demo = Sendable & { email: Record<string, unknown>; own_number?: Sendable | null }
 

@@ -118,7 +118,7 @@ export function createAdmin() {
     now: async () => timeIn(await database.get()),
     /** A DNS server to ask in place of the system's. */
     dnsServer: settings.DNS_SERVER,
-    /** RETURN_PATH_DOMAIN, as the workers have it; null if it isn't set. */
+    /** RETURN_PATH_DOMAIN, as the workers have it. Null if it isn't set. */
     returnDomain: returnDomainOf(settings),
     /** Meta's Graph API. */
     graphApi: graphApiUrl(settings),

@@ -34,7 +34,7 @@ const PORT_FILE = 'port'
 export const keepPort = (data: string, port: number): void =>
   writeFileSync(join(data, PORT_FILE), `${port}\n`)
 
-/** The port that was kept last; null for none. */
+/** The port that was kept last. Null for none. */
 export function keptPort(data: string): number | null {
   try {
     return Number.parseInt(readFileSync(join(data, PORT_FILE), 'utf8'), 10) || null

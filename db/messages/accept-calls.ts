@@ -51,7 +51,7 @@ export async function acceptCalls<C extends { team_id: string }, B extends { acc
  * @throws RequestError if the call was rejected.
  */
 export function onlyEnd<O>([end]: readonly CallEnd<O>[]): O[] {
-  if (!end) throw new Error('a call that waits is not passed over')
+  if (!end) throw new Error('a waiting call was skipped')
   if (end instanceof RequestError) throw end
   return end
 }

@@ -161,7 +161,7 @@ export const returnPathDomain = string().test(
   (value) => value === undefined || domainToAscii(value) !== null,
 )
 
-/** RETURN_PATH_DOMAIN in ASCII form; null if it isn't set. */
+/** RETURN_PATH_DOMAIN in ASCII form. Null if it isn't set. */
 export const returnDomainOf = ({
   RETURN_PATH_DOMAIN,
 }: {

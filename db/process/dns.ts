@@ -59,7 +59,7 @@ export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS) {
       const found = await ask(`exchanges ${name}`, () => within(resolver.resolveMx(name), patience))
       return found.map(({ exchange }) => exchange)
     },
-    /** The zone that a name's records are kept in: the nearest name above it that has an SOA record; null for none. */
+    /** The zone that a name's records are kept in: the nearest name above it that has an SOA record. Null for none. */
     async zone(name: string): Promise<string | null> {
       const resolver = await system.resolver()
       return ask(`zone ${name}`, () => within(zoneBy(resolver, name), patience))

@@ -111,7 +111,7 @@ const STEADY_MS = 12_000
  * because then all heartbeats are old. Living workers need that time to renew them and to record what they
  * have sent.
  * @returns `shaken`, to call on each error, and `end`. The cause of an error may also have stopped the
- * heartbeats of living workers. Finding a job late costs less than sending its message twice.
+ * heartbeats of living workers. A late retry is better than a second copy of a message.
  */
 function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   let steadyFrom = Number.NEGATIVE_INFINITY

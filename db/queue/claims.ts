@@ -55,7 +55,7 @@ type Boss = {
   fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
 }
 
-/** The dependencies of claims: pg-boss, its SQL on a transaction, the error handler and the queues' order. */
+/** Claims need pg-boss, its SQL on a transaction, the error handler and the queues' order. */
 type ClaimDeps = {
   boss: Boss
   on: (tx: Tx) => object

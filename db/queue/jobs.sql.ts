@@ -23,7 +23,7 @@ export const openJob = (tx: Tx, job: JobName, id: string) =>
 
 /**
  * Returns the jobs of a team that were created before this one and have not ended, oldest first. Excludes
- * jobs that were attempted before: one that kills its workers is attempted alone.
+ * jobs that were attempted before. A job that kills its workers is attempted alone.
  */
 export const openJobsBefore = (tx: Tx, job: JobName, { team_id, id }: { team_id: string; id: string }) =>
   tx.anyFirst(sql.prepared('open_jobs_before', idRow)`

@@ -10,7 +10,7 @@
  * - simulator: replaces the providers of test teams. The recipient decides its responses. It sends nothing.
  * - sender: a relay, an SES account, a WhatsApp number or a webhook endpoint.
  * - circuit breaker: pauses a failing sender. After each pause, one message of all workers probes it.
- * - reserve: take a send's place in its sender's rate limit ahead of time, so that all workers keep to it.
+ * - reserve a send's place in its sender's rate limit ahead of time, so that all workers keep to it.
  * - accepted: the provider has the message. It is never sent again.
  * - lost response: an attempt with an unknown outcome. The message may have arrived.
  * - settle: store the result of a claimed job (End), in the transaction that stores the work's results.
@@ -273,7 +273,7 @@ export const SCHEDULES = {
 
 /** How long a message is retried before it fails: 24 h (DECISIONS: Temporary failures), in milliseconds. */
 export const DELIVERY_DEADLINE_MS = DAY * 1_000
-/** How long jobs and dead letters are kept at most, in seconds. */
+/** The maximum age of jobs and dead letters, in seconds. */
 export const JOB_RETENTION_S = 30 * DAY
 
 /** The failure reason if no attempt has returned one. */

@@ -17,7 +17,7 @@ export type Account = {
   after_answer: number
   /** Rows over a limit, keys with two rows, counters that differ from a recount, and wrong states. */
   over: number
-  /** Seconds from the end of the fault until everything accepted was received; null if never. */
+  /** Seconds from the end of the fault until everything accepted was received. Null if never. */
   recovered: number | null
   note?: string
 }

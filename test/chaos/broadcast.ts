@@ -72,7 +72,7 @@ export async function insistOn(
 
 type Tally = { state: string; made: number; left: number; skipped: number }
 
-/** Returns its state from the rows; null while the database is unavailable. */
+/** Returns its state from the rows. Null while the database is unavailable. */
 export async function tally({ sql }: World, { id, team }: Broadcast): Promise<Tally | null> {
   const rows = await sql<Record<keyof Tally, string>>(
     `select state,

@@ -25,7 +25,7 @@ async function versionOf(url: string): Promise<string> {
   return rows[0]?.server_version ?? ''
 }
 
-/** Runs one fault with a separate database; null if this machine lacks a requirement. */
+/** Runs one fault with a separate database. Null if this machine lacks a requirement. */
 async function run(
   server: TestServer,
   fault: Fault,

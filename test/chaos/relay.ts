@@ -12,7 +12,7 @@ export type Step = 'banner' | 'mail' | 'rcpt' | 'dot'
 /** A reply, or what happens instead. */
 export type Answer = 'drop' | 'reset' | 'hang' | 'endless' | (string & {})
 /**
- * The reply to a step; undefined means a normal relay's. `line` is the command, or the message's id at the
+ * The reply to a step. Undefined means a normal relay's. `line` is the command, or the message's id at the
  * dot.
  */
 export type Manners = (step: Step, line: string) => Answer | undefined | Promise<Answer | undefined>

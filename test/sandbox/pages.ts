@@ -58,7 +58,7 @@ async function rowsOf(messages: readonly SandboxMessage[], { id, q = '' }: PageQ
   return { rows, total: messages.length, found: hits.length, more: hits.length > LISTED, q }
 }
 
-/** @param dashboard the dashboard's address, to which each message is linked; null without one. */
+/** @param dashboard the dashboard's address, to which each message is linked. Null without one. */
 export function createPages({
   templates = [],
   dashboard = null,

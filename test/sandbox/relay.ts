@@ -35,7 +35,7 @@ const EVENTS: Record<EmailReport, Part> = {
   clicked: { event: 'clicked', url: 'https://example.com/' },
 }
 
-/** The value of a header, unfolded; '' without it. */
+/** The value of a header, unfolded. '' without it. */
 function headerOf(raw: Buffer, name: string): string {
   const [head = ''] = raw.toString('latin1').split('\r\n\r\n', 1)
   const fields = head.replace(/\r\n[ \t]+/g, ' ').split('\r\n')

@@ -63,7 +63,7 @@ export function createWebhookReceiver(): WebhookReceiver {
   }
 }
 
-/** Returns the received JSON; undefined if it isn't JSON. */
+/** Returns the received JSON. Undefined if it isn't JSON. */
 function parsed(raw: string): unknown {
   try {
     return JSON.parse(raw)
@@ -72,6 +72,6 @@ function parsed(raw: string): unknown {
   }
 }
 
-/** The type that a body names; '' for none. */
+/** The type that a body names. '' for none. */
 const typeOf = (body: unknown): string =>
   typeof body === 'object' && body !== null && 'type' in body ? String(body.type) : ''

@@ -31,7 +31,7 @@ const FLAGS = [
 /** The timeout for changes on a page, in milliseconds. A busy machine must only be slow. */
 const PATIENCE = 90_000
 
-/** Returns a browser until the test ends; null without one, and the test says why. */
+/** Returns a browser until the test ends. Null without one, and the test says why. */
 export async function launchBrowser(t: Test, what: string): Promise<Browser | null> {
   if (!CHROMIUM) {
     t.pass(what, { skip: 'chromium is not installed (Debian: apt-get install -y chromium-headless-shell)' })

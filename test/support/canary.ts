@@ -39,7 +39,7 @@ const LONGEST = 80
 const MOST = 300
 const SHORTEST_SECRET = 12
 
-/** Returns the longest run of a text that JSON writes unchanged; null if none is distinctive. */
+/** Returns the longest run of a text that JSON writes unchanged. Null if none is distinctive. */
 function markOf(text: string): string | null {
   const [run = ''] = text
     .slice(0, 2_000)

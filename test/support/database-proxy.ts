@@ -21,7 +21,7 @@ function textOf(type: number | undefined, body: Buffer): string | null {
   return body.toString('utf8', begin, body.indexOf(0, begin))
 }
 
-/** Returns the prepared statement of a Bind; '' for one without a name. The portal's name comes first. */
+/** Returns the prepared statement of a Bind. '' for one without a name. The portal's name comes first. */
 function boundIn(body: Buffer): string {
   const begin = body.indexOf(0) + 1
   return body.toString('utf8', begin, body.indexOf(0, begin))

@@ -6,7 +6,7 @@ const MAJOR = 15
 /** How many connections the tests open side by side, and some to spare. */
 const CONNECTIONS = 300
 
-/** Returns what the server lacks, in one line; null if it has everything. */
+/** Returns what the server lacks, in one line. Null if it has everything. */
 export async function givenServerFault(url: string): Promise<string | null> {
   const client = new Client({ connectionString: url })
   await client.connect()

@@ -11,7 +11,7 @@ import { until } from './worker.ts'
 /** More stops than any page has up to a wanted one. */
 const MAX_STOPS = 250
 
-/** The focused element: its name, and the error in how the focus shows; '' if there is none. */
+/** The focused element: its name, and the error in how the focus shows. '' if there is none. */
 type Stop = { name: string; inMain: boolean; wrong: string }
 
 /** The accessible name of an element. */

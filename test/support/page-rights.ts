@@ -218,6 +218,6 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   ],
 }
 
-/** Returns the documented access of a page; undefined if it isn't listed. */
+/** Returns the documented access of a page. Undefined if it isn't listed. */
 export const rightOf = ({ method, path }: Pick<Page, 'method' | 'path'>): Page['access'] | undefined =>
   (Object.keys(RIGHTS) as Page['access'][]).find((access) => RIGHTS[access].includes(`${method} ${path}`))

@@ -16,7 +16,7 @@ const ATTEMPTS = 5
 
 export type PoolMode = 'session' | 'transaction'
 
-/** Returns why PgBouncer isn't available; null if it is. */
+/** Returns why PgBouncer isn't available. Null if it is. */
 export const pgbouncerMissing = () => programMissing('pgbouncer', 'pgbouncer')
 
 const configuration = (target: URL, mode: PoolMode, port: number, users: string, settings: string): string =>
@@ -32,7 +32,7 @@ pool_mode = ${mode}
 ${settings}
 `
 
-/** Starts it and waits until it is up. @returns a function that stops it; null if its port is in use. */
+/** Starts it and waits until it is up. @returns a function that stops it. Null if its port is in use. */
 async function launch(file: string): Promise<(() => Promise<void>) | null> {
   // It doesn't run as root.
   const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : []

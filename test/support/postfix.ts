@@ -15,7 +15,7 @@ const ATTEMPTS = 5
 
 export type Postfix = { port: number; url: string; log(): Promise<string> }
 
-/** Returns why Postfix isn't available; null if it is. */
+/** Returns why Postfix isn't available. Null if it is. */
 export async function postfixMissing(): Promise<string | null> {
   if (process.platform !== 'linux') return 'Postfix runs on Linux'
   if (process.getuid?.() !== 0) return 'Postfix must be started by root'

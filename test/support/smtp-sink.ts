@@ -47,7 +47,7 @@ export async function startSmtpSink(
   }
 }
 
-/** Returns the Message-ID of the header without its angle brackets; '' if there is none. */
+/** Returns the Message-ID of the header without its angle brackets. '' if there is none. */
 export function messageIdOf(message: SandboxMessage): string {
   const header = message.raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? ''
   return /^message-id:\s*<([^>\r\n]*)>/im.exec(header)?.[1] ?? ''

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { startCluster } from './cluster.ts'
 import { SETTINGS } from './quick-server.ts'
 
-/** The folder of the newest installed version's programs; null without one that has LLVM. */
+/** The folder of the newest installed version's programs. Null without one that has LLVM. */
 export const systemPrograms = (): string | null =>
   globSync('/usr/lib/postgresql/*/bin')
     .filter((bin) => existsSync(join(bin, '../lib/llvmjit.so')))
     .sort((a, b) => Number(a.split('/').at(-2)) - Number(b.split('/').at(-2)))
     .at(-1) ?? null
 
-/** Returns why there is no such server; null if there is one. */
+/** Returns why there is no such server. Null if there is one. */
 export const systemPostgresMissing = (): string | null =>
   systemPrograms() === null
     ? 'PostgreSQL with LLVM is not installed (Debian: apt-get install -y postgresql)'

@@ -12,7 +12,7 @@ export function createBulkPause() {
   /** Items that were found paused, until they are put back. */
   const paused = new Set<string>()
   return {
-    /** How many seconds an email waits for the pause to end; null if it doesn't. */
+    /** How many seconds an email waits for the pause to end. Null if it doesn't. */
     waitOf(row: OutgoingRow): number | null {
       if (row.bulk_pause === null) return null
       paused.add(row.id)

@@ -231,7 +231,7 @@ async function record(
   }
 }
 
-/** Returns why an endpoint must be disabled; null if it stays enabled. */
+/** Returns why an endpoint must be disabled. Null if it stays enabled. */
 function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string | null): string | null {
   if (own.some(({ answer: { answer } }) => answer.status === GONE_STATUS)) return `it answered ${GONE_STATUS}`
   const overdue = (at: Date) =>

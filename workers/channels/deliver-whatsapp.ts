@@ -63,7 +63,7 @@ type Source<T extends boolean> = {
   read(tx: Tx, refs: readonly MessageRef[]): Promise<readonly Sendable<T>[]>
 }
 
-/** The timeline's event for an outcome; null if it concerns the number or account, whose timeline has it. */
+/** The timeline's event for an outcome. Null if it concerns the number or account, whose timeline has it. */
 const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
   accepted: 'accepted',
   refused: 'failed',
@@ -159,7 +159,7 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
 }
 
 type Asks<T extends boolean> = {
-  /** The outcome that is known without asking the provider; null if it must be asked. */
+  /** The outcome that is known without asking the provider. Null if it must be asked. */
   outcomeOf(row: OutgoingWhatsappRow): WhatsappOutcome | null
   isOptedOut(row: OutgoingWhatsappRow<T>): Promise<boolean>
 }
@@ -169,7 +169,7 @@ const NO_MARKETING: WhatsappOutcome = { kind: 'refused', detail: OPTED_OUT }
 const isMarketing = ({ category }: Pick<OutgoingWhatsappRow, 'category'>): boolean =>
   category?.toUpperCase() === 'MARKETING'
 
-/** Returns the outcome of a message whose template is unusable; null for others. */
+/** Returns the outcome of a message whose template is unusable. Null for others. */
 const ofTemplate = ({
   template_status: status,
   own_template,

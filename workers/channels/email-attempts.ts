@@ -23,7 +23,7 @@ export type EmailAttempt = {
   suppressed: Suppressed
 }
 
-/** The timeline's event for an outcome; null if it concerns the sender, whose timeline has it. */
+/** The timeline's event for an outcome. Null if it concerns the sender, whose timeline has it. */
 const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   accepted: 'sent',
   refused: 'bounced',

@@ -23,7 +23,7 @@ type Sealing = {
   ed25519: DkimKey | null
   /** True if bounces return to the From domain's own return path. */
   own_return_path: boolean
-  /** Where they return to otherwise; null means the From domain itself. */
+  /** Where they return to otherwise. Null means the From domain itself. */
   return_domain: string | null
   returnPathAt: (domain: string) => string | null
   reference: string

@@ -16,7 +16,7 @@ type Breaker = {
   see(state: SenderState): void
   /** Records that a send starts. @returns a function to call when it has ended. */
   began(): () => void
-  /** Records a send and its duration. @returns what it says about the sender; null if nothing. */
+  /** Records a send and its duration. @returns what it says about the sender. Null if nothing. */
   note(outcomes: readonly AttemptOutcome[], send: Send): SenderSignal | null
   /** Records a change of the sender's row. */
   changed(kind: 'slowed' | 'paused' | 'recovered'): void
@@ -82,7 +82,7 @@ const latest = (one: Date | null, other: Date | null): Date | null =>
  */
 type Suspicion = { strikes: number; isNew: boolean }
 
-/** Returns a deferral that may be about the sender; null if there is none. */
+/** Returns a deferral that may be about the sender. Null if there is none. */
 function deferralOf(outcomes: readonly AttemptOutcome[], message: string): Deferral | null {
   const found = outcomes.find(({ kind, key }) => kind === 'deferred' && key !== undefined)
   if (found?.key === undefined) return null

@@ -71,7 +71,7 @@ export function nextStep(
 
 /** What is known when a provider rejects a recipient or an identity by policy. */
 export type PolicyContext = {
-  /** When this message was last held for it; null if never. */
+  /** When this message was last held for it. Null if never. */
   held_at: Date | null
   /** When the sender's latest accepted message was started. */
   accepted_at: Date | null

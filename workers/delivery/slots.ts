@@ -181,7 +181,7 @@ export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slot
   const turns = createTurns(limit)
   let overtime = 0
 
-  /** @returns a function that returns the slot; null if none was free in time. */
+  /** @returns a function that returns the slot. Null if none was free in time. */
   const enter = async (queue: Queue, applicant: Applicant, wait: number): Promise<(() => void) | null> => {
     const held = queue.closed ? null : await turns.take(queue, applicant, wait)
     if (held === null) return null

@@ -307,7 +307,7 @@ function reportVerdict(
   return { id, state: 'done', reason, team_ids }
 }
 
-/** Returns the metric's outcome of a processed report; null while it waits for its message. */
+/** Returns the metric's outcome of a processed report. Null while it waits for its message. */
 function outcomeOf(
   verdict: Verdict | undefined,
   parsed: ParsedReport | undefined,

@@ -44,7 +44,7 @@ export type DeclaredForChannel = Declared & {
   isSet(settings: never): boolean
   /** The startup message of a process that isn't configured for it. */
   unset: string
-  /** Returns a startup warning; null if there is none. */
+  /** Returns a startup warning. Null if there is none. */
   warning?(settings: never, now: Date): string | null
   /** Returns null if it isn't configured. */
   open(settings: never): {

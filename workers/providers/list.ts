@@ -15,5 +15,5 @@ export const CHANNEL_PROVIDERS = { whatsapp: WHATSAPP } as const
 export const OTHER_REPORTERS = [WHATSAPP_NUMBERS] as const
 
 type ChannelProviders = typeof CHANNEL_PROVIDERS
-/** The providers that a process has opened; null if it isn't configured for one. */
+/** The providers that a process has opened. Null if it isn't configured for one. */
 export type OpenProviders = { [N in keyof ChannelProviders]: ReturnType<ChannelProviders[N]['open']> }

@@ -51,13 +51,13 @@ export type OutgoingEmail<T extends boolean = false> = {
   reference: string
   subject: string
   html: string
-  /** Plain-text alternative; '' without one. */
+  /** Plain-text alternative. '' without one. */
   text: string
-  /** Bare reply address; '' without one. Overrides a Reply-To in `headers`. */
+  /** Bare reply address. '' without one. Overrides a Reply-To in `headers`. */
   reply_to: string
   /** Custom headers exactly as accepted. */
   headers: Readonly<Record<string, string>> | null
-  /** The link of both List-Unsubscribe headers (RFC 8058); null if only `headers` may have them. */
+  /** The link of both List-Unsubscribe headers (RFC 8058). Null if only `headers` may have them. */
   list_unsubscribe: string | null
   /** How often it was deferred before. */
   deferrals: number
@@ -104,7 +104,7 @@ export type SenderTrouble = 'slow' | 'setup' | 'connection'
 
 /** The result of one email at one attempt: an outcome for each of its `recipients`. */
 export type EmailDelivery = {
-  /** The provider's id of the message; null unless a recipient was accepted. */
+  /** The provider's id of the message. Null unless a recipient was accepted. */
   provider_message_id: string | null
   outcomes: ReadonlyMap<string, Outcome>
   /** The relay's response to the From domain's own return path, if the shared one was used instead. */

@@ -15,7 +15,7 @@ type Kind = PlanRow['kind']
 /** In sends per second. */
 const RATES: Record<Kind, number> = { free: 1, paid: 10, custom: 10 }
 
-/** The limits of a kind of plan. Null: no limit, in kinds that allow that. `rate` is in sends per second. */
+/** The limits of a kind of plan. Null means no limit, in kinds that allow it. `rate` is in sends per second. */
 type Figures<K extends Kind> = { [Q in AnyQuota as Q['name']]: number | Q['defaults'][K] } & { rate: number }
 
 /** Returns the limits of a plan of this kind: its own values, otherwise the defaults. */

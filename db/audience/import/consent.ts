@@ -43,7 +43,7 @@ const FAILURE_CODE = /^[45]\.\d+\.\d+$/
 export const isConsent = (name: string): boolean =>
   [STATES, FOR, AGAINST].some((names) => names.has(bare(name)))
 
-/** Whether a cell says yes or no; null if neither can be read in it. */
+/** Whether a cell says yes or no. Null if neither can be read in it. */
 export function consentIn(name: string, cell: string): 'yes' | 'no' | null {
   const value = cell.trim().toLowerCase()
   const isAgainst = AGAINST.has(bare(name))

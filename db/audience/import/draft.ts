@@ -69,7 +69,7 @@ async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<vo
   if (topics.some((topic) => !known.has(topic))) throw new RequestError('bad_request', TEXTS.chosenTopicGone)
 }
 
-/** What was chosen for the last file of the same columns, without topics that are gone; null without one. */
+/** What was chosen for the last file of the same columns, without topics that are gone. Null without one. */
 async function chosenBefore(tx: Tx, teamId: string, guess: Mapping): Promise<Mapping | null> {
   const last = await lastMapping(tx, teamId, guess)
   // A version without consent made the columns properties.

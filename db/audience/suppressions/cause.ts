@@ -7,9 +7,9 @@ export type Suppression = {
   cause: Cause
   /** When it happened, by the provider's clock, or when it was added. */
   since: string
-  /** The email that it is about; null if it was added manually. */
+  /** The email that it is about. Null if it was added manually. */
   email_id: string | null
-  /** The report that it comes from; null if the server rejected the recipient in the dialogue. */
+  /** The report that it comes from. Null if the server rejected the recipient in the dialogue. */
   report_id: string | null
   /** The server's response, or the reason of who added it. */
   response: string

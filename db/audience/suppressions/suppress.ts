@@ -43,7 +43,7 @@ type Touched = {
   report_id?: string | undefined
 }
 
-/** An address that an event is about. `contact`: its contact, locked; null if it is none. */
+/** An address that an event is about. `contact`: its contact, locked. Null if it is none. */
 type TouchedAddress = IdentityRef & { email: string; contact: LockedContact | null }
 
 /** Finds the address that an event is about. */
@@ -224,7 +224,7 @@ export async function suppress(tx: Tx, wanted: readonly ToSuppress[], now: Date)
   return changed.size
 }
 
-/** How a suppression ends. `lifted`: when it was lifted manually; null if a delivery ended it. */
+/** How a suppression ends. `lifted`: when it was lifted manually. Null if a delivery ended it. */
 type Ending = { now: Date; lifted: Date | null; detail: string }
 
 /** Ends the suppression of addresses whose contacts are locked, and announces it. @returns the keys of these. */

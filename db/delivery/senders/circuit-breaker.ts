@@ -205,7 +205,7 @@ function endProbe(state: Changed, began_at: Date): Changed {
 }
 
 const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }
-const RECOVERED = 'messages are taken again'
+const RECOVERED = 'messages are accepted again'
 
 /** Closes the circuit after a send that started since it was opened was accepted. */
 function recover(state: Changed, now: Date, began_at: Date): Changed {

@@ -80,7 +80,7 @@ export async function latestBackgroundJobs(tx: Tx, team: string | null, limit: n
     select ${columns} from background_jobs where ${own} order by id desc limit ${limit}`)
 }
 
-/** The newest job of a kind; null without one. */
+/** The newest job of a kind. Null without one. */
 export const latestOfKind = (tx: Tx, kind: string) =>
   tx.maybeOne(sql.type(backgroundJobRow)`
     select ${columns} from background_jobs where kind = ${kind} order by id desc limit 1`)

@@ -28,7 +28,7 @@ export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly s
 
 /**
  * An email after an erasure. `to`: its recipients. `empty`: its content is purged. `nobodys`: all of its
- * events are redacted, not only those that name the person.
+ * events are redacted, not only the ones with the name.
  */
 export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; nobodys: boolean }
 

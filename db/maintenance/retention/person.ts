@@ -56,6 +56,6 @@ export function isPerson(recipient: string, identity: string): boolean {
 export const namedIn = (emails: readonly FoundEmail[], { identity }: ErasedPerson): FoundEmail[] =>
   emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
 
-/** True if all other recipients of an email have been erased, or there are none. */
+/** True if an email has no other recipients, or all of them have been erased. */
 export const isSoleRecipient = (to: readonly string[], identity: string): boolean =>
   to.every((recipient) => recipient === ERASED || isPerson(recipient, identity))

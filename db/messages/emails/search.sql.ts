@@ -140,7 +140,7 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     where ${bounds} order by id desc`
 }
 
-/** True if a filter is set that the states of a team's emails can't answer. */
+/** True if a filter needs more than the states of a team's emails. */
 const hasOtherParts = ({ words, text, ...rest }: EmailCriteria): boolean =>
   [rest.recipients, rest.id, rest.domains, rest.template_id, rest.broadcast_id, rest.tag]
     .concat(words?.[0], text?.[0])

@@ -9,7 +9,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   131026: 'The number may not be on WhatsApp, or its app is too old. Contact the recipient another way.',
   131031: 'The provider has locked the account. Check its business manager.',
   131042: 'The provider’s account has a payment problem. Messages wait until it is solved.',
-  131047: 'The recipient has not written within 24 hours. Until then, you can only send templates.',
+  131047:
+    'The recipient has not written within 24 hours. Until they write to you, you can only send templates.',
   131048: 'Too many recipients have blocked or reported the number. Sending pauses.',
   131049: 'The provider limits marketing messages to each recipient. A later message may get through.',
   131050: 'The recipient has stopped marketing messages from this business.',

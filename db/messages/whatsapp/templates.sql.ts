@@ -74,7 +74,7 @@ export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: Te
 
 const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'parts', 'unsupported']).concat(
   row({
-    /** The account of the template. Null: that of the default number. */
+    /** The template's account. Null means the default number's account. */
     account_id: string().nullable(),
     /** The account of the default number. Null if it is unknown. */
     default_account: string().nullable(),

@@ -74,7 +74,7 @@ const slowDot = (id: string, seconds: number): Fault => ({
   },
 })
 
-/** How many seconds it is until a message's job is due; null while it has none that waits. */
+/** How many seconds it is until a message's job is due. Null while it has none that waits. */
 async function dueIn({ sql }: World, id: string): Promise<number | null> {
   const [job] = await sql<{ seconds: string }>(
     `select extract(epoch from start_after - now()) as seconds from pgboss.job

@@ -15,7 +15,7 @@ type Example = {
   category?: 'MARKETING' | 'AUTHENTICATION'
   components: Json[]
   parameters?: Record<string, string>
-  /** The sent components; null if it can't be sent. */
+  /** The sent components. Null if it can't be sent. */
   sent: Json[] | null
 }
 

@@ -15,7 +15,7 @@ const ROOM = 96
 const sender: Sender = { key: 'webhook:one', ceiling: 1_000, on_demand: true, at_once: 4 }
 
 /**
- * Creates an admission, and a sender whose last message was accepted in this many seconds; null if none was
+ * Creates an admission, and a sender whose last message was accepted in this many seconds. Null if none was
  * sent.
  */
 async function begin(t: Test, seconds: number | null) {
@@ -37,7 +37,7 @@ async function begin(t: Test, seconds: number | null) {
     const { released, held } = await admission.release(Array.from({ length: count }, message))
     return { released: released.length, held: held.flatMap((each) => each.messages).length }
   }
-  /** Returns how many of its messages may be claimed; undefined if as many as any other sender's. */
+  /** Returns how many of its messages may be claimed. Undefined if as many as any other sender's. */
   const room = async () => (await admission.admit(ROOM)).rooms?.of.get(sender.key)
   return { database, admission, pass, room }
 }

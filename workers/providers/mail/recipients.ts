@@ -7,7 +7,7 @@ import type { Outcome } from '../provider.ts'
 
 const NO_ADDRESS: Outcome = { kind: 'refused', detail: 'not one email address', effect: 'none' }
 
-/** Returns the address for the server; null unless the string is exactly one address. */
+/** Returns the address for the server. Null unless the string is exactly one address. */
 export function wireAddress(address: string): string | null {
   return parseAddress(address) === null ? null : toWireAddress(address)
 }

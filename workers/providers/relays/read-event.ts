@@ -74,14 +74,14 @@ const MAX_ADDRESS_CHARACTERS = 1_000
 /** Larger numbers of seconds are milliseconds. */
 const MAX_UNIX_SECONDS = 1e11
 
-/** Returns the value at a path of own keys; undefined if there is none. */
+/** Returns the value at a path of own keys. Undefined if there is none. */
 const valueAt = (event: unknown, path: Path): unknown =>
   path.reduce<unknown>(
     (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     event,
   )
 
-/** Returns the text or number at the first path with a value, as text; '' if there is none. */
+/** Returns the text or number at the first path with a value, as text. '' if there is none. */
 export function textAt(event: unknown, ...paths: readonly Path[]): string {
   for (const path of paths) {
     const value = valueAt(event, path)
@@ -124,7 +124,7 @@ function parsed(body: Buffer): unknown {
 }
 
 /**
- * Returns the email of our signed reference or of a Message-ID of our form; null for someone else's email.
+ * Returns the email of our signed reference or of a Message-ID of our form. Null for someone else's email.
  */
 function refOf(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef | null {
   const signed = readReference(secrets, textAt(event, ...page.reference).trim())

@@ -16,14 +16,14 @@ export const isEhloName = (name: string | undefined): boolean =>
 
 const withoutDot = (name: string): string => name.replace(/\.$/, '')
 
-/** Returns the name in ASCII; null for an address, `localhost` or a name without a dot. */
+/** Returns the name in ASCII. Null for an address, `localhost` or a name without a dot. */
 function usableName(name = ''): string | null {
   const bare = withoutDot(name)
   return isAddress(bare) || !bare.includes('.') ? null : domainToAscii(bare)
 }
 
 /**
- * Returns the first usable name of the settings, otherwise the machine's; undefined if there is none.
+ * Returns the first usable name of the settings, otherwise the machine's. Undefined if there is none.
  * @param machine the machine's own name.
  */
 export function ehloName(settings: NameSettings, machine: string): string | undefined {

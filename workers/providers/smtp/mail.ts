@@ -32,7 +32,7 @@ export type ReportMail = {
   email: Email
   /** Its text for readers, without markup. */
   text: string
-  /** The parts that make it a report; null if missing. */
+  /** The parts that make it a report. Null if missing. */
   status: string | null
   feedback: string | null
   /** The emails that it returns, or their headers. */
@@ -101,7 +101,7 @@ const bytesOf = ({ content }: Attachment): Buffer => Buffer.from(content as Arra
 const withoutMarkup = (html: string): string =>
   html.slice(0, 4 * MAX_TEXT_CHARACTERS).replace(/<[^<>]{0,2000}>/g, ' ')
 
-/** Returns a header of the mail itself; '' without it. @param name in lower case. */
+/** Returns a header of the mail itself. '' without it. @param name in lower case. */
 export const headerOf = ({ email }: ReportMail, name: string): string =>
   email.headers.find(({ key }) => key === name)?.value ?? ''
 

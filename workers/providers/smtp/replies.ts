@@ -158,7 +158,7 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   return { kind: 'deferred', detail }
 }
 
-/** Returns the enhanced status code of a reply; '' without one. Cisco's gateways put a `#` before it. */
+/** Returns the enhanced status code of a reply. '' without one. Cisco's gateways put a `#` before it. */
 const enhancedOf = (reply: string): string => /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
 
 /** 450 and 451, like 4.3.x and 4.7.x, may be about everything that we send. */

@@ -43,12 +43,12 @@ function unfold(text: string): string[] {
   return lines
 }
 
-/** Returns the first value of a field; '' without one. */
+/** Returns the first value of a field. '' without one. */
 export const field = (fields: Fields, name: string): string => fields.get(name)?.[0] ?? ''
 
 const MAX_ADDRESS_CHARACTERS = 254
 
-/** Returns the address of a field such as `rfc822; ana@example.org`; null if it is empty. */
+/** Returns the address of a field such as `rfc822; ana@example.org`. Null if it is empty. */
 export function addressOf(typed: string): string | null {
   const cut = typed.indexOf(';')
   const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()

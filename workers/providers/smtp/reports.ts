@@ -216,7 +216,7 @@ function complaint(mail: ReportMail, { received_at }: RawReport): ReportedEvent 
 }
 
 /**
- * Returns the recipient in Microsoft's JMRP headers, its own or those of the returned email; null without
+ * Returns the recipient in Microsoft's JMRP headers, its own or those of the returned email. Null without
  * one.
  */
 function jmrpRecipient(mail: ReportMail): string | null {

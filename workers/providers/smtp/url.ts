@@ -6,7 +6,7 @@
 import ipaddr from 'ipaddr.js'
 import { PASSWORD_HINT, percentDecoded } from '../../../db/validation/strings.ts'
 
-/** Parses the URL of an SMTP server; null if it isn't one. A path or a fragment is part of a password. */
+/** Parses the URL of an SMTP server. Null if it isn't one. A path or a fragment is part of a password. */
 const parse = (url: string): URL | null => {
   const parsed = URL.canParse(url) ? new URL(url) : null
   if (parsed === null || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') return null
@@ -90,7 +90,7 @@ export function requiresTls(url: string): boolean {
 const TLS_UNDECIDED =
   'has a user name and a private address. Add ?requireTLS=true, or ?requireTLS=false if the relay has no TLS'
 
-/** Returns the error of a URL, to follow `SMTP_URL `; null if there is none. */
+/** Returns the error of a URL, to follow `SMTP_URL `. Null if there is none. */
 export function smtpUrlFault(url: string): string | null {
   const parsed = parse(url)
   if (parsed === null) return `must be the smtp:// or smtps:// URL of a relay; ${PASSWORD_HINT}`

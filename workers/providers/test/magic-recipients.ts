@@ -40,6 +40,6 @@ export function emailReply(address: string, tries: number): EmailReply {
   return part === 'deferred' && tries < SIMULATED_DEFERRALS ? 'deferred' : 'taken'
 }
 
-/** Returns the reports for an accepted email to an address, in order; null for an ordinary address. */
+/** Returns the reports for an accepted email to an address, in order. Null for an ordinary address. */
 export const emailReports = (address: string): readonly EmailReport[] | null =>
   EMAIL_REPORTS.get(magicPart(address)) ?? null

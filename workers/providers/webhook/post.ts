@@ -29,7 +29,7 @@ export type WebhookAnswer = {
   status: number | null
   ms: number
   response: string
-  /** How many seconds to wait, because the server asks for it or sent too much; null if neither. */
+  /** How many seconds to wait, because the server asks for it or sent too much. Null if neither. */
   wait_seconds: number | null
 }
 
@@ -90,7 +90,7 @@ export async function postWebhook(
 
 /** Ends an attempt before its response has come. */
 type Limit = {
-  /** Returns why it has ended; null while it hasn't. */
+  /** Returns why it has ended. Null while it hasn't. */
   reason(): string | null
   /** Returns the work's result, unless the attempt ends first. */
   within<T>(work: Promise<T>): Promise<T>
@@ -131,7 +131,7 @@ function limitTry(cut: AbortSignal): Limit {
   }
 }
 
-/** Returns Retry-After in seconds; null without it. */
+/** Returns Retry-After in seconds. Null without it. */
 function waitOf(headers: IncomingHttpHeaders): number | null {
   const seconds = secondsUntil(headers)
   return Number.isFinite(seconds) ? Math.min(MAX_WAIT_S, Math.max(1, Math.ceil(seconds))) : null

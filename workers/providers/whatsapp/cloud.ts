@@ -101,7 +101,7 @@ function judge(answer: BoundedAnswer, describe: Describe, message: OutgoingWhats
   return error ? { ...outcome, code: String(error.code) } : outcome
 }
 
-/** Returns the seconds of Retry-After, a number or a date; undefined without a valid one. */
+/** Returns the seconds of Retry-After, a number or a date. Undefined without a valid one. */
 function retryAfter({ headers }: BoundedAnswer): number | undefined {
   const seconds = secondsUntil(headers)
   return seconds > 0 ? Math.min(Math.ceil(seconds), MAX_RETRY_AFTER_S) : undefined

@@ -42,7 +42,7 @@ const isAccount = ({ code, subcode }: CloudError): boolean =>
   ACCOUNT.has(code) || (code >= 200 && code <= 299) || (code === 100 && subcode === UNKNOWN_OBJECT)
 const isTemplate = ({ code }: CloudError): boolean => code >= 132000 && code <= 132999 && !FOR_GOOD.has(code)
 
-/** Returns the outcome of an error that the API names; null for an unknown code. */
+/** Returns the outcome of an error that the API names. Null for an unknown code. */
 export function judgeError(error: CloudError): WhatsappOutcome | null {
   const { code, words: detail } = error
   if (isAccount(error)) return { kind: 'sender', detail, trouble: 'setup' }

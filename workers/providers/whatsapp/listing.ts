@@ -47,7 +47,7 @@ async function answerOf(
 }
 
 /**
- * Returns one page, and the cursor of the next; null after the last.
+ * Returns one page, and the cursor of the next. Null after the last.
  * @throws Error with the API's message.
  */
 async function page(options: Options, after: string | null, bounds: { limit: AbortSignal; bytes: number }) {

@@ -41,7 +41,7 @@ const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
   PENDING_DELETION: 'disabled',
 }
 
-/** Returns the state for a provider's term; null if there is none. */
+/** Returns the state for a provider's term. Null if there is none. */
 export const templateStateOf = (word: unknown): TemplateState | null =>
   typeof word === 'string' && Object.hasOwn(TEMPLATE_STATES, word.toUpperCase())
     ? (TEMPLATE_STATES[word.toUpperCase()] ?? null)
@@ -49,7 +49,7 @@ export const templateStateOf = (word: unknown): TemplateState | null =>
 
 const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-/** Returns a string that can be stored unchanged; undefined for anything else. */
+/** Returns a string that can be stored unchanged. Undefined for anything else. */
 const plain = (value: unknown): string | undefined => storableId(value) ?? undefined
 
 /** Reads Unix seconds, a number or a string. Returns `fallback` for any other value. */
@@ -68,7 +68,7 @@ const faultsOf = (errors: unknown): CloudError[] =>
     return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }
   })
 
-/** Returns our own ids if they came back, otherwise the provider's; undefined with neither. */
+/** Returns our own ids if they came back, otherwise the provider's. Undefined with neither. */
 function refOf(data: unknown, id: string | undefined): ReportedRef | undefined {
   const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []
   if (team_id && own) return { team_id: team_id.toLowerCase(), id: own.toLowerCase() }
@@ -115,7 +115,7 @@ function failureOf(faults: readonly CloudError[]): Pick<ReportedStatus, 'status'
   return { status: 'deferred', wait_seconds: waits.length === 0 ? undefined : Math.max(...waits) }
 }
 
-/** Returns Meta's pricing; undefined without it. */
+/** Returns Meta's pricing. Undefined without it. */
 function pricingOf(given: unknown): Pricing | undefined {
   if (!isObject(given)) return undefined
   const { category, type, billable } = given

@@ -138,7 +138,7 @@ t.test('the first accepted send after a failure closes the circuit', async (t) =
   await say(10, ['connection', 9, 'down', 60])
   t.strictSame(await say(20, ['accepted', 9], ['accepted', 10]), [])
   t.match(await stored(), { troubles: 1, until: 70 })
-  t.strictSame(await say(30, ['accepted', 10.001]), ['recovered messages are taken again 0'])
+  t.strictSame(await say(30, ['accepted', 10.001]), ['recovered messages are accepted again 0'])
   const closed = { troubles: 0, reason: null, rate: 10, troubled: null, until: null, accepted: 30 }
   t.strictSame(await stored(), closed)
   t.strictSame(await say(31, ['connection', 30, 'down']), [], 'it began before that was known')
@@ -146,7 +146,7 @@ t.test('the first accepted send after a failure closes the circuit', async (t) =
   t.strictSame(await say(32, ['connection', 30.001, 'down']), ['paused down 1'])
   t.match(await stored(), { troubles: 1, accepted: 30 })
   t.strictSame(await timeline(), [
-    ...['10 paused down', '30 recovered messages are taken again'],
+    ...['10 paused down', '30 recovered messages are accepted again'],
     '32 paused down',
   ])
 })
@@ -216,11 +216,11 @@ t.test('the latest send of each kind counts, failures before successes', async (
   )
   t.match(await stored(), { troubles: 2, until: 24, rate: 5, accepted: null })
   t.strictSame(await say(30, ['accepted', 11], ['accepted', 29], ['accepted', 12]), [
-    'recovered messages are taken again 0',
+    'recovered messages are accepted again 0',
   ])
   t.strictSame(await timeline(), [
     ...['10 paused newest', '20 slowed fast', '20 paused refused'],
-    '30 recovered messages are taken again',
+    '30 recovered messages are accepted again',
   ])
 })
 

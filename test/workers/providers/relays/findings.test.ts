@@ -15,7 +15,7 @@ import { SECRET_KEY } from '../../../support/environment.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
-/** An event with its kind, effect and message; null if it changes nothing. */
+/** An event with its kind, effect and message. Null if it changes nothing. */
 type Case = [event: object, is: [kind: string, effect: string, words: string] | null]
 
 function tableOf(t: Test, { find }: RelayPage, cases: readonly Case[]): void {
