@@ -107,6 +107,8 @@ export type Alert = Loose<{
 export type Switch = { label: string; links: readonly (Link & { current: boolean })[] }
 /** A choice of a list's filter. @param off whether a press takes the choice away. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
+/** @param after a few words beside them. */
+export type Chips = Loose<{ chips: readonly Chip[]; after?: string }>
 type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
 /** What a new team does first. */
 export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
@@ -176,9 +178,15 @@ export type Section = Titled &
           /** Whether a button beside the page's title opens it, or an entry of the menu there. */
           folded?: boolean | 'menu'
         })
-    | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; further?: readonly Field[] } & Form)
-    /** @param after a few words beside them. */
-    | { kind: 'chips'; chips: readonly Chip[]; after?: string }
+    /** @param pressed choices that a click makes, beside its fields. */
+    | ({
+        kind: 'filter'
+        reset: Link | null
+        more?: readonly Link[]
+        further?: readonly Field[]
+        pressed?: Chips
+      } & Form)
+    | ({ kind: 'chips' } & Chips)
     /** The steps of something that is done page by page. */
     | { kind: 'stepper'; steps: readonly Step[] }
     | { kind: 'steps'; steps: readonly ChecklistItem[] }

@@ -33,6 +33,8 @@ const subjectOf = (cells: readonly Cell[]): string =>
   cells[0]?.text ??
   ''
 
+const isBlank = ({ text, bar, button }: Cell): boolean => text === '' && !bar && !button
+
 const isShort = ({ iso, tone, button, bar }: Cell): boolean => Boolean(iso || tone || button || bar)
 
 /** Whether a column's values are words, and some are longer than this. */
@@ -70,7 +72,7 @@ function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: Cell
     wrap && 'wrap',
     wide && 'wide',
     isSelf && 'self',
-    cell.text === '–' && 'none',
+    (cell.text === '–' || isBlank(cell)) && 'none',
   ]
   return looks.filter(Boolean).join(' ')
 }
@@ -81,7 +83,11 @@ const NUMBERS_WIDER_THAN_TABLETS = 5
 /** A table with what its view needs. On a narrow screen a row reads as a card, unless few numbers follow its name. */
 export function tableReady(section: Table) {
   const { columns, rows } = section
-  const cards = columns.length >= NUMBERS_WIDER_THAN_TABLETS || columns.slice(1).some(({ number }) => !number)
+  const isExplained = rows.some(({ cells }) => cells.some(({ number, detail }) => number && detail))
+  const cards =
+    isExplained ||
+    columns.length >= NUMBERS_WIDER_THAN_TABLETS ||
+    columns.slice(1).some(({ number }) => !number)
   const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
   const places = columns.map((column, index) => ({
     wide: isLong(rows, column, index, long),

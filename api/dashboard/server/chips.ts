@@ -2,7 +2,7 @@
  * The choices of a list's filter as chips: one of some words, such as a status, and whatever else is set, with a way to
  * take it away. Promises: a press begins at the list's first page. Must not know any list.
  */
-import type { Chip, Section } from '../components/section.ts'
+import type { Chip, Chips, Section } from '../components/section.ts'
 import { addressWith, PLACE_PARAMS } from './list.ts'
 import type { PageRequest } from './page.ts'
 
@@ -40,12 +40,12 @@ export function statusChips(
   words: readonly string[],
   figures: readonly { status: string; count: number }[],
   others: URLSearchParams,
-): Section {
+): Chips {
   const isBare = [...others.keys()].every((name) => name === 'status' || name === 'kind')
   const counts = new Map<string, number>()
   for (const { status, count } of figures) counts.set(status, (counts.get(status) ?? 0) + count)
   const chips = wordChips(request, 'status', words, isBare ? counts : null)
-  return { kind: 'chips', chips, after: isBare ? '30 days' : undefined }
+  return { chips, after: isBare ? '30 days' : undefined }
 }
 
 /** What of the filter is set, each with a way to take it away. @param called a part's name. @param said a value's. */

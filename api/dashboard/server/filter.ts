@@ -53,6 +53,7 @@ const day = (short: string, next: boolean) =>
 /** From one day to another, which counts whole. */
 export const DAY_RANGE = { from: day('From', false), to: day('To', true) }
 
+type Filter = Extract<Section, { kind: 'filter' }>
 type Parts = Readonly<Record<string, Part<unknown>>>
 type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }
 
@@ -96,13 +97,13 @@ function filterFields(
   return filled(fields, query)
 }
 
-/** The parts that are chosen by a press, as chips. */
-const pressed = (parts: Parts, request: PageRequest, set: URLSearchParams, { figures }: Around): Section[] =>
-  Object.entries(parts).flatMap(([name, { words }]): Section[] => {
-    if (!words) return []
-    if (figures) return [statusChips(request, words, figures, set)]
-    return [{ kind: 'chips', chips: wordChips(request, name, words) }]
-  })
+/** The part that is chosen by a click, as chips. */
+function pressedOf(parts: Parts, request: PageRequest, set: URLSearchParams, { figures }: Around) {
+  const [found] = Object.entries(parts).filter(([, { words }]) => words)
+  if (found === undefined) return undefined
+  const [name, { words = [] }] = found
+  return figures ? statusChips(request, words, figures, set) : { chips: wordChips(request, name, words) }
+}
 
 /** @param further what is asked for behind a fold; what of it is set shows as a chip. */
 export function defineFilter<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
@@ -111,7 +112,7 @@ export function defineFilter<P extends Parts, F extends Parts = Record<never, ne
   const set = (query: URLSearchParams): URLSearchParams =>
     new URLSearchParams([...query].filter(([name, value]) => name in parts && value.trim() !== ''))
 
-  const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Section => ({
+  const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Filter => ({
     ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
     fields: filterFields(near, request, choices),
     further: further && filterFields(further, request, choices),
@@ -136,10 +137,12 @@ export function defineFilter<P extends Parts, F extends Parts = Record<never, ne
       const hidden = (all: URLSearchParams) =>
         new URLSearchParams([...all].filter(([name]) => further !== undefined && name in further))
       const called = (name: string) => parts[name]?.short ?? parts[name]?.label ?? name
-      return compact([
-        Object.values(parts).some(({ words }) => !words) && formOf(request, around),
+      const pressed = pressedOf(parts, request, isSet, around)
+      const isForm = Object.values(parts).some(({ words }) => !words)
+      return compact<Section>([
+        isForm && { ...formOf(request, around), pressed },
+        !isForm && pressed && { kind: 'chips', ...pressed },
         further && setChips(request, hidden(isSet), called, said),
-        pressed(parts, request, isSet, around),
       ])
     },
   }

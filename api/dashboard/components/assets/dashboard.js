@@ -37,7 +37,7 @@ function localTimes(root) {
   }
 }
 /** The parts of a page that follow the state of things: each has an id that stays the same. */
-const PARTS = 'main section[id], .acts > [id], #state, .notice[id]'
+const PARTS = 'main section[id], .acts > [id], #state, #lead, .notice[id]'
 /** The parts and rows as the server sent them: readers, time zones and this script change what is seen. */
 const sent = new WeakMap()
 /** Shows what works with a script alone, and notes what the server sent. @param html of the root itself. */
