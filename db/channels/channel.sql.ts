@@ -69,7 +69,7 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
    * waiting messages.
    */
   emptied: FragmentSqlToken
-  /** The recipients of a row `m` that suppressions may stop; null: none can be. Absent: none ever is. */
+  /** The recipients of a row `m` if suppressions can stop some of them. Otherwise null, or absent. */
   suppressible?: FragmentSqlToken
   /** Why a row `m` waits for its team's bulk email to be resumed, as JSON; null: it doesn't. Absent: none ever does. */
   bulk_pause?: FragmentSqlToken

@@ -29,7 +29,7 @@ export async function findSuppressed(
   ])
 }
 
-/** Returns those that get no transactional email of a team that chose `stops`. Null for one that was erased. */
+/** Returns the addresses that get no transactional email of a team that chose `stops`. Null for an erased one. */
 export async function findStopping(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'> | null,
