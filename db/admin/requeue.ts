@@ -127,7 +127,7 @@ const chosenBy = ({ status, since, force = false }: Options) => ({ status, since
 /** How many ids are sent in one statement. */
 const IDS_AT_ONCE = 5_000
 
-/** Reads messages by their ids, or what is known of them, a part at a time. */
+/** Reads many rows in parts. */
 async function readByIds<I, T>(ids: readonly I[], read: (part: readonly I[]) => Promise<readonly T[]>) {
   const found: T[] = []
   for (let start = 0; start < ids.length; start += IDS_AT_ONCE)

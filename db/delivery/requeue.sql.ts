@@ -81,7 +81,7 @@ export async function requeueableMessages(
 
 const addressedRow = refRow.concat(row({ recipients: array(string()).nullable() }))
 
-/** The recipients of messages that suppressions may stop. Null for a message that they never stop. */
+/** Returns the recipients of messages. Null if suppressions never stop the message. */
 export const suppressibleRecipients = (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
   tx.any(sql.type(addressedRow)`
     select team_id, id, ${channel.suppressible ?? sql.fragment`null::text[]`} as recipients from ${channel.rows} m

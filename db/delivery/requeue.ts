@@ -38,7 +38,7 @@ import { leaveOutSuppressed } from './suppressed.ts'
 import { TEXTS } from './texts.ts'
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
-/** `secrets` null: the team has erased nobody. */
+/** `secrets` can be null if the team has no erased addresses. */
 export type RequeueingMany = Requeueing & { secrets: Pick<Secrets, 'signatures'> | null }
 
 /** Returns the timeline entry for a failed message. `since`: when its attempts started to count. */

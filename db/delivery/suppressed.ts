@@ -1,6 +1,6 @@
 /**
- * Leaves out messages that would reach nobody, because all their recipients are suppressed. Only a requeue by
- * filter does. A worker checks each email again before it sends it.
+ * Leaves out messages whose recipients are all suppressed. Only a requeue by filter does this. A worker checks
+ * each email again before the send.
  */
 import { suppressTransactionalOf } from '../accounts/teams/teams.sql.ts'
 import { findStopping } from '../audience/suppressions/suppressed.ts'
@@ -10,7 +10,7 @@ import type { Secrets } from '../process/secrets.ts'
 import { recipientIdentity } from '../validation/addressees.ts'
 import { suppressibleRecipients } from './requeue.sql.ts'
 
-/** `secrets` null: the team has erased nobody. */
+/** `secrets` can be null if the team has no erased addresses. */
 type At = { tx: Tx; secrets: Pick<Secrets, 'signatures'> | null }
 
 /** @returns a team's messages with a recipient left, and how many recipients of all are suppressed. */

@@ -10,7 +10,7 @@ import { stopsTransactional } from './cause.ts'
 /** Why an address is suppressed; `stored` is null for one that was erased. */
 type FoundSuppression = { cause: Cause; stored: SuppressedAddress | null }
 
-/** Returns those of these addresses that are suppressed, by identity. `secrets` null: the team has erased nobody. */
+/** Returns the suppressed ones of these addresses, by identity. Without `secrets`, erased ones are left out. */
 export async function findSuppressed(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'> | null,
