@@ -23,7 +23,7 @@ const domainName = ({ team_id, name }: { team_id: string; name: string }): strin
 /** How many parsed keys a worker keeps. */
 const MAX_PARSED_KEYS = 1_000
 
-/** A process has one `Secrets`. A key's ID is its domain with the encrypted bytes, which a rotation changes. */
+/** A process has one `Secrets`. A key's ID includes its encrypted bytes, because rotation changes only them. */
 const parsedKeys = new WeakMap<Secrets, Map<string, KeyObject>>()
 
 /**
