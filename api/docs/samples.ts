@@ -161,7 +161,7 @@ export const BATCH_SAMPLES: readonly Sample[] = [
 
 let left = emails
 while (left.length > 0) {
-  // Repeats the call if there is no complete response.
+  // Repeats the call if the response is missing or incomplete.
   const response = await post(left).catch(() => null)
   if (response?.status === 200) {
     const { data } = JSON.parse(response.text)
@@ -200,7 +200,7 @@ while left:
     try:
         status, wait, body = post(left)
     except (OSError, http.client.HTTPException):
-        status, wait, body = 503, 1, b""  # Repeats the call if there is no complete response.
+        status, wait, body = 503, 1, b""  # Repeats the call if the response is missing or incomplete.
     if status == 200:
         data = json.loads(body)["data"]
         codes = [item.get("error", {}).get("code") for item in data]

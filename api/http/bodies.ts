@@ -136,9 +136,7 @@ function createBudget(budget: Budget) {
           if (!take(owner, bytes) && !(await takeInTime(owner, bytes))) throw tooManyLarge()
           reserved += bytes
         },
-        /**
-         * Counts a chunk. Without a length, the body gets its capacity here. @throws RequestError unavailable
-         */
+        /** Counts a chunk, which takes capacity if the length is unknown. @throws RequestError unavailable */
         hold(bytes: number): void {
           read += bytes
           if (read <= reserved) return

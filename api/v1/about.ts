@@ -69,7 +69,7 @@ const EMAIL_NOTES = {
   text: 'The plain-text alternative. It is used instead of the template’s. If an email has none, a text is generated from its HTML when it is sent.',
   headers: 'Custom headers, at most 10, of printable ASCII. Some names are reserved.',
   reply_to: 'Stored as the address without a name.',
-  tags: 'Labels by which you find the email in the dashboard.',
+  tags: 'Labels for finding the email in the dashboard.',
   attachments: 'At most 20. An attachment with a `content_id` is shown inline with `<img src="cid:…">`.',
 }
 
