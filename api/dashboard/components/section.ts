@@ -107,7 +107,7 @@ export type Alert = Loose<{
 export type Switch = { label: string; links: readonly (Link & { current: boolean })[] }
 /** A choice of a list's filter. @param off whether a press takes the choice away. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
-/** @param after a few words beside them. */
+/** @param after a short text behind them. */
 export type Chips = Loose<{ chips: readonly Chip[]; after?: string }>
 type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
 /** What a new team does first. */
@@ -178,7 +178,7 @@ export type Section = Titled &
           /** Whether a button beside the page's title opens it, or an entry of the menu there. */
           folded?: boolean | 'menu'
         })
-    /** @param pressed choices that a click makes, beside its fields. */
+    /** @param pressed choices that a click makes. */
     | ({
         kind: 'filter'
         reset: Link | null
