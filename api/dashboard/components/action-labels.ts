@@ -120,6 +120,6 @@ const LABELS: Readonly<Record<string, string>> = {
 
 export const actionLabel = (action: string): string => LABELS[action] ?? action
 
-/** Returns the action with this label, ignoring case, or the text itself if there is none. */
+/** Returns the action with this label, ignoring case, or the text itself if no action has it. */
 export const actionOf = (words: string): string =>
   Object.keys(LABELS).find((action) => actionLabel(action).toLowerCase() === words.toLowerCase()) ?? words

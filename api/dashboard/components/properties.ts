@@ -23,7 +23,7 @@ const schema = object({ properties: contactProperties() })
 const checked = (pairs: readonly (readonly [string, string])[]): Record<string, string> =>
   parse(schema, { properties: Object.fromEntries(pairs) }).properties ?? {}
 
-/** Maximum number of lines, including empty ones. A contact has at most 100 properties. */
+/** Maximum number of lines, including empty ones. A contact has up to 100 properties. */
 const MAX_PROPERTY_LINES = 1_000
 
 /** @throws RequestError bad_request that quotes the line or explains what is wrong with a property. */

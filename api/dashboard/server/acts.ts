@@ -1,5 +1,5 @@
 /**
- * Splits the actions of a page into at most two buttons next to its title and a menu. The main action comes
+ * Splits the actions of a page into a menu and up to two buttons next to its title. The main action comes
  * first and is black. Destructive actions come last in the menu. Pure.
  */
 import type { Actions, Form, Link, Section } from '../components/section.ts'

@@ -191,7 +191,7 @@ export const optionsWithAny = (words: readonly string[], any = 'any'): { value: 
   ...words.map((word) => ({ value: word, label: word.replaceAll('_', ' ') })),
 ]
 
-/** Maximum length of a filter value. A subject has at most 998 characters. */
+/** Maximum length of a filter value. A subject has up to 998 characters. */
 const MAX_FILTER_CHARACTERS = 1_000
 
 const refused = (name: string, must: string) => invalidField(name, `must be ${must}`)
