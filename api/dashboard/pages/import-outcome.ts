@@ -1,4 +1,4 @@
-/** Shows the result of an import, before it starts and after. Pure. */
+/** Shows the expected or actual result of an import. Pure. */
 
 import type { Made, RecordRefusal } from '../../../db/audience/import/imports.sql.ts'
 import type { Mapping } from '../../../db/audience/import/mapping.ts'

@@ -42,7 +42,7 @@ export type DashboardDeps = DomainLookups & {
   publicUrl: string | null
   /** From address of sign-in links by email. Null disables them. */
   from: string | null
-  /** The URL of Meta's Graph API, with its version. Checks WhatsApp numbers. */
+  /** The URL of Meta's Graph API, with its version. */
   graphApi: string
   /** The plan of new teams. */
   defaultPlan: string

@@ -8,7 +8,6 @@ const FRAGMENT = 'application/vnd.heliograph.fragment'
 const REFRESH_INTERVAL_MS = 5_000
 /** How long a button shows its result instead of its label. */
 const DONE_SHOWN_MS = 2_000
-/** Timeout of a response. */
 const RESPONSE_WAIT_MS = 10_000
 /** How long a form must be unchanged before its audience is counted. */
 const QUIET_BEFORE_COUNT_MS = 400
@@ -40,9 +39,7 @@ function localTimes(root) {
 const PARTS = 'main section[id], .acts > [id], #state, .notice[id]'
 /** Parts and rows as the server sent them, because readers and this script change them in the document. */
 const sent = new WeakMap()
-/**
- * Shows controls that need the script, and stores what the server sent. `html` is that of the root itself.
- */
+/** Shows controls that need the script, and remembers the HTML of the server. `html` is the root's. */
 function wake(root, html = '') {
   sent.set(root, html)
   for (const one of root.querySelectorAll(`${PARTS}, [data-fresh] tr[data-key]`)) sent.set(one, one.outerHTML)
