@@ -2,6 +2,7 @@
  * Converts between `to`, `cc` and `bcc` and the one list of recipients that an email's row stores. Pure.
  * DECISIONS: Copies.
  */
+import { parseMailbox } from './address.ts'
 
 /** Replaces an erased recipient in a list, so that the other recipients keep their positions. */
 export const ERASED = 'erased@erased.invalid'
@@ -26,4 +27,12 @@ export function addressees({ to_emails: all, first_cc, first_bcc }: Addressed) {
   const bccAt = first_bcc ?? all.length
   const ccAt = first_cc ?? bccAt
   return { to: all.slice(0, ccAt), cc: all.slice(ccAt, bccAt), bcc: all.slice(bccAt) }
+}
+
+/** Returns the identity of a recipient, which is the same for all spellings. */
+export function recipientIdentity(recipient: string): string {
+  const mailbox = parseMailbox(recipient)
+  if (mailbox === null) return recipient.toLowerCase()
+  const { address, domain } = mailbox
+  return `${address.slice(0, address.lastIndexOf('@'))}@${domain}`.toLowerCase()
 }
