@@ -6,7 +6,7 @@
 
 export type Bucket = { tokens: number; refilled_at: Date }
 
-/** Tokens a second, and how many are kept at most. */
+/** Tokens per second, and the most that are kept. */
 type Flow = { rate: number; capacity: number }
 
 export function refill(bucket: Bucket, { rate, capacity }: Flow, now: Date): Bucket {

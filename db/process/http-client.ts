@@ -28,7 +28,7 @@ const HEADS_BYTES = 32 * 1024
 /** The framing can be as large as the body. */
 const FRAMING_FACTOR = 2
 /**
- * Data is passed on in pieces of at most this size. A piece counts as at least PIECE_COST, because a single
+ * Data is passed on in pieces of this size or less. A piece counts as at least PIECE_COST, because a single
  * byte costs as much.
  */
 const LARGEST_PIECE = 8 * 1024

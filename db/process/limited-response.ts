@@ -64,7 +64,7 @@ const sizeWords = (bytes: number): string =>
 /** How long idle connections are kept, in milliseconds. Many servers close theirs after five seconds. */
 export const IDLE_CONNECTION_MS = 4_000
 
-/** Keeps at most `most` connections to a host open between requests. */
+/** Keeps up to `most` connections to a host open between requests. */
 export const keptConnections = (url: string, most = Number.POSITIVE_INFINITY): Agent =>
   new (url.startsWith('https:') ? HttpsAgent : HttpAgent)({
     keepAlive: true,

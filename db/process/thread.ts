@@ -7,7 +7,7 @@ const THREAD_IDLE_MS = 60_000
 
 const PRELOAD = new URL('./preload.js', import.meta.url).href
 
-/** Creates a pool with at most one thread. The thread starts with a task, and is replaced if it dies. */
+/** Creates a pool for a single thread. The thread starts with a task, and is replaced if it dies. */
 export async function openThread<Task, Answer>(
   entry: URL,
   resourceLimits: { maxOldGenerationSizeMb: number; maxYoungGenerationSizeMb: number },

@@ -112,7 +112,7 @@ export const LONGEST_SUBJECT = 998
 export const subjectLine = () =>
   text({ min: 1, max: LONGEST_SUBJECT }).matches(/^[^\r\n]*$/, 'must be a single line')
 
-/** A string of at most `max` bytes in UTF-8. */
+/** A string of up to `max` bytes in UTF-8. */
 export const bytes = (max: number) =>
   string()
     .meta(described({ type: 'string', description: `At most ${max / 1024 / 1024} MiB in UTF-8.` }))

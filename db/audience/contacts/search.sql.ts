@@ -31,7 +31,7 @@ export type ContactSearch = {
   import?: string | undefined
 }
 
-/** A page of at most `limit` contacts after `before`, newest first. */
+/** A page of up to `limit` contacts after `before`, newest first. */
 type ContactPage = { before?: string | undefined; limit: number }
 
 /**

@@ -112,7 +112,7 @@ const contentOf = (part: Part, { row, ...found }: RecordAt & { row: number }): C
 type Reading = { bytes: Buffer; separator: string; isLast: boolean; header: readonly string[] | null }
 
 /**
- * Reads at most `most` records. The first one is the header if `header` is null. @param line the line before
+ * Reads up to `most` records. The first one is the header if `header` is null. @param line the line before
  * them.
  */
 function recordsIn({ header, ...bytes }: Reading, most: number, line: number) {
@@ -195,7 +195,7 @@ function checkLength(length: number, line: number): void {
 }
 
 /**
- * Reads at most `most` records of a CSV file. @param place null to start at the beginning.
+ * Reads up to `most` records of a CSV file. @param place null to start at the beginning.
  * @returns the records, the separator, and the next `place`, which is null at the end of the file.
  * @throws RequestError bad_request with the position of the error.
  */

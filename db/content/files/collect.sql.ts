@@ -101,7 +101,7 @@ export async function deleteOrphans(tx: Tx, limit: number): Promise<number> {
   return rowCount
 }
 
-/** Deletes at most `limit` expired uploads. @returns how many. */
+/** Deletes up to `limit` expired uploads. @returns how many. */
 export async function deleteExpiredUploads(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from uploads where (team_id, id) in (
