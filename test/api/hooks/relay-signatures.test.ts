@@ -172,7 +172,7 @@ t.test('Postmark and Brevo: accepts the secret as bearer or password', async (t)
   t.strictSame((await proved('postmark', colons, 'a:b')).events, ['{}'], 'a secret with a colon')
 })
 
-t.test('splits events in order, nested at most 32 levels', async (t) => {
+t.test('splits events in order, up to 32 levels deep', async (t) => {
   const eventsOf = async (text: string) => {
     const Authorization = `Bearer ${RELAY_SECRETS.brevo}`
     return (await proved('brevo', { raw: Buffer.from(text), headers: { Authorization } })).events
