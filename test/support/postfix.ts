@@ -1,6 +1,6 @@
 /**
  * A real Postfix for a test. It accepts email on a free port and relays everything. If it collects, it pipes
- * email to the return domain to the service's hook, with exactly README's configuration. Email to
+ * email to the return domain to the service's hook, with the lines of workers/PROVIDERS.md. Email to
  * arrives.test counts as delivered. The machine's own Postfix isn't read or changed. It stops and is removed
  * with the test.
  */
@@ -22,13 +22,20 @@ export async function postfixMissing(): Promise<string | null> {
   return (await programMissing('postfix', 'postfix')) ?? (await programMissing('curl', 'curl'))
 }
 
-/**
- * Returns Postfix's transport for reports. It would bounce on curl's own exit codes, so 75 makes it retry.
- */
-const pipeLines = (token_file: string, hook: string): string =>
-  `heliograph unix - n n - 10 pipe
-  flags=DORq user=nobody argv=/bin/sh -c
-  {curl -sSf -o /dev/null -H @${token_file} -H Content-Type:message/rfc822 --data-binary @- ${hook} || exit 75}`
+const PROVIDERS = join(import.meta.dirname, '../../workers/PROVIDERS.md')
+
+/** Returns the lines that the documentation gives for Postfix, of the block that begins with these words. */
+async function documented(beginning: string): Promise<string> {
+  const [, block] = (await readFile(PROVIDERS, 'utf8')).split(`\n\`\`\`\n${beginning}`)
+  if (block === undefined) throw new Error(`PROVIDERS.md has no lines that begin with ${beginning}`)
+  return `${beginning}${block.slice(0, block.indexOf('\n```'))}`
+}
+
+/** Returns Postfix's transport for reports. */
+const pipeLines = async (token_file: string, hook: string): Promise<string> =>
+  (await documented('heliograph unix'))
+    .replace('/etc/postfix/heliograph-token', token_file)
+    .replace('https://heliograph.example.com/hooks/smtp', hook)
 
 const service = (name: string, program: string): string => `${name} unix - - n - 0 ${program}`
 
@@ -49,7 +56,7 @@ const masterCf = (port: number, pipes: string[]): string =>
     '',
   ].join('\n')
 
-const mainCf = (home: string, { relay_port, collects, milter_port }: PostfixOptions): string =>
+const mainCf = async (home: string, { relay_port, collects, milter_port }: PostfixOptions): Promise<string> =>
   `compatibility_level = 3.6
 queue_directory = ${home}/queue
 data_directory = ${home}/data
@@ -64,13 +71,12 @@ alias_maps =
 local_recipient_maps =
 disable_dns_lookups = yes
 default_transport = smtp:[127.0.0.1]:${relay_port}
-${collects ? collectingCf(collects) : ''}${milter_port ? milterCf(milter_port) : ''}`
+${collects ? await collectingCf(collects) : ''}${milter_port ? milterCf(milter_port) : ''}`
 
-const collectingCf = ({ return_domain }: Collects): string =>
-  `heliograph_destination_recipient_limit = 1
-relay_domains = ${return_domain}
-relay_recipient_maps = regexp:{ {/^b-[0-9a-z]{62}@/ OK} }
-transport_maps = inline:{ ${return_domain}=heliograph:, arrives.test=discard: }
+const collectingCf = async ({ return_domain }: Collects): Promise<string> =>
+  `${(await documented('heliograph_destination'))
+    .replace('bounces.example.com', return_domain)
+    .replace('transport_maps =', 'transport_maps = inline:{ arrives.test=discard: },')}
 `
 
 const milterCf = (port: number): string =>
@@ -99,8 +105,8 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
   await runProgram('chown', ['postfix', join(home, 'data')])
   const { collects } = options
   await writeFile(token_file, `Authorization: Bearer ${collects?.token}\n`)
-  const pipes = collects ? [pipeLines(token_file, collects.hook)] : []
-  await writeFile(join(config, 'main.cf'), mainCf(home, options))
+  const pipes = collects ? [await pipeLines(token_file, collects.hook)] : []
+  await writeFile(join(config, 'main.cf'), await mainCf(home, options))
   const log = (): Promise<string> => readFile(join(home, 'log'), 'utf8').catch(() => '')
   t.teardown(async () => {
     await runProgram('postfix', ['-c', config, 'stop']).catch(() => {})
