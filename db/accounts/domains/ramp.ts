@@ -28,6 +28,15 @@ export function nextLimit({ limit, used, bounced, complained }: Day, factor: num
   return isGood ? Math.min(TOP, Math.max(limit, Math.floor(limit * factor))) : limit
 }
 
+/** Returns today's limit, and how many of it are used, from the last day on which emails were sent. */
+export function rampToday({
+  is_today,
+  factor,
+  ...day
+}: Day & { is_today: boolean; factor: number }): Pick<Day, 'limit' | 'used'> {
+  return is_today ? { limit: day.limit, used: day.used } : { limit: nextLimit(day, factor), used: 0 }
+}
+
 /** Counts the days after today until this many emails are sent, if each day is a good one. */
 export function daysLeft(
   emails: number,
