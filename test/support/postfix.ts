@@ -24,11 +24,11 @@ export async function postfixMissing(): Promise<string | null> {
 
 const PROVIDERS = join(import.meta.dirname, '../../workers/PROVIDERS.md')
 
-/** Returns the lines that the documentation gives for Postfix, of the block that begins with these words. */
-async function documented(beginning: string): Promise<string> {
-  const [, block] = (await readFile(PROVIDERS, 'utf8')).split(`\n\`\`\`\n${beginning}`)
-  if (block === undefined) throw new Error(`PROVIDERS.md has no lines that begin with ${beginning}`)
-  return `${beginning}${block.slice(0, block.indexOf('\n```'))}`
+/** Returns the documented block of Postfix lines with this start. */
+async function documented(start: string): Promise<string> {
+  const [, block] = (await readFile(PROVIDERS, 'utf8')).split(`\n\`\`\`\n${start}`)
+  if (block === undefined) throw new Error(`PROVIDERS.md has no lines that start with ${start}`)
+  return `${start}${block.slice(0, block.indexOf('\n```'))}`
 }
 
 /** Returns Postfix's transport for reports. */
