@@ -37,14 +37,14 @@ const columns = sql.fragment`
   extract(epoch from ((${today} + 1)::timestamp at time zone 'UTC') - service_time())::float8 as seconds_left`
 
 /** Returns the ramps of domain names. A name has none if no one has set or disabled its ramp. */
-export const rampsOf = (tx: Tx, names: readonly string[]) =>
+export const readRamps = (tx: Tx, names: readonly string[]) =>
   tx.any(sql.type(rampRow)`
     select ${columns}
     from domain_ramps r where name = any(${sql.array([...names], 'text')})`)
 
 /** Returns the ramp of a domain name, or null if no one has set or disabled one. */
 export const rampOf = async (tx: Tx, name: string): Promise<RampRow | null> =>
-  (await rampsOf(tx, [name]))[0] ?? null
+  (await readRamps(tx, [name]))[0] ?? null
 
 /** Stores a ramp that starts today, replacing an earlier one. Emails sent today still count. */
 export const setRamp = (tx: Tx, { name, state, limit, factor }: Decision) =>
