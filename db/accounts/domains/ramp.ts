@@ -23,7 +23,7 @@ export function parseRampStart(text: string): RampStart | null | undefined {
 type Day = { limit: number; used: number; bounced: number; complained: number }
 
 /** Returns the next day's limit: it grows if half of it was used, with few bounces and complaints. */
-export function nextLimit({ limit, used, bounced, complained }: Day, factor: number): number {
+function nextLimit({ limit, used, bounced, complained }: Day, factor: number): number {
   const isGood = used * 2 >= limit && bounced * 100 < used * 2 && complained * 1_000 < used
   return isGood ? Math.min(TOP, Math.max(limit, Math.floor(limit * factor))) : limit
 }
