@@ -1,6 +1,6 @@
 /**
  * WhatsApp messages through two worker processes that are killed with SIGKILL again and again, with the provider's
- * reports coming in all the while: one that is faster than a killed worker's job even spares the repeat. Shared by the
+ * reports coming in all the while: a report that is faster than a killed worker's job even spares the repeat. Shared by the
  * suite's small run and the full-size one in test/bench/.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
