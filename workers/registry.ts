@@ -1,6 +1,7 @@
 /** Lists every job and its worker explicitly: batches of jobs for a handler, or the delivery of a channel. */
 
 import { EMAIL } from '../db/channels/email.sql.ts'
+import { PARTS_WHATSAPP, WHATSAPP } from '../db/channels/whatsapp.sql.ts'
 import type { JobName, ScheduleName, SharedJob } from '../db/queue/jobs.ts'
 import type { Handler } from './batches/batches.ts'
 import { broadcastChannel } from './channels/deliver-broadcast.ts'
@@ -44,21 +45,24 @@ export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**
  * Opens the slots of a process. Emails share theirs, and broadcasts get half at most, so that single emails
- * go first. Webhooks yield to messages that someone waits for. Simulated messages use no one else's slots.
+ * go first. The messages of the default WhatsApp number share theirs. Webhooks yield to messages that someone waits for. Simulated messages use no one else's slots.
  */
 export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   const emails = createSlots(concurrency)
   const single = emails.share()
-  const whatsapp = createSlots(concurrency).share()
+  const defaultNumber = createSlots(concurrency)
+  const whatsapp = defaultNumber.share()
+  const parts = defaultNumber.share()
   const numbers = createSlots(concurrency).share()
   return {
     'deliver-email': single,
     'deliver-broadcast': emails.share({ most: 0.5 }),
     'deliver-whatsapp': whatsapp,
+    'deliver-whatsapp-parts': parts,
     'deliver-whatsapp-number': numbers,
     'deliver-test': createSlots(concurrency).share(),
     'deliver-test-whatsapp': createSlots(concurrency).share(),
-    'deliver-webhook': createSlots(webhooks.concurrency).share({ prior: [single, whatsapp, numbers] }),
+    'deliver-webhook': createSlots(webhooks.concurrency).share({ prior: [single, whatsapp, parts, numbers] }),
   }
 }
 
@@ -73,7 +77,8 @@ const delivery = <J extends SharedJob, A>(channelOf: (deps: WorkerDeps) => Deliv
 export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': delivery((deps) => emailChannel(EMAIL, deps)),
   'deliver-broadcast': delivery(broadcastChannel),
-  'deliver-whatsapp': delivery(whatsappChannel),
+  'deliver-whatsapp': delivery((deps) => whatsappChannel(WHATSAPP, deps)),
+  'deliver-whatsapp-parts': delivery((deps) => whatsappChannel(PARTS_WHATSAPP, deps)),
   'deliver-whatsapp-number': delivery(numberWhatsappChannel),
   'deliver-test': delivery(testEmailChannel),
   'deliver-test-whatsapp': delivery(testWhatsappChannel),

@@ -8,15 +8,15 @@
 import type { Channel, Deliverable, DeliveryJob } from './channel.sql.ts'
 import { BROADCAST, EMAIL, TEST_EMAIL } from './email.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from './webhook.sql.ts'
-import { NUMBER_WHATSAPP, TEST_WHATSAPP, WHATSAPP } from './whatsapp.sql.ts'
+import { NUMBER_WHATSAPP, PARTS_WHATSAPP, TEST_WHATSAPP, WHATSAPP } from './whatsapp.sql.ts'
 
 /** Every channel, in the order of pages and sweeps. */
 export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 
-/** The queues of channels: email and WhatsApp have two each, and each channel has one for test teams. */
+/** The queues of channels: email has two, WhatsApp three, and each channel has one for test teams. */
 export const CHANNEL_QUEUES: readonly Channel[] = [
   ...[EMAIL, BROADCAST],
-  ...[WHATSAPP, NUMBER_WHATSAPP],
+  ...[WHATSAPP, PARTS_WHATSAPP, NUMBER_WHATSAPP],
   ...[TEST_EMAIL, TEST_WHATSAPP],
 ]
 
@@ -65,5 +65,7 @@ const deliveryOf = (key: string): Deliverable => {
 /** Whether a delivery goes out through the sender of this key. */
 export function sendsFor({ job }: Deliverable, key: string): boolean {
   const found = deliveryOf(key)
-  return found.job === job || (found.job === WHATSAPP.job && job === NUMBER_WHATSAPP.job)
+  return (
+    found.job === job || (found === WHATSAPP && (job === PARTS_WHATSAPP.job || job === NUMBER_WHATSAPP.job))
+  )
 }

@@ -6,7 +6,6 @@
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
-import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import {
   pauseRecipients,
@@ -74,16 +73,16 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 /** A recipient's pause may be lifted early, so its messages check again this often, in seconds. */
 const MAX_RECIPIENT_PAUSE_S = 60
 
-/** Delivers the messages of the default number. */
-export function whatsappChannel({
-  whatsapp,
-  ...deps
-}: WhatsappDeps): DeliveryChannel<'deliver-whatsapp', WhatsappAttempt> {
+/** Delivers messages of the default number. */
+export function whatsappChannel<J extends 'deliver-whatsapp' | 'deliver-whatsapp-parts'>(
+  channel: Channel<J>,
+  { whatsapp, ...deps }: WhatsappDeps,
+): DeliveryChannel<J, WhatsappAttempt> {
   if (!whatsapp.number) throw new Error('this worker has no default WhatsApp number')
   const { provider, unknown_wait, number } = whatsapp
   const sender = defaultSender(number)
-  return whatsappThrough<'deliver-whatsapp', false>(
-    WHATSAPP,
+  return whatsappThrough<J, false>(
+    channel,
     {
       unknown_wait,
       senders: { one: async () => sender },
@@ -98,7 +97,11 @@ export function whatsappChannel({
   )
 }
 
-type WhatsappJob = 'deliver-whatsapp' | 'deliver-whatsapp-number' | 'deliver-test-whatsapp'
+type WhatsappJob =
+  | 'deliver-whatsapp'
+  | 'deliver-whatsapp-parts'
+  | 'deliver-whatsapp-number'
+  | 'deliver-test-whatsapp'
 
 /** Delivers the WhatsApp messages of one queue. */
 export function whatsappThrough<J extends WhatsappJob, T extends boolean>(

@@ -51,6 +51,8 @@ export const accountRow = row({
   broadcast_place: number(),
   whatsapp_place: number(),
   whatsapp_batch_place: number(),
+  whatsapp_parts_place: number(),
+  whatsapp_parts_batch_place: number(),
   /** The database's time, which rate, quota and period use. */
   now: string(),
 })
@@ -69,6 +71,8 @@ const FIGURES = {
   broadcast_place: 'int8',
   whatsapp_place: 'int8',
   whatsapp_batch_place: 'int8',
+  whatsapp_parts_place: 'int8',
+  whatsapp_parts_batch_place: 'int8',
 } as const
 
 export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>

@@ -63,7 +63,9 @@ export async function giveBack(
     const failure = again.get(index)
     if (failure) {
       const { seconds } = waitOf(failure)
-      return { kind: 'applied', again: { team_id, message_id, number: failure.row.own_number, seconds } }
+      const { own_number: number, parts } = failure.row
+      const line = parts ? 'whatsapp_parts' : 'whatsapp'
+      return { kind: 'applied', again: { team_id, message_id, line, number, seconds } }
     }
     return placed.has(index) ? APPLIED : UNKNOWN
   })

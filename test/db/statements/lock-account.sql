@@ -23,7 +23,7 @@ select a.team_id, p.key as plan, p.kind as plan_kind, (
   p.storage_gb) as storage_gb, s.period_start as subscription_start, s.period_end as subscription_end,
   a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.storage_used,
   a.bucket_tokens, a.refilled_at, a.email_place, a.email_batch_place, a.broadcast_place, a.whatsapp_place,
-  a.whatsapp_batch_place, service_time() as now
+  a.whatsapp_batch_place, a.whatsapp_parts_place, a.whatsapp_parts_batch_place, service_time() as now
 from a
 cross join lateral (
   select *
