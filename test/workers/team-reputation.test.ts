@@ -3,7 +3,7 @@
  * batch items until a resume.
  */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { boolean, number, object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { foldFigures } from '../../db/stats/daily/fold.ts'
 import { countFiguresJob } from '../../workers/jobs/count-figures.ts'
@@ -133,7 +133,8 @@ t.test('a pause stops batch items and broadcasts until a resume, not single emai
   await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', 'team.reputation'])
   const owner = await signedIn(service, { team: team.id, role: 'owner', email: 'paused@owners.example' })
   const casting = await broadcastingOf(service, team)
-  await casting.contacts(['reader', 'writer'])
+  // The rate leaves most of them unsent for minutes.
+  await casting.contacts(['reader', 'writer', 'editor', 'printer', 'binder', 'seller'])
   const draft = { rate_per_minute: 1 }
   const running = await casting.create(draft)
   t.equal((await casting.post(running, 'send')).status, 202)
@@ -149,10 +150,16 @@ t.test('a pause stops batch items and broadcasts until a resume, not single emai
   t.strictSame(Object.keys(shown).sort(), ['reason', 'since'])
   t.match((await casting.get(running)).body, { state: 'paused', state_reason: 'team_bounces' })
   await until('it is announced', () => receiver.received.length > 0)
-  t.match(
-    receiver.received.map(({ body }) => body.data),
-    [{ sent: 13, bounce_percent: 23.08, paused: true }],
-  )
+  t.equal(receiver.received.length, 1)
+  const { sent, bounce_percent, paused } = object({
+    sent: number().defined(),
+    bounce_percent: number().defined(),
+    paused: boolean().defined(),
+  }).validateSync(receiver.received[0]?.body.data)
+  // How many emails the broadcasts sent before the pause depends on the machine.
+  t.ok(sent >= 12)
+  t.strictSame({ bounce_percent, paused }, { bounce_percent: Math.round(30_000 / sent) / 100, paused: true })
+  const percent = bounce_percent.toFixed(2)
   await until('the owner has mail', () =>
     sink.messages().some(({ rcpt_to }) => rcpt_to.includes('paused@owners.example')),
   )
@@ -162,7 +169,11 @@ t.test('a pause stops batch items and broadcasts until a resume, not single emai
   await sentBy(other, await batch(other, ['neighbour@example.org']))
   t.match(await show(team, item), {
     status: 'queued',
-    waiting: { state: 'paused', reason: /23\.08 %.*limit is 10 %.*team_bounces/, attempts: 0 },
+    waiting: {
+      state: 'paused',
+      reason: new RegExp(`${percent} %.*limit is 10 %.*team_bounces`),
+      attempts: 0,
+    },
   })
 
   const late = await casting.create(draft)
@@ -174,7 +185,7 @@ t.test('a pause stops batch items and broadcasts until a resume, not single emai
   t.match(resumed, { status: 409, body: { error: { code: 'invalid_state', message: /team resume-bulk/ } } })
   t.match(await cli.fault(['broadcast', 'resume', team.id, late]), /team resume-bulk/)
 
-  shows(t, await owner.get(`/teams/${team.id}`), /23\.08 % of 13 emails/)
+  shows(t, await owner.get(`/teams/${team.id}`), new RegExp(`${percent} % of ${sent} emails`))
   const page = `/teams/${team.id}/resume-bulk`
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
   t.equal((await editor.post(page)).status, 403)

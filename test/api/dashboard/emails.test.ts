@@ -421,7 +421,7 @@ t.test('an email sent again unsubscribes its own recipient, and a copy nobody', 
   await editor.post(`${list}/${first}/copy`)
   const copy =
     /href="\/dashboard([^"]+)">The copy/.exec((await editor.get(`${list}/${first}`)).html)?.[1] ?? ''
-  t.match((await call('POST', await linkIn(copy))).body, 'Nothing is sent to you')
+  t.match((await call('POST', await linkIn(copy))).body, 'You aren’t subscribed')
   t.equal(await statusOf(editor.email), 'subscribed')
   t.match((await call('POST', await linkIn(again))).body, right)
   t.strictSame([await statusOf(right), await statusOf(wrong)], ['unsubscribed', 'subscribed'])
