@@ -1,7 +1,6 @@
 /** Lists every job and its worker explicitly: batches of jobs for a handler, or the delivery of a channel. */
 
 import { EMAIL } from '../db/channels/email.sql.ts'
-import { PARTS_WHATSAPP, WHATSAPP } from '../db/channels/whatsapp.sql.ts'
 import type { JobName, ScheduleName, SharedJob } from '../db/queue/jobs.ts'
 import type { Handler } from './batches/batches.ts'
 import { broadcastChannel } from './channels/deliver-broadcast.ts'
@@ -11,6 +10,7 @@ import { testWhatsappChannel } from './channels/deliver-test-whatsapp.ts'
 import { webhookChannel } from './channels/deliver-webhook.ts'
 import { whatsappChannel } from './channels/deliver-whatsapp.ts'
 import { numberWhatsappChannel } from './channels/deliver-whatsapp-number.ts'
+import { partsWhatsappChannel } from './channels/deliver-whatsapp-parts.ts'
 import type { DeliveryChannel } from './delivery/channel.ts'
 import { type Delivery, startDelivery } from './delivery/engine.ts'
 import { createSlots, type SlotShare } from './delivery/slots.ts'
@@ -77,8 +77,8 @@ const delivery = <J extends SharedJob, A>(channelOf: (deps: WorkerDeps) => Deliv
 export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': delivery((deps) => emailChannel(EMAIL, deps)),
   'deliver-broadcast': delivery(broadcastChannel),
-  'deliver-whatsapp': delivery((deps) => whatsappChannel(WHATSAPP, deps)),
-  'deliver-whatsapp-parts': delivery((deps) => whatsappChannel(PARTS_WHATSAPP, deps)),
+  'deliver-whatsapp': delivery(whatsappChannel),
+  'deliver-whatsapp-parts': delivery(partsWhatsappChannel),
   'deliver-whatsapp-number': delivery(numberWhatsappChannel),
   'deliver-test': delivery(testEmailChannel),
   'deliver-test-whatsapp': delivery(testWhatsappChannel),

@@ -13,7 +13,7 @@ import { NUMBER_WHATSAPP, PARTS_WHATSAPP, TEST_WHATSAPP, WHATSAPP } from './what
 /** Every channel, in the order of pages and sweeps. */
 export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 
-/** The queues of channels: email has two, WhatsApp three, and each channel has one for test teams. */
+/** The queues of channels. Email has two, WhatsApp three, and each channel has one for test teams. */
 export const CHANNEL_QUEUES: readonly Channel[] = [
   ...[EMAIL, BROADCAST],
   ...[WHATSAPP, PARTS_WHATSAPP, NUMBER_WHATSAPP],

@@ -63,7 +63,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     where m.team_id = ${team} and m.recipient = ${anyText(numbers)} order by m.id desc limit ${limit}`,
 }
 
-/** Messages that version 0.1.0 would send wrongly: the same rows and number, in a queue that it doesn't have. */
+/** Messages with content unknown to version 0.1.0. Same rows and number, but a queue unknown to it. */
 export const PARTS_WHATSAPP: Channel<'deliver-whatsapp-parts'> = {
   ...WHATSAPP,
   job: 'deliver-whatsapp-parts',

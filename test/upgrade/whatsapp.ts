@@ -1,6 +1,6 @@
 /**
- * WhatsApp messages while a worker of the version before runs beside new web processes: text from the default number,
- * which it can send, and media and the messages of a team with a number of its own, which 0.1.0 can't.
+ * WhatsApp messages while a worker of the previous version runs with new web processes. It can send text from the
+ * default number. 0.1.0 can't send media, nor from a team's own number.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import type { Teardown } from '../support/smtp-sink.ts'
 import { aMessage, aTemplate, type Json, numbers } from '../support/whatsapp.ts'
 import { until } from '../support/worker.ts'
 
-/** Runs a command of the new version. @returns what it printed. */
+/** Runs a command of the new version. @returns its output. */
 type Admin = (args: readonly string[], input?: string) => Promise<{ id: string; key: string }>
 
 const PICTURE = 'https://cdn.example.com/a.png'
@@ -82,7 +82,7 @@ export async function startWhatsapp(t: Teardown) {
       const early = sandbox.messages().length - (text ? arrived(text) : 0)
       if (early > 0) throw new Error(`an old worker sent ${early} WhatsApp messages that are for newer ones`)
     },
-    /** Waits for all. @returns what is wrong. */
+    /** Waits for all. @returns the faults. */
     async end(): Promise<string[]> {
       const all = kinds.length * wanted
       await until('the WhatsApp messages have left', () => sandbox.messages().length >= all, 60).catch(

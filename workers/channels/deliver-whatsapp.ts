@@ -6,6 +6,7 @@
  */
 
 import type { Channel } from '../../db/channels/channel.sql.ts'
+import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import {
   pauseRecipients,
@@ -73,8 +74,8 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 /** A recipient's pause may be lifted early, so its messages check again this often, in seconds. */
 const MAX_RECIPIENT_PAUSE_S = 60
 
-/** Delivers messages of the default number. */
-export function whatsappChannel<J extends 'deliver-whatsapp' | 'deliver-whatsapp-parts'>(
+/** Delivers a queue of the default number. */
+export function ofDefaultNumber<J extends 'deliver-whatsapp' | 'deliver-whatsapp-parts'>(
   channel: Channel<J>,
   { whatsapp, ...deps }: WhatsappDeps,
 ): DeliveryChannel<J, WhatsappAttempt> {
@@ -96,6 +97,9 @@ export function whatsappChannel<J extends 'deliver-whatsapp' | 'deliver-whatsapp
     deps,
   )
 }
+
+export const whatsappChannel = (deps: WhatsappDeps): DeliveryChannel<'deliver-whatsapp', WhatsappAttempt> =>
+  ofDefaultNumber(WHATSAPP, deps)
 
 type WhatsappJob =
   | 'deliver-whatsapp'
