@@ -1,4 +1,4 @@
-/** The recipients who opted out of a team's marketing by WhatsApp, and changing that manually. */
+/** Lists recipients who opted out of a team's WhatsApp marketing. Opts numbers out or in manually. */
 import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
 import { optInManually, optOutManually } from '../../../db/messages/whatsapp/opt-outs.ts'
 import { text, time } from '../components/cell.ts'

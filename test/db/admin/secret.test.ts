@@ -1,4 +1,4 @@
-/** Replacing SECRET_KEY, and what the CLI says of keys that cannot be right. */
+/** Replacing SECRET_KEY, and errors about invalid keys. */
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { createSecrets, type Secrets } from '../../../db/process/secrets.ts'
@@ -11,7 +11,7 @@ import t from '../../support/tap.ts'
 
 const NEW = 'f07a3d9be2186c45'
 
-t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS', async (t) => {
+t.test('after secret reseal, SECRET_KEY_PREVIOUS is no longer needed', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 1 })
   const cli = adminCli({ DATABASE_URL: url })

@@ -1,4 +1,7 @@
-/** Owners get to know of what stopped by itself, a webhook or a broadcast: by mail, and on their first page. */
+/**
+ * Notices to owners about a webhook or broadcast that stopped automatically: by email, and on the overview
+ * page.
+ */
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
@@ -25,7 +28,7 @@ const mails = () =>
   service.database.any(sql.type(storedRow)`
     select team_id, to_emails, subject, html, body_text from emails order by to_emails::text`)
 
-t.test('the team’s owners get one mail about a webhook that was disabled by itself', async (t) => {
+t.test('owners get one email about a webhook that was disabled automatically', async (t) => {
   const operators = await makeTeam(service)
   const sink = await startSmtpSink(t)
   const notices = { from: 'Heliograph <login@example.com>', operator: null, site: SITE }

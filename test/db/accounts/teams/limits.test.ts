@@ -1,4 +1,4 @@
-/** What a team's row says of its account. Pure: the rules of quota, period and bucket, without a database. */
+/** The pure rules of quota, period and bucket for a team's row. */
 import { burstOf } from '../../../../db/accounts/plans/defaults.ts'
 import {
   accountOf,
@@ -121,7 +121,7 @@ t.test('returns the rest of rate and period in whole seconds', async (t) => {
   t.strictSame(limitStateOf(account({ email_limit: null })), { ...limit_state, quota: null })
 })
 
-t.test('the rest is never negative, and infinite without a limit', async (t) => {
+t.test('the remaining quota is never negative, and infinite without a limit', async (t) => {
   t.strictSame([left(5, 3), left(5, 5), left(5, 7), left(0, 0)], [2, 0, 0, 0])
   t.equal(left(null, 7), Number.POSITIVE_INFINITY)
 })

@@ -1,4 +1,4 @@
-/** What is said before a broadcast starts about DMARC and the return path of its domain. */
+/** Warnings about DMARC and the return path of a domain before a broadcast starts. */
 import { domainByName, putReturnPath } from '../../../../db/accounts/domains/domains.sql.ts'
 import { RequestError } from '../../../../db/errors.ts'
 import type { BroadcastRow } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'

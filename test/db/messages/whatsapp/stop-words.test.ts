@@ -1,4 +1,4 @@
-/** The words by which recipients opt out and in. */
+/** The words that opt recipients out and in. */
 import { cutPost } from '../../../../db/messages/whatsapp/cut-post.ts'
 import { keywordOf, stopWordsOf } from '../../../../db/messages/whatsapp/stop-words.ts'
 import t from '../../../support/tap.ts'

@@ -1,4 +1,4 @@
-// What a template takes, derived from the provider's object. DECISIONS: Parameters.
+// The parameters of a template, from the provider's object. DECISIONS: Parameters.
 
 import fc from 'fast-check'
 import { parametersProblem as problemOf } from '../../../../db/messages/whatsapp/parameters.ts'
@@ -15,7 +15,7 @@ const shape = (...components: unknown[]) => shapeOf({ name: 'a', language: 'en',
 const parametersProblem = (slots: readonly string[], values: Readonly<Record<string, string>>) =>
   problemOf(slots, null, values)
 
-t.test('slots are header text, body 1…n and the dynamic URL button', async (t) => {
+t.test('variables are header text, body 1…n and the dynamic URL button', async (t) => {
   t.match(
     shape(
       buttons(reply, url('https://a.b/{{1}}')),
@@ -27,7 +27,7 @@ t.test('slots are header text, body 1…n and the dynamic URL button', async (t)
   )
 })
 
-t.test('a URL button keeps its true place among all buttons', async (t) => {
+t.test('a URL button keeps its position among all buttons', async (t) => {
   t.strictSame(shape(body('x'), buttons(url('https://a.b/{{1}}'))).url_buttons, [0])
   t.strictSame(shape(body('x'), buttons(reply, reply, url('https://a.b/{{1}}'))).url_buttons, [2])
   const { slots, url_buttons } = shape(
@@ -99,7 +99,7 @@ t.test("names what can't be sent", async (t) => {
   }
 })
 
-t.test('any object at all has a shape', async () => {
+t.test('any object has a shape', async () => {
   const type = fc.constantFrom('HEADER', 'BODY', 'BUTTONS', 'FOOTER', 'x', 5, null)
   const text = fc.oneof(fc.string(), fc.constant('{{1}} {{2}}'), fc.constant(7))
   const component = fc.record(

@@ -1,4 +1,4 @@
-/** The scaling signal as figures make it: no database, no clock. */
+/** The scaling signal for given stats, without a database or clock. */
 
 import type { QueueStatus } from '../../../../db/queue/jobs.sql.ts'
 import type { Gauges, ProcessRow, SenderFigures } from '../../../../db/stats/fleet/fleet.sql.ts'
@@ -41,7 +41,7 @@ const sender = (key: string, changes: Partial<SenderFigures> = {}): SenderFigure
 const late = queue('deliver-email', { ready: 500, active: 20, oldest_ready_seconds: 20 })
 const relay = { 'deliver-email': 'smtp:relay.test' }
 
-t.test('a late queue asks for at most twice as many workers', async (t) => {
+t.test('a late queue at most doubles the workers', async (t) => {
   const two = [process('worker', 1, relay), process('worker', 1, relay), process('web')]
   const scale = scaleOf([late, queue('ingest-report')], two, [sender('smtp:relay.test')])
   t.strictSame(scale, {
@@ -53,7 +53,7 @@ t.test('a late queue asks for at most twice as many workers', async (t) => {
   })
 })
 
-t.test('a fleet grows with its lateness beyond five seconds, by one at least', async (t) => {
+t.test('adds workers by lateness beyond five seconds, at least one', async (t) => {
   const ten = Array.from({ length: 10 }, () => process('worker', 0, relay))
   const asked = (seconds: number) =>
     scaleOf([{ ...late, oldest_ready_seconds: seconds }], ten, []).workers.recommended
@@ -98,6 +98,6 @@ t.test('scales down idle workers only', async (t) => {
   t.equal(scaleOf([], [process('worker', 1, relay)], []).workers.recommended, 1)
 })
 
-t.test('asks for one worker if there is none', async (t) => {
+t.test('recommends one worker if there is none', async (t) => {
   t.match(scaleOf([late], [], []).workers, { latency_seconds: 20, processes: 0, recommended: 1 })
 })
