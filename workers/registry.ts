@@ -45,7 +45,8 @@ export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**
  * Opens the slots of a process. Emails share theirs, and broadcasts get half at most, so that single emails
- * go first. The messages of the default WhatsApp number share theirs. Webhooks yield to messages that someone waits for. Simulated messages use no one else's slots.
+ * go first. The messages of the default WhatsApp number share theirs. Webhooks yield to messages that someone
+ * waits for. Simulated messages use no one else's slots.
  */
 export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   const emails = createSlots(concurrency)

@@ -11,7 +11,7 @@ alter table allowances add column whatsapp_parts_place bigint not null default 0
 alter table allowances add column whatsapp_parts_batch_place bigint not null default 0;
 
 -- Version 0.1.0 would give the message a job of the default number's queue. So it doesn't release or requeue it. A
--- message that Meta gave back becomes due instead, because version 0.1.0 makes that job whatever becomes of this update.
+-- message that Meta gave back becomes due instead, because version 0.1.0 makes that job in any case.
 create function keep_whatsapp_from_old_version() returns trigger language plpgsql as $$
 begin
   if old.accepted_at is null or new.accepted_at is not null then
