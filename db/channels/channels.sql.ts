@@ -62,6 +62,10 @@ const deliveryOf = (key: string): Deliverable => {
   return CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
 }
 
+/** Returns the queue of a sender. @param number the name of its WhatsApp number, if it is one. */
+export const queueOfSender = (key: string, number: string | null): Deliverable =>
+  number === null || number === 'default' ? deliveryOf(key) : NUMBER_WHATSAPP
+
 /** Whether a delivery goes out through the sender of this key. */
 export function sendsFor({ job }: Deliverable, key: string): boolean {
   const found = deliveryOf(key)

@@ -20,6 +20,7 @@ import {
   messagesToDeliver,
   type OutgoingWhatsappRow,
 } from '../../db/messages/whatsapp/messages.sql.ts'
+import { formsOf } from '../../db/messages/whatsapp/number-forms.ts'
 import { OPTED_OUT, optedOutAmong } from '../../db/messages/whatsapp/opt-outs.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
@@ -298,5 +299,8 @@ function pausesOf({
 }: Delivered<WhatsappAttempt>): RecipientPause[] {
   if (outcome.kind !== 'deferred' || outcome.wait_seconds === undefined || end.end !== 'again') return []
   const paused_until = new Date(at.getTime() + end.seconds * 1_000)
-  return [{ sender, recipient: row.recipient, paused_until, reason: outcome.detail }]
+  return formsOf(row.recipient).map((recipient) => ({
+    ...{ sender, recipient, paused_until },
+    reason: outcome.detail,
+  }))
 }

@@ -8,6 +8,7 @@ import {
   requestSync,
   type SyncOutput,
   syncFound,
+  withoutOwn,
 } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
@@ -46,11 +47,16 @@ async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<Sync |
 }
 
 /** Lists templates of the account that the team doesn't have, from the last sync. */
-function availableSection(sync: Sync, here: string, canAdd: boolean): Section {
+function availableSection(
+  sync: Sync,
+  own: readonly { name: string; language: string }[],
+  here: string,
+  canAdd: boolean,
+): Section {
   if (sync !== 'waiting' && 'fault' in sync)
     return { kind: 'alerts', alerts: [{ tone: 'warn', title: 'The sync failed', text: sync.fault }] }
   return tableOf(
-    sync === 'waiting' ? [] : (sync.available ?? []),
+    sync === 'waiting' ? [] : withoutOwn(sync.available ?? [], own),
     ({ name, language, category, status: state }) => ({
       Template: text(name, { detail: language }),
       Category: text(category),
@@ -92,7 +98,7 @@ const list = get('viewer', PATH, async ({ team, now, query }, { database }) => {
               : 'No templates yet. Sync those that the provider has approved, or add one.',
         },
       ),
-      found && availableSection(found, here, team.role !== 'viewer'),
+      found && availableSection(found, templates, here, team.role !== 'viewer'),
       team.role !== 'viewer' &&
         formOf(
           here,
