@@ -9,7 +9,7 @@ import { CommanderError, createCommand } from 'commander'
 import { VERSION } from '../process/version.ts'
 import { type Admin, createAdmin } from './context.ts'
 import { faultLine } from './fault.ts'
-import { nounOf, Unmet, type Verbs } from './noun.ts'
+import { defineNoun, Unmet, type Verbs } from './noun.ts'
 
 type Noun = readonly [name: string, about: string, load: () => Promise<{ verbs: Verbs }>]
 
@@ -55,7 +55,7 @@ async function createProgram(admin: Admin, args: readonly string[]) {
     .configureOutput({ writeErr: () => {} })
   for (const [name, about, load] of NOUNS) {
     const noun = program.command(name).description(about)
-    if (args.includes(name)) (await load()).verbs(nounOf(noun, admin))
+    if (args.includes(name)) (await load()).verbs(defineNoun(noun, admin))
   }
   return program
 }

@@ -117,7 +117,7 @@ async function ownDirectory(given: string): Promise<string> {
 
 /** Acquires the directory. @returns a function that releases it. */
 async function hold(directory: string): Promise<() => void> {
-  const release = await holdName(directory)
+  const release = await acquireName(directory)
   if (release !== null) return release
   const pid = (await readPublished(directory))?.pid ?? 'unknown'
   throw new Error(
@@ -131,7 +131,7 @@ async function hold(directory: string): Promise<() => void> {
  * is stale if no process accepts connections.
  * @returns a function that releases the name, or null if another process has it.
  */
-export async function holdName(held: string): Promise<(() => void) | null> {
+export async function acquireName(held: string): Promise<(() => void) | null> {
   const name = `heliograph-${digest(held)}`
   const path = platform() === 'linux' ? `\0${name}` : join(tmpdir(), `${name}.sock`)
   if (platform() !== 'linux' && (await abandoned(path))) await rm(path, { force: true })

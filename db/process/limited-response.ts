@@ -43,7 +43,7 @@ const readWithin = (stream: Readable, most: number): Promise<Buffer> =>
     let size = 0
     stream.on('data', (chunk: Uint8Array) => {
       size += chunk.length
-      if (size > most) stream.destroy(new AnswerTooLarge(`the answer is larger than ${sizeWords(most)}`))
+      if (size > most) stream.destroy(new AnswerTooLarge(`the response is larger than ${sizeWords(most)}`))
       else kept.push(chunk)
     })
     stream.on('end', () => resolve(Buffer.concat(kept)))
@@ -56,7 +56,7 @@ const readWithin = (stream: Readable, most: number): Promise<Buffer> =>
   })
 
 /** The fault of an incomplete response. */
-export const BROKE_OFF = 'the answer broke off'
+export const BROKE_OFF = 'the response is incomplete'
 
 const sizeWords = (bytes: number): string =>
   bytes % 1_048_576 === 0 ? `${bytes / 1_048_576} MiB` : `${Math.floor(bytes / 1024)} KiB`

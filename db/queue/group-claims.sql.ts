@@ -1,9 +1,9 @@
 /**
  * Claims jobs from a queue with groups, where each group has its own capacity. pg-boss would claim a batch of
  * only one group, and read all waiting jobs of full groups. This query reads one index entry per waiting
- * group, and the jobs it claims. Groups are served by the due time of their first job. Within a group, the
- * job that is due first comes first, or teams take turns (jobs.ts, by_group). It is text because it runs on
- * pg-boss's own connections.
+ * group, and the jobs it claims. Groups are served by the priority, then the due time, of the job that has
+ * been due longest. Within a group, the job that is due first comes first, or teams take turns (jobs.ts,
+ * by_group). It is text because it runs on pg-boss's own connections.
  */
 import { hasLineByGroup, type JobName } from './jobs.ts'
 import type { Run } from './pgboss.sql.ts'

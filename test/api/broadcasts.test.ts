@@ -276,7 +276,7 @@ t.test('a suspended team’s broadcast continues after the team is resumed', asy
   t.match((await get(id)).body, { state: 'sending', stats: { made: 1 } })
 })
 
-t.test('each state change of a broadcast causes one webhook', async (t) => {
+t.test('starting, pausing and cancelling a broadcast cause one webhook each', async (t) => {
   const { service, team, create, post, contacts } = await beginBroadcasting(t)
   await adminCli({ DATABASE_URL: service.url }).json([
     'webhook',

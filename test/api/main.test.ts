@@ -88,7 +88,6 @@ t.test('SIGTERM exits with 0', async (t) => {
 
 const PROCESS = join(import.meta.dirname, '../../db/process')
 
-/** Creates a directory for the test. */
 async function scratch(t: Test): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'main-test-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))

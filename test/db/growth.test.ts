@@ -20,7 +20,7 @@ import { markRequeued } from '../../db/delivery/requeue.sql.ts'
 import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
 import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
-import { emptySkipsOf } from '../../db/maintenance/retention/erase.sql.ts'
+import { clearSkips } from '../../db/maintenance/retention/erase.sql.ts'
 import { skipsToShow } from '../../db/maintenance/retention/export.sql.ts'
 import { emailsTo } from '../../db/maintenance/retention/person.sql.ts'
 import {
@@ -39,7 +39,7 @@ import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
-import { lookAtLine } from '../../db/queue/fair-queue.sql.ts'
+import { readQueuePosition } from '../../db/queue/fair-queue.sql.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
 import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
 import { isAnyLost, queuesDue, spreadCounts } from '../../db/queue/maintenance.sql.ts'
@@ -235,7 +235,7 @@ const runOn =
   }
 
 t.test('checks a queue of deferred jobs without reading them', async (t) => {
-  const line = await touched(database, (tx) => lookAtLine(tx, 'deliver-email', 0))
+  const line = await touched(database, (tx) => readQueuePosition(tx, 'deliver-email', 0))
   t.ok(line.buffers < 20, `${line.buffers} buffers for its line`)
   const due = await touched(database, (tx) => queuesDue(runOn(tx), ['deliver-email', 'ingest-report']))
   t.ok(due.buffers < 10, `${due.buffers} buffers before it is fetched from`)
@@ -337,7 +337,7 @@ t.test("finds a person's skips by an index", async (t) => {
     t.equal((await skipsToShow(tx, TEAM, person)).length, 1),
   )
   t.ok(shown.buffers < 20, `${shown.buffers} buffers`)
-  const emptied = await touched(database, (tx) => emptySkipsOf(tx, TEAM, person))
+  const emptied = await touched(database, (tx) => clearSkips(tx, TEAM, person))
   t.ok(emptied.buffers < 50, `${emptied.buffers} buffers`)
 })
 

@@ -181,7 +181,7 @@ export function hasNewParts(parts: TemplateParts | null): boolean {
 
 const NOTHING: TemplateParts = { header: null, body: null, buttons: [], names: {}, one_time: false }
 
-export function shapeOf(definition: Json): TemplateShape {
+export function toShape(definition: Json): TemplateShape {
   try {
     const found = partsOf(definition)
     const parts: TemplateParts = {

@@ -50,7 +50,7 @@ function recommended(latency: number, workers: readonly ProcessRow[]): number {
 }
 
 /** Computes the signal. Pure. */
-export function scaleOf(
+export function computeScale(
   queues: readonly QueueStatus[],
   processes: readonly ProcessRow[],
   senders: readonly SenderFigures[],
@@ -89,7 +89,7 @@ export function createScale(database: Database): () => Promise<Scale> {
       senderStates(database),
       pausedQueues(database),
     ])
-    return scaleOf(queues, processes, senders, paused)
+    return computeScale(queues, processes, senders, paused)
   }
   return () => {
     const now = performance.now()

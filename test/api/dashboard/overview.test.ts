@@ -398,7 +398,7 @@ t.test('alerts are ordered by urgency', async (t) => {
   for (const change of [
     sql.unsafe`update broadcasts set state = 'paused', state_reason = 'overdue' where id = ${id}`,
     sql.unsafe`
-      update webhook_endpoints set state = 'disabled', state_reason = 'it answered 410', disabled_at = now()
+      update webhook_endpoints set state = 'disabled', state_reason = 'it returned 410', disabled_at = now()
       where team_id = ${team.id} and name = 'Broken'`,
     sql.unsafe`
       update webhook_endpoints set failing_since = now() where team_id = ${team.id} and name = 'Failing'`,

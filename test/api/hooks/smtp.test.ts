@@ -68,7 +68,7 @@ t.test('an invalid token is 401 and stores nothing', async (t) => {
   t.same(await jobsIn(service, 'ingest-report'), [])
 })
 
-t.test('a body has 1 byte to 10 MiB', async (t) => {
+t.test('a body must have 1 byte to 10 MiB', async (t) => {
   const service = await startService(t)
   const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
   const limit = 10 * 1024 * 1024

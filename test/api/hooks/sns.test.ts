@@ -97,7 +97,7 @@ t.test('an incomplete certificate is fetched again by the next post', async (t) 
   t.equal(requests.length, 5)
 })
 
-t.test('a fifth concurrent certificate is rejected with Retry-After', async (t) => {
+t.test('a fifth concurrent fetch is rejected with Retry-After', async (t) => {
   const { take, answer } = await begin(t)
   const held: ServerResponse[] = []
   const full = Promise.withResolvers<void>()

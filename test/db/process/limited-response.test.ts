@@ -69,7 +69,7 @@ t.test('aborts before the request, while waiting and while reading', async (t) =
     reached.push(url)
     if (url === '/begun') response.writeHead(200).write('the beginning')
   })
-  const reason = new Error('the worker had to end')
+  const reason = new Error('the worker shut down')
   await t.rejects(ask(url, {}, { ...BOUNDS, signal: AbortSignal.abort(reason) }), reason)
   t.strictSame(reached, [])
   const asked = async (path: string) => {
@@ -130,7 +130,7 @@ t.test('the fetch for libraries returns all headers and limits bytes', async (t)
   const response = await boundedFetch(BOUNDS)(url)
   t.strictSame(response.headers.getSetCookie(), ['a=1', 'b=2'])
   t.strictSame(await response.json(), { is: 'read' })
-  await t.rejects(boundedFetch(BOUNDS)(`${url}long`), { message: 'the answer is larger than 1 KiB' })
+  await t.rejects(boundedFetch(BOUNDS)(`${url}long`), { message: 'the response is larger than 1 KiB' })
 })
 
 t.test('Retry-After is only a number of seconds or an HTTP date', async (t) => {
