@@ -62,9 +62,17 @@ const deliveryOf = (key: string): Deliverable => {
   return CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
 }
 
-/** Returns the queue of a sender. @param number the name of its WhatsApp number, if it is one. */
-export const queueOfSender = (key: string, number: string | null): Deliverable =>
-  number === null || number === 'default' ? deliveryOf(key) : NUMBER_WHATSAPP
+/**
+ * Returns what a sender delivers, and its group of jobs if it shares the queue with others.
+ * @param number the name of its WhatsApp number, if it is one.
+ */
+export const deliveryOfSender = (
+  key: string,
+  number: string | null,
+): { channel: Deliverable; group: string | null } =>
+  number === null || number === 'default'
+    ? { channel: deliveryOf(key), group: null }
+    : { channel: NUMBER_WHATSAPP, group: key }
 
 /** Whether a delivery goes out through the sender of this key. */
 export function sendsFor({ job }: Deliverable, key: string): boolean {

@@ -65,8 +65,8 @@ export async function returnToQueue(
     if (failure) {
       const { seconds } = waitOf(failure)
       const { own_number: number, parts } = failure.row
-      const line = parts ? 'whatsapp_parts' : 'whatsapp'
-      return { kind: 'applied', again: { team_id, message_id, line, number, seconds } }
+      const again = { team_id, message_id, number, parts: parts === true, seconds }
+      return { kind: 'applied', again }
     }
     return placed.has(index) ? APPLIED : UNKNOWN
   })

@@ -3,7 +3,7 @@
  * reason.
  */
 
-import { queueOfSender } from '../../../../db/channels/channels.sql.ts'
+import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
 import {
   listQueues,
   pauseQueue,
@@ -75,7 +75,7 @@ export const rate = (perSecond: number): string =>
 /** Returns alerts for queues that wait for a paused sender. */
 async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
   return pausedSenderAlerts(await listSenders(database), ({ key, name, paused_until, troubled_at }) => {
-    const queue = queueOfSender(key, name).job
+    const queue = deliveryOfSender(key, name).channel.job
     const next = paused_until === null ? 'being probed now' : `next probe ${countdown(paused_until, now)}`
     return {
       tone: 'warn',

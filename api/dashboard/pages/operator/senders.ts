@@ -1,7 +1,6 @@
 /** Lists senders (relays, accounts and numbers) with their state and history, and resumes them. */
 
-import { queueOfSender } from '../../../../db/channels/channels.sql.ts'
-import { NUMBER_WHATSAPP } from '../../../../db/channels/whatsapp.sql.ts'
+import { deliveryOfSender } from '../../../../db/channels/channels.sql.ts'
 import { listSenders, resumeSender, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
@@ -67,9 +66,8 @@ const MAX_COUNTED = 10_000
 async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMap<string, string>> {
   const words = new Map<string, string>()
   for (const { key, name, state } of rows) {
-    const channel = queueOfSender(key, name)
+    const { channel, group } = deliveryOfSender(key, name)
     if (state === 'sending' || state === 'slowed') continue
-    const group = channel.job === NUMBER_WHATSAPP.job ? key : null
     const { jobs, teams } = await waitingOfTeams(tx, channel.job, { group, most: MAX_COUNTED })
     const atLeast = jobs < MAX_COUNTED ? '' : 'at least '
     words.set(key, `${atLeast}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`)
