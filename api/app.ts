@@ -33,7 +33,7 @@ export const ROUTES: readonly Route<Deps>[] = [
 
 const REQUEST_ID = /^[\w.-]{1,64}$/
 
-/** Closes the connection if a body wasn't read to its end, because the connection can't be reused. */
+/** Closes the connection if a body was only read in part, or not at all before a 503. It can't be reused. */
 const endUnread: Middleware = async (ctx, next) => {
   await next()
   const isRefused = ctx.req.readableDidRead || ctx.status === 503

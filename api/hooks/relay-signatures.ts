@@ -40,7 +40,10 @@ export const notGenuine = () => new RequestError('unauthorized', TEXTS.relayOnly
 /** Parses JSON. Undefined for invalid JSON, which contains no events. */
 const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')
 
-/** No relay nests as deep. The limit is explicit, because that of Node's parser changes with its version. */
+/**
+ * No relay nests as deeply. The limit is explicit, because the limit of Node's parser changes with its
+ * version.
+ */
 const MAX_NESTING = 32
 
 /** True if a value has nested objects or arrays on more than this many levels. */

@@ -37,7 +37,6 @@ async function listJson({ data, ...rest }: { data: readonly unknown[] }): Promis
   return Buffer.concat([Buffer.from('{"data":['), ...pieces, Buffer.from(end === '}' ? ']}' : `],${end}`)])
 }
 
-/** Serializes the body if it is a list. */
 async function written(answering: Promise<Answer>): Promise<Answer> {
   const answer = await answering
   const list = answer.body as { data: readonly unknown[] } | null | undefined

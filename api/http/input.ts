@@ -114,7 +114,7 @@ export const json = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T>
   read: (value) => parse(schema, value),
 })
 
-/** Like `json`, with a conversion. @param make throws the errors that the schema can't express */
+/** Like `json`, but `make` validates and converts the value. @param make throws RequestError */
 export const jsonAs = <T extends AnyObject, R>(
   schema: ObjectSchema<T>,
   make: (value: unknown) => R,

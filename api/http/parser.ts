@@ -43,7 +43,7 @@ export type Reply =
 
 /** The thread's heap: more than a body with the most strings and values (input.ts) needs. */
 const THREAD_HEAP_MIB = 128
-/** The heap with little memory, which also limits the size of bodies. */
+/** The heap with little memory, where bodies are smaller. */
 const LEAST_THREAD_HEAP_MIB = 64
 const THREAD_YOUNG_HEAP_MIB = 16
 

@@ -48,7 +48,6 @@ const tooLarge = (limit: number): RequestError => {
   return new RequestError('payload_too_large', fill(TEXTS.tooLarge, { most }))
 }
 
-/** Returns the Content-Length, or 0 if there is none. */
 const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
 export const hasBody = (request: IncomingMessage): boolean =>

@@ -34,7 +34,7 @@ export type HttpDeps = {
 /** The decoded values of the `:names` in a path. */
 export type Params = Readonly<Record<string, string>>
 
-/** Returns the methods that a route also serves. HEAD requests are handled like GET. */
+/** Returns the methods that a route serves. HEAD requests are handled like GET. */
 export const allowedMethods = (method: string): string[] => (method === 'GET' ? ['HEAD', 'GET'] : [method])
 
 /** A request with its route's input. `body` and `query` are the results of the route's shapes. */

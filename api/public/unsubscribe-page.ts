@@ -61,8 +61,8 @@ ${body}
 })
 
 /**
- * The recipient of a link. `identity` is null in a test. `contact` is null if it was deleted. `broadcast` is
- * the broadcast of the link, if any.
+ * The recipient of a link. `identity` is null for a test email. `contact` is null if it was deleted.
+ * `broadcast` is the broadcast of the link, if any.
  */
 type Recipient = {
   team_id: string

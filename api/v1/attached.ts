@@ -15,12 +15,12 @@ import { utf8Bytes } from '../../db/validation/strings.ts'
 import type { Attached } from './attachment-shape.ts'
 import { TEXTS } from './texts.ts'
 
-/** The headers of a part, and those of a message with its boundaries. The real ones are smaller. */
+/** More than the headers of a part take, or those of a message with its boundaries. */
 const PART_OVERHEAD = 1_000
 
 export type AttachmentLimits = { message_bytes: number; blocked_extensions: ReadonlySet<string> }
 
-/** A send with attachments. They are checked before anything else about it. */
+/** A send whose shape is valid. Its attachments are checked first. */
 type Bringing = {
   path: string
   attached: readonly Attached[]

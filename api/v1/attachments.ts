@@ -53,7 +53,7 @@ function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): st
   return normalizedName(name)
 }
 
-/** The default type of curl, which isn't a file's type. */
+/** curl's default type, which says nothing about the file. */
 const CURL_DEFAULT_TYPE = /^application\/x-www-form-urlencoded\b/i
 
 function refuseForms(given: string | undefined): void {

@@ -104,7 +104,6 @@ function withFiles<T>(
   return bare ? accept(sends.items) : withContents(attaching(deps, principal), sends, accept)
 }
 
-/** Accepts a batch in a separate transaction. */
 async function acceptBatch(deps: V1Deps, sender: EmailSender, items: readonly EmailItem[]) {
   const { database, queue, versions, links } = deps
   const outcomes = await database.transaction((tx) =>

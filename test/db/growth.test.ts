@@ -18,9 +18,9 @@ import { createVersions } from '../../db/content/templates/versions.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
 import { markRequeued } from '../../db/delivery/requeue.sql.ts'
 import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
-import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
+import { failingSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
-import { emptySkipsOf } from '../../db/maintenance/retention/erase.sql.ts'
+import { clearSkips } from '../../db/maintenance/retention/erase.sql.ts'
 import { skipsToShow } from '../../db/maintenance/retention/export.sql.ts'
 import { emailsTo } from '../../db/maintenance/retention/person.sql.ts'
 import {
@@ -39,13 +39,13 @@ import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
-import { lookAtLine } from '../../db/queue/fair-queue.sql.ts'
+import { readQueuePosition } from '../../db/queue/fair-queue.sql.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
 import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
 import { isAnyLost, queuesDue, spreadCounts } from '../../db/queue/maintenance.sql.ts'
 import type { Run } from '../../db/queue/pgboss.sql.ts'
 import { createProducer } from '../../db/queue/producer.ts'
-import { foldFigures } from '../../db/stats/daily/fold.ts'
+import { foldStats } from '../../db/stats/daily/fold.ts'
 import { openReports, queuedByAge } from '../../db/stats/fleet/fleet.sql.ts'
 import { firstIdAt } from '../../db/validation/ids.ts'
 import { verifiedDomain } from '../support/domain.ts'
@@ -235,7 +235,7 @@ const runOn =
   }
 
 t.test('checks a queue of deferred jobs without reading them', async (t) => {
-  const line = await touched(database, (tx) => lookAtLine(tx, 'deliver-email', 0))
+  const line = await touched(database, (tx) => readQueuePosition(tx, 'deliver-email', 0))
   t.ok(line.buffers < 20, `${line.buffers} buffers for its line`)
   const due = await touched(database, (tx) => queuesDue(runOn(tx), ['deliver-email', 'ingest-report']))
   t.ok(due.buffers < 10, `${due.buffers} buffers before it is fetched from`)
@@ -248,7 +248,7 @@ t.test('finds paused endpoints among many', async (t) => {
     from generate_series(1, 20000) n`)
   await database.query(sql.unsafe`analyze senders`)
   const { buffers } = await touched(database, async (tx) => {
-    const { states } = await troubledSenders(tx, WEBHOOK_SENDERS)
+    const { states } = await failingSenders(tx, WEBHOOK_SENDERS)
     t.strictSame([...states.keys()].sort(), ['webhook:1', 'webhook:2'])
   })
   t.ok(buffers < 20, `${buffers} buffers`)
@@ -337,7 +337,7 @@ t.test("finds a person's skips by an index", async (t) => {
     t.equal((await skipsToShow(tx, TEAM, person)).length, 1),
   )
   t.ok(shown.buffers < 20, `${shown.buffers} buffers`)
-  const emptied = await touched(database, (tx) => emptySkipsOf(tx, TEAM, person))
+  const emptied = await touched(database, (tx) => clearSkips(tx, TEAM, person))
   t.ok(emptied.buffers < 50, `${emptied.buffers} buffers`)
 })
 
@@ -419,7 +419,7 @@ t.test('counts the contacts of topics by deltas', async (t) => {
       t.notOk(nodes.some((node) => node['Relation Name'] === 'contacts'))
     })
   await count(40)
-  await foldFigures(database)
+  await foldStats(database)
   await count(10)
 })
 

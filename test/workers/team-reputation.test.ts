@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
-import { foldFigures } from '../../db/stats/daily/fold.ts'
+import { foldStats } from '../../db/stats/daily/fold.ts'
 import { countFiguresJob } from '../../workers/jobs/count-figures.ts'
 import { adminCli } from '../support/admin.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
@@ -68,7 +68,7 @@ const complain = async (team: TestTeam, id: string, recipient: string) => {
 
 const countRow = object({ status: string().defined(), count: number().defined() })
 const dayOf = async (team: TestTeam) => {
-  await foldFigures(database)
+  await foldStats(database)
   const rows = await database.any(sql.type(countRow)`
     select status, sum(count)::integer as count from daily_figures
     where team_id = ${team.id} and channel = 'sending' group by status`)
@@ -93,7 +93,7 @@ t.test('a report counts in the hour its email was sent', async (t) => {
   await database.query(sql.unsafe`
     update email_events set occurred_at = now() - interval '2 days' where email_id = ${id}`)
   await complain(team, id, 'ok0@example.org')
-  await foldFigures(database)
+  await foldStats(database)
   const days = await database.any(sql.type(countRow)`
     select (current_date - day)::text as status, count from daily_figures
     where team_id = ${team.id} and channel = 'sending' and status = 'complained'`)

@@ -111,6 +111,8 @@ export type Alert = Loose<{
 export type Switch = { label: string; links: readonly (Link & { current: boolean })[] }
 /** A value of a list's filter. With `off`, a click removes it. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
+/** `after` is a short text behind them. */
+export type Chips = Loose<{ chips: readonly Chip[]; after?: string }>
 type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
 /** A first step of a new team. */
 export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
@@ -176,9 +178,15 @@ export type Section = Titled &
           /** Opens it with a button next to the title of the page, or from the menu there. */
           folded?: boolean | 'menu'
         })
-    | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; further?: readonly Field[] } & Form)
-    /** `after` is a short text behind them. */
-    | { kind: 'chips'; chips: readonly Chip[]; after?: string }
+    /** `pressed` are choices that a click makes. */
+    | ({
+        kind: 'filter'
+        reset: Link | null
+        more?: readonly Link[]
+        further?: readonly Field[]
+        pressed?: Chips
+      } & Form)
+    | ({ kind: 'chips' } & Chips)
     /** The steps of a wizard. */
     | { kind: 'stepper'; steps: readonly Step[] }
     | { kind: 'steps'; steps: readonly ChecklistItem[] }

@@ -36,6 +36,8 @@ const subjectOf = (cells: readonly Cell[]): string =>
   cells[0]?.text ??
   ''
 
+const isBlank = ({ text, bar, button }: Cell): boolean => text === '' && !bar && !button
+
 const isShort = ({ iso, tone, button, bar }: Cell): boolean => Boolean(iso || tone || button || bar)
 
 /** True for a text column with a value longer than `long`. */
@@ -76,7 +78,7 @@ function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: Cell
     wrap && 'wrap',
     wide && 'wide',
     isSelf && 'self',
-    cell.text === '–' && 'none',
+    (cell.text === '–' || isBlank(cell)) && 'none',
   ]
   return looks.filter(Boolean).join(' ')
 }
@@ -87,7 +89,11 @@ const NUMBERS_WIDER_THAN_TABLETS = 5
 /** Prepares a table for its view. On narrow screens each row is a card, except in small tables of numbers. */
 export function tableReady(section: Table) {
   const { columns, rows } = section
-  const cards = columns.length >= NUMBERS_WIDER_THAN_TABLETS || columns.slice(1).some(({ number }) => !number)
+  const isExplained = rows.some(({ cells }) => cells.some(({ number, detail }) => number && detail))
+  const cards =
+    isExplained ||
+    columns.length >= NUMBERS_WIDER_THAN_TABLETS ||
+    columns.slice(1).some(({ number }) => !number)
   const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
   const places = columns.map((column, index) => ({
     wide: isLong(rows, column, index, long),

@@ -134,7 +134,7 @@ export function progress(view: BroadcastView, now: Date): Section[] {
   if (state !== 'sending') return []
   const left = audience - done
   const pace = paceWords({ done: gone, left, since: view.started_at }, now, { noun: 'email' })
-  const words = `${[`${share}: ${progressWords(view)}`, pace].filter(Boolean).join(', ')}.`
+  const words = `${[share, pace].filter(Boolean).join(', ')}.`
   return [{ kind: 'progress', id: 'progress', live: true, label: 'Progress', done, of: audience, words }]
 }
 

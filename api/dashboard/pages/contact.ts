@@ -246,7 +246,12 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     sections: compact([...(await suppression(contact, request, deps)), await sent(contact, request, deps)]),
     aside: compact([
       edits &&
-        formOf(here(request), 'Save changes', fields, { title: 'Properties', name: EDITING, rows: true }),
+        formOf(here(request), 'Save changes', fields, {
+          title: 'Properties',
+          name: EDITING,
+          rows: true,
+          tone: 'quiet',
+        }),
       factsOf({
         Address: text(contact.email, { copy: true }),
         Topics: !edits && text(names.join(', ')),

@@ -51,6 +51,7 @@ const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRe
         ? 'This is the draft. Sends use the published version until you publish it.'
         : 'Changes are saved as a draft. Sends use the published version until you publish it.',
       name: EDITOR,
+      tone: 'quiet',
     },
   )
 

@@ -9,7 +9,10 @@ import { redirect, show, teamPath } from '../server/page.ts'
 const PATH = '/teams/:team/whatsapp-opt-outs'
 
 const numberForm = (action: string, submit: string, title: string): Section =>
-  formOf(action, submit, [field('to', 'Number', { required: true, placeholder: '+15551234567' })], { title })
+  formOf(action, submit, [field('to', 'Number', { required: true, placeholder: '+15551234567' })], {
+    title,
+    folded: true,
+  })
 
 const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   const here = teamPath(team, 'whatsapp-opt-outs')

@@ -2,7 +2,7 @@
  * Builds the chips of a list's filter: one for each value of a part, such as a status, and one for each other
  * part that is set, which removes it. A chip leads to the first page of the list.
  */
-import type { Chip, Section } from '../components/section.ts'
+import type { Chip, Chips, Section } from '../components/section.ts'
 import { addressWith, PLACE_PARAMS } from './list.ts'
 import type { PageRequest } from './page.ts'
 
@@ -43,12 +43,12 @@ export function statusChips(
   words: readonly string[],
   figures: readonly { status: string; count: number }[],
   others: URLSearchParams,
-): Section {
+): Chips {
   const isBare = [...others.keys()].every((name) => name === 'status' || name === 'kind')
   const counts = new Map<string, number>()
   for (const { status, count } of figures) counts.set(status, (counts.get(status) ?? 0) + count)
   const chips = wordChips(request, 'status', words, isBare ? counts : null)
-  return { kind: 'chips', chips, after: isBare ? '30 days' : undefined }
+  return { chips, after: isBare ? '30 days' : undefined }
 }
 
 /**

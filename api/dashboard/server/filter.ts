@@ -52,6 +52,7 @@ const day = (short: string, next: boolean) =>
 /** A range of days that includes the last one. */
 export const DAY_RANGE = { from: day('From', false), to: day('To', true) }
 
+type Filter = Extract<Section, { kind: 'filter' }>
 type Parts = Readonly<Record<string, Part<unknown>>>
 type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }
 
@@ -95,13 +96,13 @@ function filterFields(
   return filled(fields, query)
 }
 
-/** Builds chips for the parts that have them. */
-const pressed = (parts: Parts, request: PageRequest, set: URLSearchParams, { figures }: Around): Section[] =>
-  Object.entries(parts).flatMap(([name, { words }]): Section[] => {
-    if (!words) return []
-    if (figures) return [statusChips(request, words, figures, set)]
-    return [{ kind: 'chips', chips: wordChips(request, name, words) }]
-  })
+/** Builds the chips of the part that has them. */
+function pressedOf(parts: Parts, request: PageRequest, set: URLSearchParams, { figures }: Around) {
+  const [found] = Object.entries(parts).filter(([, { words }]) => words)
+  if (found === undefined) return undefined
+  const [name, { words = [] }] = found
+  return figures ? statusChips(request, words, figures, set) : { chips: wordChips(request, name, words) }
+}
 
 /** @param further parts in the collapsed area of the form. A chip shows each that is set. */
 export function defineFilter<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
@@ -110,7 +111,7 @@ export function defineFilter<P extends Parts, F extends Parts = Record<never, ne
   const set = (query: URLSearchParams): URLSearchParams =>
     new URLSearchParams([...query].filter(([name, value]) => name in parts && value.trim() !== ''))
 
-  const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Section => ({
+  const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Filter => ({
     ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
     fields: filterFields(near, request, choices),
     further: further && filterFields(further, request, choices),
@@ -142,10 +143,12 @@ export function defineFilter<P extends Parts, F extends Parts = Record<never, ne
       const hidden = (all: URLSearchParams) =>
         new URLSearchParams([...all].filter(([name]) => further !== undefined && name in further))
       const called = (name: string) => parts[name]?.short ?? parts[name]?.label ?? name
-      return compact([
-        Object.values(parts).some(({ words }) => !words) && formOf(request, around),
+      const pressed = pressedOf(parts, request, isSet, around)
+      const isForm = Object.values(parts).some(({ words }) => !words)
+      return compact<Section>([
+        isForm && { ...formOf(request, around), pressed },
+        !isForm && pressed && { kind: 'chips', ...pressed },
         further && setChips(request, hidden(isSet), called, said),
-        pressed(parts, request, isSet, around),
       ])
     },
   }

@@ -128,7 +128,7 @@ async function livePages(browser: Browser): Promise<void> {
     const url = `${here}/webhooks/${hook.id}`
     const { before, after } = await changing(t, await signIn(t), url, () =>
       database.query(sql.unsafe`
-        update webhook_endpoints set state = 'disabled', state_reason = 'it answered 410', disabled_at = now()
+        update webhook_endpoints set state = 'disabled', state_reason = 'it returned 410', disabled_at = now()
         where id = ${hook.id}`),
     )
     t.match(before, 'Send a test')

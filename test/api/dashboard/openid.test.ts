@@ -118,7 +118,7 @@ t.test("shows a page if the provider's response is endless or compressed", async
     const flood = await startFlood(t, kind)
     const hostile = createOpenId({ issuer: flood.url, clientId, clientSecret, only: false })
     await t.rejects(hostile.begin(new URL('http://127.0.0.1'), ''), {
-      cause: { message: kind === 'packed' ? /is compressed/ : 'the answer is larger than 1 MiB' },
+      cause: { message: kind === 'packed' ? /is compressed/ : 'the response is larger than 1 MiB' },
     })
     const other = await startService(t, { url: service.url, dashboard: { openid: hostile } })
     t.equal((await visitor(other).get('/openid')).status, 503)

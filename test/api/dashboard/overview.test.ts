@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { beginHome } from '../../../db/maintenance/restore-guard/restore-guard.sql.ts'
+import { claimAsOriginal } from '../../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
@@ -228,7 +228,7 @@ t.test('a restored copy is shown to all, and one click resumes everything', asyn
   const operator = await signedIn(service, { operator: true })
   const [message, first, queues] = [`/teams/${team.id}/emails/${id}`, '/operator', '/operator/queues']
   const words = 'Nothing goes out: the database was restored or copied'
-  await beginHome(database, uuidv7())
+  await claimAsOriginal(database, uuidv7())
   t.notMatch(await overviewOf(team), words)
   await database.query(sql.unsafe`update database_home set place = 'elsewhere'`)
   t.match(await overviewOf(team), words)
@@ -398,7 +398,7 @@ t.test('alerts are ordered by urgency', async (t) => {
   for (const change of [
     sql.unsafe`update broadcasts set state = 'paused', state_reason = 'overdue' where id = ${id}`,
     sql.unsafe`
-      update webhook_endpoints set state = 'disabled', state_reason = 'it answered 410', disabled_at = now()
+      update webhook_endpoints set state = 'disabled', state_reason = 'it returned 410', disabled_at = now()
       where team_id = ${team.id} and name = 'Broken'`,
     sql.unsafe`
       update webhook_endpoints set failing_since = now() where team_id = ${team.id} and name = 'Failing'`,

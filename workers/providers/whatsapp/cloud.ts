@@ -7,7 +7,7 @@ import type { Agent } from 'node:http'
 import {
   ask,
   type BoundedAnswer,
-  keptConnections,
+  keepAliveAgent,
   secondsUntil,
 } from '../../../db/process/limited-response.ts'
 import { isObject } from '../../../db/validation/fields.ts'
@@ -15,7 +15,7 @@ import { jsonOf } from '../../../db/validation/strings.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { Describe } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
-import { componentsOf } from './components.ts'
+import { toComponents } from './components.ts'
 import { type CloudError, isFinalUnknownCode, judgeError, judgeFailure, judgeStatus } from './faults.ts'
 import { listTemplates } from './listing.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './provider.ts'
@@ -39,7 +39,7 @@ const MAX_RETRY_AFTER_S = 3_600
 /** Sends from any number. Each message brings its number's credentials. */
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const in_flight = createSendTracker()
-  const connected = { ...options, agent: keptConnections(options.url) }
+  const connected = { ...options, agent: keepAliveAgent(options.url) }
   return {
     test: false,
     send: (message, cut) => in_flight.track(attempt(connected, message, cut)),
@@ -49,7 +49,7 @@ export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappP
 }
 
 function requestBody(message: OutgoingWhatsapp) {
-  const components = componentsOf(message)
+  const components = toComponents(message)
   return {
     messaging_product: 'whatsapp',
     recipient_type: 'individual',

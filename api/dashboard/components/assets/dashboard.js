@@ -36,7 +36,7 @@ function localTimes(root) {
   }
 }
 /** The parts of a page that are refreshed. Each has a stable ID. */
-const PARTS = 'main section[id], .acts > [id], #state, .notice[id]'
+const PARTS = 'main section[id], .acts > [id], #state, #lead, .notice[id]'
 /** Parts and rows as the server sent them, because readers and this script change them in the document. */
 const sent = new WeakMap()
 /** Shows controls that need the script, and remembers the HTML of the server. `html` is the root's. */

@@ -148,8 +148,8 @@ const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
     lead: endpoint.url,
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
     actions: await actionsFor(request, deps, endpoint),
+    above: troubles(endpoint, now),
     sections: compact([
-      ...troubles(endpoint, now),
       triesOf(request, endpoint),
       isOwner && endpoint.state === 'enabled' && replayForm(request, endpoint),
       isOwner &&

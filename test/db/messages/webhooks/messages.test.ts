@@ -6,7 +6,7 @@ import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts
 import { createNames } from '../../../../db/process/dns.ts'
 import { idNow } from '../../../../db/process/ids.ts'
 import { networksOf } from '../../../../db/process/public-address.ts'
-import { deadLetterOf, JOBS } from '../../../../db/queue/jobs.ts'
+import { deadLetterQueue, JOBS } from '../../../../db/queue/jobs.ts'
 import { formsTo, shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { storeEmails } from '../../../support/reports.ts'
@@ -277,7 +277,7 @@ t.test('a new webhook has its job, as the queue stores it', async (t) => {
   const data = await payload.noUnknown().validate(job.data, { strict: true })
   t.match(data, { team_id: team.id, endpoint_id: endpoint.id })
   t.equal(job.group_id, group(data))
-  t.equal(job.dead_letter, deadLetterOf('deliver-webhook'))
+  t.equal(job.dead_letter, deadLetterQueue('deliver-webhook'))
   const { retryLimit, heartbeatSeconds, expireInSeconds } = options
   const own = [job.retry_limit, job.heartbeat_seconds, job.expire_seconds]
   t.strictSame(own, [retryLimit, heartbeatSeconds, expireInSeconds])
