@@ -6,9 +6,11 @@
 
 import type { Command } from 'commander'
 import { requireTeam } from '../accounts/teams/view.ts'
+import { hasErased } from '../audience/contacts/erased.sql.ts'
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
-import { requeueableMessages, requeuedAt, suppressedAmongRequeueable } from '../delivery/requeue.sql.ts'
+import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
 import { type PickedByPerson, pausesOf, requeueError, requeueOne } from '../delivery/requeue.ts'
+import { leaveOutSuppressed } from '../delivery/suppressed.ts'
 import { RequestError } from '../errors.ts'
 import { fill } from '../fill.ts'
 import type { MatchingRequeue } from '../messages/emails/bulk.ts'
@@ -125,11 +127,8 @@ const chosenBy = ({ status, since, force = false }: Options) => ({ status, since
 /** How many ids are sent in one statement. */
 const IDS_AT_ONCE = 5_000
 
-/** Reads messages by their ids, a part of the ids at a time. */
-async function readByIds<T>(
-  ids: readonly string[],
-  read: (part: readonly string[]) => Promise<readonly T[]>,
-) {
+/** Reads many rows in parts. */
+async function readByIds<I, T>(ids: readonly I[], read: (part: readonly I[]) => Promise<readonly T[]>) {
   const found: T[] = []
   for (let start = 0; start < ids.length; start += IDS_AT_ONCE)
     found.push(...(await read(ids.slice(start, start + IDS_AT_ONCE))))
@@ -144,14 +143,16 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
   const [now, seen] = [await admin.now(), await seenNow(database)]
   const ids = await filter?.ids(database, team, options)
   const chosen = chosenBy(options)
-  const found = ids
+  const open = ids
     ? await readByIds(ids.toSorted(), (part) =>
         requeueableMessages(database, channel, team, { ...chosen, ids: part }),
       )
     : await requeueableMessages(database, channel, team, chosen)
-  const count = (part?: readonly string[]) =>
-    suppressedAmongRequeueable(database, channel, team, { ...chosen, ids: part })
-  const counts = ids ? await readByIds(ids, async (part) => [await count(part)]) : [await count()]
+  const secrets = channel.suppressible && (await hasErased(database, team)) ? await admin.secrets() : null
+  const parts = await readByIds(open, async (part) => [
+    await leaveOutSuppressed({ tx: database, secrets }, channel, team, part),
+  ])
+  const found = parts.flatMap(({ left }) => left)
   const [first, last] = [found[0], found.at(-1)]
   if (first && last && !dryRun) {
     const at = now.toISOString()
@@ -166,7 +167,8 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
         ? filter.job(options, { between, at, seen, picked })
         : { kind: `${channel.name}.requeue` as const, given: picked }
     const given = { ...job.given, words: wordsOf(options) }
-    await admin.runBackgroundJob({ kind: job.kind, team_id: team, given, total: found.length } as Unbegun)
+    const wanted = { kind: job.kind, team_id: team, given, total: found.length } as Unbegun
+    await admin.runBackgroundJob(wanted, secrets)
   }
   const all = found.map(({ id }) => id)
   const requeued = dryRun
@@ -174,7 +176,9 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
     : await readByIds(all, (part) => requeuedAt(database, channel, team, { ids: part, at: now }))
   return {
     requeued: requeued.length,
-    ...(channel.suppressible ? { suppressed: counts.reduce((sum, each) => sum + each, 0) } : {}),
+    ...(channel.suppressible
+      ? { suppressed: parts.reduce((sum, { suppressed }) => sum + suppressed, 0) }
+      : {}),
     requeued_at: dryRun ? null : now.toISOString(),
     dry_run: dryRun,
     paused: await pausesOf(database, channel, { team_id: team }),

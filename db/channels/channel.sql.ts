@@ -69,8 +69,8 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
    * waiting messages.
    */
   emptied: FragmentSqlToken
-  /** How many recipients of a row `m` are left, and how many are suppressed, where recipients can be suppressed. */
-  suppressible?: { left: FragmentSqlToken; suppressed: FragmentSqlToken }
+  /** The recipients of a row `m` if suppressions can stop some of them. Otherwise null, or absent. */
+  suppressible?: FragmentSqlToken
   /** Why a row `m` waits for its team's bulk email to be resumed, as JSON; null: it doesn't. Absent: none ever does. */
   bulk_pause?: FragmentSqlToken
   /** The ramp that a row `m` waits for, as JSON; null: it doesn't. Absent: none ever does. */

@@ -7,19 +7,6 @@ import { EMAIL_FACTS, RETRIES_ENDED } from './email.ts'
 /** True for a team's own email, false for internal email (a sign-in link or a notice). For both tables. */
 export const isCustomers = sql.fragment`not internal`
 
-/** Counts recipients of a row `m` of email_states, by whether suppressions stop its email to them. */
-const recipientsWhere = (isSuppressed: boolean) => sql.fragment`(
-  select count(*)
-  from accepted_emails e join teams t on t.id = e.team_id
-    cross join lateral (
-      select distinct identity from unnest(recipient_identities(coalesce(m.pending_recipients, e.to_emails))) identity) r
-  where e.team_id = m.team_id and e.id = m.id and ${isSuppressed} = (
-    m.broadcast_id is null and not m.internal and m.suppression is distinct from 'ignored' and exists (
-      select from suppressed_addresses a
-      where a.team_id = m.team_id and a.identity = r.identity and a.cause is not null
-        and case t.suppress_transactional when 'nothing' then false when 'bounces' then a.bounced_at is not null
-          else a.bounced_at is not null or a.cause in ('complaint', 'manual') end)))::int`
-
 export const EMAIL: Channel<'deliver-email'> = {
   ...EMAIL_FACTS,
   job: 'deliver-email',
@@ -42,7 +29,10 @@ export const EMAIL: Channel<'deliver-email'> = {
     columns: sql.fragment`, recipient, contact_id, effect`,
     types: { recipient: 'text', contact_id: 'uuid', effect: 'text' },
   },
-  suppressible: { left: recipientsWhere(false), suppressed: recipientsWhere(true) },
+  suppressible: sql.fragment`
+    case when m.broadcast_id is null and not m.internal and m.suppression is distinct from 'ignored' then
+      coalesce(m.pending_recipients, (
+        select e.to_emails from accepted_emails e where e.team_id = m.team_id and e.id = m.id)) end`,
   bulk_pause: sql.fragment`(
     select t.bulk_pause from teams t
     where t.id = m.team_id and t.bulk_paused_at is not null and (

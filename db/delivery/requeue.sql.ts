@@ -3,13 +3,13 @@
  * timeline entries.
  */
 import { sql } from 'slonik'
-import { boolean, type InferType, mixed, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, object, string } from 'yup'
 import type { BulkPause } from '../accounts/teams/reputation.ts'
 import { isSuspended } from '../accounts/teams/teams.sql.ts'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { allOf } from '../postgres/conditions.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { countRow, refRow, row, rowsOf } from '../postgres/rows.ts'
+import { refRow, row, rowsOf } from '../postgres/rows.ts'
 import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { firstIdAt } from '../validation/ids.ts'
@@ -47,17 +47,8 @@ type Picked = {
 /** A range of messages: after one ID, up to another, at most `limit`. */
 type Part = { after: string; until: string; limit: number }
 
-/**
- * True if a row `m` can be requeued: it is waiting, or `force` includes it. With a filter, it also needs a
- * recipient that isn't suppressed.
- */
-function canBeRequeued(channel: Deliverable, how: How) {
-  const left = how.by === 'person' && !how.named ? channel.suppressible?.left : undefined
-  return left ? sql.fragment`(${isOpen(channel, how)} and ${left} > 0)` : isOpen(channel, how)
-}
-
-/** The same without a look at its recipients. */
-function isOpen(
+/** True if a row `m` can be requeued: it is waiting, or `force` includes it. */
+function canBeRequeued(
   { refused, timed_out, undelivered, expired, emptied }: Deliverable,
   { by, force, named }: How,
 ) {
@@ -88,24 +79,13 @@ export async function requeueableMessages(
     order by id limit ${part?.limit ?? null}`)
 }
 
-/** Counts these messages' suppressed recipients, if they could otherwise be requeued. */
-export async function suppressedAmongRequeueable(
-  tx: Tx,
-  channel: Deliverable,
-  teamId: string,
-  { ids, status, since, force }: Picked,
-): Promise<number> {
-  if (!channel.suppressible) return 0
-  const fits = allOf(
-    sql.fragment`team_id = ${teamId}`,
-    ids && sql.fragment`id = any(${sql.array(ids, 'uuid')})`,
-    status !== undefined && sql.fragment`status = ${status}`,
-    since && sql.fragment`id >= ${firstIdAt(since)}`,
-  )
-  return tx.oneFirst(sql.type(countRow)`
-    select coalesce(sum(${channel.suppressible.suppressed}), 0)::int as count from ${channel.rows} m
-    where ${fits} and ${isOpen(channel, { by: 'person', force })}`)
-}
+const addressedRow = refRow.concat(row({ recipients: array(string()).nullable() }))
+
+/** Returns the recipients of messages. Null if suppressions never stop the message. */
+export const suppressibleRecipients = (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
+  tx.any(sql.type(addressedRow)`
+    select team_id, id, ${channel.suppressible ?? sql.fragment`null::text[]`} as recipients from ${channel.rows} m
+    where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) order by id`)
 
 /** Returns the messages that were requeued manually at this time, oldest first. */
 export const requeuedAt = (

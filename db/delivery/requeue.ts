@@ -17,6 +17,7 @@ import { deletedFilesError, goneOfEmails } from '../content/files/reuse.ts'
 import { RequestError } from '../errors.ts'
 import { fill } from '../fill.ts'
 import type { At, Tx } from '../postgres/pool.ts'
+import type { Secrets } from '../process/secrets.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
@@ -33,9 +34,12 @@ import {
   requeueableMessages,
 } from './requeue.sql.ts'
 import { pausedSenders } from './senders/senders.sql.ts'
+import { leaveOutSuppressed } from './suppressed.ts'
 import { TEXTS } from './texts.ts'
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
+/** `secrets` can be null if the team has no erased addresses. */
+export type RequeueingMany = Requeueing & { secrets: Pick<Secrets, 'signatures'> | null }
 
 /** Returns the timeline entry for a failed message. `since`: when its attempts started to count. */
 export const gaveUpNote = (
@@ -138,7 +142,7 @@ const REQUEUE_BATCH = 500
  * instead.
  */
 export async function requeuePicked(
-  { tx, queue, channel }: Requeueing & { channel: Deliverable },
+  { tx, queue, secrets, channel }: RequeueingMany & { channel: Deliverable },
   teamId: string,
   { since, at, until, ...picked }: PickedByPerson,
   { after }: PickedCursor = { after: NIL },
@@ -149,7 +153,8 @@ export async function requeuePicked(
   const wanted = { ...picked, ...(ids && { ids }), since: since === undefined ? undefined : new Date(since) }
   const refs = await requeueableMessages(tx, channel, teamId, wanted, part)
   const how: How = { by: 'person', force: picked.force }
-  const requeued = await requeueMessages({ tx, queue, now: new Date(at) }, channel, refs, how)
+  const { left } = await leaveOutSuppressed({ tx, secrets }, channel, teamId, refs)
+  const requeued = await requeueMessages({ tx, queue, now: new Date(at) }, channel, left, how)
   const looked = ids ?? refs.map(({ id }) => id)
   const last = looked.length < REQUEUE_BATCH ? undefined : looked.at(-1)
   return { cursor: last ? { after: last } : null, checked: refs.length, changed: requeued.length }

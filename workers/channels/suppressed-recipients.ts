@@ -3,12 +3,13 @@
  * addresses and international domains need another lookup. If nothing is delivered, names that the simulator
  * responds to aren't checked, so that a test suite can use them again.
  */
+
 import { stopsTransactional, suppressedDetail } from '../../db/audience/suppressions/cause.ts'
-import { findSuppressed } from '../../db/audience/suppressions/suppressed.ts'
+import { findStopping } from '../../db/audience/suppressions/suppressed.ts'
 import type { OutgoingRow } from '../../db/messages/emails/outgoing.sql.ts'
-import { recipientIdentity } from '../../db/messages/emails/recipients.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
+import { recipientIdentity } from '../../db/validation/addressees.ts'
 import { isMagic, isSuppressedByName } from '../providers/test/magic-recipients.ts'
 import { recipientsOf } from './render.ts'
 
@@ -35,12 +36,9 @@ async function detailsOf(row: Row, { database, secrets }: SuppressionDeps): Prom
   const stored = (row.suppressed ?? []).filter((one) => stopsTransactional(stops, one))
   const details = new Map(stored.map((one) => [one.identity, suppressedDetail(one)]))
   if (!row.has_erased && !recipients.some(isInternational)) return details
-  const found = await findSuppressed(database, secrets, row.team_id, recipients.map(recipientIdentity))
-  for (const [identity, { cause, stored: known }] of found) {
-    const bounced_at = known ? known.bounced_at : cause === 'bounce' ? 'unknown' : null
-    if (stopsTransactional(stops, { cause, bounced_at }))
-      details.set(identity, known ? suppressedDetail(known) : '')
-  }
+  const team = { teamId: row.team_id, stops }
+  const found = await findStopping(database, secrets, team, recipients.map(recipientIdentity))
+  for (const [identity, known] of found) details.set(identity, known ? suppressedDetail(known) : '')
   return details
 }
 

@@ -7,10 +7,10 @@
 
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
-import { recipientIdentity } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { type EmailEventKind, linkIn } from '../../../db/messages/emails/status.ts'
 import { RESTORED } from '../../../db/queue/pauses.sql.ts'
+import { recipientIdentity } from '../../../db/validation/addressees.ts'
 import { plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
 

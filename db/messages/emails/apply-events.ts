@@ -18,7 +18,7 @@ import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { ERASED } from '../../validation/addressees.ts'
+import { ERASED, recipientIdentity } from '../../validation/addressees.ts'
 import {
   type AttemptBegan,
   changeEmails,
@@ -28,7 +28,7 @@ import {
 } from './apply-events.sql.ts'
 import type { EmailRef } from './emails.sql.ts'
 import { type EmailEvent, storeEmailEvents } from './events.sql.ts'
-import { bareRecipients, recipientIdentity } from './recipients.ts'
+import { bareRecipients } from './recipients.ts'
 import { type EmailEventKind, higherStatus, isOutcome, statusOfEvent } from './status.ts'
 
 /** An event, and the provider's ID of the message if known. The ID proves that the provider accepted it. */

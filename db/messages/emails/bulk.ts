@@ -4,11 +4,11 @@
  * arrived later aren't changed. Counting stops at `most` emails or after a time limit, and reports that.
  */
 import { EMAIL } from '../../channels/email.sql.ts'
-import { requeueMessages } from '../../delivery/requeue.ts'
+import { type RequeueingMany, requeueMessages } from '../../delivery/requeue.ts'
+import { leaveOutSuppressed } from '../../delivery/suppressed.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { seenNow } from '../../postgres/snapshot.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
-import type { Producer } from '../../queue/producer.ts'
 import { firstIdAt, timeOfId } from '../../validation/ids.ts'
 import { revivedTimes, type Stored, storedTimes } from '../stored-times.ts'
 import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
@@ -132,7 +132,7 @@ async function nextBatch(
 
 /** Requeues the emails of a batch that no provider has accepted. `force` includes rejected ones. */
 export const requeueBatch = async (
-  at: At & { queue: Pick<Producer, 'reenqueue'> },
+  at: RequeueingMany,
   teamId: string,
   { force, at: time, waiting = false, ...wanted }: MatchingRequeue,
   cursor?: BatchCursor,
@@ -140,7 +140,8 @@ export const requeueBatch = async (
   const now = time === undefined ? at.now : new Date(time)
   const work = async (ids: readonly string[]) => {
     const refs = ids.map((id) => ({ team_id: teamId, id }))
-    return (await requeueMessages({ ...at, now }, EMAIL, refs, { by: 'person', force })).length
+    const { left } = await leaveOutSuppressed(at, EMAIL, teamId, refs)
+    return (await requeueMessages({ ...at, now }, EMAIL, left, { by: 'person', force })).length
   }
   return waiting
     ? nextWaitingBatch(at.tx, teamId, wanted, { cursor, work })

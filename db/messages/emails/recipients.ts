@@ -3,18 +3,10 @@
  * recipient. Pure. DECISIONS: Email addresses, Duplicate recipients, Copies.
  */
 import { parseMailbox } from '../../validation/address.ts'
-import { type Addressed, addressees, ERASED } from '../../validation/addressees.ts'
+import { type Addressed, addressees, ERASED, recipientIdentity } from '../../validation/addressees.ts'
 
 /** Returns the address without a name. Text that isn't a mailbox is returned unchanged. */
 const bareAddress = (recipient: string): string => parseMailbox(recipient)?.address ?? recipient
-
-/** Returns the identity of a recipient, which is the same for all spellings. */
-export function recipientIdentity(recipient: string): string {
-  const mailbox = parseMailbox(recipient)
-  if (mailbox === null) return recipient.toLowerCase()
-  const { address, domain } = mailbox
-  return `${address.slice(0, address.lastIndexOf('@'))}@${domain}`.toLowerCase()
-}
 
 const byIdentity = (recipients: readonly string[]): Map<string, string> => {
   const found = new Map<string, string>()

@@ -7,9 +7,10 @@
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { recipientIdentity } from '../../validation/addressees.ts'
 import { TEXTS } from '../texts.ts'
 import { LINK_PURPOSES, namesTeam, personToken, readPersonToken } from './person-token.ts'
-import { everyone, recipientIdentity } from './recipients.ts'
+import { everyone } from './recipients.ts'
 import type { ShownEmail } from './show.ts'
 
 /** Matches text that may be a link token. */

@@ -6,10 +6,10 @@
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type SenderReport, storeSenderReports } from '../../stats/fleet/sender-reports.sql.ts'
-import { ERASED } from '../../validation/addressees.ts'
+import { ERASED, recipientIdentity } from '../../validation/addressees.ts'
 import { impersonal } from '../../validation/words.ts'
 import { type ReportedSender, senderReportRows } from './apply-events.sql.ts'
-import { bareRecipients, recipientIdentity } from './recipients.ts'
+import { bareRecipients } from './recipients.ts'
 
 /** `bulk`: the sender of broadcasts, if they have their own. */
 type SenderBlame = {

@@ -5,12 +5,11 @@
 
 import type { CompiledVersion } from '../../content/templates/versions.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { addressees } from '../../validation/addressees.ts'
+import { addressees, recipientIdentity } from '../../validation/addressees.ts'
 import { givenTimes } from '../../validation/moments.ts'
 import { broadcastToken } from './broadcast-token.ts'
 import { type Content, shownContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'
-import { recipientIdentity } from './recipients.ts'
 import { unsubscribeToken } from './unsubscribe-token.ts'
 
 export type EmailView = ReturnType<typeof viewOf>

@@ -1,7 +1,7 @@
 /** Replacing SECRET_KEY, and what the CLI says of keys that cannot be right. */
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
-import { createSecrets } from '../../../db/process/secrets.ts'
+import { createSecrets, type Secrets } from '../../../db/process/secrets.ts'
 import { sendingDomainsOf } from '../../../workers/channels/sending-domains.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
@@ -31,12 +31,13 @@ t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS',
     const { access_token } = await database.one(sql.type(row)`select access_token from whatsapp_numbers`)
     return createSecrets(secretKey).decrypt('whatsapp', access_token, 'acme/access_token').toString()
   }
-  const keyBy = async (secretKey: string) =>
+  const keyWith = async (secrets: Secrets) =>
     (
-      await sendingDomainsOf(database, { secrets: createSecrets(secretKey), ours: true }, [
+      await sendingDomainsOf(database, { secrets, ours: true }, [
         { team_id: id, domain_id, from_address: 'x@a.test' },
       ])
     ).get(domain_id)
+  const keyBy = (secretKey: string) => keyWith(createSecrets(secretKey))
 
   const other = { env: { SECRET_KEY: NEW } }
   t.match(
@@ -47,6 +48,14 @@ t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS',
   const both = { env: { SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: SECRET_KEY } }
   t.same(await cli.json(['secret', 'reseal'], both), { domains: 1, webhooks: 1, numbers: 1 })
   t.match(await keyBy(NEW), keys)
+  const secrets = createSecrets(NEW)
+  const parsed = async () => {
+    const domain = await keyWith(secrets)
+    return domain && 'dkim' in domain ? domain.dkim?.private_key : null
+  }
+  const key = await parsed()
+  t.ok(key)
+  t.equal(await parsed(), key, 'a key is parsed once')
   t.ok((await keyBy(SECRET_KEY)) instanceof Error)
   t.equal(await tokenBy(NEW), 'token')
   await t.rejects(tokenBy(SECRET_KEY))

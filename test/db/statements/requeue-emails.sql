@@ -5,7 +5,7 @@ with held (held_team, held_id) as materialized (
     select *
     from unnest($1::uuid[], $2::uuid[]) as ref (team_id, id)
   )
-    and (((unfinished or (status = 'bounced' and provider_message_id is null and (
+    and ((unfinished or (status = 'bounced' and provider_message_id is null and (
     select bool_and(starts_with(v.detail, $3))
     from email_events v
     where v.team_id = m.team_id
@@ -24,35 +24,14 @@ with held (held_team, held_id) as materialized (
         and v.id = e.template_version_id
         and v.slots <> '{}'
     ))
-  )) and not (expired_at is not null or coalesce(expires_at <= service_time(), false))) and (
-    select count(*)
-    from accepted_emails e
-    join teams t on t.id = e.team_id
-    cross join lateral (
-      select distinct identity
-      from unnest(recipient_identities(coalesce(m.pending_recipients, e.to_emails))) identity
-    ) r
-    where e.team_id = m.team_id
-      and e.id = m.id
-      and $5 = (m.broadcast_id is null and not m.internal and m.suppression is distinct from 'ignored'
-        and exists (
-      select
-      from suppressed_addresses a
-      where a.team_id = m.team_id
-        and a.identity = r.identity
-        and a.cause is not null
-        and case t.suppress_transactional when 'nothing' then false
-          when 'bounces' then a.bounced_at is not null
-          else a.bounced_at is not null or a.cause in ('complaint', 'manual') end
-    ))
-  )::int > 0)
+  )) and not (expired_at is not null or coalesce(expires_at <= service_time(), false)))
   order by team_id, id
   for no key update
 )
 update email_states m
-set requeued_at = to_timestamp($6), tries_from = to_timestamp($7), status = case when (status = 'queued'
+set requeued_at = to_timestamp($5), tries_from = to_timestamp($6), status = case when (status = 'queued'
   and provider_message_id is null or pending_recipients is not null) then m.status else 'queued' end ,
-  suppression = $8
+  suppression = $7
 from held
 where m.team_id = held_team
   and m.id = held_id

@@ -198,3 +198,20 @@ t.test('requeue by filter skips and counts suppressed recipients', async (t) => 
   t.match(await cli.json([...requeue, 'queued']), { requeued: 1, suppressed: 2 })
   t.equal((await show(team, none)).status, 'queued')
 })
+
+t.test('requeue by filter also skips erased and international addresses', async (t) => {
+  const team = await makeTeam(service, { domain: 'unlisted.test' })
+  await add(team, 'gone@unlisted.example', 'bounce')
+  await erasePerson(service.deps, team.id, 'gone@unlisted.example')
+  await add(team, 'ana@bücher.example', 'bounce')
+  const [, , some = ''] = await storeEmails(rows, team.id, [
+    ['Gone@unlisted.example'],
+    ['ANA@bücher.example'],
+    ['gone@unlisted.example', 'Ben <ben@unlisted.example>', 'ana@xn--bcher-kva.example'],
+  ])
+  const requeue = ['email', 'requeue', team.id, '--status', 'queued']
+  t.match(await cli.json([...requeue, '--dry-run']), { requeued: 1, suppressed: 4, ids: [some] })
+  t.match(await cli.json(requeue), { requeued: 1, suppressed: 4, ids: [some] })
+  await cli.json(['team', 'set', team.id, '--suppress-transactional', 'nothing'])
+  t.match(await cli.json([...requeue, '--dry-run']), { suppressed: 0 })
+})

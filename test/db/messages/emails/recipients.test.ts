@@ -1,12 +1,6 @@
 /** Recipients of an email. DECISIONS: Email addresses, Duplicate recipients. */
-import {
-  bareRecipients,
-  everyone,
-  named,
-  present,
-  recipientIdentity,
-} from '../../../../db/messages/emails/recipients.ts'
-import { ERASED } from '../../../../db/validation/addressees.ts'
+import { bareRecipients, everyone, named, present } from '../../../../db/messages/emails/recipients.ts'
+import { ERASED, recipientIdentity } from '../../../../db/validation/addressees.ts'
 import { recipientsOf } from '../../../../workers/channels/render.ts'
 import t from '../../../support/tap.ts'
 
