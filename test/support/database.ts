@@ -57,7 +57,7 @@ export async function hurryLogins(url: string): Promise<void> {
 }
 
 /**
- * Keeps pg-boss from deleting old jobs for a day, which takes two hundred statements after each start of a worker. It
+ * Keeps pg-boss from deleting old jobs for a day, two hundred statements after each start of a worker. It
  * still finds lost jobs.
  */
 async function skipMaintenance(template: string): Promise<void> {
