@@ -1,6 +1,6 @@
 /**
- * The HTTP application: request id and log, then errors, then the route; http/dispatch.ts does the rest.
- * Promises: any method that a path lacks is 405 with Allow, before authentication. Tests start here.
+ * The HTTP application: request ID, log, errors, then the route, which http/dispatch.ts runs. A method that a
+ * path doesn't have returns 405 with Allow, before authentication.
  */
 
 import Router from '@koa/router'
@@ -33,29 +33,35 @@ export const ROUTES: readonly Route<Deps>[] = [
 
 const REQUEST_ID = /^[\w.-]{1,64}$/
 
-/** A body whose rest nobody has read leaves nothing to be read after it: the connection can't be used again. */
+/** Closes the connection if a body was only read in part, or not at all before a 503. It can't be reused. */
 const endUnread: Middleware = async (ctx, next) => {
   await next()
   const isRefused = ctx.req.readableDidRead || ctx.status === 503
   if (isRefused && !ctx.req.complete) ctx.set('Connection', 'close')
 }
 
-/** What stands before the path in the form for proxies. Like Host it is not looked at: it may be no host at all. */
+/**
+ * The scheme and host before the path, in requests for proxies. Like Host it is ignored, because it may be
+ * invalid.
+ */
 const ORIGIN = /^[a-z]+:\/\/[^/?]*\/?/i
 
-/** Every request names a path: the whole URL would be read by a parser that throws, or finds none in `http://`. */
+/**
+ * Reduces the URL to its path. The parser of complete URLs throws for some of them, and finds no path in
+ * `http://`.
+ */
 const leaveOutOrigin: Middleware = (ctx, next) => {
   ctx.url = ctx.url.replace(ORIGIN, '/')
   return next()
 }
 
-/** A proxy in front may have read the other one (RFC 9112 §3.2). */
+/** A proxy in front of us may have used the other one (RFC 9112 §3.2). */
 const rejectTwoHosts: Middleware = (ctx, next) => {
   if ((ctx.req.headersDistinct.host ?? []).length > 1) throw new RequestError('bad_request', TEXTS.twoHosts)
   return next()
 }
 
-// An id of ours ascends with time, as its messages do: the index on requests' ids grows at its end.
+// Generated IDs ascend with time, so the index on request IDs grows at its end.
 const identify: Middleware = async (ctx, next) => {
   const given = ctx.get('X-Request-Id')
   ctx.state.id = REQUEST_ID.test(given) ? given : idNow()
@@ -63,13 +69,15 @@ const identify: Middleware = async (ctx, next) => {
   await next()
 }
 
-/** What a client or a provider sends is logged at info, any failure of ours at warn. */
+/**
+ * Returns the level: info for requests of clients and providers, warn for errors of ours, debug for the rest.
+ */
 const levelOf = ({ status, path }: Pick<Context, 'status' | 'path'>): 'warn' | 'info' | 'debug' => {
   if (status >= 500) return 'warn'
   return path.startsWith('/v1') || path.startsWith('/hooks') ? 'info' : 'debug'
 }
 
-/** One line a request: its id, whose it was, what became of it; never a body, never a credential. */
+/** Logs a line for each request: its ID, its caller and its result, never a body or a credential. */
 const logRequests =
   ({ log, metrics }: Deps): Middleware =>
   async (ctx, next) => {
@@ -77,7 +85,7 @@ const logRequests =
     await next()
     const ms = Math.round(performance.now() - started)
     const level = levelOf(ctx)
-    // Unknown paths share one label: there are endlessly many, and one may hold an address.
+    // Unknown paths share one label, because their number is unlimited and one may contain an email address.
     const labels = { method: ctx.method, route: String(ctx.state.route ?? 'none'), status: ctx.status }
     metrics.observe('heliograph_http_request_seconds', labels, ms / 1_000)
     const { id: request_id, caller, trace } = ctx.state
@@ -100,17 +108,19 @@ const renderErrors =
   }
 
 /**
- * The parameters of a path; null when it is no percent-encoded UTF-8, or has a NUL character: the router leaves what it
- * cannot decode as it is.
+ * Returns the parameters of a path. Null if the path isn't percent-encoded UTF-8 or contains NUL. The router
+ * leaves parameters that it can't decode unchanged.
  */
 const paramsOf = ({ path, params }: { path: string; params: Record<string, string> }): Params | null =>
   percentDecoded(path)?.includes('\0') === false ? params : null
 
-/** Has the path's route answer, and refuses a known path with another method; an unknown one goes on. */
+/**
+ * Runs the route of a path. Rejects other methods of a known path. Unknown paths go to the next middleware.
+ */
 function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: number | undefined) {
   const router = new Router({ sensitive: true, strict: true })
-  // The first that fits answers. A literal path is known by itself: /v1/contacts/bulk is no contact's (DECISIONS: Order
-  // of checks).
+  // The first match wins, so literal paths come first: /v1/contacts/bulk isn't a contact (DECISIONS: Order of
+  // checks).
   const { literal = [], open = [] } = Object.groupBy(routes, ({ path }) =>
     path.includes(':') ? 'open' : 'literal',
   )
@@ -135,7 +145,7 @@ const refuseUnknown: Middleware = () => {
   throw new RequestError('not_found', TEXTS.noEndpoint)
 }
 
-/** The dashboard, loaded with its first page (13 MB): most processes serve none. */
+/** The dashboard. Loaded with its first page (13 MB), because most processes serve none. */
 function dashboard(deps: Deps, own: DashboardDeps): Middleware {
   let loaded: Promise<Middleware> | null = null
   const load = async (): Promise<Middleware> => {
@@ -150,7 +160,7 @@ function dashboard(deps: Deps, own: DashboardDeps): Middleware {
   }
 }
 
-/** Makes the application over its dependencies. Holds no state of its own. @param deadline as in http/dispatch.ts. */
+/** Creates the application. It has no state of its own. @param deadline as in http/dispatch.ts */
 export function createApp(deps: Deps, routes: readonly Route<Deps>[] = ROUTES, deadline?: number): Koa {
   const app = new Koa()
   app.use(leaveOutOrigin)
@@ -162,7 +172,7 @@ export function createApp(deps: Deps, routes: readonly Route<Deps>[] = ROUTES, d
   if (deps.dashboard) app.use(dashboard(deps, deps.dashboard))
   app.use(serveRoutes(routes, deps, deadline))
   app.use(refuseUnknown)
-  // Koa's own reports are connection errors of clients that went away; everything else was rendered above.
+  // Koa only reports connection errors of clients that disconnected. All others were rendered above.
   app.on('error', (error) => deps.log.debug({ err: error }, 'connection error'))
   return app
 }

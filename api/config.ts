@@ -1,4 +1,7 @@
-/** Settings of the API process. With db/process/config.ts and workers/config.ts the only reader of process.env. */
+/**
+ * The settings of the API process. Only this module, db/process/config.ts and workers/config.ts read
+ * process.env.
+ */
 import { type InferType, object, string } from 'yup'
 import {
   bearerToken,
@@ -27,7 +30,7 @@ import type { OpenIdSettings } from './dashboard/server/openid.ts'
 import { HOOKS } from './hooks/list.ts'
 import type { AttachmentLimits } from './v1/attached.ts'
 
-/** What mail servers commonly refuse, whatever it holds: programs, scripts, links. */
+/** Extensions of programs, scripts and links, which mail servers commonly reject. */
 const BLOCKED =
   'ade,adp,app,asp,bas,bat,cer,chm,cmd,com,cpl,crt,csh,der,exe,fxp,gadget,hlp,hta,inf,ins,isp,its,js,jse,ksh,lib,lnk,' +
   'mad,maf,mag,mam,maq,mar,mas,mat,mau,mav,maw,mda,mdb,mde,mdt,mdw,mdz,msc,msh,msh1,msh2,mshxml,msh1xml,msh2xml,msi,' +
@@ -36,59 +39,64 @@ const BLOCKED =
 
 const apiSettings = object({
   ...sharedSettings,
-  /** A standby of the same database, for reads that may be a moment behind. */
+  /** A standby of the same database, for reads that can be slightly out of date. */
   DATABASE_REPLICA_URL: replicaUrl,
   PORT: wholeNumber(0, 65_535).default(3000),
-  /** The address to listen on; all of the machine's when it is not set. */
+  /** The address to listen on. The default is all addresses of the machine. */
   HOST: string(),
-  /** The bearer token of GET /metrics and GET /scale; without it there are no such paths. */
+  /** The bearer token of GET /metrics and GET /scale. Without it these paths don't exist. */
   METRICS_TOKEN: bearerToken,
-  /** The token in GET /hirefire/TOKEN/info; without it there is no such path. */
-  HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be 16 letters, digits, - and _, or more'),
+  /** The token in GET /hirefire/TOKEN/info. Without it this path doesn't exist. */
+  HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be at least 16 letters, digits, - and _'),
   ...settingsOf(HOOKS),
   ...graphApiSettings,
-  /** Beginnings of custom headers to refuse besides those always reserved: what the relay in use would obey. */
+  /**
+   * Prefixes of custom headers to reject, in addition to the reserved ones: those that the relay interprets.
+   */
   RESERVED_HEADER_PREFIXES: string().test(
     'prefixes',
-    '${path} must be beginnings of header names, separated by commas, such as X-SMTPAPI,X-MC-',
+    '${path} must be header prefixes, separated by commas, such as X-SMTPAPI,X-MC-',
     (value) => commaList(value).every((prefix) => HEADER_TOKEN.test(prefix)),
   ),
-  /** How large a message with attachments may be, as encoded, in MiB. */
+  /** The maximum size of an encoded message with its attachments, in MiB. */
   MAX_MESSAGE_MB: wholeNumber(1, 50).default(25),
   /** The domain that the examples of /docs send from. */
   DOCS_DOMAIN: string()
     .test(
       'domain',
-      '${path} must be the name of a domain, such as example.com',
+      '${path} must be a domain, such as example.com',
       (value) => value === undefined || domainToAscii(value) !== null,
     )
     .default('example.com'),
-  /** The endings of names that attachments may not have, separated by commas, in place of the usual ones; or none. */
+  /**
+   * File extensions that attachments can't have, separated by commas. Replaces the default list. `none`
+   * allows all.
+   */
   BLOCKED_EXTENSIONS: string()
     .test(
       'extensions',
-      '${path} must be endings of file names, separated by commas, such as exe,js; or none',
+      '${path} must be file extensions, separated by commas, such as exe,js, or none',
       (value) => commaList(value).every((ending) => /^\.?\w{1,20}$/.test(ending)),
     )
     .default(BLOCKED),
   DEFAULT_PLAN: defaultPlan,
-  /** `off` leaves the dashboard out of this process. */
+  /** `off` disables the dashboard in this process. */
   DASHBOARD: string().oneOf(['on', 'off'], '${path} must be on or off').default('on'),
-  /** The address that people reach the dashboard at. */
+  /** The address of this service for users and recipients. */
   PUBLIC_URL: publicUrl,
-  /** Who sign-in links by mail come from: an address of a domain that a team has verified. */
+  /** The sender of sign-in emails. A team must have verified its domain. */
   DASHBOARD_FROM: ownMailbox,
-  /** The OpenID provider that lets people in, with what it calls us; all three or none. */
+  /** The OpenID provider for sign-ins, and our client ID and secret. All three or none. */
   OIDC_ISSUER: httpUrl,
   OIDC_CLIENT_ID: givenSecret,
   OIDC_CLIENT_SECRET: givenSecret,
-  /** `on`: no links by mail, the provider alone lets people in (and the CLI). */
+  /** `on` disables sign-in links by email. Users sign in with the provider, or with a link from the CLI. */
   OIDC_ONLY: string().oneOf(['on', 'off'], '${path} must be on or off').default('off'),
-  /** A DNS server to ask in place of the system's, when the dashboard looks a domain's records up. */
+  /** A DNS server for the dashboard's checks of domains, instead of the system's. */
   DNS_SERVER: dnsServer,
-  /** Where bounces return to, as the workers have it: what DNS has of it is shown. */
+  /** The domain that bounces return to, as in the workers' settings. The dashboard shows its DNS records. */
   RETURN_PATH_DOMAIN: returnPathDomain,
-  /** Private networks that webhooks may reach, over http too: URLs that the dashboard is given are checked. */
+  /** Private networks that webhooks can reach, also over http. The dashboard checks the URLs of webhooks. */
   WEBHOOK_ALLOW: networkList,
 })
   .test('hooks', (settings, { createError }) => {
@@ -107,11 +115,11 @@ const apiSettings = object({
       return createError({ path: 'OIDC_ISSUER', message })
     }
     if (OIDC_ONLY === 'on' && openid.length === 0) {
-      const message = 'OIDC_ISSUER is missing: OIDC_ONLY is on, and nobody could sign in'
+      const message = 'OIDC_ISSUER is not set, but OIDC_ONLY is on. No one could sign in'
       return createError({ path: 'OIDC_ISSUER', message })
     }
     if (PUBLIC_URL !== undefined || (openid.length === 0 && DASHBOARD_FROM === undefined)) return true
-    const message = 'PUBLIC_URL is missing: sign-in by mail or by OpenID sends people back to it'
+    const message = 'PUBLIC_URL is not set, but sign-in by email or OpenID needs it'
     return createError({ path: 'PUBLIC_URL', message })
   })
 
@@ -122,7 +130,7 @@ export const readApiSettings = (env?: NodeJS.ProcessEnv): ApiSettings => readSet
 
 const LOOPBACK_URL = /^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|\/|$)/i
 
-/** Warnings about settings that are allowed, but rarely meant. */
+/** Returns warnings about settings that are allowed but usually wrong. */
 export function settingsWarnings({ PUBLIC_URL }: ApiSettings, env?: NodeJS.ProcessEnv): string[] {
   const inTheClear = PUBLIC_URL !== undefined && /^http:/i.test(PUBLIC_URL) && !LOOPBACK_URL.test(PUBLIC_URL)
   const warning =
@@ -130,7 +138,7 @@ export function settingsWarnings({ PUBLIC_URL }: ApiSettings, env?: NodeJS.Proce
   return [...(inTheClear ? [warning] : []), ...misspeltSettings(apiSettings, env)]
 }
 
-// Those that have no default: they switch something on, and only whether they are set may be shown.
+// Settings without a default that enable something. Their values may not be shown.
 const SWITCHES = [
   'DATABASE_REPLICA_URL',
   'PUBLIC_URL',
@@ -141,7 +149,7 @@ const SWITCHES = [
   'OIDC_ISSUER',
 ] as const
 
-/** Which optional settings this process has; never their values. */
+/** Returns which optional settings this process has, without their values. */
 export const switchesOf = (settings: ApiSettings): { name: string; isSet: boolean }[] =>
   SWITCHES.map((name) => ({ name, isSet: settings[name] !== undefined }))
 
@@ -160,7 +168,9 @@ export const attachmentLimits = ({ MAX_MESSAGE_MB, BLOCKED_EXTENSIONS }: ApiSett
   ),
 })
 
-/** What RESERVED_HEADER_PREFIXES names, and the header by which the relay in use hands its references back. */
+/**
+ * Returns the prefixes in RESERVED_HEADER_PREFIXES, and the header in which the relay returns our references.
+ */
 export const reservedHeaders = ({ RESERVED_HEADER_PREFIXES, SMTP_RELAY }: ApiSettings): Reserved => ({
   prefixes: commaList(RESERVED_HEADER_PREFIXES),
   names: SMTP_RELAY ? [RELAY_HEADERS[SMTP_RELAY]] : [],

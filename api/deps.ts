@@ -1,4 +1,4 @@
-/** What handlers work with, joined of the parts that rooms ask for; made once by main.ts, passed down. Types alone. */
+/** The dependencies of handlers, combined from what each module needs. main.ts creates them. Types only. */
 import type { DashboardDeps, SharedDeps } from './dashboard/server/deps.ts'
 import type { DocsDeps } from './docs/drawn.ts'
 import type { AllHookDeps } from './hooks/list.ts'
@@ -14,6 +14,6 @@ export type Deps = HttpDeps &
   RecipientDeps &
   OperationsDeps &
   SharedDeps & {
-    /** What the dashboard has of its own; null: it is left out. */
+    /** The dashboard's own dependencies. Null if it is disabled. */
     dashboard: DashboardDeps | null
   }

@@ -1,7 +1,6 @@
 /**
- * The API process: settings, pool, queue, server, shutdown.
- * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
- * (within 25 s) and exits 0.
+ * The API process: settings, pool, queue, server, shutdown. A missing setting stops it immediately with a
+ * message that names it. After SIGTERM it finishes the requests in flight, within 25 s, and exits with 0.
  */
 
 import { createDomainLookups, createZoneLookup } from '../db/accounts/domains/dns-lookups.ts'
@@ -54,13 +53,14 @@ import { createAccepts } from './sends/accepts.ts'
 import { createCatalog } from './v1/plan-cache.ts'
 import { PARSER_THREAD, V1_ROUTES } from './v1/routes.ts'
 
-// DECISIONS: 503 responses. Shorter than the deadline of any request, and no longer than the grace of a shutdown.
+// DECISIONS: 503 responses. Shorter than the deadline of a request, and not longer than the grace period of a
+// shutdown.
 const UPSERT_WAIT_MS = 25_000
 
-// How long a statement waits for a row that somebody else holds, in milliseconds; then 503.
+// How long a statement waits for a locked row, in milliseconds. Then the response is 503.
 const LOCK_WAIT_MS = 3_000
 
-// The dashboard's own connections: its pages wait for each other, and never keep the API waiting.
+// A pool of its own, so that pages only wait for each other and never delay the API.
 const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT_MS }
 
 const docsOf = ({ PUBLIC_URL, PORT, DOCS_DOMAIN }: ApiSettings): Docs =>
@@ -91,22 +91,25 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
   }
 }
 
-/** How much of a pool of this size one team may have. */
+/** Returns how much of a pool of this size one team can use. */
 const semaphoresFor = (size: number) => ({
   transactions: createKeyedSemaphore(Math.ceil(size / 2)),
   statements: createKeyedSemaphore(Math.ceil(size / 4)),
-  // Each may use a processor of the database for a while.
+  // Each can use a CPU of the database for a while.
   searches: createKeyedSemaphore(1),
 })
 
-/** Lets requests in flight end; those that still wait for a worker near the deadline get an answer by then. */
+/**
+ * Finishes the requests in flight. Those that still wait for a worker get their response shortly before the
+ * deadline.
+ */
 async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies): Promise<void> {
   const deadline = setTimeout(() => void replies.close(), DRAIN_MS - FLUSH_MS)
   await server.drain()
   clearTimeout(deadline)
 }
 
-/** What the operator's paths ask for, and what they show. */
+/** The tokens of the operator's paths, and what these paths report. */
 const operatorPaths = ({ METRICS_TOKEN, HIREFIRE_TOKEN, ...settings }: ApiSettings) => ({
   tokens: { metrics: METRICS_TOKEN ?? null, hirefire: HIREFIRE_TOKEN ?? null },
   least: settings.TEAM_PAUSE_MIN_EMAILS,

@@ -1,6 +1,6 @@
 /**
- * The errors of the service: the API's codes and additional ones. The domain throws or returns them.
- * api/http/errors.ts maps each code to an HTTP status, which the compiler enforces.
+ * Error types and codes. The domain throws or returns them, and api/http/errors.ts maps each code to an HTTP
+ * status.
  */
 
 export const CODES = [
@@ -33,13 +33,13 @@ export const CODES = [
 
 export type Code = (typeof CODES)[number]
 
-/** A field at fault by its path, such as `contacts[3].email`, and what is wrong with it, such as `must be a string`. */
+/** An invalid field: its path, such as `contacts[3].email`, and the problem, such as `must be a string`. */
 export type FieldError = { field: string; problem: string }
 
-/** The problem of a field that is absent. The sentence about several such fields names them together. */
+/** The problem of a missing field. Several missing fields share a sentence. */
 export const REQUIRED = 'is required'
 
-/** Writes the sentences about fields that clients and operators read. Pages write their own, by their labels. */
+/** Writes sentences about invalid fields for clients and operators. Pages write their own, with labels. */
 function describeFields(fields: readonly FieldError[]): string {
   const missing = fields.flatMap(({ field, problem }) => (problem === REQUIRED ? [field] : []))
   const list =
@@ -49,9 +49,8 @@ function describeFields(fields: readonly FieldError[]): string {
 }
 
 /**
- * A request, or one item of it, that the service rejects, with the fields at fault or, where it is about no field, a
- * message. Both hold no secret: the caller reads them. Code reads `code` and `fields`, never `message`. `retry_after`
- * is in whole seconds.
+ * A rejected request or item, with its invalid fields or a message. Clients read both, so they contain no
+ * secrets. Code checks `code` and `fields`, never `message`. `retry_after` is in whole seconds.
  */
 export class RequestError extends Error {
   readonly code: Code
@@ -68,11 +67,11 @@ export class RequestError extends Error {
   }
 }
 
-/** Makes the error of one field of a request. */
+/** Creates the error of one invalid field. */
 export const invalidField = (field: string, problem: string): RequestError =>
   new RequestError('bad_request', { field, problem })
 
-/** Why a call or a process is unavailable: a label of the log and of heliograph_rejected_total. */
+/** Why a call or process is unavailable. Used in the log and as a label of heliograph_rejected_total. */
 export type UnavailableReason =
   | 'database'
   | 'team_busy'
@@ -87,7 +86,7 @@ export type UnavailableReason =
   | 'draining'
   | 'not_ready'
 
-/** An `unavailable` of the API, with its reason. */
+/** An `unavailable` error of the API, with its reason. */
 export class Unavailable extends RequestError {
   readonly reason: UnavailableReason
 
@@ -97,15 +96,15 @@ export class Unavailable extends RequestError {
   }
 }
 
-/** An error and what caused it, outermost first; what was thrown that is no error ends it. */
+/** Returns an error and its causes, outermost first. Stops at a thrown value that isn't an error. */
 export function* causes(error: unknown): Generator<Error & { code?: unknown }> {
   for (let fault = error; fault instanceof Error; fault = fault.cause) yield fault
 }
 
-/** What an error says; as text what was thrown and is no error. */
+/** Returns the message of an error, or a thrown value as text. */
 export const errorWords = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** The result, or the refusal that was thrown on the way to it. Other errors pass through. */
+/** Returns the result, or the RequestError that was thrown. Other errors pass through. */
 export function resultOrError<T>(make: () => T): T | RequestError {
   try {
     return make()
@@ -115,7 +114,7 @@ export function resultOrError<T>(make: () => T): T | RequestError {
   }
 }
 
-/** A refusal as data, which threads, rows and answers hold: a class does not survive the way there. */
+/** A RequestError as plain data, for threads, rows and responses. */
 export type ErrorData = { code: Code; message: string }
 export const errorData = ({ code, message }: RequestError): ErrorData => ({ code, message })
 export const errorFrom = ({ code, message }: ErrorData): RequestError => new RequestError(code, message)

@@ -1,11 +1,11 @@
-/** Fills the names in braces of a text, such as `No topic {id} in this team.` */
+/** Fills the names in braces in a text, such as `No topic {id} in this team.` */
 
-/** The names in braces of a text. `{{name}}` is a variable of a template, and stays as it is. */
+/** The names in braces. `{{name}}` is a template variable and stays. */
 type Names<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? (Name extends `{${string}` ? never : Name) | Names<Rest>
   : never
 
-/** Fills each name with its value. Values are not searched for names. */
+/** Replaces each name with its value. Values aren't searched for names. */
 export const fill = <Text extends string>(
   text: Text,
   values: Readonly<Record<Names<Text>, string | number>>,

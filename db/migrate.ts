@@ -1,9 +1,9 @@
 /**
  * Migrates a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
- * Each file runs once, in a transaction unless its first line says otherwise. One process migrates at a time,
- * also through a pooler, and statements of a killed one end first. A file that waits long for a lock, or
- * deadlocks with an accept, lets the others pass and is retried. A database with other files, by name or
- * digest, isn't changed. Rows only change as a migration says.
+ * Each file runs once, in a transaction unless its first line says otherwise. Only one process migrates at a
+ * time, also through a pooler. Statements of a killed process are ended first. A file that waits too long for
+ * a lock, or deadlocks, is rolled back and retried. A database with other migrations (by name or digest)
+ * isn't changed.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
@@ -20,37 +20,41 @@ import { type Applied, historyFault, type Migration, migrationFiles } from './sc
 import { ELSEWHERE } from './start.ts'
 
 const DIRECTORY = new URL('./migrations/', import.meta.url)
-// Any number that no other program uses on this database.
+// Any number that no other program uses for advisory locks in this database.
 const LOCK = 7_041_988
-/** How often to ask whether the other process has finished, in milliseconds. */
+/** How often to check if the other process has finished, in milliseconds. */
 const LOCK_POLL_MS = 300
 /**
- * How long a file waits for a lock, in milliseconds, how often it is tried, and the pause between. Two such waits are
- * over before deadlock_timeout (1 s), so that no accept is ever ended for a deadlock with a file.
+ * How long a file waits for a lock, in milliseconds, its attempts, and the pause between them. Two waits are
+ * shorter than deadlock_timeout (1 s), so a file never makes PostgreSQL cancel an accept as a deadlock.
  */
 const LOCK_WAIT = 400
 const TRIES = 60
-/** How many of the tries, the last, end an autovacuum that is in the way; how long that may take, in milliseconds. */
+/**
+ * The last attempts first end autovacuums that block the file. VACUUM_WAIT limits how long that takes, in
+ * milliseconds.
+ */
 const LAST_TRIES = 3
 const VACUUM_WAIT = 5_000
 const TRY_PAUSE = 600
-/** Lock timeout and deadlock: the file's transaction is undone as if it had never begun. */
+/** Lock timeout and deadlock. The file's transaction is rolled back. */
 const GIVES_WAY = new Set(['55P03', '40P01'])
 function unlessItGaveWay(error: unknown): void {
   if (!GIVES_WAY.has(String((error as { code?: unknown }).code))) throw error
 }
-/** How the session is called that runs the files: only the one that has the lock has it. */
+/** The application name of the session that runs the files. Only the process with the lock uses it. */
 const RUNNER = 'heliograph migrate: files'
 /** The first line of a file whose statements run one by one, such as `create index concurrently`. */
 const OUTSIDE = /^-- outside a transaction\b/
-// The number that the default catalog has among the migrations that were applied; the files begin with 1.
+// The number of the default catalog among the applied migrations. Files start with 1.
 const CATALOG_LOADED = 0
 
 type Options = { log: (line: string) => void; directory: URL; lockWait: number; tries: number }
 
 /**
- * Waits until no other process migrates. The lock lasts as long as the transaction, which a pooler keeps on one
- * backend; a waiting process gives its backend back between two tries, so that the other one finds one.
+ * Waits until no other process migrates. The lock lasts as long as the transaction, which a pooler keeps on
+ * one backend. Between two attempts, a waiting process releases its backend, so that the other process can
+ * use it.
  */
 async function lockMigrations(holder: Client): Promise<void> {
   for (;;) {
@@ -66,8 +70,9 @@ async function lockMigrations(holder: Client): Promise<void> {
 }
 
 /**
- * PostgreSQL cancels an autovacuum for a session that waits for it longer than deadlock_timeout. Sends would wait
- * behind a file for as long; they neither wait for this lock nor behind it.
+ * Ends autovacuums that block a file. PostgreSQL cancels an autovacuum if a session waits for its lock longer
+ * than deadlock_timeout. While a file waited that long, sends would wait behind it. Sends don't conflict with
+ * the lock used here.
  */
 async function endVacuums(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(`
@@ -100,7 +105,7 @@ const applyInTransaction = (client: Client, migration: Migration, lockWait: numb
     await note(client, migration)
   })
 
-/** Statements stand apart by an empty line, and have none in them. They must be safe to run again. */
+/** Statements are separated by empty lines. They must be safe to repeat. */
 async function applyOutside(client: Client, migration: Migration): Promise<void> {
   for (const statement of migration.text.split(/\n\s*\n/)) await client.query(statement)
   await note(client, migration)
@@ -113,7 +118,7 @@ const note = async (client: Client, { number, file, digest }: Applied): Promise<
     digest,
   ]))
 
-/** A file that finds its tables in use lets the others pass and tries again. */
+/** Applies a file. If its tables are in use, it is rolled back and retried. */
 async function apply(client: Client, migration: Migration, { log, lockWait, tries }: Options): Promise<void> {
   const { file } = migration
   if (OUTSIDE.test(migration.text)) return applyOutside(client, migration)
@@ -133,7 +138,7 @@ async function apply(client: Client, migration: Migration, { log, lockWait, trie
   }
 }
 
-/** The migrations that the database has. @throws Error for a database of another history. */
+/** Returns the numbers of the applied migrations. @throws Error if the database has other migrations. */
 async function appliedOf(client: Client, files: readonly Migration[]): Promise<Set<number>> {
   await client.query(
     'create table if not exists schema_migrations (number integer primary key, file text not null, applied_at timestamptz not null default now(), digest text)',
@@ -150,7 +155,7 @@ async function applyFiles(client: Client, holder: Client, options: Options): Pro
   const files = await migrationFiles(options.directory)
   const done = await appliedOf(client, files)
   for (const migration of files.filter(({ number }) => !done.has(number))) {
-    // Fails when the lock was lost with its connection.
+    // Fails if the connection, and with it the lock, was lost.
     await holder.query('select 1')
     await apply(client, migration, options)
     options.log(`applied ${migration.file}`)
@@ -158,8 +163,8 @@ async function applyFiles(client: Client, holder: Client, options: Options): Pro
 }
 
 /**
- * Loads the default catalog at the first run only, whatever an operator makes of it later (DECISIONS: Plan catalog).
- * Recognised by a mark that comes after it, so that a first run that was killed half-way is made good by the next.
+ * Loads the default catalog once. Operators can change or delete plans afterwards (DECISIONS: Plan catalog).
+ * It is marked as loaded after it was loaded, so the next run completes a run that was killed.
  */
 async function loadCatalogOnce(client: Client, url: string, log: (line: string) => void): Promise<void> {
   const { rowCount } = await client.query('select from schema_migrations where number = $1', [CATALOG_LOADED])
@@ -173,7 +178,7 @@ async function loadCatalogOnce(client: Client, url: string, log: (line: string) 
   await note(client, { number: CATALOG_LOADED, file: 'default-catalog.json', digest: null })
 }
 
-/** Sessions that follow do not compile statements. A role that may not say so hears what its operator is to run. */
+/** Turns JIT off for later sessions. If the role can't, logs the statement for the operator. */
 async function turnOffJitOnce(client: Client, log: (line: string) => void): Promise<void> {
   const change = await turnOffJit(client)
   if (change === null) return
@@ -181,10 +186,10 @@ async function turnOffJitOnce(client: Client, log: (line: string) => void): Prom
   else log(`JIT is on, which makes sends slower. Run \`${change.statement}\` (${change.reason})`)
 }
 
-/** What PostgreSQL says of a statement that its role may not make. */
+/** PostgreSQL's code for insufficient privilege. */
 const NOT_ALLOWED = '42501'
 
-/** In place of a bare "permission denied", what to grant: it is the first fault that most new databases show. */
+/** Adds the missing grants to a "permission denied" error, the most common problem with a new database. */
 async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
   if ((error as { code?: unknown }).code !== NOT_ALLOWED) return error
   const { rows } = await client.query<{ grants: string }>(`
@@ -204,19 +209,19 @@ async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
 }
 
 /**
- * The session that runs the files. It ends in the server within seconds of its process, in mid-statement too; one that
- * a pooler keeps alive all the same is ended here, since it is no longer anybody's turn; one that is idle is the
- * pooler's to hand out again, and still has the name of whom it served last. What a file says by
- * `raise info`, such as how far a long copy has come, is logged.
+ * Opens the session that runs the files. PostgreSQL ends it within seconds of its process, even during a
+ * statement. A previous session that a pooler kept alive is terminated here. Idle ones aren't, because the
+ * pooler may have given them to other clients under the old name. Logs `raise info`, such as the progress of
+ * a long copy.
  */
 async function openRunner(url: string, log: (line: string) => void): Promise<Client> {
   const runner = await connect(url, { application_name: RUNNER })
   runner.on('notice', ({ severity, message }) => void (severity === 'INFO' && log(String(message))))
   await runner.query('set client_connection_check_interval = 1000').catch(() => {
-    // A server on a system that cannot tell.
+    // Some platforms don't support it.
   })
-  // A role may bound its statements (README: behind a pooler); an index of millions takes longer. Through a pooler only
-  // what runs in a transaction has no limit.
+  // A role can have a statement timeout (README: behind a pooler), and an index on millions of rows takes
+  // longer. Through a pooler, only statements in a transaction have no limit.
   if (!(await isPooled(url))) await liftTimeLimit(runner)
   await runner.query(
     `select pg_terminate_backend(pid, 10000) from pg_stat_activity
@@ -228,8 +233,8 @@ async function openRunner(url: string, log: (line: string) => void): Promise<Cli
 }
 
 /**
- * Migrates the database at `url`. Safe to run at every start and from several processes at once.
- * @param log takes a line for each step that changed something.
+ * Migrates the database at `url`. Safe to run at every start, and in several processes at once.
+ * @param log receives a line for each change.
  */
 export async function migrate(
   url: string,
@@ -255,13 +260,13 @@ export async function migrate(
   }
 }
 
-/** @throws SettingsFault if DEFAULT_PLAN names no plan of the catalog. */
+/** @throws SettingsFault if the catalog has no plan with the name in DEFAULT_PLAN. */
 async function checkPlan(url: string, plan: string | undefined): Promise<void> {
   const database = await openDatabase(url, { size: 1 })
   await checkDefaultPlan(database, plan).finally(() => database.end())
 }
 
-/** The release step: `node db/migrate.ts`. */
+/** The release step, `node db/migrate.ts`. */
 async function main(): Promise<void> {
   const { DATABASE_URL, DATABASE_DIRECT_URL, DEFAULT_PLAN } = readToolSettings()
   nameConnections('release')

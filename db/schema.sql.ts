@@ -1,7 +1,7 @@
 /**
- * Checks that a database is usable by this version: migrated, writable, and with durable settings. A schema
- * without one of our migrations isn't migrated. One with other migrations (by name or digest) is foreign. A
- * newer one is accepted, because older code runs on it during a rollback. Changes nothing.
+ * Checks that this version can use a database: migrated, writable and with durable settings. A schema without
+ * one of our migrations isn't migrated. One with other migrations (by name or digest) is foreign. A newer
+ * schema is accepted, because older code runs on it during a rollback. Changes nothing.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -15,17 +15,20 @@ const NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 
 /** `digest` is the SHA-256 of `text` in hex. */
 export type Migration = { number: number; file: string; text: string; digest: string }
-/** A migration as the database remembers it; the default catalog has no digest. */
+/** An applied migration in the database. The default catalog has no digest. */
 export type Applied = { number: number; file: string; digest: string | null }
 
-/** The migration files in order. @throws Error when a name is malformed or a number missing or repeated. */
+/**
+ * Returns the migration files in order. @throws Error if a name is invalid, or a number is missing or
+ * repeated.
+ */
 export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort()
   return Promise.all(
     files.map(async (file, index) => {
       const number = Number(NAME.exec(file)?.[1])
       if (number !== index + 1) throw new Error(`migrations must be numbered without gaps: ${file}`)
-      // Git on Windows may have changed the line ends.
+      // Git on Windows can change line endings.
       const text = (await readFile(new URL(file, directory), 'utf8')).replaceAll('\r\n', '\n')
       return { number, file, text, digest: createHash('sha256').update(text).digest('hex') }
     }),
@@ -35,7 +38,7 @@ export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migrat
 const OTHER_HISTORY =
   'a database can only be used by the release that created it, or by a later one (since 0.1.0). Start that release, or use an empty database (with `npm start`, delete .data)'
 
-/** Why a database that has these migrations is not one of ours, and what to do; null when it is. */
+/** Returns why a database with these migrations isn't ours and what to do, or null. */
 export function historyFault(files: readonly Migration[], applied: readonly Applied[]): string | null {
   const byNumber = new Map(applied.map((each) => [each.number, each]))
   for (const { number, file, digest } of files) {
@@ -48,12 +51,12 @@ export function historyFault(files: readonly Migration[], applied: readonly Appl
 
 const appliedRow = row({ number: number(), file: string(), digest: string().nullable() })
 
-/** Why this version cannot work with the database's schema, and what to do; null when it can. */
+/** Returns why this version can't work with the schema and what to do, or null. */
 export async function schemaFault(tx: Tx): Promise<string | null> {
   const files = await migrationFiles()
   const made = await tx.oneFirst(sql.type(row({ made: string().nullable() }))`
     select to_regclass('schema_migrations')::text as made`)
-  // By way of JSON: tables of early checkouts have no such column.
+  // As JSON, because tables of early checkouts don't have the column.
   const applied =
     made === null
       ? []

@@ -1,7 +1,6 @@
 /**
- * Opens the database for a process that starts.
- * Promises: a database that this version cannot work with stops the process, with a message that says what to do.
- * Server settings that can lose accepted mail are warned about.
+ * Opens the database when a process starts. If this version can't work with it, the process stops with a
+ * message that tells what to do. Server settings that can lose accepted messages cause a warning.
  */
 import { connect, isSameDatabase } from './postgres/connect.ts'
 import { turnOffJit } from './postgres/jit.ts'
@@ -19,7 +18,7 @@ const RISKS = {
   synchronous_commit: 'a crash of the server loses the messages accepted last',
 } as const
 
-/** Why this version cannot work with the database, and what to do; null when it can. */
+/** Returns why this version can't work with the database and what to do, or null. */
 export async function databaseFault(tx: Tx): Promise<string | null> {
   const fault = await schemaFault(tx)
   if (fault !== null) return fault
@@ -29,11 +28,13 @@ export async function databaseFault(tx: Tx): Promise<string | null> {
     : null
 }
 
-/** What is wrong with a DATABASE_DIRECT_URL that leads to another database. */
 export const ELSEWHERE =
   'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases or schemas. Both must lead to the same one, DATABASE_DIRECT_URL without the pooler'
 
-/** @throws SettingsFault when the direct URL leads elsewhere. One that does not answer may come back. */
+/**
+ * Compares both databases. If the direct URL is unreachable, only warns, because it may come back. @throws
+ * SettingsFault if they differ.
+ */
 async function checkDirect(url: string, direct: string | undefined, log: Log): Promise<void> {
   if (direct === undefined) return
   const same = await isSameDatabase(url, direct).catch((error: Error) => {
@@ -47,8 +48,8 @@ async function checkDirect(url: string, direct: string | undefined, log: Log): P
 }
 
 /**
- * Turns JIT off, unless `release` has done so for this role. @returns whether it did: only sessions that begin later
- * have the setting.
+ * Turns JIT off, unless `release` has done so for this role.
+ * @returns true if it did. The setting only applies to sessions that start later.
  */
 async function isJitTurnedOff(url: string, log: Log): Promise<boolean> {
   const client = await connect(url)
@@ -68,8 +69,8 @@ async function isJitTurnedOff(url: string, log: Log): Promise<boolean> {
 }
 
 /**
- * Opens the database for a process. @returns it, and where to listen to it; null where only polling will do.
- * @throws SettingsFault when this version cannot work with it.
+ * Opens the database. `listenUrl` is null if there is no direct connection for LISTEN.
+ * @throws SettingsFault if this version can't work with the database.
  */
 export async function startDatabase(
   {
@@ -102,8 +103,8 @@ export async function startDatabase(
 }
 
 /**
- * Opens the standby that reads which may lag go to, where one is set.
- * @throws SettingsFault when it is another database.
+ * Opens the standby for reads that can lag, if one is configured.
+ * @throws SettingsFault if it is another database.
  */
 export async function startReplica(url: string | undefined, options: Parameters<typeof createReplica>[1]) {
   if (url === undefined) return NO_REPLICA

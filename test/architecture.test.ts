@@ -119,7 +119,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   // Startup of processes, databases and logs.
   'db/admin/main.ts': 'main',
   'db/dev/place.ts': 'unprivilegedAccount',
-  'db/dev/postgres.ts': 'startPostgres holdName',
+  'db/dev/postgres.ts': 'startPostgres acquireName',
   'db/dev/used.ts': 'demoFile keepPort',
   'db/maintenance/restore-guard/restore-guard.ts': 'homeVerdict',
   'db/migrate.ts': 'migrate',
@@ -128,7 +128,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   // Pure rules with many cases, and behavior that otherwise only shows after a minute or in plans.
   'db/audience/contacts/contacts.sql.ts': 'contactPage',
   'db/delivery/senders/rate-limit.ts': 'reserve',
-  'db/stats/fleet/scale.ts': 'scaleOf',
+  'db/stats/fleet/scale.ts': 'computeScale',
   'db/messages/broadcasts/auto-pause.ts': 'brakeFor',
   'db/process/http-client.ts': 'limitConnecting',
 }

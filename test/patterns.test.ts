@@ -1,6 +1,6 @@
 /**
- * Every regular expression of the source, proved by recheck not to take exponential or polynomial time, and
- * those of the tests' own `t.match`, which must be able to fail.
+ * Proves with recheck that no regular expression of the source has exponential or polynomial running time,
+ * and that those of the tests' own `t.match` can fail.
  */
 
 import { readdir, readFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import t from './support/tap.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Files whose regular expressions are put together of constants of ours. */
+/** Files that build regular expressions from our own constants. */
 const DYNAMIC_PATTERNS = [
   'db/accounts/domains/record-tags.ts',
   'db/messages/broadcasts/audience.sql.ts',
@@ -22,7 +22,7 @@ const DYNAMIC_PATTERNS = [
   'workers/providers/whatsapp/reports.ts',
 ]
 
-/** Judged by steps, never by time, so a busy machine only delays a proof. */
+/** Limited by steps instead of time, so a busy machine only delays a proof. */
 const UNTIMED = {
   timeout: null,
   attackTimeout: null,
@@ -31,7 +31,7 @@ const UNTIMED = {
   seedingTimeout: null,
 } as const
 
-t.test('recheck proves that no regular expression can take long', async (t) => {
+t.test('recheck proves that all regular expressions run in linear time', async (t) => {
   const patterns = new Map<string, { file: string; pattern: string; flags: string }>()
   const dynamic: string[] = []
   const files = await Promise.all(
@@ -57,7 +57,7 @@ t.test('recheck proves that no regular expression can take long', async (t) => {
     const judged = await check(pattern, flags, UNTIMED)
     t.equal(judged.status, 'safe', `${file}: /${pattern}/${flags}`, { judged })
   }
-  // Made only of our own constants.
+  // Only built from our own constants.
   t.strictSame(dynamic.sort(), DYNAMIC_PATTERNS.toSorted())
 })
 
@@ -70,7 +70,7 @@ function fitsAll(node: AnyNode): boolean {
   return node.type === 'ObjectExpression' && node.properties.length === 0
 }
 
-t.test('no pattern of t.match has a part that fits anything; use EMPTY and /^$/', async (t) => {
+t.test('no pattern of t.match has a part that matches anything', async (t) => {
   const vain: string[] = []
   for (const { file, text } of await sources('test')) {
     const program = parse(stripTypeScriptTypes(text), { ecmaVersion: 'latest', sourceType: 'module' })

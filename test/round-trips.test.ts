@@ -1,6 +1,6 @@
 /**
- * How many statements follow one another on each path: with a database that is 1 ms away, each costs 2 ms. None is for
- * each item of a batch, a list or a page.
+ * The number of sequential statements on each path. With a database that is 1 ms away, each takes 2 ms. No
+ * path has a statement per item of a batch, a list or a page.
  */
 import { returnPath } from '../db/messages/emails/return-path.ts'
 import type { JobName } from '../db/queue/jobs.ts'
@@ -44,14 +44,14 @@ function report(through = service, [id, recipient] = [email.id, 'returned@exampl
   return through.call('POST', '/hooks/smtp', { raw, headers })
 }
 
-/** Measures the cost of a path after its first request, when credentials and settings are cached. */
+/** Measures a path after its first request, when credentials and settings are cached. */
 async function costOf(work: () => Promise<unknown>): Promise<number> {
   await work()
   const costs = [await proxy.during(work), await proxy.during(work), await proxy.during(work)]
   return Math.min(...costs)
 }
 
-/** The most statements of each path. */
+/** The maximum statements of each path. */
 const PATHS: Readonly<Record<string, [number, () => Promise<unknown>]>> = {
   'a send': [6, () => send()],
   'a report': [4, () => report()],
@@ -61,19 +61,19 @@ const PATHS: Readonly<Record<string, [number, () => Promise<unknown>]>> = {
 }
 
 for (const [name, [most, work]] of Object.entries(PATHS))
-  t.test(`${name} costs at most ${most} statements`, async (t) => {
+  t.test(`${name} needs at most ${most} statements`, async (t) => {
     const cost = await costOf(work)
     t.ok(cost > 0 && cost <= most, `${cost}`)
   })
 
-t.test('a batch of 100 costs as many statements as one of 1', async (t) => {
+t.test('a batch of 100 needs as many statements as one of 1', async (t) => {
   const cost = await costOf(() => batch(1))
   const many = await costOf(() => batch(100))
-  // The line is looked at now and then.
+  // The queue's position is read now and then.
   t.ok(many <= cost + 2, `${many} beside ${cost}`)
 })
 
-t.test('a list of 30 emails costs as many statements as one of 2', async (t) => {
+t.test('a list of 30 emails needs as many statements as one of 2', async (t) => {
   const few = await makeTeam(service)
   const one = await signedIn(service, { team: few.id, role: 'owner' })
   const list = () => one.get(`/teams/${few.id}/emails`)
@@ -84,14 +84,14 @@ t.test('a list of 30 emails costs as many statements as one of 2', async (t) => 
   t.equal(await costOf(list), cost)
 })
 
-t.test('an email’s page queries once what is left to deliver', async (t) => {
+t.test("an email's page queries its remaining deliveries once", async (t) => {
   const page = () => person.get(`/teams/${team.id}/emails/${email.id}`)
   await page()
   const texts = await proxy.textsDuring(page)
   t.equal(texts.filter((text) => text.includes('handed_over_as')).length, 1)
 })
 
-/** Starts a worker and measures its cost for some work, on its queue's connections and on others. */
+/** Starts a worker and counts its statements, on its queue's connections and on others. */
 async function worker(t: Test) {
   const direct = await startService(t, { url })
   const [claims, rest] = [await startDatabaseProxy(t, url), await startDatabaseProxy(t, url)]
@@ -99,7 +99,7 @@ async function worker(t: Test) {
   const database = await openPool(t, rest.url, { size: 4 })
   await startWorker(t, { ...direct, url: claims.url }, { database, smtp_url: sink.url })
   await until('what waited is sent', async () => (await jobsIn(direct, 'deliver-email')).length === 0)
-  /** The least of several times, as there are polls at times. Claims of other queues don't count. */
+  /** Returns the minimum of several runs, because some contain polls. Claims of other queues don't count. */
   const costOfWork = async (queue: JobName, work: () => Promise<unknown>) => {
     await work()
     const costs: { claims: number; others: number }[] = []
@@ -117,7 +117,7 @@ async function worker(t: Test) {
 }
 
 // A claim that finds less than its limit is followed by an empty one.
-t.test('a worker claims mail in 2 statements, and reads and records one in 14', async (t) => {
+t.test('a worker claims email in 2 statements, and sends one in 14', async (t) => {
   const { direct, costOfWork } = await worker(t)
   const sent = async () => Number(await sentCount(direct, team.id))
   const mails = (count: number) => async () => {
@@ -132,7 +132,7 @@ t.test('a worker claims mail in 2 statements, and reads and records one in 14', 
   t.ok(twenty.claims > 0 && twenty.claims <= 2, `${twenty.claims} claims of twenty`)
 })
 
-t.test('a worker claims reports in 2 statements, and reads and applies one in 12', async (t) => {
+t.test('a worker claims reports in 2 statements, and applies one in 12', async (t) => {
   const { direct, costOfWork } = await worker(t)
   const emails = Array.from({ length: 6 }, (_, n) => anEmail({ to: [`returned-${n}@example.org`] }))
   const { body } = await direct.call('POST', '/v1/emails/batch', { key, body: { emails } })

@@ -1,4 +1,4 @@
-/** A run of the whole suite: its order, and its final report. */
+/** A run of all tests: its order and its report. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { access, writeFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { ROOT } from './support/sources.ts'
 import t, { type Test } from './support/tap.ts'
 import { tapReport } from './support/tap-report.ts'
 
-t.test('a run names the tests at its end that it left out, and why', async (t) => {
+t.test('a run lists skipped tests and their reasons at its end', async (t) => {
   const said: string[] = []
   const report = tapReport((line) => said.push(line))
   const lines = [
@@ -43,7 +43,7 @@ t.test('a run names the tests at its end that it left out, and why', async (t) =
   ])
 })
 
-t.test('a process that ends before its summary fails, and its last test is shown', async (t) => {
+t.test('a process that ends early fails and shows its last test', async (t) => {
   const said: string[] = []
   const report = tapReport((line) => said.push(line))
   const [whole, cut] = [report.stream(), report.stream()]
@@ -59,7 +59,7 @@ t.test('a process that ends before its summary fails, and its last test is shown
   t.strictSame(said, ['ok 1 - test/b.test.ts', ...failed, ['failed:', ...failed].join('\n')])
 })
 
-t.test('a run prints its failures again at its end', async (t) => {
+t.test('a run repeats its failures at its end', async (t) => {
   const said: string[] = []
   const report = tapReport((line) => said.push(line))
   const stream = report.stream()
@@ -112,7 +112,7 @@ async function runAll(
   return { ...report.finish(), said, errors }
 }
 
-t.test('files share a few processes: each runs once, and clears away before the next one', async (t) => {
+t.test('files share a few processes, run once and clean up', async (t) => {
   const names = Array.from({ length: 20 }, (_, nth) => `${nth}.test.mjs`)
   const lines = "t.test('is asked', async (t) => t.ok(true))"
   const { passed, failed, said, errors } = await runAll(
@@ -132,10 +132,10 @@ t.test('files share a few processes: each runs once, and clears away before the 
   }
 })
 
-t.test('a file that fails, or ends its process, is named, and the others are run', async (t) => {
+t.test('names a file that fails or kills its process, and runs the rest', async (t) => {
   const passing = Array.from({ length: 12 }, (_, nth) => [`p${nth}.test.mjs`, "t.pass('well')"])
   const files = {
-    // First, so that nothing that its process has counted is lost with it.
+    // First, so that its process has no other counts to lose.
     'dies.test.mjs': "t.test('dies', () => process.kill(process.pid, 'SIGKILL'))",
     'fails.test.mjs': "t.fail('wrong')",
     ...Object.fromEntries(passing),
@@ -148,11 +148,11 @@ t.test('a file that fails, or ends its process, is named, and the others are run
   t.match(text, /# Subtest: \S+dies\.test\.mjs/)
 })
 
-t.test('a run that finds no test file does not pass', async (t) => {
+t.test('a run without test files fails', async (t) => {
   await t.rejects(runAll(t, {}), { message: 'there is no test file' })
 })
 
-t.test('a process that is stuck is stopped, and one that is done ends: the fault is shown', async (t) => {
+t.test('stops a stuck process, and ends one that is done', async (t) => {
   const { passed, failed, said, errors } = await runAll(
     t,
     {
@@ -189,7 +189,7 @@ t.test('a run starts with the slowest files of the last one', async (t) => {
   t.strictSame(await testFiles(root), [...SLOWEST, a, b, c], 'a file that was cut off counts as none')
 })
 
-t.test('every file that the order of a run names is there', async () => {
+t.test('all files in the order of a run exist', async () => {
   await Promise.all([...SLOWEST, ...HEAVY].map((file) => access(join(ROOT, file))))
 })
 
@@ -224,7 +224,7 @@ t.test('test:one runs a file’s matching tests, and reports what is missing', a
   t.equal(one().status, 1)
 })
 
-t.test('tests find programs of /usr/sbin that a user’s PATH leaves out', async (t) => {
+t.test("finds programs of /usr/sbin that a user's PATH leaves out", async (t) => {
   const said: string[] = []
   const argv = ['node', '-e', 'console.log(process.env.PATH)']
   await program({ stop: new AbortController().signal }, argv, (line) => said.push(line))

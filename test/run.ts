@@ -1,8 +1,8 @@
 /**
- * What `npm test` runs: Biome, tsc, then tap over test/, on a PostgreSQL of its own or on DATABASE_URL's.
- * `--quick` leaves out the files that open a browser, kill processes or load much data. Other arguments go to tap's own
- * command: `npm test -- test/api/emails.test.ts`. The last line is `N passed, N failed`, and the exit code agrees with
- * it. No process, file or database stays behind, whichever way the run ends.
+ * Runs `npm test`: Biome, tsc, then all tests, with its own PostgreSQL or the server in DATABASE_URL.
+ * `--quick` leaves out files that open a browser, kill processes or load much data. Other arguments are
+ * passed to tap: `npm test -- test/api/emails.test.ts`. The last line is `N passed, N failed`, and the exit
+ * code agrees with it. No process, file or database remains, however the run ends.
  */
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
@@ -21,15 +21,15 @@ import { startUsage } from './support/usage.ts'
 
 const QUICK = '--quick'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-// Warnings are for the editor.
+// Warnings are for editors.
 const LINT = ['biome', 'check', '--diagnostic-level=error', '--max-diagnostics=100', '.']
-// One checker in place of four, which would check again what they share: the tests run meanwhile.
+// One checker instead of four, which would check shared types again. Tests run at the same time.
 const TYPES = ['tsc', '--checkers', '1']
-/** What steps of a run share; `cleanups` run in reverse order at the end. */
+/** State that the steps of a run share. `cleanups` run in reverse order at the end. */
 type Run = {
-  /** A directory of the run's own. */
+  /** A directory for this run. */
   scratch: string
-  /** Another one, where files are made and deleted in no time. */
+  /** A directory on a fast file system. */
   quick: string
   prefix: string
   stop: AbortSignal
@@ -42,7 +42,7 @@ const reasonOf = (error: unknown): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Runs a checker, which prints only when it finds fault. Returns the number of faults that it counts for. */
+/** Runs a checker, which only prints if it fails. @returns the number of failures to count. */
 async function check(run: Run, argv: string[]): Promise<number> {
   const lines: string[] = []
   if ((await program(run, argv, (line) => lines.push(line))) === 0) return 0
@@ -50,30 +50,30 @@ async function check(run: Run, argv: string[]): Promise<number> {
   return 1
 }
 
-/** Makes tap's own Test class for the plugins of .taprc, unless it is made: it lies in node_modules. */
+/** Builds tap's Test class for the plugins in .taprc, in node_modules, unless it is up to date. */
 async function buildTap(run: Run): Promise<void> {
   const built = await readFile(join(MODULES, '@tapjs/test/test-built/dist/esm/index.js'), 'utf8').catch(
     () => '',
   )
   const core = await realpath(join(MODULES, '@tapjs/core'))
-  // A copied checkout may bring a link to the tap of the checkout it was copied from.
+  // A copied checkout may contain a link to the tap of the original.
   const linked = await realpath(join(ROOT, '.tap/plugins/node_modules/@tapjs/core')).catch(() => core)
   if (built !== '' && !built.includes('@tapjs/typescript') && linked === core) return
   if (await check(run, ['tap', 'build'])) throw new Error('tap build failed')
 }
 
-/** Returns why the tests cannot use DATABASE_URL's server, if it is set; else null. */
+/** Returns why the tests can't use the server in DATABASE_URL, or null. */
 async function givenFault(): Promise<string | null> {
   const given = process.env.DATABASE_URL
   return given ? givenServerFault(given) : null
 }
 
-/** The migrated server that the tests use: DATABASE_URL's, or one of our own. */
+/** Opens the migrated server for the tests: the one in DATABASE_URL, or our own. */
 async function openServer(run: Run): Promise<TestServer> {
   const given = process.env.DATABASE_URL
   const server = { url: given || (await ownServer(run)), prefix: run.prefix }
   if (given) run.cleanups.push(() => dropDatabases(server))
-  // Loaded here, so that a fault in the code under test is reported like any other.
+  // Loaded here, so that an error in the code under test is reported like any other.
   const { migrate } = await import('../db/migrate.ts')
   await createTemplate(server, migrate)
   return server
@@ -90,7 +90,7 @@ async function ownServer({ quick, cleanups }: Run): Promise<string> {
   return postgres.url
 }
 
-/** Servers that tests started in sessions of their own and could not stop, being killed themselves. */
+/** Stops servers that tests started in separate sessions and couldn't stop, because they were killed. */
 async function stopStrays(directory: string): Promise<void> {
   const files = await readdir(directory, { recursive: true })
   const servers = files.filter((file) => file.endsWith('/postmaster.pid'))
@@ -124,7 +124,7 @@ async function runTests(run: Run, server: TestServer): Promise<Counts> {
   return counts
 }
 
-/** All steps; what one of them throws counts as one failure. */
+/** Runs all steps. An error of a step counts as one failure. */
 async function runAll(run: Run): Promise<Counts> {
   const lack = await givenFault().catch((error) => `the server of DATABASE_URL: ${reasonOf(error)}`)
   if (lack !== null) {
@@ -135,7 +135,7 @@ async function runAll(run: Run): Promise<Counts> {
   const faults = async (failed: number) => (await Promise.all(checks)).reduce((all, one) => all + one, failed)
   try {
     const [, server] = await settled([buildTap(run), openServer(run)])
-    // Only now: tsc reads what `tap build` writes.
+    // After `tap build`, because tsc reads its output.
     checks.push(check(run, TYPES))
     const tests = await runTests(run, server)
     return { passed: tests.passed, failed: await faults(tests.failed) }
@@ -145,15 +145,15 @@ async function runAll(run: Run): Promise<Counts> {
   }
 }
 
-/** Promise.all, but nothing is still at work when it throws. */
+/** Like Promise.all, but waits for all work before it throws. */
 async function settled<T extends unknown[]>(work: [...{ [K in keyof T]: Promise<T[K]> }]): Promise<T> {
   await Promise.allSettled(work)
   return (await Promise.all(work)) as T
 }
 
 /**
- * A new directory until the run ends, and no server in it is left. Open to pass through: run by root, PostgreSQL is
- * somebody else.
+ * Creates a directory for this run. At the end it is deleted and servers in it are stopped. PostgreSQL is
+ * another user if the run is by root, and can enter it.
  */
 async function ownDirectory(parent: string, cleanups: Run['cleanups']): Promise<string> {
   const directory = await realpath(await mkdtemp(join(parent, 'heliograph-test-')))

@@ -1,6 +1,6 @@
 /**
- * `npm start` as a newcomer meets it, in a checkout of its own: the printed requests go all the way, a second one and a
- * taken port do as README says, kill -9 loses nothing, and the end leaves nothing behind.
+ * `npm start` for a new user, in a separate checkout: the printed requests work, a second start and a port in
+ * use behave as README says, kill -9 loses nothing, and nothing remains afterwards.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -18,7 +18,7 @@ import { until } from './support/worker.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const SOURCES = ['api', 'workers', 'db', 'test', 'package.json']
-// Beneath the range that systems hand out by themselves, so that nobody takes one in passing.
+// Below the range of ephemeral ports, so that no other process gets one by chance.
 const port = (): string => String(randomInt(20_000, 30_000))
 
 type Started = {
@@ -67,7 +67,7 @@ function run(env: Record<string, string>, command: string, args: readonly string
 
 const TAKEN = /is in use by another program/
 
-/** Starts it and waits for its last line. On other ports, should somebody take one of these in passing. */
+/** Starts it and waits for its last line. Retries with other ports if one of these is in use. */
 async function ready(env: Record<string, string> = {}, attempts = 3): Promise<Started> {
   const service = npmStart({ PORT: port(), SANDBOX_SMTP_PORT: port(), SANDBOX_HTTP_PORT: port(), ...env })
   const isUp = (): boolean => /^ready$/m.test(service.said())
@@ -85,7 +85,7 @@ type Team = { id: string; name: string }
 type Sent = { team_id: string; id: string; status: string }
 type Pasted<B> = { status: number; body: B }
 
-/** What pasting the printed requests does. @returns their answers. */
+/** Sends the printed requests. @returns their responses. */
 async function paste({ said }: Started): Promise<[email: Pasted<Sent>, whatsapp: Pasted<{ data: Sent[] }>]> {
   const requests = [...said().matchAll(/^curl -s (\S+) \\\n((?: {2}-H '[^']+' \\\n)+) {2}-d '([^']+)'$/gm)]
   const answers = await Promise.all(
@@ -104,10 +104,10 @@ async function paste({ said }: Started): Promise<[email: Pasted<Sent>, whatsapp:
 const origin = ({ said }: Started): string => /^API {6}(\S+)\/v1$/m.exec(said())?.[1] ?? 'none printed'
 const key = ({ said }: Started): string => /^API key {2}(hg_\S+)$/m.exec(said())?.[1] ?? 'none printed'
 
-/** What `npm run -s admin -- …` runs; it finds the running service by itself. */
+/** Runs `npm run -s admin -- …`, which finds the running service by itself. */
 const admin = <T>(...args: string[]): Promise<T> => adminOn<T>({}, ...args)
 
-/** As `admin`, with settings. */
+/** Runs the CLI with settings. */
 async function adminOn<T>(settings: Record<string, string>, ...args: string[]): Promise<T> {
   const { stdout } = await runProgram(process.execPath, [join(checkout, 'db/admin/main.ts'), ...args], {
     cwd: checkout,
@@ -125,7 +125,7 @@ let service: Started
 let sent: { team_id: string; id: string }
 const inbox = port()
 
-t.test('the printed requests go all the way, and the CLI shows how', async (t) => {
+t.test('the printed requests are delivered, and the CLI shows it', async (t) => {
   service = await ready({ SANDBOX_HTTP_PORT: inbox })
   t.equal(service.said().trimEnd().split('\n').at(-1), 'ready')
   const [email, whatsapp] = await paste(service)
@@ -141,7 +141,7 @@ t.test('the printed requests go all the way, and the CLI shows how', async (t) =
   const inInbox = async (): Promise<{ id: string }[]> =>
     (await read(`http://localhost:${inbox}/messages`)) as { id: string }[]
   await until('the email is in the inbox', async () => (await inInbox()).length > 0)
-  // Each call of the CLI is a process, so the rows are asked until then.
+  // Each call of the CLI starts a process, so the rows are read until then.
   const rows = new Client({ connectionString: (await runningPostgres(DATA)) ?? '' })
   await rows.connect()
   const has = async (text: string): Promise<boolean> => (await rows.query(text)).rows.length > 0
@@ -191,7 +191,7 @@ t.test('the printed link signs in to the dashboard, once', async (t) => {
   t.equal((await press()).status, 404)
 })
 
-t.test('a link of the command line leads where the service listens, without a setting', async (t) => {
+t.test("a link from the CLI uses the service's address without a setting", async (t) => {
   const login = (settings: Record<string, string> = {}) =>
     adminOn<{ url: string }>(settings, 'login', 'me@example.com', '--operator')
   t.equal((await fetch((await login()).url)).status, 200)
@@ -199,7 +199,7 @@ t.test('a link of the command line leads where the service listens, without a se
   t.match(await login({ PUBLIC_URL: 'https://mail.example.com' }), { url: /^https:\/\/mail\.example\.com\// })
 })
 
-t.test('it listens to this machine alone, and draws its secrets itself', async (t) => {
+t.test('only listens on this machine, and generates its secrets', async (t) => {
   const { port: taken } = new URL(origin(service))
   const others = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   for (const { address } of others.filter(({ internal, family }) => !internal && family === 'IPv4'))
@@ -209,7 +209,7 @@ t.test('it listens to this machine alone, and draws its secrets itself', async (
   t.match(await readFile(join(ROOT, '.gitignore'), 'utf8'), /^\.env$/m, 'what it is set with is not in git')
 })
 
-t.test('a taken port ends it with one clear line', async (t) => {
+t.test('a port in use ends it with one line', async (t) => {
   const taken = cannotStart({ PORT: new URL(origin(service)).port })
   t.equal(await taken.ended, 1)
   t.match(
@@ -218,7 +218,7 @@ t.test('a taken port ends it with one clear line', async (t) => {
   )
 })
 
-t.test('settings that cannot be used end it with one clear line, before anything starts', async (t) => {
+t.test('invalid settings end it with one line before anything starts', async (t) => {
   const refused = async (env: Record<string, string>, line: RegExp) => {
     const attempt = cannotStart({ PORT: port(), ...env })
     t.equal(await attempt.ended, 1)
@@ -238,7 +238,7 @@ t.test('settings that cannot be used end it with one clear line, before anything
   await Promise.all(refusals.map(([env, line]) => refused(env, line)))
 })
 
-t.test('each database keeps its own demo team and key, whichever one is used in between', async (t) => {
+t.test('each database keeps its own demo team and key', async (t) => {
   const { url } = await testDatabase(t)
   const first = await ready({ DATABASE_URL: url })
   t.not(key(first), key(service))
@@ -267,7 +267,7 @@ t.test('each database keeps its own demo team and key, whichever one is used in 
   t.equal(said, 'SECRET_KEY is not set. Use the same value as your web and worker processes.\n')
 })
 
-t.test('a second one says that the first is running, and stops', async (t) => {
+t.test('a second start reports the first and exits', async (t) => {
   const second = npmStart({ PORT: port() })
   t.equal(await second.ended, 1)
   t.match(second.said(), /^already running \(pid \d+\) from .*\. Stop it, or set DATABASE_URL and PORT/m)
@@ -275,7 +275,7 @@ t.test('a second one says that the first is running, and stops', async (t) => {
   t.equal((await paste(service))[0].status, 201, 'the first goes on')
 })
 
-t.test('PostgreSQL is started again when it is killed', async (t) => {
+t.test('restarts PostgreSQL after a kill', async (t) => {
   const answers = async (): Promise<boolean> => {
     try {
       return (await fetch(`${origin(service)}/ready`)).ok
@@ -291,7 +291,7 @@ t.test('PostgreSQL is started again when it is killed', async (t) => {
   t.match(service.said(), /^PostgreSQL ended: starting it again$/m)
 })
 
-t.test('after kill -9 it starts again with its data', async (t) => {
+t.test('starts again with its data after kill -9', async (t) => {
   service.kill('SIGKILL')
   await service.ended
   const before = key(service)
@@ -301,16 +301,16 @@ t.test('after kill -9 it starts again with its data', async (t) => {
   t.equal((await admin<Sent[]>('email', 'list', sent.team_id)).length, 3)
 })
 
-t.test('SIGTERM to npm alone ends everything', async (t) => {
+t.test('SIGTERM to npm stops everything', async (t) => {
   t.ok(await runningPostgres(DATA))
   process.kill(service.npm.pid ?? 0, 'SIGTERM')
-  // Its pipes close when the last process that holds them is gone.
+  // Its pipes close when the last process with them ends.
   await service.ended
   t.equal(await runningPostgres(DATA), null)
   await t.rejects(fetch(origin(service)))
 })
 
-t.test('where .data cannot be written to, it says so and what for', async (t) => {
+t.test("reports that .data isn't writable and what it is for", async (t) => {
   await rm(DATA, { recursive: true })
   await writeFile(DATA, '')
   const refused = cannotStart({ PORT: port() })

@@ -1,8 +1,8 @@
 /**
- * What `npm start` runs: the whole service on one machine, with nothing set up.
- * Owns the order: PostgreSQL (embedded, unless DATABASE_URL names one), migrations, a demo team once, then sandbox,
- * API and one worker side by side. Promises: data are kept in .data/ between runs; whatever is set in the environment
- * is passed through; Ctrl-C or SIGTERM stops everything, also when only npm got the signal. Not for production.
+ * Runs `npm start`: the complete service on one machine, without any set-up. Starts PostgreSQL (embedded,
+ * unless DATABASE_URL is set), migrates it, creates a demo team once, then starts sandbox, API and a worker.
+ * Data is kept in .data/ between runs, and environment variables are passed through. Ctrl-C or SIGTERM stops
+ * everything, even if only npm receives it. Not for production.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -12,7 +12,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readApiSettings } from '../api/config.ts'
-import { holdName, type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
+import { acquireName, type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
 import { demoFile, keepPort } from '../db/dev/used.ts'
 import { migrate } from '../db/migrate.ts'
 import { readToolSettings } from '../db/process/config.ts'
@@ -25,13 +25,13 @@ import { DEMO_NUMBER } from './sandbox/whatsapp-magic.ts'
 const ROOT = join(import.meta.dirname, '..')
 const DATA = join(ROOT, '.data')
 const KILL_AFTER = 30_000
-/** How often to look after PostgreSQL, in milliseconds, and after how many misses to give up. */
+/** How often to check PostgreSQL, in milliseconds, and after how many failed checks to give up. */
 const WATCH_PAUSE = 1_000
 const MISSES = 30
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** A secret of this checkout, made once. */
+/** Returns a secret of this checkout. Creates it the first time. */
 async function keptSecret(name: string): Promise<string> {
   const file = join(DATA, name)
   const kept = await readFile(file, 'utf8').catch(() => '')
@@ -42,7 +42,7 @@ async function keptSecret(name: string): Promise<string> {
   return made
 }
 
-/** The port if it is free. @param port 0 asks for any free one. */
+/** Returns the port if it is free, or null. @param port 0 for any free port. */
 async function freePort(port: number): Promise<number | null> {
   const probe = createServer()
   const found = await new Promise<number | null>((resolve) => {
@@ -53,7 +53,7 @@ async function freePort(port: number): Promise<number | null> {
   return found
 }
 
-/** The port that a variable names, or `fallback`. @throws Error when it is taken or no port. */
+/** Returns the port in a variable, or `fallback`. @throws Error if it isn't a port or is in use. */
 async function portOf(name: string, fallback: number): Promise<number> {
   const port = Number(process.env[name] || fallback)
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${name} must be a port number`)
@@ -63,45 +63,55 @@ async function portOf(name: string, fallback: number): Promise<number> {
   )
 }
 
-/** A port of the sandbox: the one its variable names, else the usual one, else, when that is taken, any. */
+/**
+ * Returns a port of the sandbox: the one in its variable, or else its usual port, or any port if that is in
+ * use.
+ */
 const sandboxPort = async (name: string, usual: number): Promise<number> =>
   process.env[name] ? await portOf(name, usual) : ((await freePort(usual)) ?? (await freePort(0)) ?? usual)
 
-/** WhatsApp through the sandbox, as far as nothing else is set. Its number is as fast as the provider allows. */
+/**
+ * Settings to send WhatsApp through the sandbox, unless others are set. Its number has Meta's maximum rate.
+ */
 const whatsappSettings = async (port: number, url: string): Promise<NodeJS.ProcessEnv> => ({
   WHATSAPP_API_URL: `http://127.0.0.1:${port}/v23.0`,
   WHATSAPP_ACCESS_TOKEN: 'sandbox',
   WHATSAPP_PHONE_NUMBER_ID: '100000000000002',
   WHATSAPP_BUSINESS_ACCOUNT_ID: '100000000000001',
   WHATSAPP_MESSAGES_PER_SECOND: '1000',
-  // Drawn here too: one who knows it can sign reports.
+  // Random, because anyone who knows it can sign reports.
   WHATSAPP_APP_SECRET: await keptSecret('whatsapp-app-secret'),
   WHATSAPP_VERIFY_TOKEN: await keptSecret('whatsapp-verify-token'),
   SANDBOX_WHATSAPP_WEBHOOK: `${url}/hooks/whatsapp`,
 })
 
-/** Our own PostgreSQL. @returns its URL. @throws Error when another `npm start` of this checkout keeps it running. */
+/**
+ * Starts our own PostgreSQL. @returns its URL. @throws Error if another `npm start` of this checkout uses it.
+ */
 async function embeddedPostgres(running: Running): Promise<string> {
   say('starting PostgreSQL …')
   running.postgres = await startPostgres({ directory: DATA, log: say })
   return running.postgres.url
 }
 
-/** Two of them on one database would share workers: mails to the first would land in the inbox of the second. */
+/**
+ * Two of them on one database would share workers, so emails of the first would arrive in the inbox of the
+ * second.
+ */
 async function holdDatabase(url: string): Promise<void> {
-  const isFree = (await holdName(demoFile(DATA, url))) !== null && (await runningPostgres(DATA)) !== url
+  const isFree = (await acquireName(demoFile(DATA, url))) !== null && (await runningPostgres(DATA)) !== url
   if (isFree) return
   throw new Error(
     'another npm start of this checkout uses this database: stop it, or set DATABASE_URL to another',
   )
 }
 
-/** Starts PostgreSQL again, on its old port, should it be killed. */
+/** Restarts PostgreSQL on the same port if it was killed. */
 async function keepPostgres(running: Running, url: string): Promise<void> {
   const port = Number(new URL(url).port)
   for (let misses = 0; !running.stopping; await sleep(WATCH_PAUSE, undefined, { ref: false })) {
     misses = (await runningPostgres(DATA)) === null ? misses + 1 : 0
-    // One miss may be a busy machine.
+    // One failed check may be a busy machine.
     if (misses < 3 || running.stopping) continue
     say('PostgreSQL ended: starting it again')
     try {
@@ -115,7 +125,7 @@ async function keepPostgres(running: Running, url: string): Promise<void> {
   }
 }
 
-/** Starts one of our processes, waits until it says that it is up, and starts it again should it be killed. */
+/** Starts one of our processes and waits until it is up. Restarts it if it was killed. */
 async function startProcess(running: Running, file: string, env: NodeJS.ProcessEnv): Promise<void> {
   const child = fork(join(ROOT, file), { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   running.children.add(child)
@@ -138,12 +148,11 @@ async function stopProcess(child: ChildProcess): Promise<void> {
   await Promise.race([exited, late.then(() => exited)])
 }
 
-/** Everything that runs. */
 type Running = {
   children: Set<ChildProcess>
   postgres: Postgres | null
   stopping: boolean
-  /** Stops everything and exits: with 0, or with 1 and the error's message. */
+  /** Stops everything and exits with 0, or with 1 and the error's message. */
   stop(error?: Error): void
 }
 
@@ -152,7 +161,7 @@ async function stopAll({ children, postgres }: Running): Promise<void> {
   await postgres?.stop()
 }
 
-/** npm's own death is ours: its shell must not leave orphans. */
+/** Stops when npm dies, because its shell would leave orphans. */
 function stopWithParent(stop: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return
   const parent = process.ppid
@@ -216,7 +225,9 @@ const choosePorts = async (): Promise<Ports> => ({
   whatsapp: await sandboxPort('SANDBOX_WHATSAPP_PORT', 8026),
 })
 
-/** The settings of our processes, but for the embedded database. Whatever is set wins; an empty variable is none. */
+/**
+ * The settings of our processes, except the embedded database. Set variables win. Empty ones count as unset.
+ */
 async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): Promise<NodeJS.ProcessEnv> {
   const set = Object.entries(process.env).filter(([, value]) => value !== '')
   return {
@@ -224,7 +235,7 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
     SMTP_REPORT_TOKEN: await keptSecret('smtp-report-token'),
     SMTP_RELAY_SECRET: await keptSecret('smtp-relay-secret'),
     LOG_FORMAT: 'pretty',
-    // For this machine alone, unless HOST says otherwise.
+    // Only reachable from this machine, unless HOST is set.
     HOST: '127.0.0.1',
     SMTP_URL: `smtp://127.0.0.1:${smtp}`,
     PUBLIC_URL: url,
@@ -244,14 +255,14 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
   }
 }
 
-/** Finds what our processes would stop at, before anything starts. @throws SettingsFault */
+/** Validates the settings of our processes before anything starts. @throws SettingsFault */
 function checkSettings(env: NodeJS.ProcessEnv): void {
   const whole = { DATABASE_URL: 'postgres://embedded', ...env }
   readApiSettings(whole)
   readWorkerSettings(whole)
 }
 
-/** Makes .data, and finds out whether it can be written to before a file of ours fails there. */
+/** Creates .data, and checks that it is writable before other code fails there. */
 async function makeData(): Promise<void> {
   try {
     await mkdir(DATA, { recursive: true })

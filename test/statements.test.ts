@@ -27,7 +27,7 @@ import t, { type Test } from './support/tap.ts'
 import { beginWebhooks, happen } from './support/webhooks.ts'
 import { startWorker, until, withoutSchedules } from './support/worker.ts'
 
-/** A service, the same one by way of a proxy that counts, and workers whose work is counted. */
+/** A service, the same service through a counting proxy, and workers whose statements are counted. */
 async function begin(t: Test) {
   const service = await startService(t)
   await withoutSchedules(service)
@@ -42,7 +42,7 @@ async function begin(t: Test) {
       return accept(call)
     }
   counted.deps.accepts = { ...accepts, email: noted(accepts.email), report: noted(accepts.report) }
-  /** Does calls while a table is locked, until all wait: some of them for the lock, the others for these. */
+  /** Starts calls while a table is locked, until all of them wait for the lock or for each other. */
   const together = async (table: string, calls: readonly (() => Promise<Reply>)[]): Promise<Reply[]> => {
     const holder = new Client({ connectionString: service.url })
     await holder.connect()
@@ -65,11 +65,12 @@ async function begin(t: Test) {
 }
 
 /**
- * The maximum per batch of sends or reports: authentication, begin, references, lock, rows, jobs, commit …
+ * The maximum per batch of sends or reports: authentication, begin, references, lock, rows, jobs, commit and
+ * so on.
  */
 const A_BATCH = 10
 
-t.test('single sends that wait together cost as many statements as two', async (t) => {
+t.test('combined single sends need as many statements as two', async (t) => {
   const { service, counted, proxy, together } = await begin(t)
   const team = await makeTeam(service)
   const send = () => counted.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
@@ -96,7 +97,7 @@ async function acceptCost(
   { files, copies = 1 }: { files: readonly Buffer[]; copies?: number },
 ): Promise<number> {
   const { database, deps } = counted
-  // A look at the line would cost one now and then.
+  // Reading the queue's position would need a statement now and then.
   const queue = { storing: deps.queue.storing, reached: async () => 1 }
   const named = files.map((bytes) => ({ bytes, sha256: sha(bytes) }))
   const contents = new Map(named.map(({ bytes, sha256 }) => [sha256, bytes]))
@@ -118,7 +119,7 @@ async function acceptCost(
   })
 }
 
-t.test('a connection parses the statements of an accept once, that of its jobs among them', async (t) => {
+t.test('a connection parses the statements of an accept once', async (t) => {
   const { service, team_id } = await world(t)
   const { database, deps } = service
   const from = { name: null, address: 'hello@example.com', domain: 'example.com' }
@@ -138,7 +139,7 @@ t.test('a connection parses the statements of an accept once, that of its jobs a
   }
 })
 
-t.test('attachments cost one statement more to accept, whether they are stored or new', async (t) => {
+t.test('attachments add one statement to an accept, stored or new', async (t) => {
   const place = await begin(t)
   const team = await makeTeam(place.service)
   const files = (count: number, name: string) =>
@@ -147,7 +148,7 @@ t.test('attachments cost one statement more to accept, whether they are stored o
     acceptCost(place, team.id, { files: files(count, name), copies })
   await accept(1, 'first')
   const none = await accept(0, '')
-  // Begin, references, locks, rows with their charges and jobs, commit: no item has a key to be looked up.
+  // Begin, references, locks, rows with their charges and jobs, commit. No item has a key to look up.
   t.equal(none, 5)
   t.equal(await accept(0, '', 100), none)
   t.equal(await accept(1, 'new'), none + 1)
@@ -161,7 +162,7 @@ t.test('attachments cost one statement more to accept, whether they are stored o
   t.strictSame(stored, { files: 22, needs: 2_003, used: Buffer.concat(bytes).length })
 })
 
-t.test('reports that hooks accept together take as many statements as two', async (t) => {
+t.test('combined reports need as many statements as two', async (t) => {
   const { service, counted, proxy, together } = await begin(t)
   const ref = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
   const to = returnPath(service.deps.secrets, ref, 'bounces.example.com') ?? ''
@@ -183,12 +184,12 @@ t.test('reports that hooks accept together take as many statements as two', asyn
   t.equal((await storedReports(service)).length, 43)
 })
 
-t.test('mail that goes out twenty at a time costs a few statements for all twenty', async (t) => {
+t.test('twenty concurrent emails share a few statements', async (t) => {
   const { service, counted, proxy, work } = await begin(t)
   const team = await makeTeam(service)
   const mails = 200
   let waiting: (() => void)[] = []
-  // Each twenty are answered together, as by a relay that is slower than their first bytes.
+  // Twenty responses arrive together, as from a relay that is slower than a connection.
   const sink = await startSmtpSink(t, {
     onMessage: () =>
       new Promise((resolve) => {
@@ -205,11 +206,11 @@ t.test('mail that goes out twenty at a time costs a few statements for all twent
     await until('all are sent', async () => (await sentCount(service, team.id)) === mails)
     await worker.stop()
   })
-  // Per twenty: the read ahead, begin, timeouts, rows, events, states, jobs, commit; a few in all.
+  // Per twenty emails: the read ahead, begin, timeouts, rows, events, states, jobs and commit.
   t.ok(cost < 320, `${mails} mails: ${cost}`)
 })
 
-t.test('a bulk upsert of 1,000 contacts costs as many statements as one of 1', async (t) => {
+t.test('a bulk upsert of 1,000 contacts needs as many statements as one of 1', async (t) => {
   const { service, counted, proxy, work } = await begin(t)
   const team = await makeTeam(service)
   await work()
@@ -233,11 +234,12 @@ t.test('a bulk upsert of 1,000 contacts costs as many statements as one of 1', a
   await upsert(2)
   const one = await cost(1)
   const many = await cost(1_000)
-  // Clocks that strike during one look and not during the next leave a dozen; a statement for each ten would be 100.
+  // Polls that only happen in one of the measurements add about a dozen. A statement per ten contacts would
+  // add 100.
   t.ok(many <= one + 20, `${many} beside ${one}`)
 })
 
-t.test('webhooks to one endpoint cost a few statements for those that are under way together', async (t) => {
+t.test('concurrent webhooks to one endpoint share a few statements', async (t) => {
   const { service, proxy, work } = await begin(t)
   const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
   const { team, receiver } = await beginWebhooks(t, { service, cli }, { types: 'email.delivered' })
@@ -250,6 +252,6 @@ t.test('webhooks to one endpoint cost a few statements for those that are under 
     await until('all are taken', () => receiver.received.length === 100)
     await worker.stop()
   })
-  // Four are under way to one endpoint together; each by itself would cost eight.
+  // Four concurrent messages share statements. Separately, each would need eight.
   t.ok(cost < 250, `100 webhooks: ${cost}`)
 })

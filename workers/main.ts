@@ -24,13 +24,13 @@ import { bulkProvider, channelProviders, channelWarnings, emailProvider, unsetCh
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   emailRules,
-  noticesOf,
   pauseRules,
   queuesOf,
   readWorkerSettings,
-  retentionOf,
   sendMemory,
   settingsWarnings,
+  toNotices,
+  toRetention,
   type WorkerSettings,
   webhooksOf,
 } from './config.ts'
@@ -88,7 +88,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...pauseRules(settings),
     ...others,
     webhooks: webhooksOf(settings),
-    notices: noticesOf(settings),
+    notices: toNotices(settings),
     graphApi: graphApiUrl(settings),
     lookupTxt: createDomainLookups(settings.DNS_SERVER).lookupTxt,
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
@@ -96,7 +96,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     pauses: createQueuePauses(database),
     figures,
     readers: createReaders({ secrets, settings }),
-    retention: retentionOf(settings),
+    retention: toRetention(settings),
     ...emailRules(settings),
     log,
     clock,

@@ -1,4 +1,4 @@
-/** Every page of the dashboard. A page that is not in this list is not served. */
+/** Lists the pages of the dashboard. Only these are served. */
 
 import { accountPages } from './pages/account.ts'
 import { apiLogPages } from './pages/api-log.ts'
@@ -57,7 +57,7 @@ export const PAGES: readonly Page[] = [
   ...broadcastPages,
   ...broadcastPeoplePages,
   ...contactsPages,
-  // Before the contacts' own pages: `import` is no address.
+  // Comes before contactPages, which would match `import` as an address.
   ...importPages,
   ...whatsappPages,
   ...whatsappMessagePages,

@@ -1,4 +1,4 @@
-/** What errors of api/dashboard/ say. `fill` puts values into the names in braces. */
+/** Error messages of the dashboard. `fill` replaces names in braces with values. */
 
 export const TEXTS = {
   unnamedProperty: 'A new property needs a name.',

@@ -1,6 +1,5 @@
 /**
- * What the description says of a route beside what the route's shapes say: words, answers, refusals, examples.
- * The examples work: a test sends each of them.
+ * Describes a route in addition to its shapes: texts, responses, errors, examples. A test sends each example.
  */
 import type { Code } from '../../db/errors.ts'
 import type { PublicRoute, TeamRoute } from '../http/route.ts'
@@ -13,27 +12,27 @@ export type About = {
   id: string
   group: Group
   summary: string
-  /** A paragraph each. */
+  /** One string for each paragraph. */
   description?: readonly string[]
-  /** What has to be said of a field, by its name: of the body, the query or the path. */
+  /** Notes about fields of the body, the query or the path, by name. */
   notes?: Readonly<Record<string, string>>
-  /** The name of its body's schema; of a batch: of an item. */
+  /** The name of the body's schema, or of an item's in a batch. */
   takes?: string
-  /** Whether the Idempotency-Key header is as good as the field of the body. */
+  /** True if it accepts the Idempotency-Key header. */
   takesIdempotencyKey?: true
-  /** Its placeholders are filled by shown.ts. */
+  /** The body of an example call. shown.ts fills its placeholders. */
   example?: Readonly<Record<string, unknown>>
-  /** The file that a call of raw bytes sends as an example. */
+  /** The file that an example call with raw bytes sends. */
   file?: { name: string; type: string; text: string }
-  /** The answers that are no refusal; without a component the body is empty. */
+  /** The responses that aren't errors. Without a component the body is empty. */
   answers: Readonly<Record<number, { when: string; body?: Component }>>
-  /** The refusals of its own; those that every route of its kind has are added. */
+  /** The errors of this route. Those of all routes of its kind are added. */
   refusals: readonly Code[]
-  /** Whether its answers say how the team stands with its send rate. */
+  /** True if its responses have the RateLimit headers. */
   rated?: boolean
 }
 
-/** Calls of a group, by their names in generated clients. */
+/** Describes the calls of a group, by their names in generated clients. */
 export const describedAs = <N extends string>(
   group: Group,
   calls: Readonly<Record<N, Omit<About, 'id' | 'group'>>>,
@@ -42,7 +41,7 @@ export const describedAs = <N extends string>(
   return Object.fromEntries(named.map(([id, about]) => [id, { ...about, id, group }])) as Record<N, About>
 }
 
-/** A route that is described, whatever its handler works with. */
+/** A described route, without the types of its handler. */
 export type Described = Pick<
   PublicRoute<never> | TeamRoute<never>,
   'method' | 'path' | 'access' | 'body' | 'query' | 'raw'

@@ -43,8 +43,8 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
     remedy: 'Get it approved, or use another template.',
   },
   template_unsupported: {
-    meaning: 'The WhatsApp template has parts that this service can’t send, such as a media header.',
-    remedy: 'Use a template with text only, or with buttons that have at most a dynamic URL.',
+    meaning: 'The WhatsApp template has a part that this service can’t send, such as a flow or a carousel.',
+    remedy: 'Use a template without that part. The message names it.',
   },
   unauthorized: {
     meaning: 'The credentials are missing, invalid, revoked or expired, or the team is suspended.',

@@ -1,4 +1,4 @@
-/** What the API answers, as JSON schemas. The tests hold every answer against them. */
+/** The responses of the API as JSON schemas. The tests validate every response against them. */
 
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
@@ -72,7 +72,7 @@ const plan = record(
   ['email_limit', 'contact_limit', 'domains_limit', 'storage_gb', 'send_rate_per_second'],
 )
 
-/** What a row shows of its time, when that was given. */
+/** The times of a message, if they were set. */
 const TIMES = {
   scheduled_at: said(time, 'When it is scheduled, as given. Absent if it wasn’t scheduled.'),
   expires_at: said(time, 'When it expires. It isn’t sent after this time. Absent if it doesn’t expire.'),
@@ -307,7 +307,7 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
       code: said({ type: 'string', enum: CODES }, 'For programs. Explained at /docs#codes.', 'bad_request'),
       message: said(text, 'For people. Names the field and what is wrong with it.', 'subject is required.'),
     }),
-    'Why a call, or an item of it, was refused.',
+    'Why a call, or an item in it, was rejected.',
   ),
   Failure: record({ error: reference('Fault') }),
 }

@@ -1,4 +1,4 @@
-/** The API's descriptions as a process keeps them: rendered once a day, then the same bytes. Types only. */
+/** The API's descriptions in the memory of a process. They are rendered once a day. Types only. */
 export type Drawn = { body: string; headers: Record<string, string> }
 
 export type Docs = {
@@ -6,9 +6,9 @@ export type Docs = {
   page(): Promise<Drawn>
   postman(): Promise<Drawn>
   llms(): Promise<Drawn>
-  /** A guide as Markdown; null if there is none with this ID. */
+  /** Returns a guide as Markdown, or null if there is none with this ID. */
   guide(id: string): Promise<Drawn | null>
 }
 
-/** What serving them needs. `dashboard` null: there is none to lead to. */
+/** The dependencies of their routes. `dashboard` is null if it is disabled. */
 export type DocsDeps = { docs: Docs; dashboard: object | null }

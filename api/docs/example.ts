@@ -1,6 +1,6 @@
 /**
- * An example of what a JSON schema describes: the first of each schema's own examples, else a value of its type. Pure.
- * Promises: it fits the schema, where the schema's examples do.
+ * Returns an example for a JSON schema: the first of its own examples, otherwise a value of its type. Pure.
+ * The example is valid if the schema's own examples are.
  */
 import type { JsonSchema } from './json-schema.ts'
 
@@ -10,7 +10,7 @@ type Schemas = Readonly<Record<string, JsonSchema>>
 
 const FORMATS: Record<string, string> = { uuid: EXAMPLE_ID, 'date-time': '2026-03-01T09:30:00.000Z' }
 
-/** @param schemas what references lead to, by name. */
+/** @param schemas the targets of references, by name */
 export function exampleOf(schema: JsonSchema, schemas: Schemas): unknown {
   const { $ref, examples, properties, items, format, type } = schema
   if (typeof $ref === 'string') return exampleOf(schemas[$ref.split('/').at(-1) ?? ''] ?? {}, schemas)

@@ -38,7 +38,7 @@ const testRecipients = [
   ),
 ].join('\n')
 
-/** What the names in the files stand for. Other names, such as `{{name}}`, stay as they are. */
+/** The values of the names in the files. Other names, such as `{{name}}`, don't change. */
 const VALUES: Readonly<Record<string, string | number>> = {
   body_mib: MAX_BODY_BYTES / MIB,
   upload_mib: MAX_UPLOAD_BYTES / MIB,

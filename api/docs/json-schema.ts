@@ -1,6 +1,6 @@
 /**
- * JSON schemas of what the API takes, from the same yup schemas that validate it. Each building block of
- * db/validation/fields.ts says in its `meta` what it is; this adds lists, choices and which fields have to be there.
+ * Converts the yup schemas that validate the API's input to JSON schemas. Each building block in
+ * db/validation/fields.ts describes itself in its `meta`. This module adds lists, enums and required fields.
  */
 import type { AnyObject, ObjectSchema, SchemaDescription } from 'yup'
 import type { Described, EitherOf } from '../../db/validation/fields.ts'
@@ -9,14 +9,14 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 
 type Description = SchemaDescription & { innerType?: SchemaDescription; fields?: Record<string, Description> }
 
-/** What a test of yup's own bounds, under the name that JSON Schema has for it. */
+/** The keywords of JSON Schema for the limits that yup tests. */
 const LENGTH_KEYWORDS: Record<string, string> = { min: 'minItems', max: 'maxItems' }
 
 function schemaOfField(field: Description): JsonSchema {
   const known = (field.meta as Partial<Described> | undefined)?.jsonSchema
   if (known) return field.oneOf.length > 0 ? { ...known, enum: field.oneOf } : known
   if (field.type !== 'array' || !field.innerType)
-    throw new Error(`a field of type ${field.type} says nothing of itself`)
+    throw new Error(`a field of type ${field.type} has no jsonSchema in its meta`)
   const bounds = field.tests.flatMap(({ name, params }) => {
     const bound = LENGTH_KEYWORDS[name ?? '']
     return bound === undefined ? [] : [[bound, params?.[name ?? '']]]
@@ -28,10 +28,10 @@ function schemaOfField(field: Description): JsonSchema {
   }
 }
 
-/** Whether a field is only there to be refused. */
+/** True if a field is only declared so that it can be rejected. */
 const isRefused = (schema: JsonSchema): boolean => 'not' in schema
 
-/** The fields that a schema takes, with what has to be said of each. */
+/** Returns the fields that a schema accepts, with their notes as descriptions. */
 export function schemaFields(
   schema: Pick<ObjectSchema<AnyObject>, 'describe'>,
   notes: Readonly<Record<string, string>>,

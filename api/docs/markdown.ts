@@ -1,4 +1,4 @@
-/** The guides as Markdown, one file each, and llms.txt, which lists them for programs that read. Pure. */
+/** The guides as Markdown, one file each, and llms.txt, which lists them for programs. Pure. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { VERSION } from '../../db/process/version.ts'
@@ -8,12 +8,11 @@ import { fill, type Shown } from './shown.ts'
 
 const GUIDE_IDS = new Set(GUIDES.map(({ id }) => id))
 
-/** Returns the guide with an ID. */
 export const findGuide = (id: string): Guide | undefined => GUIDES.find((guide) => guide.id === id)
 
 const guideUrl = (home: string, id: string): string => `${home}/docs/${id}.md`
 
-/** Completes links: to another guide, to a part of the page, or to a path of the service. */
+/** Makes links absolute: to another guide, to a part of the page, or to a path of the service. */
 const withWholeLinks = (text: string, home: string): string =>
   text
     .replaceAll(/\]\(#([\w-]+)\)/g, (_, id: string) =>

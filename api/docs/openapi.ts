@@ -1,7 +1,6 @@
 /**
- * The API's description (OpenAPI 3.1): a walk over the routes. What a route takes comes from the schemas that validate
- * it, what it answers from components.ts, the words from the route's `about`. Pure.
- * Promises: no route under /v1 is left out, and none says anything twice.
+ * Builds the OpenAPI 3.1 document from the routes. Requests come from the schemas that validate them,
+ * responses from components.ts, and texts from each route's `about`. Pure. It contains every route under /v1.
  */
 import type { Code } from '../../db/errors.ts'
 import { VERSION } from '../../db/process/version.ts'
@@ -24,7 +23,7 @@ export const GROUPS: Readonly<Record<Group, string>> = {
   Plans: 'The public catalog of plans.',
 }
 
-/** What every route of its kind may answer, beside its own refusals. */
+/** Returns all errors of a route: its own, and those of every route of its kind. */
 export function refusalsOf(route: Described): Code[] {
   const { access, body, query, path, about, raw } = route
   const inherent: (Code | false | undefined)[] = [
@@ -40,7 +39,7 @@ export function refusalsOf(route: Described): Code[] {
   return [...new Set([...about.refusals, ...inherent.filter((code) => code !== false && code !== undefined)])]
 }
 
-/** Webhooks have no routes: their operations stand apart. */
+/** Webhooks have no routes, so their operations are separate. */
 const WEBHOOKS_TAG = {
   name: 'Webhooks',
   description: 'Events sent to a team’s own server, in the format of Standard Webhooks.',
@@ -80,7 +79,7 @@ const RETRY_AFTER = {
   },
 }
 
-/** The headers of an answer, by name, with what each says. */
+/** Returns the headers of a response by name, with descriptions. */
 export const headersOf = (
   { about }: Pick<Described, 'about'>,
   status: number,
@@ -98,7 +97,7 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]*$' },
 }
 
-/** The refusals of a route by status, each with its codes. */
+/** Returns the error responses of a route, by status. */
 function failures(route: Described) {
   const byStatus = Map.groupBy(refusalsOf(route), (code) => STATUS[code])
   return [...byStatus].map(([status, codes]) => [
@@ -139,7 +138,7 @@ function parameters({ path, query, about }: Described) {
   return [...inPath, ...inQuery, ...(takesIdempotencyKey ? [IDEMPOTENCY_KEY] : [])]
 }
 
-/** The schemas of what a route's body is, by name: of one object, and of a batch of them. */
+/** Returns the schemas of a route's body by name: of one object, and of a batch if it is one. */
 function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
   if (!body) return {}
   const { takes, notes = {}, id } = about
@@ -161,7 +160,7 @@ export function whoMayCall({ access }: Described): string {
 
 function operation(route: Described, shown: Shown) {
   const { access, about } = route
-  // The last is the whole body.
+  // The last one is the complete body.
   const body = Object.keys(bodySchemas(route)).at(-1)
   const sessions = access !== 'public' && access.kinds.includes('session')
   return {
@@ -199,7 +198,10 @@ const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', descr
 
 const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
-/** The whole document. @param home where the service is; null: where the document is. */
+/**
+ * Builds the document. @param home the address of the service. If it is null, the document's own address is
+ * used
+ */
 export function openApi(
   routes: readonly Described[],
   home: string | null = null,

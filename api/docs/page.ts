@@ -37,12 +37,12 @@ function compileViews(): (context: object) => string {
 
 const render = compileViews()
 
-/** Text with code in backticks, as parts. */
+/** Splits text into parts, with code in backticks. */
 const inline = (text: string) => text.split('`').map((part, index) => ({ code: index % 2 === 1, text: part }))
 
 const nameOf = ($ref: string): string => $ref.split('/').at(-1) ?? ''
 
-/** A type in a few words, such as `array of string`. */
+/** Describes a type in a few words, such as `array of string`. */
 function typeOf({ $ref, type, format, items, additionalProperties }: JsonSchema): string {
   if (type === 'array') return `array of ${typeOf(items as JsonSchema)}`
   if (typeof $ref === 'string') return nameOf($ref)
@@ -50,7 +50,7 @@ function typeOf({ $ref, type, format, items, additionalProperties }: JsonSchema)
   return [type].flat().includes('null') ? `${format ?? [type].flat()[0]} or null` : String(format ?? type)
 }
 
-/** The fields of a component, in the form of a body's fields. */
+/** Returns the fields of a component in the form of a body's fields. */
 const componentFields = ({ properties, required }: JsonSchema): ReturnType<typeof schemaFields> =>
   Object.entries(properties as Record<string, JsonSchema>).map(([name, schema]) => ({
     name,
@@ -147,7 +147,6 @@ function contentsOf(routes: readonly Described[]) {
   ]
 }
 
-/** A guide with its placeholders filled. */
 const toGuide = (guide: Guide, shown: Shown) => ({
   ...{ id: guide.id, title: guide.title },
   html: new Handlebars.SafeString(guideHtml(fill(guide.markdown, shown))),
@@ -157,11 +156,10 @@ const toGuide = (guide: Guide, shown: Shown) => ({
 
 const digest = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** What the page may do: nothing but show itself in its own style, and run its own script. */
+/** Returns the page's Content-Security-Policy, which allows only its own style and script. */
 export const policy = (): string =>
   `default-src 'none'; style-src ${digest(STYLE)}; script-src ${digest(SCRIPT)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-/** The whole page. */
 export const documentation = (routes: readonly Described[], shown: Shown): string =>
   render({
     style: new Handlebars.SafeString(STYLE),

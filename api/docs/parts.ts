@@ -1,4 +1,4 @@
-/** What the schemas of answers and of webhooks are put together from. Pure. */
+/** The building blocks for the schemas of responses and webhooks. Pure. */
 import type { JsonSchema } from './json-schema.ts'
 
 export const text = { type: 'string' }
@@ -9,14 +9,14 @@ export const orNull = ({ type, ...rest }: { type: string }) => ({ type: [type, '
 export const list = (items: JsonSchema) => ({ type: 'array', items })
 export const map = { type: 'object', additionalProperties: text }
 
-/** What a field means, and a value that it may have. */
+/** Adds a description and an optional example to a schema. */
 export const said = (schema: JsonSchema, description: string, example?: unknown): JsonSchema => ({
   ...schema,
   description,
   ...(example === undefined ? {} : { examples: [example] }),
 })
 
-/** An object with these fields and no others, all of them there but for the optional ones. */
+/** An object with these fields and no others. All are required except the optional ones. */
 export const record = (fields: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema => ({
   type: 'object',
   properties: fields,

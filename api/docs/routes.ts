@@ -1,6 +1,6 @@
 /**
- * GET /docs, /docs/GUIDE.md, /llms.txt, /openapi.json and /postman.json describe the API for people and for programs.
- * GET / leads there. All are public, contain no team's data, and are the same bytes with an ETag for a day.
+ * GET /docs, /docs/GUIDE.md, /llms.txt, /openapi.json and /postman.json describe the API for readers and for
+ * programs. GET / links to them. All are public, contain no team's data, and are rendered once a day.
  */
 import { createHash } from 'node:crypto'
 import { RequestError } from '../../db/errors.ts'
@@ -12,10 +12,9 @@ import type { Docs, DocsDeps, Drawn } from './drawn.ts'
 import { openApi } from './openapi.ts'
 import type { Shown } from './shown.ts'
 
-/** In seconds. */
 const CACHE_MAX_AGE_S = 300
 
-/** Renders again on each day, because examples have times that are to come. */
+/** Renders once a day, because examples contain future times. */
 function daily(clock: () => Date, render: (now: Date) => Promise<Drawn>): () => Promise<Drawn> {
   let rendered: (Drawn & { day: string }) | null = null
   return async () => {
@@ -30,10 +29,12 @@ function daily(clock: () => Date, render: (now: Date) => Promise<Drawn>): () => 
   }
 }
 
-/** `publicUrl` and `port` are where the service is. `domain` is what examples send from. */
+/** `publicUrl` and `port` are the address of the service. `domain` is the sender's domain in examples. */
 type Place = { publicUrl: string | null; port: number; domain: string; clock?: () => Date }
 
-/** Pages, Markdown and the collection load for their first reader, which saves memory in most processes. */
+/**
+ * Creates the descriptions. Most modules load with the first request, which saves memory in most processes.
+ */
 export function createDocs(
   routes: readonly Described[],
   { publicUrl, port, domain, clock = () => new Date() }: Place,
@@ -74,7 +75,7 @@ export function createDocs(
   }
 }
 
-/** The rendered text, or 304 to a client that has it. */
+/** Returns the rendered text, or 304 if the client has it. */
 function unlessKnown({ headers: asked }: Request, { body, headers }: Drawn): Answer {
   const tags = (asked['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
   const known = tags.some((tag) => tag === headers.ETag || tag === '*')
@@ -90,7 +91,7 @@ export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
     method: 'GET',
     path: '/',
     access: 'public',
-    // Browsers name text/html; programs take anything.
+    // Browsers ask for text/html. Programs accept any type.
     async handle({ headers }, { dashboard }) {
       const isBrowser = headers.accept?.includes('text/html') ?? false
       const { dashboard: pages, ...places } = PLACES

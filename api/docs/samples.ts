@@ -1,18 +1,18 @@
 /**
- * Calls to paste: each operation in curl, Node.js and Python, and the sending of a batch with retries. Plain text; all
- * of them need HELIOGRAPH_URL and HELIOGRAPH_KEY, and no package. IDs are variables of the shell. Pure.
+ * Sample calls: each operation in curl, Node.js and Python, and sending a batch with retries. All of them
+ * need HELIOGRAPH_URL and HELIOGRAPH_KEY, and no package. IDs are shell variables. Pure.
  */
 import type { About, Described } from './about.ts'
 import { DOMAIN, fill, fillExample, type Shown } from './shown.ts'
 
-/** `given`: statements to run first, with values that the reader replaces. */
+/** `given` are statements that run first, with values for the reader to replace. */
 export type Sample = { title: string; text: string; given?: string }
 
-/** A path with an ID in it as a variable. */
+/** Fills the parameters of a path: an email address, and a variable for an ID. */
 export const pathAsked = (path: string): string =>
   path.replace(':email', 'ana@example.org').replace(':id', '$ID')
 
-/** A call to be written: its path with the query, its body or file. */
+/** A call to write: its path with the query, its body or file. */
 export type Call = {
   method: string
   path: string
@@ -31,7 +31,7 @@ export function callOf({ method, path, access, about }: Described, shown: Shown)
 
 const typeOf = ({ body, file }: Call): string | undefined => file?.type ?? (body && 'application/json')
 
-/** JSON with each variable written as the language reads it. @param indent of its first line. */
+/** Writes JSON, with each variable as the language reads it. @param indent of the first line */
 const json = (value: unknown, indent: number, variable: (name: string) => string): string =>
   JSON.stringify(value, null, 2)
     .replaceAll('\n', `\n${' '.repeat(indent)}`)
@@ -40,7 +40,7 @@ const json = (value: unknown, indent: number, variable: (name: string) => string
 function curl(call: Call): string {
   const { method, path, isPublic, body, file } = call
   const type = typeOf(call)
-  // With a body curl posts by itself.
+  // With a body, curl's default is POST.
   const isSaid = method !== 'GET' && (method !== 'POST' || type === undefined)
   const lines = [
     `curl ${isSaid ? `-X ${method} ` : ''}"$HELIOGRAPH_URL${path}"`,
@@ -115,7 +115,7 @@ export const writePost = (language: keyof typeof WRITTEN, path: string, body: Ca
 export const samplesOf = (route: Described, shown: Shown): Sample[] =>
   Object.entries(WRITTEN).map(([title, write]) => ({ title, text: write(callOf(route, shown)) }))
 
-/** The samples of a guide as they are pasted, below the values that the reader replaces. */
+/** Returns the samples of a guide, each below the values for the reader to replace. */
 export const filledSamples = ({ samples }: { samples: readonly Sample[] }, shown: Shown): Sample[] =>
   samples.map(({ title, text, given }) => ({
     title,
@@ -141,7 +141,7 @@ const PYTHON_EMAILS = `emails = [
     for name in ["ana", "ben"]
 ]`
 
-/** Sends `emails`, each with a key of its own, until every one is accepted or refused for good. */
+/** Sends `emails`, each with its own key, until each is accepted or permanently rejected. */
 export const BATCH_SAMPLES: readonly Sample[] = [
   {
     title: 'Node.js',
@@ -161,17 +161,17 @@ export const BATCH_SAMPLES: readonly Sample[] = [
 
 let left = emails
 while (left.length > 0) {
-  // No answer, or half of one: the same call again.
-  const answer = await post(left).catch(() => null)
-  if (answer?.status === 200) {
-    const { data } = JSON.parse(answer.text)
+  // Repeats the call if the response is missing or incomplete.
+  const response = await post(left).catch(() => null)
+  if (response?.status === 200) {
+    const { data } = JSON.parse(response.text)
     for (const { index, error } of data)
       if (error && error.code !== 'rate_limited') console.error(left[index].to, error.message)
     left = data.filter(({ error }) => error?.code === 'rate_limited').map(({ index }) => left[index])
-  } else if (answer && answer.status < 500 && answer.status !== 429) {
-    throw new Error(answer.text) // It would be refused again.
+  } else if (response && response.status < 500 && response.status !== 429) {
+    throw new Error(response.text) // A retry would return the same error.
   }
-  const wait = answer?.wait ?? 1
+  const wait = response?.wait ?? 1
   if (left.length > 0) await new Promise((resolve) => setTimeout(resolve, wait * 1000))
 }`,
   },
@@ -191,8 +191,8 @@ def post(emails):
     )
     try:
         response = urllib.request.urlopen(request, timeout=60)
-    except urllib.error.HTTPError as refusal:
-        response = refusal
+    except urllib.error.HTTPError as error:
+        response = error
     return response.status, float(response.headers.get("Retry-After", 1)), response.read()
 
 left = emails
@@ -200,7 +200,7 @@ while left:
     try:
         status, wait, body = post(left)
     except (OSError, http.client.HTTPException):
-        status, wait, body = 503, 1, b""  # No answer, or half of one: the same call again.
+        status, wait, body = 503, 1, b""  # Repeats the call if the response is missing or incomplete.
     if status == 200:
         data = json.loads(body)["data"]
         codes = [item.get("error", {}).get("code") for item in data]
@@ -209,20 +209,20 @@ while left:
                 print(left[item["index"]]["to"], item["error"]["message"], file=sys.stderr)
         left = [left[item["index"]] for item, code in zip(data, codes) if code == "rate_limited"]
     elif status < 500 and status != 429:
-        raise RuntimeError(body.decode())  # It would be refused again.
+        raise RuntimeError(body.decode())  # A retry would return the same error.
     if left:
         time.sleep(wait)`,
   },
 ]
 
-/** Sends `emails`, each with a key of its own, in batches as large as the send rate takes at once. */
+/** Sends `emails`, each with its own key, in batches as large as the send rate allows. */
 export const SIZED_BATCH_SAMPLES: readonly Sample[] = [
   {
     title: 'Node.js',
     given: NODE_EMAILS,
-    text: `let most = 5 // until an answer says more
+    text: `let most = 5 // until a response allows more
 while (emails.length > 0) {
-  const answer = await fetch(process.env.HELIOGRAPH_URL + '/v1/emails/batch', {
+  const response = await fetch(process.env.HELIOGRAPH_URL + '/v1/emails/batch', {
     method: 'POST',
     headers: {
       Authorization: 'Bearer ' + process.env.HELIOGRAPH_KEY,
@@ -230,13 +230,13 @@ while (emails.length > 0) {
     },
     body: JSON.stringify({ emails: emails.slice(0, most) }),
   })
-  if (!answer.ok) throw new Error(await answer.text())
-  const { data } = await answer.json()
+  if (!response.ok) throw new Error(await response.text())
+  const { data } = await response.json()
   const late = data.findIndex(({ error }) => error?.code === 'rate_limited')
-  emails.splice(0, late === -1 ? data.length : late) // The others come again.
-  const [, r, t] = /"sends";r=(\\d+);t=(\\d+)/.exec(answer.headers.get('RateLimit')) ?? []
-  if (r === undefined) continue // No item took a place.
-  const [, q] = /"sends";q=(\\d+)/.exec(answer.headers.get('RateLimit-Policy'))
+  emails.splice(0, late === -1 ? data.length : late) // Sends the others again.
+  const [, r, t] = /"sends";r=(\\d+);t=(\\d+)/.exec(response.headers.get('RateLimit')) ?? []
+  if (r === undefined) continue // No item was counted.
+  const [, q] = /"sends";q=(\\d+)/.exec(response.headers.get('RateLimit-Policy'))
   const few = r < q / 2
   if (few) await new Promise((done) => setTimeout(done, t * 1000))
   most = Math.min(100, few ? q : r)

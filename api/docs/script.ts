@@ -1,6 +1,6 @@
 /**
- * What the documentation page can do beyond links, each more than it needs: copies listings, and searches. Plain
- * JavaScript for browsers; the page's policy lets in this text alone.
+ * The script of the documentation page: buttons that copy listings, and a search. The page works without it,
+ * and its policy allows no other script.
  */
 export const SCRIPT = `
 for (const listing of document.querySelectorAll('pre')) {

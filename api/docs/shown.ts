@@ -15,7 +15,7 @@ const DAY_LATER = '{{day_later}}'
 /** An ID in an example, such as $TOPIC_ID. */
 const VARIABLE = /\$([A-Z_]+)\b/g
 
-/** Far enough for a page that stays open for days. A message may wait for 90. */
+/** Far enough for a page that stays open for days. The limit for a message is 90. */
 const DAYS_AHEAD = 14
 
 export const fill = (text: string, { home, domain, now }: Shown): string =>
@@ -25,12 +25,12 @@ export const fill = (text: string, { home, domain, now }: Shown): string =>
     .replaceAll(LATER, exampleMoment(now, DAYS_AHEAD))
     .replaceAll(DAY_LATER, exampleMoment(now, DAYS_AHEAD + 1))
 
-/** The names of the variables in an example, each once. */
+/** Returns the names of the variables in an example, without duplicates. */
 export const variablesIn = (example: unknown): string[] => [
   ...new Set([...(JSON.stringify(example) ?? '').matchAll(VARIABLE)].map(([, name = '']) => name)),
 ]
 
-/** An example with its placeholders filled. @param id what stands for an ID; without it, its variable. */
+/** Fills the placeholders of an example. @param id returns the value of an ID. The default is its variable */
 export function fillExample<T>(example: T, shown: Shown, id = (name: string): string => `$${name}`): T {
   if (example === undefined) return example
   const text = fill(JSON.stringify(example), shown)

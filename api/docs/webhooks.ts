@@ -1,6 +1,6 @@
 /**
- * What a team's own server is sent, as OpenAPI's `webhooks`: a schema for each type. Pure.
- * Promises: no type is left out. The tests hold every webhook that they see against them.
+ * Describes the webhooks that teams receive, as OpenAPI's `webhooks`, with a schema for each type. Pure. The
+ * tests validate every webhook against them.
  */
 
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
@@ -48,10 +48,10 @@ const CONTACT = {
   detail: said(text, 'The reason. Often empty.', ''),
 }
 
-/** A recipient who opts out of a team's marketing by WhatsApp, or in again. */
+/** A recipient who opts out of a team's marketing on WhatsApp, or in again. */
 const OPT_OUT = {
   to: said(text, 'The recipient’s number.', '+15555550101'),
-  at: said(time, 'When they said so.'),
+  at: said(time, 'When the recipient opted out or in.'),
   by: said(
     text,
     'How: user_preferences, 131050, text, button, cli, or the email address of the user who did it.',
@@ -59,7 +59,7 @@ const OPT_OUT = {
   ),
 }
 
-/** An address whose suppression begins or ends. */
+/** An address whose suppression starts or ends. */
 const ADDRESS = {
   ...CONTACT,
   contact_id: said(orNull(uuid), 'The contact. null if the address isn’t a contact.'),
@@ -70,7 +70,7 @@ const ADDRESS = {
   ),
 }
 
-/** The data of each subject's webhooks, and of types that say more than their subject's. */
+/** The data of webhooks by subject, and by type if a type has more than its subject. */
 const DATA: Readonly<Record<string, JsonSchema>> = {
   email: record(
     {
@@ -182,7 +182,7 @@ const titled = (word: string): string => word.charAt(0).toUpperCase() + word.sli
 
 const joined = (name: string): string => name.split(/[._]/).map(titled).join('')
 
-/** The name of data among the schemas: of a subject's, or of a type's own. */
+/** Returns the name of a schema of data, by its subject or type. */
 const dataName = (name: string): string => `${joined(name)}Event`
 
 const schemaName = (type: WebhookName): string => `${joined(type)}Webhook`
@@ -199,7 +199,7 @@ export const WEBHOOK_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...Object.fromEntries(NAMES.map((type) => [schemaName(type), schemaOf(type)])),
 }
 
-/** Where the schema of a type is; undefined for a type without one. */
+/** Returns the reference to a type's schema, or undefined if it has none. */
 export const webhookReference = (type: string): string | undefined => {
   const known = NAMES.find((name) => name === type)
   return known && `#/components/schemas/${schemaName(known)}`
@@ -229,7 +229,7 @@ const ANSWERS = {
   '410': { description: 'Unsubscribed. The webhook is disabled.' },
 }
 
-/** The provider's words for what is no delivery. */
+/** The details of examples that aren't deliveries, mostly responses of providers. */
 const WORDS: Readonly<Record<string, string>> = {
   'email.delivery_delayed': '451 4.7.1 try again later',
   'email.bounced': '550 5.1.1 no such user',
@@ -241,7 +241,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'whatsapp.failed': '131026 Message undeliverable',
 }
 
-/** An example of a type, with its own rung and words where it is about a message. */
+/** Returns an example of a type. If it is about a message, it has the type's own rank and detail. */
 function exampleOfType(type: WebhookName): unknown {
   const example = exampleOf(schemaOf(type), WEBHOOK_SCHEMAS) as { data: object }
   if (!('rank' in example.data)) return example

@@ -1,17 +1,17 @@
 /**
- * What a hook says of itself, in one value beside its routes: its settings, what its routes need of them. list.ts has
- * all hooks; what mounts or configures them walks over that list. Must not know any one of them.
+ * The declaration of a hook: its settings, its routes and what they need. list.ts lists all hooks, for the
+ * code that mounts or configures them.
  */
 import type { ObjectShape } from 'yup'
 import type { PublicRoute } from '../http/route.ts'
 
 export type DeclaredHook = {
   settings: ObjectShape
-  /** The setting without which it takes nothing. */
+  /** The setting that enables the hook. */
   switched_by: string
-  /** What is wrong with its settings taken together; null when nothing is. */
+  /** Returns what is wrong with the combination of its settings, or null. */
   fault?(settings: never): { path: string; message: string } | null
-  /** What its routes need to prove that a report is genuine; null in place of what is not configured. */
+  /** Creates what its routes need to verify reports. A value is null if it isn't configured. */
   open(settings: never): object
   routes: readonly PublicRoute<never>[]
 }

@@ -1,11 +1,11 @@
-/** What the providers' hooks work with. */
+/** The dependencies of the providers' hooks. */
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { Accepts } from '../sends/accepts.ts'
 
-/** @template Own what a hook needs of the settings. */
+/** @template Own what a hook needs from the settings */
 export type HookDeps<Own = unknown> = {
   accepts: Accepts
   database: Database

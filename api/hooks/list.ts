@@ -1,4 +1,4 @@
-/** The hooks of providers. To add one: a file beside this one, and a line here. */
+/** The hooks of providers. To add one, add a file here and a line to the list. */
 import type { All } from '../../db/process/config.ts'
 import type { HookDeps } from './deps.ts'
 import { RELAY_HOOK } from './relay.ts'

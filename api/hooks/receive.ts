@@ -1,12 +1,12 @@
 /**
- * What the hooks share: a report that was proved genuine is stored with its job, and answered after the commit that it
- * shares with those that came meanwhile (sends/accepts.ts). Must not know a provider.
+ * Stores the reports of all hooks. A verified report is stored with its job. The response follows the commit,
+ * which reports that arrive at the same time share (sends/accepts.ts).
  */
 import type { TakenReport } from '../../db/delivery/reports/store.ts'
 import type { Answer } from '../http/errors.ts'
 import type { HookDeps } from './deps.ts'
 
-/** Stores a report that has been proved genuine. A repeat is taken as well as the first. */
+/** Stores a verified report. A repeat is accepted like the first one. */
 export async function takeReport(
   { accepts, metrics }: Pick<HookDeps, 'accepts' | 'metrics'>,
   report: TakenReport,
@@ -15,7 +15,7 @@ export async function takeReport(
   return { status: 200, body: { status: outcome === 'stored' ? 'taken' : 'repeated' } }
 }
 
-/** Stores a report. A repeat has been processed by then, and is counted. */
+/** Stores a report. A repeat is only counted. */
 export async function storeReport(
   { accepts, metrics }: Pick<HookDeps, 'accepts' | 'metrics'>,
   report: TakenReport,

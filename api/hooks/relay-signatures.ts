@@ -1,7 +1,7 @@
 /**
- * How each hosted relay proves that a post is its own, and which events the post brings.
- * Promises: what is forged, too old or broken is refused alike; secrets are compared in
- * constant time; a body is read only once its headers may be genuine. Must not look into an event.
+ * Verifies that a post comes from the hosted relay, and returns its events. Forged, outdated and invalid
+ * signatures get the same error. Secrets are compared in constant time. A body is only read if the headers
+ * can be genuine.
  */
 
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
@@ -25,31 +25,40 @@ type VerifiedPost = { events: readonly string[]; token: OneTimeToken | null }
 /** Verifies a post. @throws RequestError unauthorized, or bad_request for an unreadable body */
 export type RelayProof = (post: RelayPost) => Promise<VerifiedPost>
 
-/** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
+/**
+ * Mailgun posts one event at a time, with the signature in the body. So this much is parsed before it is
+ * verified.
+ */
 const MAX_UNPROVED_BYTES = 1024 * 1024
 /** Other relays post at most a few hundred kilobytes of events at once. */
 const MAX_POST_BYTES = 3 * 1024 * 1024
-/** How far a post's signed time may be from now, in both directions. */
+/** The largest difference between a post's signed time and now, in both directions. */
 const MAX_SKEW_MS = 86_400_000
 
 export const notGenuine = () => new RequestError('unauthorized', TEXTS.relayOnly)
 
-/** Undefined for what is no JSON: that has no events. */
+/** Parses JSON. Undefined for invalid JSON, which contains no events. */
 const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')
 
-/** No relay nests as deep. Said here, since how deep Node's parser goes changes with its version. */
+/**
+ * No relay nests as deeply. The limit is explicit, because the limit of Node's parser changes with its
+ * version.
+ */
 const MAX_NESTING = 32
 
-/** Whether it has containers on more levels than these. */
+/** True if a value has nested objects or arrays on more than this many levels. */
 const isDeeperThan = (levels: number, value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)))
 
-/** What is said of a body that can't be read once a header has proved the caller. */
+/** The error for an unreadable body after a header has verified the caller. */
 const unreadable = () => new RequestError('bad_request', fill(TEXTS.relayBody, { most: MAX_NESTING }))
 
-/** @throws RequestError as `fault` makes it for what is neither an event nor a list; one nested too deeply is none. */
+/**
+ * Returns the events of a post, each as JSON. @throws `fault` if it is neither an event nor a list, or too
+ * deeply nested
+ */
 function eventsIn(value: unknown, fault = unreadable): string[] {
   if (!Array.isArray(value) && !isObject(value)) throw fault()
   const events = Array.isArray(value) ? value : [value]
@@ -58,8 +67,9 @@ function eventsIn(value: unknown, fault = unreadable): string[] {
 }
 
 /**
- * Reads a signed time in seconds. It has exactly ten digits: signatures cover it and what follows without a separator,
- * so any other length would let digits move from one to the other. @throws RequestError unauthorized
+ * Parses a signed time in seconds. It must have exactly ten digits. Signatures cover it and the next value
+ * without a separator, so with another length digits could move between the two. @throws RequestError
+ * unauthorized
  */
 function recentTime(seconds: string, now: Date): Date {
   const at = /^\d{10}$/.test(seconds) ? Number(seconds) * 1_000 : Number.NaN
@@ -106,7 +116,7 @@ const bySendgrid = (secret: string): RelayProof => {
   }
 }
 
-/** The P-256 key in base64 of its DER; null when it is none. */
+/** Parses a P-256 key in base64 of its DER. Null for anything else. */
 export function publicKeyOf(base64: string): KeyObject | null {
   try {
     const key = createPublicKey({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' })
@@ -116,7 +126,7 @@ export function publicKeyOf(base64: string): KeyObject | null {
   }
 }
 
-/** The bearer token, or the password of any user. */
+/** Returns the bearer token, or the password of basic authentication. */
 function credentialIn(authorization = ''): string | null {
   const [, scheme = '', value = ''] = /^(Bearer|Basic) +(\S+) *$/i.exec(authorization) ?? []
   if (scheme.toLowerCase() !== 'basic') return value === '' ? null : value

@@ -1,8 +1,7 @@
 /**
- * POST /hooks/relay: what the hosted relay reports that mail goes out through.
- * Promises: proved genuine as the relay proves it (relay-signatures.ts), or 401 and nothing is stored; without
- * SMTP_RELAY nothing can be proved, so everything is 401. A post of many events becomes a raw report for each; all are
- * committed before the answer. Must not look into an event.
+ * POST /hooks/relay: the events of the hosted relay that sends our mail. Posts are verified as the relay
+ * signs them (relay-signatures.ts). Others return 401 and store nothing. Without SMTP_RELAY all of them do.
+ * Each event of a post becomes a raw report, and all are committed before the response.
  */
 import { type StringSchema, string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
@@ -21,7 +20,7 @@ const publicKey = string().test(
   (key) => key === undefined || publicKeyOf(key) !== null,
 )
 
-/** What the secrets look like. Where it is a password that travels in a header, it must not be guessable. */
+/** The format of each relay's secret. A password in a header must be hard to guess. */
 const FORMS: Record<Relay, StringSchema<string | undefined>> = {
   mailgun: givenSecret,
   sendgrid: publicKey,
@@ -33,15 +32,17 @@ const isRelay = (name: unknown): name is Relay => RELAYS.includes(name as Relay)
 
 const settings = {
   SMTP_RELAY: relayName,
-  /** What the relay proves its posts by: its signing key, its public key, or the password that it was given. */
+  /**
+   * Verifies the relay's posts. It is a signing key, a public key, or the password that the relay was given.
+   */
   SMTP_RELAY_SECRET: string().when('SMTP_RELAY', ([relay], schema) => {
     if (!isRelay(relay)) return schema
-    const missing = `\${path} is missing: SMTP_RELAY is ${relay}, whose reports must be proved genuine`
+    const missing = `\${path} is not set, but SMTP_RELAY is ${relay}. It verifies the reports of the relay`
     return FORMS[relay].required(missing)
   }),
 }
 
-/** The relay whose header is reserved, and how its posts are proved. */
+/** The relay whose header is reserved, and how its posts are verified. */
 type OpenRelay = { relay: Relay | null; proof: RelayProof }
 
 function open({ SMTP_RELAY, SMTP_RELAY_SECRET }: SettingsOf<typeof settings>): { relay: OpenRelay } {

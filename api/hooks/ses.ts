@@ -1,7 +1,7 @@
 /**
- * POST /hooks/ses: what SES publishes through Amazon SNS.
- * Promises: proved genuine by topic and signature, or 401 (sns.ts); a subscription is confirmed only then; a
- * notification that is taken is committed, once for each SNS MessageId. Must not look into the report.
+ * POST /hooks/ses: what SES publishes through Amazon SNS. Topic and signature are verified first (sns.ts),
+ * otherwise the response is 401. Then subscriptions are confirmed, and notifications are committed once per
+ * SNS MessageId.
  */
 
 import type { IncomingHttpHeaders } from 'node:http'
@@ -17,7 +17,7 @@ import { takeReport } from './receive.ts'
 import { createSns, type Sns } from './sns.ts'
 import { parseEnvelope, type SnsEnvelope, TOPIC_ARN } from './sns-envelope.ts'
 
-/** An SNS message is at most 256 KiB; in JSON's escapes it may be several times that. */
+/** An SNS message has at most 256 KiB. Escapes in its JSON can make it several times as large. */
 const MAX_POST_BYTES = 512 * 1024
 /** SNS sends its JSON as text/plain. */
 const TYPES = /^(text\/plain|application\/json) *(;|$)/i
@@ -31,7 +31,10 @@ function assertReadable(headers: IncomingHttpHeaders): void {
 }
 
 const settings = {
-  /** The SNS topics that SES publishes to, separated by commas; without them POST /hooks/ses takes nothing. */
+  /**
+   * The SNS topics that SES publishes to, separated by commas. Without them POST /hooks/ses rejects all
+   * posts.
+   */
   SNS_TOPIC_ARNS: string().test(
     'topics',
     '${path} must be the ARNs of SNS topics, separated by commas',
@@ -68,7 +71,7 @@ const routes = [
     path: '/hooks/ses',
     access: 'public',
     async handle({ bytes, headers, now }, deps) {
-      // Without topics nothing can be proved, so nothing is read.
+      // Without topics no post can be verified, so none is read.
       if (!deps.hooks.sns.listens) throw notGenuine()
       assertReadable(headers)
       const body = await bytes(MAX_POST_BYTES)

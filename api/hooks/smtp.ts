@@ -1,9 +1,11 @@
 /**
- * POST /hooks/smtp: delivery status notifications and feedback reports, raw, from a mail server of ours.
- * Promises: proved genuine by the bearer SMTP_REPORT_TOKEN before the body is read, or 401; without that setting
- * nothing can be proved, so everything is 401. What is taken is committed before the answer. Mail without a signed
- * reference could never change anything. It is counted and dropped, so that nobody fills the database through the
- * bounce domain. Mail to fbl@, postmaster@ and abuse@ is kept until a worker has read it. Looks no further.
+ * POST /hooks/smtp: raw delivery status notifications and feedback reports from a mail server of ours. The
+ * bearer token SMTP_REPORT_TOKEN is checked before the body is read. Without that setting all posts return
+ * 401. Reports are committed before the response.
+ *
+ * Mail without a signed reference can't change anything. It is counted and dropped, so that no one can fill
+ * the database through the bounce domain. Mail to fbl@, postmaster@ and abuse@ is stored until a worker has
+ * read it.
  */
 
 import { contentKey } from '../../db/delivery/reports/store.ts'
@@ -19,7 +21,10 @@ import type { HookDeps } from './deps.ts'
 import { takeReport } from './receive.ts'
 
 const settings = {
-  /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
+  /**
+   * The bearer token with which a mail server posts its reports. Without it POST /hooks/smtp rejects all
+   * posts.
+   */
   SMTP_REPORT_TOKEN: bearerToken,
 }
 

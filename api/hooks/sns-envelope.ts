@@ -1,6 +1,6 @@
 /**
- * What Amazon SNS posts: its envelope, the string that it signs, and which URLs in it may be followed.
- * Promises: pure; a URL is SNS's own of the topic's region and partition, or null.
+ * The posts of Amazon SNS: their envelope, the string that SNS signs, and the URLs in them that may be
+ * requested. Pure. A URL must be one of SNS in the topic's region and partition.
  */
 import { type InferType, object, type StringSchema, string } from 'yup'
 import { utf8Text } from '../../db/validation/strings.ts'
@@ -11,7 +11,7 @@ const TYPES = ['Notification', 'SubscriptionConfirmation', 'UnsubscribeConfirmat
 
 const field = () => string().required()
 
-/** How long a URL or a token is at most: SNS's own are some hundred characters. */
+/** The longest URL or token. Those of SNS have a few hundred characters. */
 const MAX_LINK_CHARACTERS = 3_000
 
 const envelopeSchema = (types: readonly (typeof TYPES)[number][], link: StringSchema<string | undefined>) =>
@@ -30,11 +30,11 @@ const envelopeSchema = (types: readonly (typeof TYPES)[number][], link: StringSc
   })
 
 const notification = envelopeSchema(['Notification'], string().max(MAX_LINK_CHARACTERS))
-/** The others bring a link to follow. */
+/** Confirmations must contain a URL to request. */
 const confirmation = envelopeSchema(TYPES, field().max(MAX_LINK_CHARACTERS))
 export type SnsEnvelope = InferType<typeof notification>
 
-/** The envelope in a body; null when the body is none. */
+/** Parses an envelope. Null if the body isn't one. */
 export function parseEnvelope(body: Buffer): SnsEnvelope | null {
   try {
     const value: unknown = JSON.parse(utf8Text(body) ?? '')
@@ -47,10 +47,10 @@ export function parseEnvelope(body: Buffer): SnsEnvelope | null {
 }
 
 const NOTIFICATION = 'Message MessageId Subject Timestamp TopicArn Type'.split(' ')
-/** UnsubscribeConfirmation is signed alike. */
+/** Also for UnsubscribeConfirmation. */
 const CONFIRMATION = 'Message MessageId SubscribeURL Timestamp Token TopicArn Type'.split(' ')
 
-/** What the signature covers: each name and value on a line of its own, the last line ended too. */
+/** Returns the string that is signed. Each name and each value is followed by a line break. */
 export function stringToSign(envelope: SnsEnvelope): string {
   const names = envelope.Type === 'Notification' ? NOTIFICATION : CONFIRMATION
   const values: Record<string, unknown> = envelope
@@ -64,7 +64,7 @@ export const TOPIC_ARN = /^arn:(aws[a-z-]*):sns:([a-z0-9-]{3,}):\d{12}:[\w-]{1,2
 
 const HOST = /^sns\.([a-zA-Z0-9-]{3,})\.amazonaws\.com(\.cn)?$/
 
-/** A URL of SNS itself, in the topic's own region and partition; null for any other. */
+/** Parses a URL of SNS in the topic's region and partition. Null for any other URL. */
 function snsUrl(text: string, topicArn: string): URL | null {
   const [, partition, region] = TOPIC_ARN.exec(topicArn) ?? []
   const url = URL.canParse(text) ? new URL(text) : null
@@ -75,15 +75,15 @@ function snsUrl(text: string, topicArn: string): URL | null {
   return bare && own ? url : null
 }
 
-/** Where the signing certificate is; null when that is no place of SNS's. */
+/** Returns the URL of the signing certificate. Null if it isn't one of SNS. */
 export function certificateUrl({ SigningCertURL, TopicArn }: SnsEnvelope): URL | null {
   const url = snsUrl(SigningCertURL, TopicArn)
   const path = /^\/[\w-]{1,200}\.pem$/.exec(url?.pathname ?? '')?.[0]
-  // Spelled in full and in no other way: nothing that two readers could read differently.
+  // Spelled out in full, so that no two parsers can read it differently.
   return url && path !== undefined && SigningCertURL === `https://${url.hostname}${path}` ? url : null
 }
 
-/** Where a subscription is confirmed; null when following it would do anything else. */
+/** Returns the URL that confirms a subscription. Null if a request to it would do anything else. */
 export function confirmationUrl({ SubscribeURL, Token, TopicArn }: SnsEnvelope): URL | null {
   const url = snsUrl(SubscribeURL ?? '', TopicArn)
   const asked = url && Object.fromEntries(readQuery(url.search.slice(1)))

@@ -1,8 +1,8 @@
 /**
- * Proves that a post comes from Amazon SNS and from a topic of ours, and confirms subscriptions.
- * Promises: nothing is fetched for a topic that is not on the list, nor from anywhere but SNS's own hosts, over TLS,
- * without redirects, within a time and a size; certificates are kept while they are valid, a bounded number of them.
- * A certificate that cannot be fetched is `unavailable`: then SNS repeats the post, as it would not after a refusal.
+ * Verifies that a post comes from Amazon SNS and one of our topics, and confirms subscriptions. Requests go
+ * only to SNS's hosts, over TLS, without redirects, with limits for time and size, and only for configured
+ * topics. A limited number of certificates is cached while they are valid. If a certificate can't be fetched,
+ * the error is `unavailable`, because SNS doesn't repeat a post after a 401.
  */
 
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
@@ -13,29 +13,29 @@ import { TEXTS } from '../http/texts.ts'
 import { certificateUrl, confirmationUrl, type SnsEnvelope, stringToSign } from './sns-envelope.ts'
 
 export type Sns = {
-  /** Whether there is any topic whose posts it takes. */
+  /** True if any topic is configured. */
   listens: boolean
   /** @throws RequestError unauthorized, unavailable */
   authenticate(envelope: SnsEnvelope, now: Date): Promise<void>
-  /** Confirms the subscription of an envelope that has been authenticated. @throws RequestError unavailable */
+  /** Confirms the subscription of an authenticated envelope. @throws RequestError unavailable */
   confirm(envelope: SnsEnvelope): Promise<void>
 }
 
 const FETCH_TIMEOUT_MS = 5_000
 const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_CERTIFICATES = 20
-/** A forger who knows a topic's name can make us ask SNS for certificates; this many at a time. */
+/** Concurrent requests for certificates. Anyone who knows a topic's name can cause them. */
 const MAX_FETCHES = 4
 const HASHES = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' } as const
 
-/** What is known of a certificate: whose key signs, and when. */
+/** The key of a certificate, and when it is valid. */
 type Signer = { key: KeyObject; from: Date; until: Date }
 
 const refuse = (): RequestError => new RequestError('unauthorized', TEXTS.snsTopicsOnly)
 const unavailable = (what: string): RequestError =>
   new Unavailable('sns_certificate', fill(TEXTS.snsFailed, { what }), 20)
 
-/** @param agent how SNS's hosts are reached; Node's own when absent. */
+/** @param agent for requests to SNS. The default is Node's own */
 export function createSns({ topics, agent }: { topics: readonly string[]; agent?: Agent | undefined }): Sns {
   const signerAt = createSigners(agent)
   return {
@@ -59,7 +59,9 @@ export function createSns({ topics, agent }: { topics: readonly string[]; agent?
   }
 }
 
-/** Signers by their certificate's URL: fetched once, kept while valid, the oldest let go. */
+/**
+ * Caches signers by the URL of their certificate while they are valid. Evicts the one that was stored first.
+ */
 function createSigners(agent: Agent | undefined) {
   const kept = new Map<string, Signer>()
   const fetching = new Map<string, Promise<Signer>>()
@@ -85,7 +87,7 @@ function createSigners(agent: Agent | undefined) {
   }
 }
 
-/** @throws RequestError unauthorized when it is no certificate with an RSA key. */
+/** Reads a certificate. @throws RequestError unauthorized if it isn't one with an RSA key */
 function readCertificate(pem: Buffer): Signer {
   try {
     const certificate = new X509Certificate(pem)
@@ -97,9 +99,9 @@ function readCertificate(pem: Buffer): Signer {
   }
 }
 
-/** What is found at a URL; null when it is not found whole, within the time and the size. */
+/** Requests a URL. Null unless the response is a complete 200 within the limits of time and size. */
 async function answerOf(url: URL, agent: Agent | undefined): Promise<Buffer | null> {
-  // Loaded with the first certificate: it brings TLS (3 MB), which many a process does without.
+  // Loaded with the first certificate, because it brings TLS (3 MB), which many processes don't need.
   const { ask } = await import('../../db/process/limited-response.ts')
   const bounds = { bytes: MAX_ANSWER_BYTES, ms: FETCH_TIMEOUT_MS }
   const answer = await ask(url, { agent }, bounds).catch(() => null)

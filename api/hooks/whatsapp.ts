@@ -1,10 +1,8 @@
 /**
- * GET and POST /hooks/whatsapp: the provider's handshake, and its reports. /hooks/whatsapp/NUMBER is the same for the
- * app of a customer, which may only speak of that number.
- * Promises: a report is proved genuine by the HMAC-SHA256 of its raw bytes under WHATSAPP_APP_SECRET, or under the
- * number's app secret, compared in constant time, or 401; without that setting nothing can be proved, so everything is
- * 401. A post is cut to what the service acts on (cutPost) before anything of it is stored. The rest is committed
- * before the response.
+ * GET and POST /hooks/whatsapp: the provider's handshake and its reports. /hooks/whatsapp/NUMBER is the same
+ * for the app of a customer, which can only report on that number. The HMAC-SHA256 of a post's raw bytes is
+ * verified with WHATSAPP_APP_SECRET or the number's app secret. Without a secret the response is 401. A post
+ * is reduced to what the service needs (cutPost), and stored before the response.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -22,7 +20,10 @@ import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 import { takeReport } from './receive.ts'
 
-/** What is read before anything is proved, in bytes: the provider's posts have up to 3 MB, thousands of statuses. */
+/**
+ * The largest post, which is read before it is verified. Meta's posts have up to 3 MB, with thousands of
+ * statuses.
+ */
 const MAX_POST_BYTES = 3 * 1024 * 1024
 
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
@@ -30,14 +31,14 @@ const CHALLENGE = /^[\x21-\x7e]{1,256}$/
 
 const notGenuine = () => new RequestError('unauthorized', TEXTS.metaOnly)
 
-/** The signature's bytes. @throws RequestError unauthorized when the header is no signature. */
+/** Returns the bytes of the signature. @throws RequestError unauthorized if the header isn't one */
 function signatureOf(header: string | string[] | undefined): Buffer {
   const hex = typeof header === 'string' ? SIGNATURE.exec(header)?.[1] : undefined
   if (hex === undefined) throw notGenuine()
   return Buffer.from(hex, 'hex')
 }
 
-/** The challenge to answer with. @throws RequestError insufficient_scope (403) unless mode and a token match. */
+/** Returns the challenge. @throws RequestError insufficient_scope (403) unless mode and token match */
 function challengeOf(query: URLSearchParams, verifyTokens: readonly string[]): string {
   const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
     const [value, ...others] = query.getAll(name)
@@ -49,21 +50,23 @@ function challengeOf(query: URLSearchParams, verifyTokens: readonly string[]): s
 }
 
 const settings = {
-  /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
+  /** The secret that signs the provider's reports. Without it POST /hooks/whatsapp rejects all posts. */
   WHATSAPP_APP_SECRET: givenSecret.when('WHATSAPP_VERIFY_TOKEN', ([other], schema) =>
     other
-      ? schema.required('${path} is missing: WHATSAPP_VERIFY_TOKEN is set, and reports must be signed')
+      ? schema.required('${path} is not set, but WHATSAPP_VERIFY_TOKEN is. It verifies the reports')
       : schema,
   ),
-  /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
+  /**
+   * The token that the provider sends in its handshake. Without it GET /hooks/whatsapp rejects all of them.
+   */
   WHATSAPP_VERIFY_TOKEN: givenSecret,
-  /** Words besides ours by which recipients opt out. */
+  /** Words with which recipients opt out, in addition to ours. */
   WHATSAPP_STOP_WORDS: stopWordsSetting,
 }
 
 type Settings = SettingsOf<typeof settings>
 
-/** The other half of the rule, since two fields of a schema cannot each depend on the other. */
+/** The other half of the rule, because two fields of a schema can't depend on each other. */
 const fault = ({ WHATSAPP_APP_SECRET: secret, WHATSAPP_VERIFY_TOKEN: verify }: Settings) =>
   secret === undefined || verify !== undefined
     ? null
@@ -90,7 +93,7 @@ const challenge = (query: URLSearchParams, verifyTokens: readonly string[]): Ans
   headers: { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' },
 })
 
-/** Stores what is left of a signed post. @param scope the number of the hook; null: any. */
+/** Stores what remains of a verified post. @param scope the number of the hook, null for any number */
 async function takePost(
   deps: Deps,
   { bytes, headers, now }: Posted,
@@ -110,7 +113,7 @@ async function takePost(
   return takeReport(deps, { provider, event_key: contentKey(cut.body), body: cut.body, received_at: now })
 }
 
-/** The hook of the number that a path names. @throws RequestError not_found */
+/** Returns the hook of the number in a path. @throws RequestError not_found */
 async function requireHook({ database, secrets }: Deps, name = '') {
   const hook = NUMBER_NAME.test(name) ? await hookOfNumber(database, secrets, name) : null
   if (hook) return hook

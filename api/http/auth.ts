@@ -1,8 +1,8 @@
 /**
- * Who calls, and what they may do: an API key or a session token becomes a principal.
- * Promises: missing, malformed, unknown, revoked and expired credentials look alike, as do those of a suspended team.
- * Nothing is cached, so every process refuses a revoked key at the next request. A credential costs one query, a
- * mistyped one none; once an hour a second query notes the key's use.
+ * Authenticates API keys and session tokens, and checks what they may do. Missing, malformed, unknown,
+ * revoked and expired credentials return the same error, and so do those of a suspended team. Nothing is
+ * cached, so a revoked key stops working with the next request. A credential costs one query, or none if its
+ * checksum is wrong. Once an hour, a second query updates when the key was last used.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto'
@@ -26,8 +26,8 @@ import { type Batcher, createBatcher } from './batcher.ts'
 import { TEXTS } from './texts.ts'
 
 /**
- * The team a request acts for. `domain` is the one its key is bound to, `key` what may be shown of the key, `actor` who
- * the audit trail names: that, or the person of a session.
+ * The authenticated caller. `domain` is the domain that its key is bound to. `key` is the prefix of the key.
+ * `actor` is the name in the audit log: the user of a session token, otherwise the prefix.
  */
 export type Principal = {
   key: string | null
@@ -38,11 +38,11 @@ export type Principal = {
   domain: string | null
 }
 
-/** What a route asks of a caller with a credential. */
+/** The kinds of credentials and the scope that a route requires. */
 export type PrivateAccess = {
   scope: Scope | null
   kinds: readonly CredentialKind[]
-  /** What a session token needs where a key needs no scope: one that a viewer made only reads. */
+  /** The scope that session tokens need if keys need none. A session token of a viewer can only read. */
   session_scope?: Scope
 }
 export const keyOnly = (scope: Scope): PrivateAccess => ({ scope, kinds: ['key'] })
@@ -59,7 +59,7 @@ const hourOf = (at: Date): Date => new Date(Math.floor(at.getTime() / HOUR) * HO
 
 const isNewHour = (last: string | null, now: Date): boolean => last === null || new Date(last) < hourOf(now)
 
-/** A look-up of one credential; those that arrive together share a statement. Nothing is kept. */
+/** Looks up one credential. Concurrent look-ups share a statement. Nothing is cached. */
 type LookUp = Batcher<{ hash: string; now: Date }, { found: PrincipalRow | null }>
 
 export type Credentials = Readonly<Record<CredentialKind, LookUp>>
@@ -100,7 +100,7 @@ export async function authenticate(
   throw new RequestError('unauthorized', TEXTS.noCredential)
 }
 
-/** @throws RequestError insufficient_scope when the principal may not use a route with this access. */
+/** Checks that the principal may use a route. @throws RequestError insufficient_scope */
 export function authorize(principal: Principal, access: PrivateAccess): void {
   if (!access.kinds.includes(principal.kind)) {
     throw new RequestError('insufficient_scope', TEXTS.keysOnly)
@@ -115,11 +115,13 @@ export function authorize(principal: Principal, access: PrivateAccess): void {
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Whether two secrets are the same, in a time that reveals nothing of either. */
+/** Compares two secrets in constant time. */
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 
-/** @throws RequestError unauthorized unless the header carries this very token; also when no token is configured. */
+/**
+ * Checks the header for this exact token. @throws RequestError unauthorized, also if no token is configured
+ */
 export function assertBearer(authorization: string | undefined, token: string | null): void {
   const given = BEARER.exec(authorization ?? '')?.[1]
   if (given !== undefined && token !== null && sameSecret(given, token)) return

@@ -1,42 +1,45 @@
 /**
- * Group commit: calls that arrive while work is under way go into the next batch together.
- * Promises: a call waits only for work under way, never for more calls to come. Each call keeps its own result, in
- * order of arrival within its key. A key that somebody else holds never holds up the others. When a batch fails, each
- * of its calls is tried alone. A call that could not begin in time never begins. Must not know what the calls are
- * about.
+ * Group commit: calls that arrive while a batch is being processed go into the next batch together. A call
+ * never waits for later calls. Each caller gets its own result. Calls with the same key are processed in the
+ * order of their arrival. A key that is locked elsewhere doesn't delay other keys. If a batch fails and can
+ * be repeated, it is repeated key by key, then call by call. A call that can't start in time is rejected and
+ * never starts.
  */
 
 import { RequestError, Unavailable } from '../../db/errors.ts'
 import { TEXTS } from './texts.ts'
 
-/** How a call ended: its result, its refusal, or null: its key is held by somebody else. */
+/** The result of a call: a value, an error, or null if its key is locked elsewhere. */
 export type CallEnd<O> = O | RequestError | null
 
 export type Batcher<C, O> = (call: C) => Promise<O>
 
 type Batching<C, O> = {
-  /** Does a batch of calls, all or nothing. `alone`: all of one key, and null is no answer: wait for it. */
+  /**
+   * Processes a batch, all or nothing. If `alone`, all calls have the same key, and `work` waits for its lock
+   * instead of returning null.
+   */
   work(calls: readonly C[], alone: boolean): Promise<CallEnd<O>[]>
-  /** Whose calls go one batch after another. */
+  /** Calls with the same key are processed in successive batches. */
   keyOf(call: C): string
-  /** What a call weighs, in bytes; a batch ends where it would pass MAX_BATCH_BYTES. */
+  /** The size of a call in bytes. A batch has at most MAX_BATCH_BYTES, unless it is a single call. */
   weightOf(call: C): number
-  /** Whether a batch that failed so has surely left nothing behind, and its calls may be tried one by one. */
+  /** True if a batch that failed with this error stored nothing, so that its calls can be repeated. */
   isSafe(error: unknown): boolean
 }
 
 type Waiting<C, O> = { call: C; key: string; since: number } & PromiseWithResolvers<O>
 
-/** Batches under way at once, those of single keys apart. */
+/** Concurrent batches, in addition to those of single keys. */
 const BATCHES_AT_ONCE = 2
-/** Keys that are gone through alone at once: they may wait for locks, each with a connection. */
+/** Concurrent batches of single keys. Each can wait for a lock, and uses a connection while it waits. */
 const SINGLE_KEYS_AT_ONCE = 3
 const MAX_BATCH_CALLS = 100
 const MAX_BATCH_BYTES = 4 * 1024 * 1024
-/** How long a call waits for its turn, in milliseconds. */
+/** How long a call can wait before it starts, in milliseconds. */
 const TURN_WAIT_MS = 10_000
 
-/** The next calls whose key is not under way, and those that are left; what has waited for too long is refused. */
+/** Takes the next calls whose keys aren't in progress, and rejects those that have waited too long. */
 function nextBatch<C, O>(
   pending: readonly Waiting<C, O>[],
   busy: ReadonlySet<string>,
@@ -64,7 +67,7 @@ export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
   const { keyOf, weightOf } = gathering
   let pending: Waiting<C, O>[] = []
   const busy = new Set<string>()
-  /** Batches of one key each, for calls that can only go alone. */
+  /** Batches of one key each, which are processed alone. */
   const apart: Batch[] = []
   const running = { batches: 0, alone: 0 }
   let scheduled = false
@@ -107,7 +110,7 @@ export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
   return (call) => {
     const waiting = { call, key: keyOf(call), since: performance.now(), ...Promise.withResolvers<O>() }
     pending.push(waiting)
-    // Later in this turn of the event loop, so that calls that arrive together share a batch.
+    // Deferred, so that calls that arrive together share a batch.
     if (!scheduled) setImmediate(start)
     scheduled = true
     return waiting.promise
@@ -116,7 +119,7 @@ export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
 
 const late = () => new Unavailable('busy', TEXTS.tooManyRequests, 1)
 
-/** Ends the calls that can be ended. @returns those that have to be done alone. */
+/** Processes a batch and settles its calls. @returns those that must be processed alone */
 async function attempt<C, O>(
   { work, isSafe }: Batching<C, O>,
   batch: readonly Waiting<C, O>[],
@@ -135,7 +138,7 @@ async function attempt<C, O>(
   }
 }
 
-/** @returns whether the call is over. */
+/** Settles a call. @returns false if its key is locked and it must be processed alone */
 function answer<O>({ resolve, reject }: PromiseWithResolvers<O>, end: CallEnd<O>, alone: boolean): boolean {
   if (end instanceof RequestError) reject(end)
   else if (end !== null) resolve(end)

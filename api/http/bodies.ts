@@ -1,12 +1,12 @@
 /**
- * Bodies on their way in: how many bytes of them a process holds, and where and in whose turn they are parsed.
- * Promises:
- * - bodies cannot fill the memory: one waits for room before it is read, and gets 503 `unavailable` when none comes;
- * - strangers never take the room of the largest body of somebody who has proved who they are;
- * - no team's parsing keeps the others waiting: what takes long is parsed in a thread, one body of each team at a time,
- *   and a rest follows it;
- * - of bodies that are refused a few at a time are read to their end, so that their clients live to see why.
- * Must not know any resource.
+ * Reads and parses request bodies.
+ * - Memory is limited. A body waits for capacity before it is read, and gets 503 `unavailable` if none is
+ *   released in time.
+ * - Unauthenticated requests can't use the capacity that the largest authenticated body needs.
+ * - A team's parsing doesn't delay other teams. Large bodies are parsed in a thread, one per team at a
+ *   time, followed by a pause.
+ * - Rejected bodies are drained, a few at a time, so that clients stay connected until they can read the
+ *   error.
  */
 import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
@@ -17,54 +17,69 @@ import { type BodyShape, parseBody } from './input.ts'
 import { type Kind, type Parser, tooManyLarge } from './parser.ts'
 import { discard, readBytes, readJsonBytes, readPieces } from './read-body.ts'
 
-/** How long what was read waits for its parsing, in milliseconds. */
+/** How long a body can wait until it is parsed, in milliseconds. */
 const PARSE_WAIT_MS = 10_000
-/** From here on a body is parsed in the thread, in bytes; and one that takes long for its length. */
+/** Larger bodies are parsed in the thread. The second limit is for formats that are slow to parse. */
 const THREAD_FROM_BYTES = 512 * 1024
 const THREAD_FROM_BYTES_IF_HEAVY = 8 * 1024
-/** One that large, or parsed here for that many milliseconds, is followed by a rest of REST_FACTOR times as long. */
+/**
+ * A body of this size in the thread, or a parse of this duration here, is followed by a pause of REST_FACTOR
+ * times the duration.
+ */
 const REST_FROM_BYTES = 1024 * 1024
 const REST_FROM_MS = 10
 const REST_FACTOR = 3
-/** How many refused bodies are discarded at once: a socket hands over up to 2 MiB before the next one's turn. */
+/**
+ * How many rejected bodies are drained at once. A socket delivers up to 2 MiB before the next one gets its
+ * turn.
+ */
 const DISCARDED_AT_ONCE = 2
-/** How long a body that is refused waits to be thrown away, in milliseconds. */
+/** How long a rejected body waits to be drained, in milliseconds. */
 const DISCARD_WAIT_MS = 2_000
-/** However slow the machine made a parsing, the rest after it ends well before the owner's next body gives up. */
+/**
+ * The longest pause. It is much shorter than the time that the owner's next body waits, however slow the
+ * machine is.
+ */
 const MAX_REST_MS = 500
 
-/** A route, as far as it says what it takes. */
+/** The part of a route that describes its body. */
 export type Taking = { method: string; path: string; body?: BodyShape<unknown>; heavy?: true }
 
-/** The body of one request. What is read of it counts until the request's work has ended. */
+/** The body of one request. Its bytes count towards the limits until the request ends. */
 export type Body = {
-  /** As it came. @throws RequestError unavailable, and as `readBytes` does */
+  /** Reads the raw body. @throws RequestError unavailable, and as `readBytes` does */
   bytes(limit?: number): Promise<Buffer>
-  /** As it comes, in pieces: it is never held whole. @throws RequestError as `bytes` does, and what `take` throws */
+  /**
+   * Reads the body in pieces, and never holds all of it. @throws RequestError as `bytes` does, and what
+   * `take` throws
+   */
   pieces(bounds: { limit: number; size: number }, take: (piece: Buffer) => Promise<void>): Promise<void>
   /**
-   * The fields of a form of at most `limit` bytes.
+   * Reads the fields of a form of at most `limit` bytes.
    * @throws RequestError bad_request, unsupported_media_type, and as `bytes` does
    */
   form(limit: number): Promise<URLSearchParams>
-  /** By the shape that the route declares; undefined when it declares none. @throws RequestError */
+  /** Parses the body with the route's shape. Undefined if the route has none. @throws RequestError */
   parsed(route: Taking): Promise<unknown>
-  /** Its room is for others. Said by who goes on waiting for something else, and has dropped what was read. */
+  /**
+   * Releases the body's capacity early, for callers that have dropped the bytes and keep waiting for
+   * something else.
+   */
   release(): void
 }
 
 /**
- * Whose bodies count together and are parsed in turn: a team's, a person's, or those that came to one door. What comes
- * from anybody who has proved nothing counts together, too.
+ * Whose bodies share a limit and are parsed in turn: a team, a user or a public path. All unauthenticated
+ * bodies share another limit.
  */
 export type Owner = { name: string; isProved: boolean }
 
 export type Bodies = {
-  /** Does the work of a request, which may read its body. */
+  /** Runs the work of a request, which can read its body. */
   during<T>(owner: Owner, request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T>
 }
 
-/** The counts that a body of an owner is part of, and the most of each. */
+/** Returns the counts that a body of this owner is part of, with the limit of each. */
 function boundsOf(
   { name, isProved }: Owner,
   { ofOne, unproved, atOneDoor, inAll }: Budget,
@@ -73,7 +88,10 @@ function boundsOf(
   return [['all', inAll], own, ...(isProved ? [] : [['of strangers', unproved] satisfies [string, number]])]
 }
 
-/** Counts the bytes that are held, by owner. What finds no room waits; a small body takes what a large one cannot. */
+/**
+ * Counts the bytes in memory by owner. A body waits for capacity. Small bodies can use a part that large ones
+ * can't.
+ */
 function createBudget(budget: Budget) {
   const held = new Map<string, number>()
   const waiting = new Set<() => void>()
@@ -109,16 +127,16 @@ function createBudget(budget: Budget) {
       waiting.add(tryAgain)
     })
   return {
-    /** What one request holds, until it lets go. */
+    /** Tracks the bytes of one request until they are released. */
     open(owner: Owner) {
       let [reserved, read] = [0, 0]
       return {
-        /** Waits for room. @throws RequestError unavailable when none came free in time. */
+        /** Waits for capacity. @throws RequestError unavailable if none is released in time */
         async expect(bytes: number): Promise<void> {
           if (!take(owner, bytes) && !(await takeInTime(owner, bytes))) throw tooManyLarge()
           reserved += bytes
         },
-        /** A body that did not say how long it is takes its room as it comes. @throws RequestError unavailable */
+        /** Counts a chunk, which takes capacity if the length is unknown. @throws RequestError unavailable */
         hold(bytes: number): void {
           read += bytes
           if (read <= reserved) return
@@ -135,11 +153,11 @@ function createBudget(budget: Budget) {
   }
 }
 
-/** How a body is parsed, and whether that takes long for its length. */
+/** How to parse a body. `heavy` if that is slow for its length. */
 type Parsing = {
   kind: Kind
   heavy?: boolean | undefined
-  /** Whether its bytes are needed afterwards. */
+  /** True if the bytes are needed after parsing. */
   keeps?: boolean
   here(bytes: Buffer): unknown
 }
@@ -151,25 +169,28 @@ const jsonOf = ({ method, path, body, heavy }: Taking): Parsing => ({
   here: (bytes) => body && parseBody(body, bytes),
 })
 
-/** A part of a multipart form takes thirty times what a pair does. */
+/** Parsing a part of a multipart form takes thirty times as long as parsing a pair. */
 const formOf = (type: string): Parsing => ({
   kind: { form: type },
   heavy: !isUrlencoded(type),
   here: (bytes) => readForm(type, new Uint8Array(bytes)),
 })
 
-/** Parses bodies: of each owner one at a time here, and one in the parser's thread. */
+/** Parses bodies. Each owner has one at a time here, and one in the parser's thread. */
 function createParsing(parser: Parser) {
   const turns = createKeyedSemaphore(1)
 
-  /** The turn ends with the rest; the body's own request goes on before. @throws RequestError unavailable */
+  /**
+   * Parses when it is the owner's turn. The turn ends after the pause, but the request continues before it.
+   * @throws RequestError unavailable
+   */
   const inTurn = (
     key: string,
     parse: (begun: () => void) => Promise<unknown>,
     isLong: (took: number) => boolean,
   ): Promise<unknown> => {
     const parsed = Promise.withResolvers<unknown>()
-    // What was read is not held while its owner rests.
+    // Releases the bytes before the pause.
     let todo: typeof parse | null = parse
     const turn = async (): Promise<true> => {
       let began = performance.now()
@@ -179,7 +200,7 @@ function createParsing(parser: Parser) {
       await todo?.(begun).then(parsed.resolve, parsed.reject)
       todo = null
       const took = performance.now() - began
-      // Others work before this owner's next body.
+      // Others run before this owner's next body.
       await (isLong(took) ? sleep(Math.min(took * REST_FACTOR, MAX_REST_MS)) : setImmediate())
       return true
     }
@@ -222,7 +243,7 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
         const pairs = await parse(owner.name, formOf(request.headers['content-type'] ?? ''), bytes)
         return toSearchParams(pairs as Pair[])
       }
-      /** Reads; what is refused with a rest on its way counts no longer, and is thrown away. */
+      /** Reads. If that fails before the body has ended, releases its capacity and drains the rest. */
       const orDiscarded = async <T>(reading: () => Promise<T>): Promise<T> => {
         try {
           return await reading()

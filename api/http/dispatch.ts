@@ -1,7 +1,7 @@
 /**
- * From a route to its answer: authentication, scope, parameters, query, body, then the handler, within a deadline.
- * Promises: a caller without rights learns nothing about its body (DECISIONS: Order of checks); a team's transactions
- * take turns, so that it leaves connections to the others. Must not know any resource.
+ * Handles a request whose route is known: authentication, scope, parameters, query, body, then the handler,
+ * within a deadline. A caller without rights learns nothing about its body (DECISIONS: Order of checks). A
+ * team uses only a part of the connections at a time and leaves the rest to other teams.
  */
 
 import type { IncomingMessage } from 'node:http'
@@ -17,13 +17,13 @@ import { readQuery } from './forms.ts'
 import type { HttpDeps, Params, Request, Route } from './route.ts'
 import { TEXTS } from './texts.ts'
 
-/** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
+/** From the last byte of the body to the response. Longer than any wait of a handler. */
 const DEADLINE_MS = 28_000
 
-/** How long the items of a list are written as JSON before others have their turn, in milliseconds. */
+/** How long the items of a list are serialized before other requests get their turn, in milliseconds. */
 const SLICE_MS = 4
 
-/** A list as JSON, item by item: a page of contacts may be 80 MB, and writing it whole kept everybody waiting. */
+/** Serializes a list item by item. A page of contacts can be 80 MB, which would block other requests. */
 async function listJson({ data, ...rest }: { data: readonly unknown[] }): Promise<Buffer> {
   const pieces: Buffer[] = []
   let since = performance.now()
@@ -37,14 +37,16 @@ async function listJson({ data, ...rest }: { data: readonly unknown[] }): Promis
   return Buffer.concat([Buffer.from('{"data":['), ...pieces, Buffer.from(end === '}' ? ']}' : `],${end}`)])
 }
 
-/** An answer that is a list has it as bytes. */
 async function written(answering: Promise<Answer>): Promise<Answer> {
   const answer = await answering
   const list = answer.body as { data: readonly unknown[] } | null | undefined
   return Array.isArray(list?.data) ? { ...answer, body: await listJson(list) } : answer
 }
 
-/** An object, and a list's bytes, are sent as JSON; a string or other bytes bring their own Content-Type. */
+/**
+ * Sends a response. An object and the bytes of a list are JSON. A string and other bytes have their own
+ * Content-Type.
+ */
 export function send(ctx: Context, { status, body, headers = {}, trace }: Answer): void {
   ctx.state.trace = trace
   ctx.status = status
@@ -57,14 +59,14 @@ export function send(ctx: Context, { status, body, headers = {}, trace }: Answer
   ctx.set(headers)
 }
 
-/** Whether somebody is reading the body and its end has not come. */
+/** True if the body is being read and hasn't ended. */
 const isUploading = (raw: IncomingMessage): boolean =>
   raw.readableFlowing !== null && !raw.readableEnded && !raw.destroyed
 
 /**
- * A database that hangs must not hang its callers: 503 once the deadline has passed. While the body is coming in the
- * clock stands still (slow-bodies.ts ends an upload that does not get on), and it restarts when the body ends:
- * a 503 for work that has not even begun would invite a repetition of what is then stored.
+ * Fails with 503 after the deadline, so that callers don't hang when the database does. The clock starts
+ * again when the body has arrived, because a 503 before the work has started would make clients repeat a
+ * request that is then stored. Stalled uploads are ended by slow-bodies.ts.
  */
 async function withinDeadline(answering: Promise<Answer>, raw: IncomingMessage, ms: number): Promise<Answer> {
   const late = Promise.withResolvers<never>()
@@ -83,10 +85,10 @@ async function withinDeadline(answering: Promise<Answer>, raw: IncomingMessage, 
   }
 }
 
-/** A request's route, with its path's parameters: null when they cannot be read. */
+/** A request's route and the parameters of its path, or null if they can't be decoded. */
 type Found<D> = { route: Route<D>; params: Params | null }
 
-/** Has a route answer. @param deadline in milliseconds, from the last byte of the body. */
+/** Runs the route and sends its response. @param deadline milliseconds after the last byte of the body */
 export async function answer<D extends HttpDeps>(
   ctx: Context,
   found: Found<D>,
@@ -96,10 +98,10 @@ export async function answer<D extends HttpDeps>(
   send(ctx, await withinDeadline(written(answerOf(found, deps, ctx)), ctx.req, deadline))
 }
 
-/** How long a team's statement waits for others of its own, in milliseconds. */
+/** How long a team's statement waits for the team's other statements, in milliseconds. */
 const TURN_WAIT_MS = 10_000
 
-/** What of the database a handler runs without a transaction of its own. */
+/** The methods of the database that run a statement without a transaction. */
 const STATEMENTS = [
   'any',
   'anyFirst',
@@ -113,9 +115,9 @@ const STATEMENTS = [
 ] as const
 
 /**
- * The database as a team's handler uses it: its transactions take turns with the team's others, and so do its single
- * statements, among themselves: what follows a transaction does not wait behind other transactions. Searches wait for
- * each other alone.
+ * Returns the database for a team's handler. The team's transactions, single statements and searches each
+ * have their own limit. A single statement doesn't wait for transactions, and searches only wait for each
+ * other.
  */
 function inTurn(
   { database, semaphores }: HttpDeps,
@@ -123,7 +125,7 @@ function inTurn(
   { searches = false }: { searches?: boolean },
 ): Database {
   const take = async <T>(semaphore: KeyedSemaphore, work: () => Promise<T>): Promise<T> => {
-    // The result may be null itself.
+    // Wrapped, because the result can be null.
     const done = await semaphore.run(teamId, async () => ({ result: await work() }), TURN_WAIT_MS)
     if (done) return done.result
     throw new Unavailable('team_busy', TEXTS.tooManyOfTeam, 1)
@@ -139,7 +141,7 @@ function inTurn(
   }
 }
 
-/** The rest of the way to an answer: authentication, scope, body (DECISIONS: Order of checks). */
+/** Authenticates the caller, checks the scope and runs the handler (DECISIONS: Order of checks). */
 async function answerOf<D extends HttpDeps>(found: Found<D>, deps: D, ctx: Context): Promise<Answer> {
   const { route } = found
   const now = deps.clock()
@@ -164,7 +166,10 @@ async function answerOf<D extends HttpDeps>(found: Found<D>, deps: D, ctx: Conte
   )
 }
 
-/** What the handler gets. Made once the caller has proved its rights: a malformed request is refused to nobody else. */
+/**
+ * Builds the handler's request. Runs after the checks of the caller, so that others don't learn what is
+ * malformed.
+ */
 async function requestOf<D>(
   { route, params }: Found<D>,
   ctx: Context,

@@ -1,7 +1,6 @@
 /**
- * Turns whatever went wrong into an HTTP answer: the only place that knows both codes and statuses.
- * Promises: every failure is the one envelope and nothing else; a fault of ours gives the caller
- * nothing but the request's id.
+ * Converts errors to HTTP responses. This is the only module that knows both codes and statuses. All errors
+ * have the same envelope. For an internal error the caller only gets the request's ID.
  */
 
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
@@ -40,10 +39,10 @@ export const STATUS: Record<Code, number> = {
   unavailable: 503,
 }
 
-/** An answer to a request: what a handler returns. */
+/** The response to a request, as its handler returns it. */
 export type Answer = { status: number; body?: unknown; headers?: Record<string, string>; trace?: Trace }
 
-/** What the request's log line says of an answer: codes, counts and ids, never content. */
+/** The part of a request's log line that describes its response: codes, counts and IDs, never content. */
 export type Trace = {
   code?: Code
   reason?: UnavailableReason
@@ -52,12 +51,12 @@ export type Trace = {
   refused?: number
 }
 
-/** How many ids a log line has: enough to find the others. */
+/** The most IDs in a log line. They are enough to find the others. */
 const MAX_IDS_TRACED = 3
 
 export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, MAX_IDS_TRACED) })
 
-/** The refusal that a caller gets for an error; our own faults go to the log, with the request's id. */
+/** Converts an error to the one that the caller gets. Internal errors are logged with the request's ID. */
 export function toRequestError(error: unknown, requestId: string, log: Log): RequestError {
   if (error instanceof RequestError) return error
   if (isDatabaseUnavailable(error)) {
@@ -68,17 +67,17 @@ export function toRequestError(error: unknown, requestId: string, log: Log): Req
   return new RequestError('internal_error', fill(TEXTS.internal, { id: requestId }))
 }
 
-/** The reason label of a rejection; none unless it is `unavailable`. */
+/** Returns the reason label of an `unavailable` error, and nothing for others. */
 export const reasonOf = (refusal: RequestError): { reason?: UnavailableReason } =>
   refusal instanceof Unavailable ? { reason: refusal.reason } : {}
 
-/** A refusal as an answer, with the headers that its code asks for. */
+/** Converts an error to a response, with the headers that its code needs. */
 export function errorResponse(refusal: RequestError): Answer {
   const headers: Record<string, string> = {}
   if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
   if (refusal instanceof LimitReached) Object.assign(headers, rateHeaders(refusal.limit_state))
   if (refusal.code === 'unauthorized') headers['WWW-Authenticate'] = 'Bearer'
-  // Past a bound the rest of an oversized body is not read (read-body.ts): the connection can't be used again.
+  // Only a limited part of an oversized body is read (read-body.ts), so the connection can't be reused.
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
   const { code } = refusal
   const trace = { code, ...reasonOf(refusal) }

@@ -1,8 +1,8 @@
 /**
- * Reads fields as forms and addresses bring them: application/x-www-form-urlencoded and multipart/form-data.
- * Promises: time in proportion to the bytes, whatever they are; pairs and parts are counted before any is read, and
- * more than MAX_FIELDS are refused (DECISIONS: Forms). Nobody else reads them: Node's own reader takes quadratic time
- * for pairs without `=`. Must not know a request.
+ * Parses forms and query strings: application/x-www-form-urlencoded and multipart/form-data. The time is
+ * linear in the number of bytes. Fields are counted before any is parsed, and more than MAX_FIELDS are
+ * rejected (DECISIONS: Forms). No other module parses them, because Node's parser takes quadratic time for
+ * pairs without `=`.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -11,14 +11,14 @@ import { fill } from '../../db/fill.ts'
 import { textOfFile } from '../../db/validation/decode.ts'
 import { TEXTS } from './texts.ts'
 
-/** How many fields a form or an address has at most: a broadcast's form names 1,000 topics twice at worst. */
+/** The most fields of a form or query string. A broadcast's form contains up to 1,000 topics twice. */
 const MAX_FIELDS = 2_000
 
 export type Pair = [name: string, value: string]
 
 const [AMPERSAND, EQUALS, PERCENT, PLUS, SPACE] = [0x26, 0x3d, 0x25, 0x2b, 0x20]
 
-/** What a byte says as a hexadecimal digit; -1: nothing. */
+/** The value of each byte as a hexadecimal digit. -1 for other bytes. */
 const DIGITS = Int8Array.from({ length: 256 }, (_, byte) =>
   '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase()),
 )
@@ -27,7 +27,7 @@ const digit = (byte = 0): number => DIGITS[byte] ?? -1
 const tooMany = () =>
   new RequestError('bad_request', fill(TEXTS.tooManyFields, { most: MAX_FIELDS.toLocaleString('en-US') }))
 
-/** Percent-decoded; what is not properly encoded stays as it is, as browsers have it. */
+/** Decodes percent-encoding. Invalid sequences don't change, as in browsers. */
 function decoded(bytes: Buffer): string {
   if (!bytes.includes(PERCENT) && !bytes.includes(PLUS)) return bytes.toString()
   const plain = Buffer.allocUnsafe(bytes.length)
@@ -42,7 +42,7 @@ function decoded(bytes: Buffer): string {
   return plain.subarray(0, size).toString()
 }
 
-/** The pairs as they came, without empty ones. @throws RequestError bad_request */
+/** Splits a form into pairs without decoding them. Skips empty ones. @throws RequestError bad_request */
 function rawPairs(bytes: Buffer): Buffer[] {
   const pairs: Buffer[] = []
   let from = 0
@@ -62,7 +62,7 @@ function pairOf(raw: Buffer): Pair {
 }
 
 /**
- * The query of an address, without its `?`. @param check looks at each parameter's name and the pair as it came.
+ * Parses a query string without its `?`. @param check gets the name and the raw pair of each parameter
  * @throws RequestError bad_request, and what `check` throws
  */
 export function readQuery(search: string, check?: (name: string, raw: string) => void): URLSearchParams {
@@ -74,7 +74,7 @@ export function readQuery(search: string, check?: (name: string, raw: string) =>
   return toSearchParams(pairs)
 }
 
-/** Here, since only who bounds fields makes any (test/architecture.test.ts). */
+/** Only the module that limits fields creates URLSearchParams (test/architecture.test.ts). */
 export const toSearchParams = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
 
 const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i
@@ -85,7 +85,7 @@ const ANY_BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 
 export const isUrlencoded = (type: string): boolean => URLENCODED.test(type)
 
-/** The boundary that a Content-Type names; null for none that RFC 2046 allows. */
+/** Returns the boundary of a Content-Type, or null if it has none that RFC 2046 allows. */
 function boundaryOf(type: string): string | null {
   const [, quoted, token] = BOUNDARY.exec(type) ?? []
   const boundary = quoted?.replace(/\\(.)/g, '$1') ?? token ?? ''
@@ -94,7 +94,9 @@ function boundaryOf(type: string): string | null {
 
 const [TAB, LF, CR, DASH] = [0x09, 0x0a, 0x0d, 0x2d]
 
-/** Where a delimiter that starts at `at` ends, and whether it is the last one; null if it is no delimiter. */
+/**
+ * Returns the end of the delimiter at `at` and whether it is the last one, or null if there is no delimiter.
+ */
 function delimiterAt(text: Buffer, at: number, length: number): { end: number; last: boolean } | null {
   if (at > 0 && !(text[at - 2] === CR && text[at - 1] === LF)) return null
   let end = at + length
@@ -103,7 +105,7 @@ function delimiterAt(text: Buffer, at: number, length: number): { end: number; l
   return text[end] === CR && text[end + 1] === LF ? { end: end + 2, last: false } : null
 }
 
-/** The parts between the delimiters, without what is before and after them; null without a last one. */
+/** Splits a form into the parts between its delimiters. Null if the last delimiter is missing. */
 function splitParts(text: Buffer, boundary: string): Buffer[] | null {
   const delimiter = Buffer.from(`--${boundary}`)
   const parts: Buffer[] = []
@@ -119,7 +121,10 @@ function splitParts(text: Buffer, boundary: string): Buffer[] | null {
   return null
 }
 
-/** The same form with a boundary that the platform's reader takes: it wants 27 characters or more, and no padding. */
+/**
+ * Rewrites a form with a boundary that Node's parser accepts. It requires at least 27 characters and no
+ * padding.
+ */
 function rewritten(text: Buffer, boundary: string): { bytes: Buffer; boundary: string } | null {
   const parts = splitParts(text, boundary)
   if (parts === null) return null
@@ -129,8 +134,9 @@ function rewritten(text: Buffer, boundary: string): { bytes: Buffer; boundary: s
 }
 
 /**
- * The parts of a form; a file is its text, with its name in a field of the same name and `_name`, and how it was
- * encoded in one with `_encoding`. @throws RequestError bad_request
+ * Parses the parts of a form. A file becomes three fields: its text, `NAME_name` with its filename, and
+ * `NAME_encoding`.
+ * @throws RequestError bad_request
  */
 async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
   const unreadable = () => new RequestError('bad_request', TEXTS.unreadableForm)
@@ -156,7 +162,7 @@ async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pa
   return pairs.flat()
 }
 
-/** The fields of a form; none of an empty body. @throws RequestError bad_request, unsupported_media_type */
+/** Parses a form. An empty body has no fields. @throws RequestError bad_request, unsupported_media_type */
 export async function readForm(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
   if (bytes.length === 0) return []
   if (isUrlencoded(type))

@@ -1,7 +1,6 @@
 /**
- * What is in the bytes that a client sent over HTTP (read-body.ts): bodies of JSON, batches and query strings. What a
- * field may hold is db/validation/fields.ts.
- * Must not know any resource.
+ * Parses JSON bodies, batches and query strings. read-body.ts reads the bytes. db/validation/fields.ts
+ * validates the fields.
  */
 
 import type { AnyObject, ObjectSchema } from 'yup'
@@ -13,19 +12,18 @@ import { readQuery } from './forms.ts'
 import { TEXTS } from './texts.ts'
 
 /**
- * The most of what JSON holds, since parsed it takes up to fifty times its length in memory: strings (keys too), arrays
- * and objects together, of which 1,000 contacts with 100 properties each have two thirds; and values in all, which the
- * bytes of a file as a Buffer are.
+ * Limits for JSON, because it takes up to fifty times its length in memory when parsed. The first one is for
+ * strings (including keys), arrays and objects together. 1,000 contacts with 100 properties each have two
+ * thirds of it. The second one is for all values, such as the bytes of a file as a Buffer.
  */
 export const MAX_JSON_STRINGS = 300_000
 export const MAX_JSON_VALUES = 3_000_000
-/** What a string, array or object takes at least, in bytes. */
+/** The shortest string, array or object. */
 const MIN_JSON_BYTES = 2
 
 /**
- * What the shape makes of a body. Its text is one that PostgreSQL can store whatever it says, since a NUL or a lone
- * surrogate is only there as an escape. @throws RequestError bad_request, payload_too_large, and what the shape
- * refuses.
+ * Parses and validates a body. PostgreSQL can store its text, because NUL characters and lone surrogates only
+ * occur as escapes. @throws RequestError bad_request, payload_too_large, and the shape's own errors
  */
 export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
   if (bytes.length === 0 && shape.optional) return shape.read({})
@@ -35,7 +33,7 @@ export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
 
 const [QUOTE, BACKSLASH, OPEN_LIST, OPEN_OBJECT, COMMA] = Buffer.from('"\\[{,') as unknown as number[]
 
-/** Counts what begins in JSON that need not be valid. @throws RequestError payload_too_large */
+/** Counts the elements of JSON, which may be invalid. @throws RequestError payload_too_large */
 function checkCounts(bytes: Uint8Array): void {
   if (bytes.length <= MAX_JSON_STRINGS * MIN_JSON_BYTES) return
   let [strings, values] = [0, 1]
@@ -73,7 +71,10 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** What V8 says of broken JSON, but for what it quotes of it. Where it names the place, it quotes nothing. */
+/**
+ * Returns V8's message about invalid JSON without the text that it quotes. Messages with a position quote
+ * nothing.
+ */
 function jsonFault({ message }: Error): string {
   const [, words, place] =
     /^(.+?)(?: in JSON)? at position \d+ (\(line \d+ column \d+\))$/.exec(message) ?? []
@@ -81,22 +82,25 @@ function jsonFault({ message }: Error): string {
   return message === 'Unexpected end of JSON input' ? message : 'Unexpected token'
 }
 
-/** Without the mark that some editors put before UTF-8; `utf8Text` leaves it out too. */
+/** Removes the byte order mark, as `utf8Text` does. */
 export const withoutByteOrderMark = (bytes: Buffer): Buffer =>
   bytes.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? bytes.subarray(3) : bytes
 
 /**
- * What a route takes in its body, as a value: its handler gets what `read` makes of it, and the API's description
- * walks over `schema`. In a batch `schema` is an item's.
+ * The body that a route accepts. The handler gets the result of `read`. The API's description is generated
+ * from `schema`, which is the schema of an item if the body is a batch.
  */
 export type BodyShape<B> = {
   schema: Fields
   batch: { field: string; most: number } | null
-  /** Whether the call may come without a body: it is read as an empty object then. */
+  /** True if the body may be empty. It is then read as an empty object. */
   optional?: true
-  /** @throws RequestError what is wrong with the whole call */
+  /** @throws RequestError for an error in the call as a whole */
   read(value: unknown): B
-  /** For who needs the body as it came: it is valid, and has not travelled to the parser's thread and back. */
+  /**
+   * Adds the raw bytes of the valid body, for handlers that need them. They aren't copied back from the
+   * parser's thread.
+   */
   withBytes?(body: B, bytes: Buffer): B
 }
 
@@ -110,21 +114,21 @@ export const json = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T>
   read: (value) => parse(schema, value),
 })
 
-/** As `json`, made into something else. @param make throws the refusal of what the schema cannot say. */
+/** Like `json`, but `make` validates and converts the value. @param make throws RequestError */
 export const jsonAs = <T extends AnyObject, R>(
   schema: ObjectSchema<T>,
   make: (value: unknown) => R,
 ): BodyShape<R> => ({ schema, batch: null, read: (value) => make(value) })
 
-/** As `json`, where no body is as good as an empty object. */
+/** Like `json`, but the body may be empty, which is the same as an empty object. */
 export const optionalJson = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T> => ({
   ...json(schema),
   optional: true,
 })
 
 /**
- * A JSON object with a list of items, each with its own outcome.
- * @param make makes an item, or throws its refusal. @param path where the item lies, such as `emails[3]`.
+ * A JSON object with a list of items. Each item has its own result.
+ * @param make converts an item or throws its error. It also gets the item's path, such as `emails[3]`.
  */
 export const batchOf = <T extends AnyObject, R>(
   { field, most, schema }: { field: string; most: number; schema: ObjectSchema<T> },
@@ -143,7 +147,7 @@ export const queryOf = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShap
   read: (url) => parseQuery(schema, url),
 })
 
-/** The items of a batch. @throws RequestError bad_request, batch_too_large */
+/** Returns the items of a batch. @throws RequestError bad_request, batch_too_large */
 export function parseBatch(body: unknown, field: string, limit: number): unknown[] {
   const items = isObject(body) ? body[field] : undefined
   if (!isObject(body))
@@ -155,8 +159,9 @@ export function parseBatch(body: unknown, field: string, limit: number): unknown
 }
 
 /**
- * Query parameters as strings; one that is repeated, or is no percent-encoded UTF-8, counts as malformed.
- * @param url the request's own, with its query as it came. @throws RequestError bad_request
+ * Parses query parameters as strings. Each may occur only once, as percent-encoded UTF-8.
+ * @param url the request's URL with its raw query
+ * @throws RequestError bad_request
  */
 function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
   const search = url.slice(url.indexOf('?') + 1 || url.length)
@@ -170,7 +175,7 @@ function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): 
   return parse(schema, Object.fromEntries(query))
 }
 
-/** A whole number in a query string: digits only, `from` to `to`. */
+/** An integer in a query string, only digits, between `from` and `to`. */
 export const wholeNumber = (from: number, to: number) =>
   text()
     .meta({ jsonSchema: { type: 'integer', minimum: from, maximum: to } } satisfies Described)

@@ -1,9 +1,8 @@
 /**
- * A thread that parses and validates large bodies and forms, so that the process goes on serving everybody meanwhile.
- * Promises: it starts with the first large body and ends when idle or with `close`. It has one body at a time, whose
- * memory and time are bounded: past either the thread ends, that body alone is `unavailable`, and the next one gets a
- * new thread. What it answers is what `parseBody` or `readForm` would have. Its answers are read item by item, with
- * room for other requests between. Must not know any resource.
+ * Parses and validates large bodies and forms in a thread, so that the process keeps serving other requests.
+ * The thread starts with the first large body and ends when it is idle. It has one body at a time, with
+ * limits for memory and time. Beyond a limit the thread ends, only that body is `unavailable`, and the next
+ * one gets a new thread. The results are the same as those of `parseBody` and `readForm`.
  */
 
 import { setImmediate } from 'node:timers/promises'
@@ -14,15 +13,15 @@ import { byMemory } from '../../db/process/memory.ts'
 import { isThreadDeath, openThread } from '../../db/process/thread.ts'
 import { TEXTS } from './texts.ts'
 
-/** What a body is: the JSON of a route, or a form of a Content-Type. */
+/** The format of a body: the JSON of a route, or a form with its Content-Type. */
 export type Kind = { method: string; path: string } | { form: string }
 
 export type Parser = {
   /**
-   * @param bytes is moved to the thread, not copied: its caller has it no longer.
-   * @param begun is called once the thread is its own.
-   * @throws RequestError as `parseBody` and `readForm` do; unavailable when the thread ended over it, or had no time
-   * for it.
+   * @param bytes are moved to the thread. The caller can't use them afterwards.
+   * @param begun is called when the thread is free for this body.
+   * @throws RequestError as `parseBody` and `readForm` do, unavailable if the thread ended or wasn't free in
+   * time
    */
   parse(kind: Kind, bytes: Buffer, begun?: () => void): Promise<unknown>
   close(): Promise<void>
@@ -30,34 +29,39 @@ export type Parser = {
 
 export type Question = Kind & { bytes: Uint8Array<ArrayBuffer> }
 
-/** A value in V8's own form: what it costs to read it is paid when somebody does. */
+/** A value serialized by V8, which is deserialized when it is needed. */
 type Packed = Uint8Array<ArrayBuffer>
 
-/** What it answers: a whole body, a batch's items behind each other with their refusals, or the refusal of the call. */
+/**
+ * The thread's result: a body, the items of a batch one after another with their errors, or the error of the
+ * call.
+ */
 export type Reply =
   | { body: Packed }
   | { items: ({ bytes: number } | { refused: ErrorData })[]; packed: Packed }
   | { refused: ErrorData }
 
-/** Of the thread's heap, in MiB: more than the most strings and values of a body (input.ts) take. */
+/** The thread's heap: more than a body with the most strings and values (input.ts) needs. */
 const THREAD_HEAP_MIB = 128
-/** With little memory bodies are smaller. */
+/** The heap with little memory, where bodies are smaller. */
 const LEAST_THREAD_HEAP_MIB = 64
 const THREAD_YOUNG_HEAP_MIB = 16
 
-/** In milliseconds: how long one body may take (the most values that are taken need about one second). */
+/**
+ * How long parsing a body can take, in milliseconds. The most values that are allowed take about a second.
+ */
 const PARSE_TIMEOUT_MS = 15_000
 /** How long a body waits for the thread, in milliseconds. */
 const THREAD_WAIT_MS = 30_000
 
-/** How long the items of a batch are read before others have their turn, in milliseconds. */
+/** How long the items of a batch are deserialized before other requests get their turn, in milliseconds. */
 const SLICE_MS = 4
 
-/** Too much that is large is under way. */
+/** Too many large bodies are being processed. */
 export const tooManyLarge = () => new Unavailable('large_bodies', TEXTS.tooManyLarge, 1)
 const unread = () => new Unavailable('body_unread', TEXTS.unreadableBody, 1)
 
-/** The body that an answer holds. @throws RequestError */
+/** Deserializes a result. @throws RequestError */
 async function unpacked(reply: Reply): Promise<unknown> {
   if ('refused' in reply) throw errorFrom(reply.refused)
   if ('body' in reply) return deserialize(reply.body)
@@ -77,15 +81,15 @@ async function unpacked(reply: Reply): Promise<unknown> {
   return items
 }
 
-/** Short bytes may share their memory with others, which must not move. */
+/** Copies bytes that share their memory with others, because a transfer moves all of it. */
 const movable = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
   bytes.length === bytes.buffer.byteLength
     ? new Uint8Array(bytes.buffer as ArrayBuffer)
     : new Uint8Array(bytes)
 
 /**
- * Makes a process's parser. @param entry what the thread runs. `timeLimit` is of one body, in milliseconds, `memory` is
- * the process's limit in bytes.
+ * Creates the parser of a process. @param entry the module that the thread runs
+ * @param options `timeLimit` for one body in milliseconds, `memory` limit of the process in bytes
  */
 export function createParser(
   entry: URL,
@@ -106,7 +110,7 @@ export function createParser(
   }
   return {
     async parse(kind, bytes, begun) {
-      // One at a time, so that what ends the thread is the body that it has, and the limit is that body's own.
+      // One at a time, so that only the body in the thread can end it, and has the time limit to itself.
       const work = (): Promise<Reply> => {
         begun?.()
         return ask({ ...kind, bytes: movable(bytes) })

@@ -1,12 +1,12 @@
 /**
- * How a team stands with its send rate and its emails of the period, in the headers of IETF's draft 11 (DECISIONS:
- * Bucket). Pure. A send beyond either is refused in db/messages/emails/accept.ts, by db/accounts/teams/limits.ts.
+ * The RateLimit headers: a team's send rate and its emails of the period, as in IETF draft 11 (DECISIONS:
+ * Bucket). Pure. db/messages/emails/accept.ts rejects sends beyond a limit.
  */
 import type { LimitState } from '../../db/accounts/teams/rate-limit.ts'
 
 /**
- * The window of `sends` is how long an empty bucket takes to be full; its `t` how long this one does, in whole seconds.
- * That of `emails` is the period. It is left out where there is no limit.
+ * `w` of `sends` is how long an empty bucket takes to fill, and `t` how long this one takes. `w` of `emails`
+ * is the period. `emails` is missing if the team has no quota. All are in seconds.
  */
 export function rateHeaders({ rate, capacity, tokens, quota }: LimitState): Record<string, string> {
   const left = Math.max(0, Math.floor(tokens))

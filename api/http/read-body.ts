@@ -1,6 +1,6 @@
 /**
- * The bytes of a body, as the socket hands them over: whole, or piece by piece; and what is refused, thrown away.
- * Promises: no more is held than `expect` and `hold` have allowed. Must not know what is in them (input.ts).
+ * Reads the bytes of a body from the socket, at once or in pieces, and drains rejected bodies. Never holds
+ * more bytes than `expect` and `hold` allow. The content is parsed by input.ts.
  */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
@@ -9,17 +9,20 @@ import { fill } from '../../db/fill.ts'
 import { TEXTS } from './texts.ts'
 
 const MIB = 1024 * 1024
-/** The most bytes of a body: of one whose route does not say, and of an upload. */
+/** The limit for bodies without a limit of their own, and the limit for uploads. */
 export const MAX_BODY_BYTES = 10 * MIB
 export const MAX_UPLOAD_BYTES = 25 * MIB
-/** How much of a refused body is read to its end, in bytes; for how long, and with what pauses, in milliseconds. */
+/** Limits for draining a rejected body: its bytes, its time and the pauses between its chunks. */
 const MAX_DISCARD_BYTES = 64 * 1024 * 1024
 const MAX_DISCARD_MS = 10_000
 const MAX_DISCARD_PAUSE_MS = 2_000
 const JSON_TYPE = /^application\/json *(;|$)/i
 const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?utf-?8\b)/i
 
-/** Reads on and throws away, within bounds, so that a client in mid-upload lives to see the answer. */
+/**
+ * Reads and drops the rest of a body, within limits, so that a client that is still uploading can read the
+ * response.
+ */
 export const discard = (request: IncomingMessage): Promise<void> =>
   new Promise((resolve) => {
     const until = performance.now() + MAX_DISCARD_MS
@@ -45,15 +48,14 @@ const tooLarge = (limit: number): RequestError => {
   return new RequestError('payload_too_large', fill(TEXTS.tooLarge, { most }))
 }
 
-/** The length that a body is said to have; 0 when it does not say. */
 const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
 export const hasBody = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
 
 /**
- * How a body is read: at most `limit` bytes. `expect` gets the length that it is said to have before anything is read,
- * and `hold` each chunk before it is kept: both may refuse it.
+ * Reads at most `limit` bytes. `expect` is called before the body is read, with the bytes that will be held
+ * at once. `hold` is called before a chunk is kept. Both can throw.
  */
 type ReadOptions = {
   expect: (bytes: number) => Promise<void>
@@ -62,8 +64,8 @@ type ReadOptions = {
 }
 
 /**
- * The body as it came, which may be nothing. What is refused is not read to its end: see `discard`.
- * @throws RequestError payload_too_large, bad_request when it breaks off, and what `expect` and `hold` throw.
+ * Reads a body, which may be empty. A rejected body isn't read to its end (see `discard`).
+ * @throws RequestError payload_too_large, bad_request if it is incomplete, and what `expect` and `hold` throw
  */
 export async function readBytes(
   request: IncomingMessage,
@@ -75,7 +77,7 @@ export async function readBytes(
   const length = lengthOf(request)
   check(length)
   await expect(length)
-  // Filled as it comes: what the socket handed over is let go at once.
+  // Filled chunk by chunk, so that the socket's chunks are released at once.
   const whole = Buffer.allocUnsafeSlow(length)
   const chunks: Buffer[] = []
   let size = 0
@@ -90,8 +92,9 @@ export async function readBytes(
 }
 
 /**
- * A body in pieces of a size, the last one shorter: handed over one at a time, and never held whole. Sizes are checked
- * as in `readBytes`. @throws RequestError as `readBytes` does, and what `take` throws
+ * Reads a body in pieces of `size` bytes, one at a time, and never holds all of it. The last piece can be
+ * shorter. Sizes are checked as in `readBytes`. @throws RequestError as `readBytes` does, and what `take`
+ * throws
  */
 export async function readPieces(
   request: IncomingMessage,
@@ -100,7 +103,7 @@ export async function readPieces(
 ): Promise<void> {
   if (lengthOf(request) > limit) throw tooLarge(limit)
   await expect(size)
-  // What is held at most at any time: a piece, and what the socket hands over.
+  // The most that is held at any time, in addition to a chunk of the socket.
   hold(size)
   let gathered: Buffer[] = []
   let bytes = 0
@@ -126,13 +129,13 @@ export async function readPieces(
   if (bytes > 0) await take(Buffer.concat(gathered))
 }
 
-/** The body's chunks, to its very end. @throws RequestError bad_request when it breaks off */
+/** Yields the chunks of a body. @throws RequestError bad_request if it is incomplete */
 async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
   try {
-    // Leaving the loop early leaves the connection open.
+    // Leaving the loop early doesn't close the connection.
     yield* request.iterator({ destroyOnReturn: false })
   } catch {
-    // Nobody is left to read this answer.
+    // The client has disconnected, so no one reads this error.
     throw new RequestError('bad_request', TEXTS.incompleteBody)
   }
 }
@@ -143,7 +146,7 @@ export function assertUncompressed(headers: IncomingHttpHeaders): void {
     throw new RequestError('unsupported_media_type', TEXTS.compressedBody)
 }
 
-/** The bytes of a body that has to be JSON. @throws RequestError unsupported_media_type, and as `readBytes` does */
+/** Reads the bytes of a JSON body. @throws RequestError unsupported_media_type, and as `readBytes` does */
 export async function readJsonBytes(request: IncomingMessage, options: ReadOptions): Promise<Buffer> {
   if (!hasBody(request)) return readBytes(request, options)
   const { 'content-type': type = '' } = request.headers

@@ -1,8 +1,7 @@
 /**
- * What is kept of refusals: their number, and the last refused calls of each team, for the page that developers
- * integrate by.
- * Promises: no call waits for it, and a storm of refusals costs one statement every two seconds; never a body, a
- * query or a credential. A killed process loses what it has not written yet.
+ * Counts rejections, and stores each team's last rejected calls for the dashboard. No call waits for this,
+ * and any number of rejections costs one statement every two seconds. Bodies, queries and credentials are
+ * never stored. A killed process loses the calls that it hasn't stored yet.
  */
 import { insertRefusedCalls } from '../../db/accounts/rejections/refusals.sql.ts'
 import { RequestError } from '../../db/errors.ts'
@@ -12,12 +11,12 @@ import type { Metrics } from '../../db/process/metrics.ts'
 import { storableWords } from '../../db/validation/words.ts'
 import { reasonOf } from './errors.ts'
 
-/** How often what was gathered is stored, in milliseconds. */
+/** How often rejected calls are stored, in milliseconds. */
 const STORE_INTERVAL_MS = 2_000
-/** How many of a team are worth keeping. */
+/** The most calls of a team in one interval. Older ones are dropped. */
 const MAX_KEPT_PER_TEAM = 20
 
-/** Who called: the team, and the key's first characters (none for a session token). */
+/** The caller: the team, and the prefix of its key (none for a session token). */
 type Caller = { team_id: string; key?: string }
 
 type Call = { method: string; route: string; http_request_id: string; now: Date }
@@ -50,14 +49,13 @@ export function createRejections(database: Pick<Database, 'transaction'>): Refus
         created_at: now.toISOString(),
       }
       gathered.set(team_id, [...(gathered.get(team_id) ?? []), stored].slice(-MAX_KEPT_PER_TEAM))
-      // Refusals are no reason to fail anything, nor to keep a process alive.
+      // Errors are ignored, and the timer doesn't keep the process alive.
       timer ??= setTimeout(() => void flush().catch(() => {}), STORE_INTERVAL_MS).unref()
     },
     flush,
   }
 }
 
-/** Counts the refusals among an answer's items, or the one that is the answer. */
 export function countRejections(metrics: Metrics, outcomes: readonly unknown[]): void {
   for (const outcome of outcomes) {
     if (outcome instanceof RequestError)

@@ -1,8 +1,7 @@
 /**
- * What a route is: method, path, who may call it, what it takes, and a handler from request to answer.
- * Promises: routes are plain values, so that the app mounts them, tests and the API's description walk over them, and
- * none can forget its access. A handler gets its body and query parsed. It must not know Koa, nor answer with an
- * error: it throws the refusal.
+ * A route: method, path, access, the shapes of its input, and a handler. Routes are plain values, so that
+ * tests and the API's description can list them. Each has to declare its access. A handler gets its body and
+ * query parsed, and throws its errors.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Database } from '../../db/postgres/pool.ts'
@@ -17,39 +16,45 @@ import type { Refusals } from './refusals.ts'
 
 export type HttpDeps = {
   database: Database
-  /** Each team's statements of this process: a team whose rows are locked leaves connections to the others. */
+  /**
+   * The limits of a team's statements in this process, which leave connections to others if the team's rows
+   * are locked.
+   */
   semaphores: { transactions: KeyedSemaphore; statements: KeyedSemaphore; searches: KeyedSemaphore }
   bodies: Bodies
   credentials: Credentials
   metrics: Metrics
-  /** Remembers refused calls, for the dashboard. */
+  /** Stores rejected calls for the dashboard. */
   refusals: Refusals
   log: Log
-  /** The time, so that tests can choose it. */
+  /** Returns the current time. Tests can set it. */
   clock: () => Date
 }
 
-/** What stands in a path for its `:names`, decoded. */
+/** The decoded values of the `:names` in a path. */
 export type Params = Readonly<Record<string, string>>
 
-/** The methods of a path that has this one: HEAD is answered as GET is. */
+/** Returns the methods that a route serves. HEAD requests are handled like GET. */
 export const allowedMethods = (method: string): string[] => (method === 'GET' ? ['HEAD', 'GET'] : [method])
 
-/** A request whose route has been found. `body` and `query` are what the route's shapes make of them. */
+/** A request with its route's input. `body` and `query` are the results of the route's shapes. */
 export type Request<B = undefined, Q = undefined> = {
-  /** X-Request-Id: the client's, or one of ours. */
+  /** X-Request-Id: the client's, or a generated one. */
   id: string
   params: Params
-  /** The query's parameters as they are, for who takes no shape. @throws RequestError bad_request */
+  /**
+   * Returns the query parameters without validation, for routes without a shape. @throws RequestError
+   * bad_request
+   */
   search(): URLSearchParams
-  /** The body as it came, for the hooks: they read one only once its headers may be genuine. */
+  /** Reads the raw body. Hooks only call it if the headers can be genuine. */
   bytes: Body['bytes']
-  /** The fields of a form, of at most this many bytes. */
+  /** Reads the fields of a form of at most this many bytes. */
   form: Body['form']
-  /** The same in pieces, for what is not to be held whole. */
+  /** Reads the body in pieces, for bodies that shouldn't be held in memory. */
   pieces: Body['pieces']
   body: B
-  /** Said by who needs no more of the body and goes on waiting: its room is for others. */
+  /** Releases the body's capacity, for handlers that have dropped it and keep waiting for something else. */
   release: Body['release']
   query: Q
   headers: IncomingHttpHeaders
@@ -59,26 +64,26 @@ export type Request<B = undefined, Q = undefined> = {
 type Declared<B, Q> = {
   method: string
   path: string
-  /** Without it the body is not read. */
+  /** Without it, the body is only read if the handler does so. */
   body?: BodyShape<B>
   query?: QueryShape<Q>
-  /** Its body is taken as raw bytes, whatever their type. */
+  /** True if the body is raw bytes of any type. */
   raw?: true
-  /** Its body takes long to parse for its length. */
+  /** True if the body is slow to parse for its length. */
   heavy?: true
-  /** It may go through many rows: of each team one at a time. */
+  /** True if its statements can scan many rows. Each team runs one of them at a time. */
   searches?: boolean
 }
 
-/** Anybody may call it; a hook proves its caller itself. `D`: what its handler works with. */
+/** A route without credentials. A hook verifies its caller itself. `D` is what the handler needs. */
 export type PublicRoute<D, B = unknown, Q = unknown> = Declared<B, Q> & {
   access: 'public'
-  /** Its handler reads no body before its caller has proved who it is. */
+  /** True if the handler verifies its caller before it reads the body. */
   readsProved?: true
   handle(request: Request<B, Q>, deps: D): Promise<Answer>
 }
 
-/** Called for a team, with a credential that the access allows. */
+/** A route for teams. `access` declares the credentials that it accepts. */
 export type TeamRoute<D, B = unknown, Q = unknown> = Declared<B, Q> & {
   access: PrivateAccess
   handle(request: Request<B, Q> & { principal: Principal }, deps: D): Promise<Answer>
@@ -86,7 +91,7 @@ export type TeamRoute<D, B = unknown, Q = unknown> = Declared<B, Q> & {
 
 export type Route<D> = PublicRoute<D> | TeamRoute<D>
 
-/** How a room declares its public routes: a handler's body and query have the types of the route's shapes. */
+/** Declares a module's public routes. A handler's body and query have the types of its route's shapes. */
 export const publicRoutes =
   <D>() =>
   <B = undefined, Q = undefined>(route: PublicRoute<D, B, Q>): PublicRoute<D> =>

@@ -1,7 +1,7 @@
 /**
- * The HTTP server around the application: requests in flight, what never reaches the application, the drain.
- * Promises: even bytes that are not HTTP get an answer in the envelope. Work goes on when its client hangs up. The
- * drain lets requests in flight finish. Must not know routes.
+ * The HTTP server of the application. It tracks requests in flight, responds to requests that never reach the
+ * application, and drains. Even bytes that aren't HTTP get a response in the envelope. A request continues
+ * when its client disconnects.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -25,9 +25,9 @@ import { type BodyPace, watchBodies } from './slow-bodies.ts'
 import { TEXTS } from './texts.ts'
 
 /**
- * In milliseconds. A request has no time limit as a whole, since a large upload over a slow line takes its time: its
- * headers have one, its body has a pace, and its deadline begins with the body's end. `connectionsCheckingInterval` is
- * how late slow headers and bodies are noticed.
+ * In milliseconds. Requests have no total limit, because a large upload on a slow connection takes long.
+ * Instead, headers have a limit, bodies a minimum rate, and the deadline starts at the end of the body. Slow
+ * headers and bodies are noticed every `connectionsCheckingInterval`.
  */
 const TIMEOUTS = {
   requestTimeout: 0,
@@ -36,30 +36,30 @@ const TIMEOUTS = {
   connectionsCheckingInterval: 5_000,
 }
 
-/** Slower than any line of today's: what is slower holds a connection and memory for nothing. */
+/** Much slower than usual connections. A slower body would only occupy a connection and memory. */
 const MIN_BODY_PACE: BodyPace = { bytes: 128 * 1024, window: 50_000 }
 
-/** How long a connection may be silent, in milliseconds: longer than any answer takes (dispatch.ts). */
+/** How long a connection can be silent, in milliseconds. Longer than any response takes (dispatch.ts). */
 const MAX_SILENCE_MS = 70_000
 
-/** How long a client has for reading why it is sent away, in milliseconds. */
+/** How long a client has to read the error before its connection is closed, in milliseconds. */
 const PARTING_MS = 1_000
 
-// How long connections are still served when the process is asked to stop, in milliseconds.
+// How long connections are still served after the process was asked to stop, in milliseconds.
 const LINGER_MS = 1_000
 
-/** For the last answers to leave, in milliseconds. */
+/** How long the last responses have to be sent, in milliseconds. */
 export const FLUSH_MS = 500
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Listens. `drain` ends it: the requests in flight finish first. @throws SettingsFault when it cannot. */
+/** Listens. `drain` finishes the requests in flight and stops. @throws SettingsFault if it can't listen */
 export async function serve(
   handler: RequestHandler,
   { PORT, HOST }: { PORT: number; HOST?: string | undefined },
   { pace, ...timeouts }: Partial<typeof TIMEOUTS> & { pace?: BodyPace } = {},
 ): Promise<{ port: number; drain: () => Promise<void> }> {
-  // Accept requests without Host; Node would answer outside our envelope.
+  // Allows requests without Host, because Node's response to them isn't in our envelope.
   const settings = { ...TIMEOUTS, ...timeouts, requireHostHeader: false }
   const bodies = watchBodies(pace ?? MIN_BODY_PACE, {
     interval: settings.connectionsCheckingInterval,
@@ -80,7 +80,7 @@ const TOO_SLOW = TEXTS.slowBody
 
 type Requests = ReturnType<typeof trackRequests>
 
-/** Knows the requests in flight: a client that hangs up does not end the work that it began. */
+/** Tracks the requests in flight. A client that disconnects doesn't end its request. */
 function trackRequests(handler: RequestHandler, bodies: Omit<ReturnType<typeof watchBodies>, 'end'>) {
   const inFlight = new Map<Promise<void>, ServerResponse>()
   let draining = false
@@ -94,10 +94,10 @@ function trackRequests(handler: RequestHandler, bodies: Omit<ReturnType<typeof w
       })
       inFlight.set(work, response)
     },
-    /** The answer that a connection still waits for, if any. */
+    /** Returns the response that a connection is waiting for. */
     answering: (socket: Duplex): ServerResponse | undefined =>
       [...inFlight.values()].find((response) => response.socket === socket),
-    /** From now on every answer ends its connection. @returns once nothing is in flight. */
+    /** Closes each connection after its response from now on. Resolves when nothing is in flight. */
     drain: async (): Promise<void> => {
       draining = true
       for (const response of inFlight.values()) response.shouldKeepAlive = false
@@ -112,7 +112,7 @@ const listenOn = async (server: Server, port: number, host: string | undefined):
     server.listen({ port, ...(host === undefined ? {} : { host }) }, () => resolve())
   })
 
-/** Answers, and lets go of the connection, whether the client closes its half or not. */
+/** Sends an error and closes the connection, even if the client keeps its half open. */
 function endWith(socket: Duplex, refusal: RequestError): void {
   const { status, body } = errorResponse(refusal)
   const json = JSON.stringify(body)
@@ -120,23 +120,23 @@ function endWith(socket: Duplex, refusal: RequestError): void {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Connection: close',
     'Content-Type: application/json; charset=utf-8',
-    // Its headers may not have been read: the id is always ours.
+    // Its headers may not have been read, so the ID is always a new one.
     `X-Request-Id: ${randomUUID()}`,
   ]
   socket.end([...head, `Content-Length: ${json.length}`, '', json].join('\r\n'))
   setTimeout(() => socket.destroy(), PARTING_MS).unref()
 }
 
-/** Ends a connection. What was asked properly before is answered first. */
+/** Ends a connection with an error, after the response to an earlier, complete request. */
 function refuse(socket: Duplex, refusal: RequestError, { answering }: Requests): void {
   const response = answering(socket)
   const end = (): void => endWith(socket, refusal)
-  // A request that broke in mid-body never will be.
+  // A request whose body broke off never becomes complete.
   if (response?.req.complete) response.once('finish', end)
   else end()
 }
 
-/** What never reaches the application is answered in the envelope like any other failure. */
+/** Sends an error in the envelope for requests that never reach the application. */
 function answerOutsiders(server: Server, requests: Requests): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -152,18 +152,18 @@ function answerOutsiders(server: Server, requests: Requests): void {
   server.on('connect', (_request, socket) =>
     endWith(socket, new RequestError('method_not_allowed', TEXTS.noConnect)),
   )
-  // An expectation that we do not know is no reason to refuse.
+  // An unknown `Expect` header isn't an error.
   server.on('checkExpectation', requests.handle)
 }
 
 /**
- * Asks every client to come back on another connection, stops taking new ones, lets the requests in flight finish, and
- * closes the connections that are still open then.
+ * Closes connections after their responses, stops accepting new ones, waits for requests in flight, and
+ * closes the remaining connections.
  */
 async function drain(server: Server, requests: Requests): Promise<void> {
   const late = sleep(DRAIN_MS, undefined, { ref: false })
   const drained = requests.drain()
-  // A request may be on its way over a connection that is idle as yet, or that has not even been accepted.
+  // A request can still arrive on an idle connection, or on one that hasn't been accepted yet.
   await sleep(LINGER_MS)
   await setImmediate()
   const closed = new Promise((resolve) => server.close(resolve))

@@ -1,17 +1,17 @@
 /**
- * Notices requests whose bodies do not get on, however large they are.
- * Promises: a body that gets on is never cut for its size; one that stalls or drips is, soon after its time. What
- * waits here for its own reader is nobody's fault, and counts as getting on.
+ * Detects requests whose bodies arrive too slowly, however large they are. A body that is fast enough is
+ * never cut off. A body that stalls or trickles is cut off soon after its window. Bytes that wait for our own
+ * reader count as progress.
  */
 import type { IncomingMessage } from 'node:http'
 import { hasBody } from './read-body.ts'
 
-/** How many bytes a body must bring, or its end, in each `window` milliseconds. */
+/** How many bytes of a body must arrive in each `window` milliseconds, unless it ends. */
 export type BodyPace = { bytes: number; window: number }
 
 type Mark = { at: number; read: number }
 
-/** Looks every `interval` milliseconds. @param cut gets the request that is too slow, once. */
+/** Checks every `interval` milliseconds. @param cut is called once for each request that is too slow */
 export function watchBodies(
   { bytes, window }: BodyPace,
   { interval, cut }: { interval: number; cut: (request: IncomingMessage) => void },
@@ -32,11 +32,11 @@ export function watchBodies(
   }
   const timer = setInterval(look, interval).unref()
   return {
-    /** From its headers on. */
+    /** Watches a request from the end of its headers. */
     add(request: IncomingMessage): void {
       if (hasBody(request)) coming.set(request, markOf(request))
     },
-    /** Once it has been answered: the rest of its body may still be coming. */
+    /** Stops watching after the response, unless the rest of the body is still arriving. */
     answered(request: IncomingMessage): void {
       if (request.complete) coming.delete(request)
     },

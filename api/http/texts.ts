@@ -1,4 +1,4 @@
-/** What errors of api/http/ say. `fill` puts values into the names in braces. */
+/** The messages of errors outside api/v1/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   twoHosts: 'The request has more than one Host header. Send it with one.',

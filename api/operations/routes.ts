@@ -1,7 +1,6 @@
 /**
- * For those who run the service: whether the process is up and can work, the fleet's figures for Prometheus, and the
- * signal that workers are scaled by. Promises: each path that reveals more than the version has a token of its own, and
- * does not exist without it.
+ * Endpoints for operators: health, readiness, metrics for Prometheus, and the signal for scaling workers.
+ * /health and /ready are public. The others need a token and don't exist if it isn't set.
  */
 
 import type { ReturnPathCheck } from '../../db/accounts/domains/return-path.ts'
@@ -22,18 +21,18 @@ export type OperationsDeps = {
   database: Database
   fleet: Pick<FleetProcess, 'flush'>
   scale: () => Promise<Scale>
-  /** How full the queues are, as of a few seconds ago. */
+  /** Returns the status of the queues, at most a few seconds old. */
   queues: () => Promise<QueueStatus[]>
-  /** How many emails a team has sent whose shares are metrics: TEAM_PAUSE_MIN_EMAILS. */
+  /** How many emails a team must have sent before its rates become metrics: TEAM_PAUSE_MIN_EMAILS. */
   least: number
-  /** Whether bounces can come back. */
+  /** Checks whether bounces can be delivered to us. */
   returnPath: (tx: Database) => Promise<ReturnPathCheck>
-  /** What the operator's paths ask for; null: there is no such path. */
+  /** The tokens of the operator's paths. If one is null, its paths don't exist. */
   tokens: { metrics: string | null; hirefire: string | null }
   isDraining: () => boolean
-  /** What the database says while its disk is full; null while it isn't. */
+  /** Returns the database's error while its disk is full, otherwise null. */
   diskFault: () => string | null
-  /** Where reads go that may be a moment behind. */
+  /** Runs reads that can be slightly out of date. */
   replica: Pick<Replica, 'read'>
 }
 
@@ -41,13 +40,13 @@ const publicRoute = publicRoutes<OperationsDeps>()
 
 const nothingHere = (): RequestError => new RequestError('not_found', TEXTS.nothingHere)
 
-/** The operator's own token, where it is set. @throws RequestError not_found, unauthorized */
+/** Checks the operator's token. @throws RequestError not_found if it isn't set, unauthorized */
 function assertOperator(authorization: string | undefined, token: string | null): void {
   if (token === null) throw nothingHere()
   assertBearer(authorization, token)
 }
 
-/** When to ask again, in seconds. */
+/** The Retry-After of /ready, if it fails. */
 const READY_RETRY_AFTER_S = 5
 
 export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
@@ -61,7 +60,8 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     method: 'GET',
     path: '/ready',
     access: 'public',
-    // A lost database is 503 `unavailable`, rendered like any other error; so is one that we cannot work with.
+    // If the database is unavailable, `databaseFault` throws, and the response is 503 like for any other
+    // request.
     handle: async (_request, { database, isDraining, diskFault }) => {
       if (isDraining()) throw new Unavailable('draining', TEXTS.draining, 1)
       const fault = diskFault() ?? (await databaseFault(database))
@@ -75,7 +75,7 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     access: 'public',
     handle: async ({ headers }, { database, fleet, queues, replica, least, returnPath, tokens }) => {
       assertOperator(headers.authorization, tokens.metrics)
-      // What this process has counted is reported first, so that a figure is never older than the others' few seconds.
+      // Stores this process's own counts first, so that they are as recent as those of the other processes.
       await fleet.flush()
       const body = await exposition(database, queues, replica, {
         least,
@@ -94,7 +94,7 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     },
   }),
   publicRoute({
-    // HireFire's own form: the token is in the path, and the answer is a list.
+    // HireFire's format: the token is in the path, and the response is a list.
     method: 'GET',
     path: '/hirefire/:token/info',
     access: 'public',

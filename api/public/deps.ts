@@ -1,4 +1,4 @@
-/** What the pages for recipients work with, and how they are declared. */
+/** The dependencies of pages for recipients, and how their routes are declared. */
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import { publicRoutes } from '../http/route.ts'

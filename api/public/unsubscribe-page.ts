@@ -1,10 +1,11 @@
 /**
- * /u/:token, the link in an email that unsubscribes its recipient: a page with a button, and the POST behind it, which
- * mail programs also send by themselves (RFC 8058 one-click). A broadcast's link takes its topics off, or everything,
- * or leads to a page of those topics that its contact gets or has left.
- * Promises: nothing changes on GET, since scanners follow links; the token is the only credential; one that was
- * not made by us is 404, one whose email or contact is gone is 200; what was answered 200 holds for the address, though
- * its contact is made again.
+ * /u/:token, the unsubscribe link in emails: a page with a button, and its POST, which mail clients also send
+ * by themselves (RFC 8058 one-click). The link of a broadcast unsubscribes from its topics or from
+ * everything, and leads to a page with the topics that the contact gets or has left.
+ *
+ * GET changes nothing, because scanners follow links. The token is the only credential. A token that isn't
+ * ours returns 404. If the email or the contact was deleted, the response is 200. An unsubscribe applies to
+ * the address, even if the contact is created again.
  */
 
 import { type ContactRow, contactByIdentity } from '../../db/audience/contacts/contacts.sql.ts'
@@ -40,7 +41,7 @@ const STYLE = `
   form { margin: 0 0 1rem }
   button { font: inherit; padding: .5rem 1.25rem; border: 0; border-radius: .25rem; background: #1a4fa0; color: #fff }`
 
-/** A whole page around a body that is HTML already. */
+/** Returns a complete page. @param body is HTML */
 const page = (title: string, body: string): Answer => ({
   status: 200,
   headers: HEADERS,
@@ -60,8 +61,8 @@ ${body}
 })
 
 /**
- * The recipient that a link is of. `identity` null: nobody's, as a test's. `contact` null: it is gone. `broadcast`: the
- * one that it came with, if any.
+ * The recipient of a link. `identity` is null for a test email. `contact` is null if it was deleted.
+ * `broadcast` is the broadcast of the link, if any.
  */
 type Recipient = {
   team_id: string
@@ -71,7 +72,7 @@ type Recipient = {
   isBulk: boolean
 }
 
-/** The same without its contact. */
+/** A recipient whose contact hasn't been read yet. */
 type Named = Omit<Recipient, 'contact'>
 
 async function namedByBroadcast(token: string, { database, secrets }: RecipientDeps): Promise<Named | null> {
@@ -87,7 +88,7 @@ function namedByEmail(token: string, { secrets }: RecipientDeps): Named | null {
   return ref && { team_id: ref.team_id, identity: ref.person || null, broadcast: null, isBulk: false }
 }
 
-/** Whose link this is. @throws RequestError not_found for a token that is not one of ours. */
+/** Returns the recipient of the link. @throws RequestError not_found if the token isn't ours */
 async function recipientOf({ params: { token = '' } }: Request, deps: RecipientDeps): Promise<Recipient> {
   const named = (await namedByBroadcast(token, deps)) ?? namedByEmail(token, deps)
   if (!named) throw new RequestError('not_found', TEXTS.unknownLink)
@@ -104,14 +105,14 @@ const button = (words: string, fields: Readonly<Record<string, string>> = {}): s
   return `<form method="post">${hidden.join('')}<button>${words}</button></form>`
 }
 
-const GONE = page('Unsubscribed', '<p>Nothing is sent to you from here any more.</p>')
+const GONE = page('Unsubscribed', '<p>You aren’t subscribed to these emails.</p>')
 
 const ofTopics = ({ topic_ids }: BroadcastRow, topics: readonly TopicRow[]): string => {
   const names = topics.filter(({ id }) => topic_ids.includes(id)).map(({ name }) => escapeHtml(name))
   return names.length === 0 ? 'these emails' : names.join(', ')
 }
 
-/** What a broadcast's link shows: its topics, everything, and the way to all topics. */
+/** Returns the page of a broadcast's link: its topics, everything, and a link to all topics. */
 function choicePage(contact: ContactRow, broadcast: BroadcastRow, topics: readonly TopicRow[]): Answer {
   const names = ofTopics(broadcast, topics)
   return page(
@@ -119,7 +120,7 @@ function choicePage(contact: ContactRow, broadcast: BroadcastRow, topics: readon
     `<p>Stop sending ${names} to ${shownOf(contact)}?</p>
 ${button(`Unsubscribe from ${names}`)}
 ${button('Unsubscribe from everything', { scope: 'everything' })}
-<p><a href="?preferences=1">Choose what you get</a></p>`,
+<p><a href="?preferences=1">Choose topics</a></p>`,
   )
 }
 
@@ -129,18 +130,19 @@ function preferencePage(contact: ContactRow, topics: readonly TopicRow[], saved:
     (topic) =>
       `<label><input type="checkbox" name="topic" value="${topic.id}"${isOn(topic) ? ' checked' : ''}> ${escapeHtml(topic.name)}</label>`,
   )
-  if (topics.length === 0) return page('What you get', `<p>${shownOf(contact)} gets nothing by topics.</p>`)
+  if (topics.length === 0)
+    return page('Email preferences', `<p>${shownOf(contact)} has no topics to choose from.</p>`)
   return page(
-    'What you get',
-    `<p>${saved ? 'Saved. ' : ''}What ${shownOf(contact)} gets:</p>
+    'Email preferences',
+    `<p>${saved ? 'Saved. ' : ''}Topics for ${shownOf(contact)}:</p>
 <form method="post"><input type="hidden" name="scope" value="topics"><fieldset>${boxes.join('\n')}</fieldset><button>Save</button></form>`,
   )
 }
 
-/** Of a form, in bytes: room for the ids of 350 topics. */
+/** The largest form, enough for the IDs of 350 topics. */
 const MAX_FORM_BYTES = 16 * 1024
 
-/** What a form says; a one-click request may come in any other encoding, and says nothing that is needed. */
+/** Reads the form. A one-click request can have any other encoding. Its body isn't needed. */
 async function formOf({ headers, bytes, form }: Request): Promise<URLSearchParams> {
   if (isUrlencoded(headers['content-type'] ?? '')) return form(MAX_FORM_BYTES)
   await bytes(MAX_FORM_BYTES)
@@ -170,7 +172,7 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
     path: '/u/:token',
     access: 'public',
     async handle(request, deps) {
-      // The token first: without one of ours nothing is read.
+      // The token is checked first. If it isn't ours, the body isn't read.
       const { team_id, identity, contact, broadcast, isBulk } = await recipientOf(request, deps)
       const form = await formOf(request)
       if (!identity) return GONE

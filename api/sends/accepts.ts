@@ -1,8 +1,7 @@
 /**
- * Accepts single sends, and the reports that hooks have proved genuine. Those that arrive while a transaction is under
- * way share the next one, whatever their team.
- * Promises: each keeps its own outcome or refusal, and is answered only after the commit. A team whose account is
- * locked by somebody else holds up only itself; a report that cannot be stored, none but itself.
+ * Group commit for single sends and verified reports: those that arrive while a transaction is running share
+ * the next one, across teams. Each caller gets its own result or error, after the commit. A team whose
+ * account is locked only delays itself. A report that can't be stored only fails itself.
  */
 
 import type { Versions } from '../../db/content/templates/versions.ts'
@@ -20,21 +19,21 @@ import { isDatabaseUnavailable, isLockTimeout } from '../../db/postgres/pool.ts'
 import type { Producer } from '../../db/queue/producer.ts'
 import { type Batcher, createBatcher } from '../http/batcher.ts'
 
-/** One call at a time for each, as the handlers see it. */
+/** The functions that handlers call, with one call each. */
 export type Accepts = {
   email: Batcher<EmailCall, EmailOutcome[]>
   whatsapp: Batcher<WhatsappCall, WhatsappOutcome[]>
   report: Batcher<TakenReport, ReportOutcome>
 }
 
-/** Errors that are not tried again: after a lost connection nobody knows whether the batch was stored. */
+/** True if a failed batch can be repeated. After a lost connection it is unknown whether it was committed. */
 const isSafe = (error: unknown): boolean => !isDatabaseUnavailable(error) || isLockTimeout(error)
 
 const lengthOf = (text: string | null): number => text?.length ?? 0
 
 type AcceptsDeps = { database: Database; queue: Producer; versions: Versions; links: UnsubscribeLinks | null }
 
-/** @param database the whole one: a batch belongs to many teams, so it takes no team's turn. */
+/** @param database isn't limited to a team, because a batch contains calls of many teams */
 export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps): Accepts => ({
   email: createBatcher({
     work: (calls, alone) =>
@@ -55,7 +54,7 @@ export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps)
   }),
   report: createBatcher({
     work: (reports) => database.transaction((tx) => storeReports({ tx, queue }, reports)),
-    // A repeat that comes while the first is being stored waits for it here, not in PostgreSQL. A batch has each token
+    // A repeat waits here while the first one is being stored, not in PostgreSQL. A batch contains each token
     // once.
     keyOf: ({ provider, event_key, token }) => token?.digest ?? `${provider}/${event_key}`,
     weightOf: ({ body }) => 1_000 + body.length,

@@ -1,10 +1,10 @@
-/** What the API counts of sends for the fleet's figures: what became of them. Refusals: http/refusals.ts. */
+/** Counts the results of sends for the metrics. http/refusals.ts counts rejections. */
 import type { ChannelName } from '../../db/channels/list.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 
 type Outcome = { kind: 'stored' | 'replayed' | 'refused'; rows?: readonly unknown[] }
 
-/** Counts accepts and replays once they are committed. Refusals are counted where they are answered. */
+/** Counts accepted sends and replays after their commit. Rejections are counted with their response. */
 export function countSends<O extends Outcome>(
   metrics: Metrics,
   channel: ChannelName,

@@ -1,4 +1,7 @@
-/** The descriptions of endpoints in the API's description. Their schemas describe the fields. */
+/**
+ * Descriptions of the endpoints for the OpenAPI document and /docs. The schemas of the routes describe most
+ * fields.
+ */
 import type { Code } from '../../db/errors.ts'
 import { type About, describedAs, type Group } from '../docs/about.ts'
 import { DOMAIN, LATER } from '../docs/shown.ts'
@@ -8,7 +11,7 @@ const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
 export const SEND = {
   idempotency_key:
-    'A repeated call returns the original row and isn’t charged. For a single send, you can use the `Idempotency-Key` header instead.',
+    'A repeated call returns the original message and isn’t charged. For a single send, you can use the `Idempotency-Key` header instead.',
   template_id: 'A template from the dashboard. It is used instead of `html`.',
 } as const
 
@@ -19,7 +22,7 @@ export const SEND_TIMES = {
     'The number of seconds after acceptance or `scheduled_at` in which it can be sent. After that it expires.',
 } as const
 
-/** What is said of cancelling and moving what waits for its time. */
+/** Describes how a scheduled message is cancelled and rescheduled. */
 export const aboutScheduled = (
   { name, group, noun, article }: { name: string; group: Group; noun: string; article: string },
   refusals: readonly Code[],
@@ -58,15 +61,15 @@ const EMAIL_NOTES = {
   ...SEND_TIMES,
   from: '`hello@example.com` or `Acme <hello@example.com>`. The domain must be a verified domain of the team.',
   to: 'All recipients share one message. Each can have a name. At most 50 in total with `cc` and `bcc`.',
-  cc: 'They get the same message, which names them next to `to`.',
-  bcc: 'They get the same message, which doesn’t name them.',
+  cc: 'Recipients of copies. All recipients can see them.',
+  bcc: 'Recipients of blind copies. No other recipient can see them.',
   html: 'Sent unchanged.',
   variables:
     'Values for the variables of the template, such as `{{name}}`. They are HTML-escaped, and extra variables are ignored.',
   text: 'The plain-text alternative. It is used instead of the template’s. If an email has none, a text is generated from its HTML when it is sent.',
   headers: 'Custom headers, at most 10, of printable ASCII. Some names are reserved.',
   reply_to: 'Stored as the address without a name.',
-  tags: 'For finding the email in the dashboard.',
+  tags: 'Labels for finding the email in the dashboard.',
   attachments: 'At most 20. An attachment with a `content_id` is shown inline with `<img src="cid:…">`.',
 }
 

@@ -1,6 +1,6 @@
 /**
- * The way from the attachments of a send to contents that an email can refer to.
- * Promises: what is refused leaves nothing stored; a send without attachments meets nothing of this.
+ * Turns the attachments of a send into files that an email can refer to. A rejected send stores nothing. A
+ * send without attachments doesn't use this module.
  */
 
 import { type Upload, uploadsByIds } from '../../db/content/files/files.sql.ts'
@@ -15,12 +15,12 @@ import { utf8Bytes } from '../../db/validation/strings.ts'
 import type { Attached } from './attachment-shape.ts'
 import { TEXTS } from './texts.ts'
 
-/** The headers of a part, and those of a message with its boundaries, in bytes: more than they come to. */
+/** More than the headers of a part take, or those of a message with its boundaries. */
 const PART_OVERHEAD = 1_000
 
 export type AttachmentLimits = { message_bytes: number; blocked_extensions: ReadonlySet<string> }
 
-/** What a send brings: its attachments are judged first, whatever else it is refused for. */
+/** A send whose shape is valid. Its attachments are checked first. */
 type Bringing = {
   path: string
   attached: readonly Attached[]
@@ -29,7 +29,7 @@ type Bringing = {
 
 type Uploads = ReadonlyMap<string, Upload>
 
-/** What an attachment becomes in its email; `loaded` is filled in once it is. */
+/** Converts an attachment to a file of its email. `loaded` is set later. */
 function fileOf(attached: Attached, uploads: Uploads): ItemFile {
   const { filename, content_type, content_id } = attached
   if ('bytes' in attached) {
@@ -51,14 +51,20 @@ function fileOf(attached: Attached, uploads: Uploads): ItemFile {
   return { ...own, loaded: null }
 }
 
-/** Refuses a name that the operator blocks. @param at where it stands. @throws RequestError bad_request */
+/**
+ * Rejects a filename with a blocked extension. @param at the path of the field @throws RequestError
+ * bad_request
+ */
 export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename: string, at: string): void {
   const extension = endingsOf(filename).find((ending) => blocked_extensions.has(ending))
   if (extension === undefined) return
   throw new RequestError('bad_request', { field: at, problem: fill(TEXTS.blockedExtension, { extension }) })
 }
 
-/** The files of a send, named but not loaded. @throws RequestError bad_request, payload_too_large */
+/**
+ * Checks the attachments of a send. @returns its files, not loaded. @throws RequestError bad_request,
+ * payload_too_large
+ */
 function judged({ path, attached, send }: Bringing, uploads: Uploads, limits: AttachmentLimits): ItemFile[] {
   if (attached.length === 0) return []
   const files = attached.map((each) => fileOf(each, uploads))
@@ -76,7 +82,7 @@ function judged({ path, attached, send }: Bringing, uploads: Uploads, limits: At
   throw new RequestError('payload_too_large', { field: `${path}attachments`, problem })
 }
 
-/** Who sends, through which statements. */
+/** The team that sends, its limits, and where statements run. */
 type Attaching = { tx: Tx; teamId: string; limits: AttachmentLimits }
 
 async function uploadsOf({ tx, teamId }: Attaching, drafts: readonly Bringing[]): Promise<Uploads> {
@@ -87,7 +93,10 @@ async function uploadsOf({ tx, teamId }: Attaching, drafts: readonly Bringing[])
   return new Map((await uploadsByIds(tx, teamId, [...new Set(ids)])).map((upload) => [upload.id, upload]))
 }
 
-/** The keys that emails are stored under already: what comes with them is a replay and brings nothing. */
+/**
+ * Returns the keys that emails are already stored with. Items with these keys are replays, and store no
+ * attachments.
+ */
 async function storedKeys({ tx, teamId }: Attaching, items: readonly EmailItem[]): Promise<Set<string>> {
   const keys = items.flatMap(({ attachments, idempotency_key: key }) =>
     attachments && key !== null ? [{ team_id: teamId, key }] : [],
@@ -96,13 +105,16 @@ async function storedKeys({ tx, teamId }: Attaching, items: readonly EmailItem[]
   return new Set((await emailsByKeys(tx, keys)).map(({ idempotency_key }) => idempotency_key))
 }
 
-/** Reads the uploads of drafts. @returns what names the files of each; it throws RequestError as `judged` does */
+/**
+ * Reads the uploads of drafts. @returns a function that checks a draft's attachments and returns its files
+ * @throws RequestError bad_request, payload_too_large from that function
+ */
 export async function fileMaker(attaching: Attaching, drafts: readonly Bringing[]) {
   const uploads = await uploadsOf(attaching, drafts)
   return (draft: Bringing): ItemFile[] => judged(draft, uploads, attaching.limits)
 }
 
-/** Does the work of accepting items while the contents that they bring are stored. */
+/** Runs `accept` while the contents of the items' attachments are stored. */
 export async function withContents<T>(
   attaching: Attaching,
   { drafts, items }: { drafts: readonly Bringing[]; items: readonly EmailItem[] },

@@ -1,7 +1,6 @@
 /**
- * `attachments` of a send: their shape, and what a body says of each.
- * Promises: every refusal names its field with its path; bytes are decoded and digested where the body is parsed, in a
- * thread if it is large. Must not know what is stored.
+ * The shape of `attachments` in a send, and how they are decoded. Each error names its field with its path.
+ * Contents are decoded and hashed where the body is parsed, which is a thread if it is large.
  */
 import { createHash } from 'node:crypto'
 import { mixed } from 'yup'
@@ -18,11 +17,11 @@ import { isUuid } from '../../db/validation/strings.ts'
 
 const MAX_ATTACHMENTS = 20
 const CONTENT_ID = /^[A-Za-z0-9._+@-]{1,128}$/
-/** What peers take and we do not. */
+/** Fields of other services' APIs that we don't support. */
 const NOT_FETCHED = ['path', 'url', 'href']
 type Given = Record<string, unknown>
 
-/** Bytes as JSON.stringify writes a Buffer of Node's. */
+/** True for bytes as JSON.stringify writes a Buffer. */
 const isBufferForm = (value: unknown): value is { type: 'Buffer'; data: unknown[] } =>
   isObject(value) && value.type === 'Buffer' && Array.isArray(value.data)
 
@@ -39,7 +38,7 @@ function contentFault(content: unknown): string | null {
 const textFaultOf = (value: unknown, fault: (text: string) => string | null): string | null =>
   value == null ? null : typeof value === 'string' ? fault(value) : 'must be a string'
 
-/** What is wrong with an attachment: the field, '' for the whole, and what it must be. */
+/** Returns the first error of an attachment, or null. `field` is '' if it is about the attachment itself. */
 function faultOf(given: unknown): FieldError | null {
   if (!isObject(given)) return { field: '', problem: 'must be an object with filename and content' }
   const fetched = NOT_FETCHED.find((name) => given[name] != null)
@@ -69,7 +68,7 @@ function faultOf(given: unknown): FieldError | null {
   return null
 }
 
-/** The first fault of a list, with its path; null when there is none. */
+/** Returns the first error of a list with its path, or null. */
 function listFault(value: unknown, path: string): FieldError | null {
   if (!Array.isArray(value)) return { field: path, problem: 'must be an array of attachments' }
   if (value.length > MAX_ATTACHMENTS)
@@ -95,25 +94,25 @@ const BUFFER = {
 const ATTACHMENT = {
   type: 'object',
   properties: {
-    filename: { type: 'string', minLength: 1, maxLength: 255, description: 'Required beside `content`.' },
+    filename: { type: 'string', minLength: 1, maxLength: 255, description: 'Required with `content`.' },
     content: {
-      description: 'Base64; or a Buffer as Node.js writes it in JSON.',
+      description: 'Base64, or a Buffer as Node.js serializes it to JSON.',
       anyOf: [{ type: 'string', contentEncoding: 'base64' }, BUFFER],
     },
     attachment_id: {
       type: 'string',
       format: 'uuid',
-      description: 'Instead of `content`: an upload of `POST /v1/attachments`.',
+      description: 'The ID of an upload (`POST /v1/attachments`), instead of `content`.',
     },
     content_type: {
       type: 'string',
       maxLength: 255,
-      description: 'Such as `text/calendar; method=REQUEST`; by the ending of the name when absent.',
+      description: 'Such as `text/calendar; method=REQUEST`. The default depends on the file extension.',
     },
     content_id: {
       type: 'string',
       pattern: CONTENT_ID.source,
-      description: 'For `<img src="cid:…">` in the html: the part is shown inline.',
+      description: 'The ID in `<img src="cid:…">`. The file is shown inline.',
     },
   },
 }
@@ -126,13 +125,13 @@ export const attachments = () =>
       return fault === null || createError({ path: fault.field, message: () => fault.problem })
     })
 
-/** An attachment as it was given, its content decoded. */
+/** An attachment with its content decoded. */
 export type Attached = { filename: string | null; content_type: string | null; content_id: string | null } & (
   | { bytes: Uint8Array; sha256: string }
   | { attachment_id: string }
 )
 
-/** Reads a list that has no fault. */
+/** Decodes a list without errors. */
 export function attachedOf(list: readonly Given[]): Attached[] {
   return list.map((given) => {
     const { filename, content_type, content_id, content, attachment_id } = given

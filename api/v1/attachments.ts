@@ -1,7 +1,6 @@
 /**
- * POST /v1/attachments: a file by itself, for emails to refer to. Owns its name and type; the storing is
- * db/content/files/upload.ts. Promises: what is wrong with name or type is refused before a byte is read; the bytes are
- * handed on as they come.
+ * POST /v1/attachments uploads a file that emails can refer to. Its name and type are checked before a byte
+ * is read. The bytes are stored as they arrive (db/content/files/upload.ts).
  */
 
 import type { IncomingHttpHeaders } from 'node:http'
@@ -27,24 +26,24 @@ import { refuseBlocked } from './attached.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 import { TEXTS } from './texts.ts'
 
-/** Until when emails can refer to it, in days. */
+/** How long emails can refer to an upload. */
 const UPLOAD_KEPT_DAYS = 7
 
-/** Node reads headers as Latin-1, and many clients write UTF-8: what is that is taken for it. */
+/** Decodes a header as UTF-8 if possible. Node reads headers as Latin-1, but many clients send UTF-8. */
 const utf8Of = (latin1: string): string => utf8Text(Buffer.from(latin1, 'latin1')) ?? latin1
 
 function dispositionName(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   try {
     const { filename } = parseDisposition(header).parameters
-    // The form that says how it is encoded is decoded already.
+    // `filename*` is already decoded.
     return filename === undefined || /;\s*filename\*\s*=/i.test(header) ? filename : utf8Of(filename)
   } catch {
     throw new RequestError('bad_request', TEXTS.badDisposition)
   }
 }
 
-/** The name of what is uploaded. @throws RequestError bad_request */
+/** Returns the name of the uploaded file. @throws RequestError bad_request */
 function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): string {
   const name = given ?? dispositionName(headers['content-disposition'])
   if (name === undefined)
@@ -54,7 +53,7 @@ function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): st
   return normalizedName(name)
 }
 
-/** What curl says of a body by default: no file is of this type. */
+/** curl's default type, which says nothing about the file. */
 const CURL_DEFAULT_TYPE = /^application\/x-www-form-urlencoded\b/i
 
 function refuseForms(given: string | undefined): void {

@@ -1,17 +1,16 @@
 /**
- * What the three batch endpoints share: an id or a refusal for each item.
- * Promises: outcomes come in request order. A failing item leaves the others alone. An item that cannot be
- * stored never reaches the database. Must not know what an item is.
+ * The results of the three batch endpoints: an ID or an error for each item, in the order of the request. An
+ * error in an item doesn't affect the others. Invalid items aren't passed to the database.
  */
 import { errorData, RequestError } from '../../db/errors.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import { type Answer, type Trace, tracing } from '../http/errors.ts'
 import { countRejections } from '../http/refusals.ts'
 
-/** What became of one item: the id it was accepted under, or why it was not. */
+/** The result of an item: the ID it was accepted with, or its error. */
 export type BatchItem = string | RequestError
 
-/** The answer. A per-item rate_limited has no Retry-After: there is no header to put it in. */
+/** Builds the response. An item's rate_limited has no Retry-After, because an item has no headers. */
 export function batchAnswer(items: readonly BatchItem[], metrics: Metrics): Answer {
   countRejections(metrics, items)
   const data = items.map((item, index) =>
@@ -20,7 +19,7 @@ export function batchAnswer(items: readonly BatchItem[], metrics: Metrics): Answ
   return { status: 200, body: { data }, trace: traceOf(items) }
 }
 
-/** What became of how many, and the most common reason. */
+/** Counts the results for the log, with the most common error code. */
 function traceOf(items: readonly BatchItem[]): Trace {
   const codes = items.flatMap((item) => (item instanceof RequestError ? [item.code] : []))
   const ids = items.flatMap((item) => (item instanceof RequestError ? [] : [item]))
@@ -30,7 +29,10 @@ function traceOf(items: readonly BatchItem[]): Trace {
   return { ...tracing(ids), ...counts, ...(code === undefined ? {} : { code }) }
 }
 
-/** Each item's outcome, in request order. @param accept takes those together that are not refused already. */
+/**
+ * Returns the result of each item, in the order of the request. @param accept gets the valid items, all at
+ * once
+ */
 export async function acceptEach<T, O, R>(
   items: readonly (T | RequestError)[],
   accept: (items: readonly T[]) => Promise<readonly O[]>,

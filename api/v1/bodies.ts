@@ -1,6 +1,6 @@
 /**
- * What every call takes in its body. The parser's thread loads these shapes and nothing that handles a call, so that it
- * starts in a moment and takes little memory.
+ * The bodies of all calls. The parser's thread only loads these shapes and no handlers, so it starts fast and
+ * needs little memory.
  */
 import { object } from 'yup'
 import { REQUIRED } from '../../db/errors.ts'

@@ -1,4 +1,4 @@
-/** The bodies of the calls on broadcasts; a draft's fields are in db/messages/broadcasts/fields.ts. */
+/** The bodies of calls about broadcasts. The fields of a draft are in db/messages/broadcasts/fields.ts. */
 import { array, object } from 'yup'
 import { REQUIRED } from '../../db/errors.ts'
 import { changeSchema, newSchema, ownTime, readChange, readNew } from '../../db/messages/broadcasts/fields.ts'

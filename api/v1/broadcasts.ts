@@ -1,6 +1,6 @@
 /**
- * Broadcasts: drafts, and what is done with them. Owns their routes; the shapes of what they take are in
- * db/messages/broadcasts/fields.ts, which the CLI shares, and the rules beside it.
+ * The routes of broadcasts: drafts, tests, and changes of their state. The CLI shares the shapes and rules in
+ * db/messages/broadcasts/.
  */
 import { object } from 'yup'
 import type { Caller } from '../../db/accounts/audit/record.ts'
@@ -33,13 +33,13 @@ import { paging, readPage } from './paging.ts'
 
 const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
 
-/** @throws RequestError invalid_headers for what the operator reserves. */
+/** Checks for headers that the operator reserves. @throws RequestError invalid_headers */
 function assertUnreserved({ reservedHeaders }: V1Deps, { headers }: GivenFields): void {
   const fault = headers && reservedFault(headers, reservedHeaders)
   if (fault) throw new RequestError('invalid_headers', fault)
 }
 
-/** A change of state: POST behind the broadcast, answered with it as it is then. */
+/** Declares a POST that changes the state of a broadcast. It returns the broadcast after the change. */
 const stateRoute = (
   { verb, about }: { verb: string; about: About },
   act: (deps: V1Deps & Caller, acting: Acting, id: string) => Promise<BroadcastRow>,

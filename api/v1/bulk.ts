@@ -1,7 +1,7 @@
 /**
- * POST /v1/contacts/bulk: checks the call's shape and size, stores it with its job in one
- * transaction, and waits for what a worker makes of it. The worker judges the items (db/audience/contacts/upsert.ts).
- * Promises: nothing is lost when no worker is there in time, or the client goes away; the same call later is harmless.
+ * POST /v1/contacts/bulk: checks the call's shape and size, stores it with its job in one transaction, and
+ * waits for the worker's result. The worker validates the items (db/audience/contacts/upsert.ts). The call is
+ * processed even if no worker is available in time, or the client disconnects. It can be repeated safely.
  */
 import { insertUpsert, type UpsertResult, upsertResult } from '../../db/audience/contacts/upserts.sql.ts'
 import { errorFrom, Unavailable } from '../../db/errors.ts'
@@ -17,11 +17,12 @@ const RETRY_AFTER_S = 5
 
 type Call = { teamId: string; bytes: Buffer; release(): void; now: Date }
 
-/** Has a worker carry out the call. @throws RequestError unavailable when none did in time. */
+/** Lets a worker process the call. @throws RequestError unavailable if there is no result in time */
 async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
   const { teamId } = call
   const { database, queue, replies, upsertWait: timeout } = deps
-  // By the database's clock: a team's calls are carried out in the order of their ids, whichever process took them.
+  // From the database's clock, because a team's calls are processed in the order of their IDs, across web
+  // processes.
   const id = idAt(deps.clock())
   const result = await replies.ask(id, {
     async send() {
@@ -30,7 +31,7 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
         const jobs = await queue.enqueue(tx, 'upsert-contacts', [{ team_id: teamId, upsert_id: id }])
         if (jobs !== 1) throw new Error('stored an upsert without its job')
       })
-      // The worker may take its time.
+      // Not needed while the worker processes the call.
       call.bytes = Buffer.alloc(0)
       call.release()
     },

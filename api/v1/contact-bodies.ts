@@ -7,7 +7,7 @@ import { type BodyShape, json, parseBatch, withoutByteOrderMark } from '../http/
 
 const BULK_LIMIT = 1_000
 
-/** What PATCH takes, and POST besides the email. */
+/** The fields of PATCH, and of POST in addition to the email. */
 const changeSchema = object({
   properties: contactProperties(),
   topic_ids: uuids(),
@@ -20,11 +20,11 @@ export const createBody = json(changeSchema.shape({ email: address().required(RE
 
 export const unsubscribeBody = json(object({ email: address().required(REQUIRED), topic_ids: uuids() }))
 
-/** The call as it came: its items are judged by the worker. */
+/** The call as raw bytes. The worker validates its items. */
 export const bulkBody: BodyShape<{ length: number; bytes: Buffer }> = {
   schema: upsertSchema,
   batch: { field: 'contacts', most: BULK_LIMIT },
   read: (value) => ({ length: parseBatch(value, 'contacts', BULK_LIMIT).length, bytes: Buffer.alloc(0) }),
-  // As bytes from the socket to the database: 9 MiB as text held everybody up three times over.
+  // These stay bytes on their way to the database. 9 MiB as text blocked other requests three times.
   withBytes: ({ length }, bytes) => ({ length, bytes: withoutByteOrderMark(bytes) }),
 }

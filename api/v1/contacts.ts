@@ -1,6 +1,6 @@
 /**
- * Contacts: create, read, list, change, delete. Bulk upsert is bulk.ts.
- * Owns the shape of queries; the rules for changing a contact are in db/audience/contacts/edit.ts.
+ * Contacts: create, read, list, change, delete. The bulk upsert is in bulk.ts, and the rules for changes are
+ * in db/audience/contacts/edit.ts.
  */
 
 import { object } from 'yup'
@@ -25,7 +25,7 @@ import { teamRoute, type V1Route } from './deps.ts'
 import { paging, readPage } from './paging.ts'
 import { presentContact } from './present.ts'
 
-/** How other services page: ignored, it would answer the first page each time. */
+/** Paging parameters of other services. If they were ignored, each request would return the first page. */
 const otherPaging = () =>
   unsupported('is not supported. Pass the next_cursor of the previous response as cursor')
 
@@ -38,7 +38,7 @@ const listSchema = object({
   offset: otherPaging(),
 })
 
-/** The email in the path; anything that is not an email address names no contact. */
+/** Returns the identity of the email in the path. An invalid address belongs to no contact. */
 export const pathIdentity = ({ email = '' }: Readonly<Record<string, string>>): string =>
   contactIdentity(email)
 

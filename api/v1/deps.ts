@@ -1,4 +1,4 @@
-/** What the routes under /v1 work with, and how they are declared. */
+/** The dependencies of the routes under /v1, and how the routes are declared. */
 
 import type { Versions } from '../../db/content/templates/versions.ts'
 import type { UnsubscribeLinks } from '../../db/messages/emails/unsubscribe-token.ts'
@@ -19,20 +19,20 @@ export type V1Deps = {
   queue: Producer
   secrets: Secrets
   versions: Versions
-  /** What makes unsubscribe links; null while PUBLIC_URL is not set. */
+  /** Creates unsubscribe links. Null if PUBLIC_URL isn't set. */
   links: UnsubscribeLinks | null
-  /** The address that recipients reach the service at; null while PUBLIC_URL is not set. */
+  /** The address of this service for recipients. Null if PUBLIC_URL isn't set. */
   publicUrl: string | null
-  /** The database's time. */
+  /** Returns the database's time. */
   clock: () => Date
   /** Single sends, committed in groups. */
   accepts: Accepts
   catalog: Catalog
   replies: Replies
-  /** What custom headers may not begin with, besides what is always reserved. */
+  /** The custom headers that the operator reserves, in addition to ours. */
   reservedHeaders: Reserved
   attachments: AttachmentLimits
-  /** How long a bulk upsert may wait for its worker, in milliseconds (DECISIONS: 503 responses). */
+  /** How long a bulk upsert waits for its worker, in milliseconds (DECISIONS: 503 responses). */
   upsertWait: number
   metrics: Metrics
 }

@@ -20,10 +20,10 @@ import { type Attached, attachedOf, attachments } from './attachment-shape.ts'
 
 const BATCH_LIMIT = 100
 
-/** Clients of others send objects with a name and a value. */
+/** Clients of other services send objects with a name and a value. */
 const A_TAG = 'must be a string, such as "receipt"'
 
-/** How many recipients an email may have, of to, cc and bcc as given. */
+/** The most recipients of an email in to, cc and bcc, counting duplicates. */
 const MAX_RECIPIENTS = 50
 
 const mailboxes = () =>
@@ -58,10 +58,10 @@ const sendSchema = object({
 
 type SendBody = InferType<typeof sendSchema>
 
-/** A send whose shape is right. `path`: where it lies in a batch, such as `emails[3].`. */
+/** A send whose shape is valid. `path` is its path in a batch, such as `emails[3].`. */
 export type EmailDraft = { path: string; send: Omit<SendBody, 'attachments'>; attached: readonly Attached[] }
 
-/** Its attachments are decoded where the body is parsed. @throws RequestError bad_request */
+/** Counts the recipients and decodes the attachments. @throws RequestError bad_request */
 function draftOf({ attachments: list = [], ...send }: SendBody, path = ''): EmailDraft {
   if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
     const problem = `must have at most ${MAX_RECIPIENTS} recipients in total`
@@ -70,7 +70,7 @@ function draftOf({ attachments: list = [], ...send }: SendBody, path = ''): Emai
   return { path, send, attached: attachedOf(list) }
 }
 
-/** An item of a batch. @throws RequestError bad_request */
+/** Reads an item of a batch. @throws RequestError bad_request */
 const toBatchItem = (value: unknown, at: string): EmailDraft =>
   draftOf(parse(sendSchema, value, at), `${at}.`)
 

@@ -1,7 +1,6 @@
 /**
- * POST /v1/emails and /v1/emails/batch: transactional email. Owns the shape of a send and the
- * refusals that need nothing but the body; the rest is db/messages/emails/accept.ts, for one item and for a hundred
- * alike.
+ * POST /v1/emails and /v1/emails/batch: transactional email. This module validates what needs only the body.
+ * db/messages/emails/accept.ts does the rest, for one item or a hundred.
  */
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
 import { RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
@@ -26,11 +25,14 @@ import { presentEmail } from './present.ts'
 import { scheduledRoutes } from './scheduled.ts'
 import { TEXTS } from './texts.ts'
 
-/** Valid recipients in the form of From. */
+/** Formats valid recipients like From. */
 const asStored = (recipients: readonly string[] = []): string[] =>
   recipients.flatMap((recipient) => parseMailbox(recipient) ?? []).map(formatMailbox)
 
-/** Its item, but for its files. @throws RequestError invalid_from, invalid_headers, invalid_reply_to, in this order */
+/**
+ * Builds an item without its attachments. @throws RequestError invalid_from, invalid_headers,
+ * invalid_reply_to, in this order
+ */
 function itemOf({ path, send }: EmailDraft): EmailItem {
   const from = fromOf(send.from, path)
   const fault = send.headers === undefined ? null : headersFault(send.headers)
@@ -44,9 +46,9 @@ function itemOf({ path, send }: EmailDraft): EmailItem {
     subject: send.subject,
     html: send.html ?? null,
     template_id: send.template_id?.toLowerCase() ?? null,
-    // They fill a template's slots only, and need not travel further without one.
+    // Only templates have variables.
     variables: send.template_id === undefined ? null : (send.variables ?? null),
-    // An empty one does not outdo the template's.
+    // An empty text doesn't replace the template's.
     text: send.text || null,
     headers: send.headers ?? null,
     reply_to: replyToOf(send.reply_to, path),
@@ -56,7 +58,10 @@ function itemOf({ path, send }: EmailDraft): EmailItem {
   }
 }
 
-/** @throws RequestError invalid_headers for what the operator reserves (RESERVED_HEADER_PREFIXES). */
+/**
+ * Checks for headers that the operator reserves (RESERVED_HEADER_PREFIXES). @throws RequestError
+ * invalid_headers
+ */
 function assertUnreserved({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): void {
   const fault = headers && reservedFault(headers, reservedHeaders)
   if (fault) throw new RequestError('invalid_headers', { ...fault, field: path + fault.field })
@@ -73,8 +78,10 @@ const attaching = ({ database: tx, attachments: limits }: V1Deps, { team_id }: P
 })
 
 /**
- * Reads the uploads of drafts. @returns what makes the item of each, its files first. It throws RequestError
- * bad_request, payload_too_large, invalid_from, invalid_headers, invalid_reply_to
+ * Reads the uploads of drafts. @returns a function that builds the item of a draft, starting with its
+ * attachments
+ * @throws RequestError bad_request, payload_too_large, invalid_from, invalid_headers, invalid_reply_to from
+ * that function
  */
 async function itemMaker(deps: V1Deps, principal: Principal, drafts: readonly EmailDraft[]) {
   const makeFiles = await fileMaker(attaching(deps, principal), drafts)
@@ -86,7 +93,7 @@ async function itemMaker(deps: V1Deps, principal: Principal, drafts: readonly Em
   }
 }
 
-/** Does the work of accepting items while the contents that they bring, if any, are stored. */
+/** Runs `accept` while the contents of the items' attachments, if any, are stored. */
 function withFiles<T>(
   deps: V1Deps,
   principal: Principal,
@@ -97,7 +104,6 @@ function withFiles<T>(
   return bare ? accept(sends.items) : withContents(attaching(deps, principal), sends, accept)
 }
 
-/** Accepts a batch in a transaction of its own. */
 async function acceptBatch(deps: V1Deps, sender: EmailSender, items: readonly EmailItem[]) {
   const { database, queue, versions, links } = deps
   const outcomes = await database.transaction((tx) =>
@@ -114,12 +120,12 @@ async function storedRow(
   if (outcome.kind === 'refused') throw outcome.refusal
   if (outcome.kind === 'stored') return outcome.row
   const row = await emailById(database, principal.team_id, outcome.id)
-  // Deleted between the replay and this read: as if the key had never been stored.
+  // Deleted between the replay and this read. After the deletion the key can be used again.
   if (!row) throw new Unavailable('conflict', TEXTS.emailDeleting, 1)
   return row
 }
 
-/** How the team stands after the last item that touched its bucket; nothing when none did. */
+/** Returns the rate limit headers of the last item that used the bucket, or none. */
 function rateOf(outcomes: readonly EmailOutcome[]): Record<string, string> {
   const states = outcomes.flatMap((outcome) => {
     if (outcome.kind === 'stored') return [outcome.limit_state]

@@ -1,6 +1,6 @@
 /**
- * The Idempotency-Key header of a single send: the body's idempotency_key by another way.
- * Promises: two keys that differ are `bad_request`, which comes before everything but the body's shape.
+ * The Idempotency-Key header of a single send, which is the same as idempotency_key in the body. If the two
+ * differ, the error is `bad_request`. Only errors in the body's shape come first.
  */
 
 import type { IncomingHttpHeaders } from 'node:http'
@@ -11,7 +11,7 @@ import { TEXTS } from './texts.ts'
 
 const headerSchema = object({ 'Idempotency-Key': idempotencyKey() })
 
-/** A send under the header's key when its own is absent. @throws RequestError bad_request when they differ */
+/** Uses the header's key if the send has none. @throws RequestError bad_request if they differ */
 export function withIdempotencyKey<S extends { idempotency_key?: string | undefined }>(
   send: S,
   headers: IncomingHttpHeaders,

@@ -1,4 +1,4 @@
-/** The parser's thread (http/parser.ts): parses the bodies that it is sent: forms, and the JSON of a route. */
+/** The thread of http/parser.ts. It parses forms, and the JSON of a route. */
 import { serialize } from 'node:v8'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
 import { errorData, RequestError } from '../../db/errors.ts'
@@ -7,7 +7,7 @@ import { parseBody } from '../http/input.ts'
 import type { Question, Reply } from '../http/parser.ts'
 import { BODIES } from './bodies.ts'
 
-/** Has a reply's memory change hands, in place of a copy. */
+/** Transfers the memory of a reply instead of copying it. */
 const moving = (reply: Reply, { buffer }: Uint8Array<ArrayBuffer>): Reply =>
   move({ [transferableSymbol]: [buffer], [valueSymbol]: reply }) as unknown as Reply
 
@@ -16,7 +16,7 @@ const packed = (value: unknown): Reply => {
   return moving({ body }, body)
 }
 
-/** Its items behind each other in one stretch of memory, which travels faster than a hundred. */
+/** Serializes the items into one buffer, because a hundred buffers take longer to transfer. */
 function batch(body: readonly unknown[]): Reply {
   const parts: Uint8Array[] = []
   const items = body.map((item) => {
@@ -34,20 +34,20 @@ function batch(body: readonly unknown[]): Reply {
   return moving({ items, packed: together }, together)
 }
 
-/** Answers one question. @throws what is a fault of ours, and nothing that a client can cause. */
+/** Parses a body. @throws only internal errors, none that a client can cause */
 export default async function answer(question: Question): Promise<Reply> {
   try {
     if ('form' in question) return packed(await readForm(question.form, question.bytes))
     const { method, path, bytes } = question
     const shape = BODIES[`${method} ${path}`]
-    if (!shape) throw new Error(`${method} ${path} takes no body`)
+    if (!shape) throw new Error(`${method} ${path} has no body`)
     const body = parseBody(shape, bytes)
     return Array.isArray(body) ? batch(body) : packed(body)
   } catch (error) {
     if (error instanceof RequestError) return { refused: errorData(error) }
     throw error
   } finally {
-    // Not once it is collected: a thread that counts and refuses collects nothing.
+    // Doesn't wait for the garbage collector, which never runs in a thread that only counts and rejects.
     question.bytes.buffer.transfer(0)
   }
 }

@@ -1,15 +1,15 @@
 /**
- * The catalog as a process keeps it: read at most once a minute, so that changes surface within about a minute.
- * Promises: many callers at once cost one query; a failed read is not kept.
+ * The cached catalog of plans. It is read at most once a minute, so changes are visible within about a
+ * minute. Concurrent requests share a query. Failed reads aren't cached.
  */
 
 import { allPlans, type PlanRow } from '../../db/accounts/plans/plans.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 
-/** How long a read of the catalog serves, in milliseconds. */
+/** How long the catalog is cached. */
 const CATALOG_TTL_MS = 60_000
 
-/** The catalog as it was read. `left`: for how many milliseconds it still serves. */
+/** The cached catalog. `left` is how many milliseconds it remains valid. */
 type CachedPlans = { plans: readonly PlanRow[]; left: number }
 
 export type Catalog = (tx: Tx, now: Date) => Promise<CachedPlans>

@@ -1,4 +1,4 @@
-/** GET /v1/plans: the subscription catalog, without credentials. */
+/** GET /v1/plans: the public catalog of plans. */
 import { createHash } from 'node:crypto'
 import { object } from 'yup'
 import { LOCALES, type Locale } from '../../db/accounts/plans/plans.sql.ts'
@@ -8,10 +8,12 @@ import { ABOUT } from './about.ts'
 import { publicRoute, type V1Route } from './deps.ts'
 import { presentCatalog } from './present.ts'
 
-/** Caches may keep an answer for what is left of our own copy: a change surfaces within a minute in all. */
+/**
+ * Caches may keep a response as long as our own copy is valid, so that changes are visible within a minute in
+ * total.
+ */
 const cacheControl = (left: number): string => `public, max-age=${Math.floor(left / 1_000)}`
 
-/** The locale asked for, or English for any other. */
 const localeOf = (asked: string | undefined): Locale => LOCALES.find((locale) => locale === asked) ?? 'en'
 
 const catalogSchema = object({ locale: text() })

@@ -1,6 +1,6 @@
 /**
- * Rows as the API's JSON: one small function a resource.
- * Promises: the documented fields and no others, whatever columns a row has. Must not decide anything.
+ * Converts rows to the JSON of the API. The result has the documented fields and no others, whatever columns
+ * a row has.
  */
 
 import { planFigures } from '../../db/accounts/plans/defaults.ts'
@@ -10,7 +10,7 @@ import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
 import { type EmailView, emailView } from '../../db/messages/emails/view.ts'
 import type { V1Deps } from './deps.ts'
 
-/** The Email row of the API, its html rendered. */
+/** Converts an email and renders its HTML. */
 export async function presentEmail(
   { database, versions, secrets }: V1Deps,
   row: EmailRow,
@@ -38,7 +38,7 @@ function freeLimits(plan: PlanRow) {
   return { email_limit: emails, contact_limit: contacts }
 }
 
-/** A plan of the catalog in one language; figures that are not set are left out. */
+/** Converts a plan in one language. Limits that aren't set are left out. */
 const presentPlan = (plan: PlanRow, locale: Locale) => ({
   key: plan.key,
   kind: plan.kind,

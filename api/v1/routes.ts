@@ -1,4 +1,4 @@
-/** Every route under /v1: what the application mounts, what the parser's thread and the API's description know. */
+/** All routes under /v1, which the application mounts and the API's description lists. */
 import { attachmentRoutes } from './attachments.ts'
 import { broadcastRoutes } from './broadcasts.ts'
 import { bulkRoutes } from './bulk.ts'
@@ -20,5 +20,5 @@ export const V1_ROUTES: readonly V1Route[] = [
   ...planRoutes,
 ]
 
-/** What parses their large bodies, in a thread of its own. */
+/** The thread that parses their large bodies. */
 export const PARSER_THREAD = new URL('./parser-thread.ts', import.meta.url)

@@ -1,6 +1,6 @@
 /**
- * What waits for its time, cancelled or moved: POST …/:id/cancel and PATCH …/:id, alike for every channel that sends by
- * the API. Promises: an answer never says how a message stands.
+ * Cancels and reschedules scheduled messages: POST …/:id/cancel and PATCH …/:id, the same for each channel. A
+ * response never contains the status of a message.
  */
 import type { ChannelName } from '../../db/channels/list.ts'
 import { cancelScheduled, moveScheduledAtRate } from '../../db/messages/scheduled.ts'
@@ -13,7 +13,7 @@ import { teamRoute, type V1Route } from './deps.ts'
 
 type Of = {
   channel: ChannelName
-  /** Of its messages. */
+  /** The path of its messages. */
   path: string
   access: PrivateAccess
   about: { cancel: About; move: About }

@@ -1,6 +1,6 @@
 /**
- * Whether a contact hears from a team: unsubscribe, resubscribe, and the one-shot unsubscribe.
- * The rules for states are in db/audience/subscription/subscription.ts.
+ * The subscription of a contact: unsubscribe, resubscribe, and unsubscribe by email address. The rules are in
+ * db/audience/subscription/subscription.ts.
  */
 import { contactIdentity } from '../../db/audience/contacts/edit.ts'
 import { leaveTopics, resubscribe, unsubscribe } from '../../db/audience/subscription/subscription.ts'
@@ -12,7 +12,7 @@ import { pathIdentity } from './contacts.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 import { presentContact } from './present.ts'
 
-/** POST /v1/contacts/:email/<verb>; a body is not looked at. */
+/** Declares POST /v1/contacts/:email/<verb>. A body is ignored. */
 const statusRoute = (verb: string, change: typeof resubscribe, about: About): V1Route =>
   teamRoute({
     method: 'POST',

@@ -1,4 +1,4 @@
-/** What errors of api/v1/ say. `fill` puts values into the names in braces. */
+/** The messages of errors in api/v1/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   blockedExtension: "can't have the extension .{extension}, because mail servers reject such files",

@@ -17,7 +17,7 @@ import { batchOf, json } from '../http/input.ts'
 
 const BATCH_LIMIT = 100
 
-/** The body of a send, and each item of a batch. The 50 are counted as given, before repeats collapse. */
+/** The body of a send, and each item of a batch. Duplicates count towards the 50 numbers. */
 const sendSchema = object({
   template_id: uuid().required(REQUIRED),
   to: array(text().defined('must be a string').nonNullable('must be a string'))
@@ -33,7 +33,10 @@ const sendSchema = object({
 
 type SendBody = InferType<typeof sendSchema>
 
-/** The numbers in E.164 form, each once, in order. @throws RequestError invalid_phone naming the first bad one. */
+/**
+ * Returns the numbers in E.164 format without duplicates, in order. @throws RequestError invalid_phone for
+ * the first invalid one
+ */
 function phonesOf(numbers: readonly string[], path: string): Phone[] {
   const phones = numbers.map((number, index) => {
     const phone = normalisePhone(number)
@@ -44,16 +47,16 @@ function phonesOf(numbers: readonly string[], path: string): Phone[] {
   return [...new Map(phones.map((phone) => [phone.e164, phone])).values()]
 }
 
-/** More than any template has slots: beyond this, some of the first are unknown as well. */
+/** More than any template has variables. If there are more, at least one of the first is unknown. */
 const MAX_PARAMETERS = 1_000
 
-/** Parameters that are refused anyway need not travel further in full. */
+/** Shortens parameters that are rejected anyway. */
 function enoughOf(parameters: Record<string, string>): Record<string, string> {
   const given = Object.entries(parameters)
   return given.length <= MAX_PARAMETERS ? parameters : Object.fromEntries(given.slice(0, MAX_PARAMETERS + 1))
 }
 
-/** An item whose fields are valid by themselves. @throws RequestError invalid_phone */
+/** Builds an item. Its fields are valid by themselves. @throws RequestError invalid_phone */
 export function itemOf(send: SendBody, path = ''): WhatsappItem {
   return {
     path,
@@ -65,14 +68,16 @@ export function itemOf(send: SendBody, path = ''): WhatsappItem {
   }
 }
 
-/** In a batch, an error about one recipient has the form that clients parse: `to[<n>]: <code>: <detail>`. */
+/**
+ * In a batch, writes an error about a recipient in the form that clients parse: `to[<n>]: <code>: <detail>`.
+ */
 function recipientError(error: RequestError, path: string): RequestError {
   const [{ field, problem } = { field: '', problem: '' }] = error.fields
   if (!field.startsWith(`${path}to[`)) return error
   return new RequestError(error.code, `${field.slice(path.length)}: ${error.code}: ${problem}`)
 }
 
-/** An item of a batch. @throws RequestError bad_request, invalid_phone */
+/** Reads an item of a batch. @throws RequestError bad_request, invalid_phone */
 function toBatchItem(value: unknown, at: string): WhatsappItem {
   const path = `${at}.`
   const item = resultOrError(() => itemOf(parse(sendSchema, value, at), path))

@@ -1,7 +1,6 @@
 /**
- * POST /v1/whatsapp/messages and /batch: template messages. Owns the shape of a send and the
- * refusals that need nothing but the body; the rest is db/messages/whatsapp/accept.ts, for one item and for a hundred
- * alike.
+ * POST /v1/whatsapp/messages and /batch: template messages. This module validates what needs only the body.
+ * db/messages/whatsapp/accept.ts does the rest, for one item or a hundred.
  */
 import {
   acceptWhatsapp,
@@ -22,7 +21,6 @@ import { withIdempotencyKey } from './idempotency-key.ts'
 import { scheduledRoutes } from './scheduled.ts'
 import { itemOf, messageBody, messagesBody } from './whatsapp-body.ts'
 
-/** The rows of a call, as the API shows them. */
 const presentMessages = (rows: readonly SentRow[]) => ({
   data: rows.map(({ id, recipient, status, ...times }) => ({
     ...{ id, to: recipient, status },
@@ -30,7 +28,6 @@ const presentMessages = (rows: readonly SentRow[]) => ({
   })),
 })
 
-/** Accepts a batch in a transaction of its own. */
 async function acceptBatch({ database, queue, metrics }: V1Deps, call: WhatsappCall) {
   const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue }, call))
   return countSends(metrics, 'whatsapp', outcomes)

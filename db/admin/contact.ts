@@ -1,4 +1,4 @@
-/** Verbs of `contact`: a team's contacts, and what suppresses them. */
+/** Verbs of `contact`: a team's contacts and their suppressions. */
 import { requireTeam } from '../accounts/teams/view.ts'
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../audience/contacts/contacts.sql.ts'
 import { type ByHand, SUPPRESSIONS, suppressByHand } from '../audience/suppressions/by-hand.ts'
@@ -13,13 +13,13 @@ import { ACTOR } from './context.ts'
 import { atMost, emailIdentity, oneOf, only } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-/** How many messages of each channel are shown with a contact. */
+/** Messages per channel that are shown with a contact. */
 const MAX_MESSAGES = 20
 
 type ListOptions = { email?: string; status?: ContactStatus; limit: number }
 type Suppression = { as: ByHand['as']; reason: string }
 
-/** A person is named by an email address, or by the number of WhatsApp messages. */
+/** A contact is identified by an email address, or by a phone number for WhatsApp. */
 const addressOrNumber = {
   EMAIL: [
     'its address, or a number such as +15551234567',
@@ -29,7 +29,7 @@ const addressOrNumber = {
 
 const isNumber = (identity: string): boolean => identity.startsWith('+') && !identity.includes('@')
 
-/** All that is stored of a person: shown, and taken away. */
+/** The export and erasure of personal data. */
 const personVerbs: Verbs = ({ verb, admin }) => {
   verb(
     'export TEAM EMAIL',

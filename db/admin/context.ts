@@ -1,6 +1,6 @@
 /**
- * The dependencies of the CLI's verbs: database, queue and secrets, each opened on first use. They are found
- * in the environment, otherwise in .data/, where `npm start` keeps them. Only for the CLI.
+ * The dependencies of the CLI's verbs: database, queue and secrets, each opened on first use. They are
+ * configured by the environment, or by .data/, where `npm start` stores them. Only for the CLI.
  */
 
 import { readFileSync } from 'node:fs'
@@ -25,15 +25,18 @@ const DATA = join(import.meta.dirname, '..', '..', '.data')
 
 const USUAL_PORT = 3_000
 
-/** Who acts, in the audit trail. */
+/** The actor in the audit log. */
 export const ACTOR: Actor = 'cli'
 
-/** A background job, begun by any actor. */
+/** A background job without its actor. */
 export type Unbegun = Wanted extends infer W ? (W extends Wanted ? Omit<W, 'actor'> : never) : never
 
 export type Admin = ReturnType<typeof createAdmin>
 
-/** The embedded server of `npm start`, if it runs. A production machine lacks the development dependency. */
+/**
+ * Returns the URL of the embedded server of `npm start`, if it runs. The development dependency may be
+ * missing.
+ */
 async function embeddedUrl(): Promise<string> {
   const url = await import('../dev/postgres.ts').then(
     ({ runningPostgres }) => runningPostgres(DATA),
@@ -44,8 +47,8 @@ async function embeddedUrl(): Promise<string> {
 }
 
 /**
- * The key that was set; else, for a database that `npm start` has used, its own: another would spoil what is
- * sealed.
+ * Returns SECRET_KEY. For a database that `npm start` has used, the default is its key, because another key
+ * would make encrypted data unreadable.
  */
 function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   if (SECRET_KEY !== undefined) return SECRET_KEY
@@ -57,12 +60,12 @@ function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   }
 }
 
-/** Where `npm start` answers, or did; where it usually does for a database that it has not used. */
+/** Returns the last port of `npm start` for a database that it has used, or its usual port. */
 function portOf({ DATABASE_URL }: ToolSettings): number {
   return (wasUsed(DATA, DATABASE_URL) ? keptPort(DATA) : null) ?? USUAL_PORT
 }
 
-/** Makes something at the first `get` only; `made` says what there is to close. */
+/** Calls `make` once, at the first `get`. `made` returns the result if there is one, to close it. */
 function once<T>(make: () => Promise<T>) {
   let made: Promise<T> | undefined
   const get = async (): Promise<T> => {
@@ -72,7 +75,7 @@ function once<T>(make: () => Promise<T>) {
   return { get, made: () => made }
 }
 
-/** Opens a database whose schema this version can use. @throws RequestError unavailable */
+/** Opens a database if this version can use its schema. @throws RequestError unavailable */
 async function openUsable(url: string, plan: string | undefined): Promise<Database> {
   const { openDatabase } = await import('../postgres/pool.ts')
   const { nameConnections } = await import('../postgres/connect.ts')
@@ -90,7 +93,7 @@ async function openUsable(url: string, plan: string | undefined): Promise<Databa
   }
 }
 
-/** Reads the settings, opens nothing yet. @throws SettingsFault */
+/** Reads the settings. Opens nothing yet. @throws SettingsFault */
 export function createAdmin() {
   const settings = readToolSettings()
   let known = settings.DATABASE_URL
@@ -104,45 +107,44 @@ export function createAdmin() {
     return createProducer((job) => void hints.push(wakeAtOnce(opened, job)))
   })
   const secrets = once(async () => {
-    // Before the database: what is missing here is said without one.
+    // Before the database is opened, so that a missing key is reported without one.
     const keys = { ...settings, SECRET_KEY: findSecretKey(settings) }
     const { openSecrets } = await import('../process/canary.ts')
     return openSecrets(await database.get(), keys)
   })
   const timeIn = async (tx: Tx) => (await import('../postgres/time.sql.ts')).serviceTime(tx)
-  /** For use cases, which write their own line in the audit trail. */
+  /** Runs a use case in a transaction. Use cases write their own entries in the audit log. */
   const transaction = async <T>(work: (by: By) => Promise<T>): Promise<T> =>
     (await database.get()).transaction(async (tx) => work({ tx, now: await timeIn(tx), actor: ACTOR }))
   return {
-    /** The database's time: this machine's clock counts for nothing. */
+    /** The database's time. This machine's clock is never used. */
     now: async () => timeIn(await database.get()),
-    /** A DNS server to ask in place of the system's. */
+    /** A DNS server to use instead of the system's. */
     dnsServer: settings.DNS_SERVER,
-    /** RETURN_PATH_DOMAIN, as the workers have it. Null if it isn't set. */
+    /** RETURN_PATH_DOMAIN, as in the workers. Null if it isn't set. */
     returnDomain: returnDomainOf(settings),
-    /** Meta's Graph API. */
     graphApi: graphApiUrl(settings),
-    /** The plan of new teams, where the setting names one. */
+    /** The plan of new teams, if the setting names one. */
     defaultPlan: settings.DEFAULT_PLAN,
-    /** The address that recipients reach the service at. */
+    /** The public address of the service. */
     publicUrl: settings.PUBLIC_URL,
-    /** Where people on this machine reach it: that address, else its port here. */
+    /** The address for users on this machine: the public address, or the local port. */
     site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT || portOf(settings)}`,
-    /** Private networks that webhooks may reach: the setting's, else this machine for a database of `npm start`. */
+    /** Private networks that webhooks may reach. Default: this machine, for a database of `npm start`. */
     webhookNetworks: () =>
       networksOf(commaList(settings.WEBHOOK_ALLOW ?? (wasUsed(DATA, settings.DATABASE_URL) ? LOOPBACK : ''))),
     database: database.get,
     transaction,
-    /** Does a background job here, all of it. @param secrets for what needs them. */
+    /** Runs a background job to its end in this process. @param secrets for jobs that need them. */
     async runBackgroundJob<R extends object>(wanted: Unbegun, secrets: Secrets | null = null): Promise<R> {
       const { runBackgroundJob } = await import('../maintenance/background-jobs/background-jobs.ts')
       const tools = { database: await database.get(), queue: await queue.get(), secrets }
       return runBackgroundJob(tools, { ...wanted, actor: ACTOR } as Wanted)
     },
     queue: queue.get,
-    /** Asks for SECRET_KEY when it is first used, and for its being the database's. */
+    /** Needs SECRET_KEY on first use, and checks that it is the database's. */
     secrets: secrets.get,
-    /** The database's URL as far as it is known yet. */
+    /** The database's URL, if it is known yet. */
     url: () => known,
     async close() {
       await Promise.all(hints)

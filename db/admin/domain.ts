@@ -11,10 +11,9 @@ import { ACTOR, type Admin } from './context.ts'
 import { onOrOff } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-/** What a switch is set to. */
 const SWITCH = { 'on|off': ['on or off', onOrOff] } as const
 
-/** What looks at DNS, and changes something by it. */
+/** The dependencies of verbs that look up DNS records and store the result. */
 const looking = async (admin: Admin) => ({
   ...{ database: await admin.database(), now: await admin.now(), actor: ACTOR },
   ...{ ...createDomainLookups(admin.dnsServer), returnDomain: admin.returnDomain },

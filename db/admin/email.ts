@@ -31,7 +31,7 @@ type FilterOptions = Omit<EmailFilter, 'team_id' | 'template_id' | 'broadcast_id
 type ListOptions = { status?: EmailStatus; scheduled?: boolean; limit: number }
 type FindOptions = FilterOptions & { team?: string; limit: number }
 
-/** The flags that emails are picked by, their status apart. */
+/** The filters of emails, except their status. */
 const filterFlags = (command: Command): Command =>
   command
     .option('--recipient <address>', 'sent to this address, in any spelling, including cc and bcc')
@@ -59,7 +59,7 @@ const filterOf = ({ recipient, id, subject, from, to, status, domain, tag, ...ma
 
 type RequeueOptions = FilterOptions & { since?: Date; force?: boolean }
 
-/** What a requeue is found by. Of `from` and `since`, the later one counts. */
+/** The filter of a requeue. If both `from` and `since` are set, the later one counts. */
 function requeueFilter({ force = false, since, ...options }: RequeueOptions) {
   const filter = filterOf(options)
   const from = since && (!filter.from || since > filter.from) ? since : filter.from
@@ -86,7 +86,7 @@ async function writeAttachment(
   if (!file) throw new RequestError('not_found', fill(TEXTS.noAttachment, { n }))
   const { filename, content_type, size, sha256 } = file
   const pieces = piecesOf(await admin.database(), { team_id: team, sha256 })
-  // Before the file is made: it may be gone.
+  // Before the file is created, because the attachment may have been deleted.
   const first = await pieces.next()
   const written = async (write: Promise<void>) =>
     write.catch((error) => Promise.reject(unwritable(out, error)))
@@ -95,7 +95,7 @@ async function writeAttachment(
   return { filename, content_type, size, sha256 }
 }
 
-/** In parts, each far below the time that a statement may take. */
+/** Searches in parts, each far below the statement timeout. */
 async function find(admin: Admin, filter: EmailFilter, limit: number): Promise<ListedEmail[]> {
   const wanted = { ...filter, whose: 'all' as const, since: EVER, now: await admin.now() }
   return (await searchEmails(await depsOf(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).emails

@@ -1,6 +1,6 @@
 /**
- * Any failure of the CLI as one clear line.
- * Promises: no stack trace, no line break, no password, nothing that a terminal obeys.
+ * Formats any failure of the CLI as one line, without stack trace, password or control characters for
+ * terminals.
  */
 import { CommanderError } from 'commander'
 import { causes, RequestError } from '../errors.ts'
@@ -22,7 +22,7 @@ const oneLine = (text: string): string => {
   return escapeControls(lines.filter((line) => line !== '').join(' '))
 }
 
-/** The innermost words: what the driver or the server itself said. */
+/** The innermost message, from the driver or the server. */
 function reasonOf(error: unknown, url: string | undefined): string {
   const said = [...causes(error)]
     .map((fault) => fault.message || String(fault.code ?? ''))
@@ -30,11 +30,11 @@ function reasonOf(error: unknown, url: string | undefined): string {
   return withoutPassword(said.at(-1) ?? 'no response', url)
 }
 
-/** How to reach the first of the URL's servers; null when there is no URL yet. */
+/** The first server of the URL, or null if there is no URL yet. */
 const serverOf = (url: string | undefined): DatabaseAddress['hosts'][0] | null =>
   url ? readDatabaseUrl(url).hosts[0] : null
 
-/** The server's words must not carry the password, however they came by it. */
+/** Removes the password from a message of the server. */
 function withoutPassword(text: string, url: string | undefined): string {
   const password = serverOf(url)?.password
   if (typeof password !== 'string' || password === '') return text
@@ -59,7 +59,7 @@ async function databaseFault(error: unknown, url: string | undefined): Promise<s
   return `Could not reach the database${placeOf(url)}: ${reasonOf(error, url)}. ${hint}`
 }
 
-/** What to print on stderr. `url`: the database that was in use. */
+/** Returns the line to print on stderr. @param url the database that was used. */
 export async function faultLine(error: unknown, url: string | undefined): Promise<string> {
   if (error instanceof CommanderError) {
     return oneLine(error.code === 'commander.help' ? NO_VERB : error.message.replace(/^error: /, ''))

@@ -1,6 +1,6 @@
 /**
- * Parsers of CLI arguments: IDs, numbers, times, lists, files. Each returns a value of its type, or a short
- * error.
+ * Parsers of CLI arguments: IDs, numbers, times, lists, files. Each returns a value of its type, or throws a
+ * short error.
  */
 
 import { readFile } from 'node:fs/promises'
@@ -19,20 +19,22 @@ export function uuidArgument(text: string): string {
   throw new InvalidArgumentError('It must be a UUID.')
 }
 
-/** True for on. */
 export function onOrOff(text: string): boolean {
   if (text === 'on' || text === 'off') return text === 'on'
   throw new InvalidArgumentError('It must be on or off.')
 }
 
-/** An email address, as what makes two spellings one. */
+/** Returns the identity of an email address, which all its spellings share. */
 export function emailIdentity(text: string): string {
   const parsed = parseAddress(text.trim())
   if (parsed) return parsed.identity
   throw new InvalidArgumentError('It must be an email address.')
 }
 
-/** Words to look for. Without any, everything has them: a variable of a script that is not set would pick all. */
+/**
+ * A search text. It can't be empty, because an empty one (an unset variable in a script) would match
+ * everything.
+ */
 export function words(text: string): string {
   if (text.trim() !== '') return text
   throw new InvalidArgumentError('It must not be empty.')
@@ -44,7 +46,7 @@ export function mailboxes(text: string): string[] {
   throw new InvalidArgumentError('It must be 1 to 5 email addresses, separated by commas.')
 }
 
-/** A reader of numbers that are written so and that fit. @param form what it must be. */
+/** Creates a parser of numbers. @param form the description in its error. */
 const numberReader =
   (written: RegExp, form: string, fits: (number: number) => boolean) =>
   (text: string): number => {
@@ -64,7 +66,7 @@ export const positive = numberReader(
   (number) => Number.isSafeInteger(number) && number > 0,
 )
 
-/** As `count`, up to what the database holds. */
+/** Like `count`, up to the largest number in the database. */
 export const limit = numberReader(
   WHOLE,
   `an integer from 0 to ${LARGEST_FIGURE}`,
@@ -73,27 +75,26 @@ export const limit = numberReader(
 
 export const amount = numberReader(DECIMAL, 'a number, 0 or more', Number.isFinite)
 
-/** A number of sends per second. */
+/** Sends per second. */
 export const rate = numberReader(
   DECIMAL,
   'a number above 0',
   (number) => Number.isFinite(number) && number > 0,
 )
 
-/** An RFC 3339 time, or a date, which begins at midnight UTC. Impossible dates are refused. */
+/** An RFC 3339 time, or a date, which means midnight UTC. Rejects dates that don't exist. */
 export function instant(text: string): Date {
   const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text
   if (isMoment(time)) return new Date(time)
   throw new InvalidArgumentError(`It must be a time such as ${exampleMoment(new Date())}.`)
 }
 
-/** An RFC 3339 time with its zone. */
+/** An RFC 3339 time with a time zone. */
 export function moment(text: string): Date {
   if (isMoment(text)) return new Date(text)
   throw new InvalidArgumentError(`It must be a time with a time zone, such as ${exampleMoment(new Date())}.`)
 }
 
-/** One of some words. */
 export const oneOf =
   <T extends string>(words: readonly T[]) =>
   (text: string): T => {
@@ -102,10 +103,10 @@ export const oneOf =
     throw new InvalidArgumentError(`It must be one of ${words.join(', ')}.`)
   }
 
-/** Of a list's flag `--limit <n>`: how many it has at most where nobody says. */
+/** The description, parser and default of `--limit <n>`. */
 export const atMost = (most: number) => ['how many to show', positive, most] as const
 
-/** Of a list's flag that names one of some words. */
+/** The description and parser of a filter with a fixed set of values. */
 export const only = <T extends string>(words: readonly T[]) =>
   [`only these: ${words.join(', ')}`, oneOf(words)] as const
 
@@ -117,7 +118,10 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const shownAs = (file: string): string => (file === '-' ? 'standard input' : file)
 
-/** A file's text; `-` reads standard input. @throws RequestError bad_request when it cannot be read or is no UTF-8. */
+/**
+ * Reads a text file, or standard input for `-`. @throws RequestError bad_request if it can't be read or isn't
+ * UTF-8.
+ */
 export async function fileText(name: string): Promise<string> {
   const shown = shownAs(name)
   const bytes = await (name === '-' ? buffer(process.stdin) : readFile(name)).catch(
@@ -131,7 +135,7 @@ export async function fileText(name: string): Promise<string> {
   return text
 }
 
-/** A file's JSON value. @throws RequestError bad_request. */
+/** Reads a JSON file. @throws RequestError bad_request. */
 export async function fileJson(name: string): Promise<unknown> {
   const text = await fileText(name)
   try {

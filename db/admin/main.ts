@@ -1,7 +1,7 @@
 /**
  * The CLI: `npm run -s admin -- NOUN VERB …`. Prints one JSON value to stdout, or one line to stderr with
  * exit code 1. A verb that checks something prints the result, and exits with 1 if the check fails. A noun's
- * code is loaded only when needed, so that a call takes well under a second. To add a noun, add a file under
+ * code is loaded only when needed, so that a call finishes well within a second. To add a noun, add a file in
  * db/admin/ and a line in NOUNS.
  */
 import { enableCompileCache } from 'node:module'
@@ -9,7 +9,7 @@ import { CommanderError, createCommand } from 'commander'
 import { VERSION } from '../process/version.ts'
 import { type Admin, createAdmin } from './context.ts'
 import { faultLine } from './fault.ts'
-import { nounOf, Unmet, type Verbs } from './noun.ts'
+import { defineNoun, Unmet, type Verbs } from './noun.ts'
 
 type Noun = readonly [name: string, about: string, load: () => Promise<{ verbs: Verbs }>]
 
@@ -44,7 +44,7 @@ Prints one JSON value to stdout. Errors are printed as one line to stderr, with 
 The database is the one in DATABASE_URL, or the one \`npm start\` runs.
 Run NOUN --help for a list of its verbs, and NOUN VERB --help for the options of a verb.`
 
-/** The commands, with the verbs of those nouns that the arguments name. */
+/** Creates the commands. Only loads the verbs of nouns that the arguments name. */
 async function createProgram(admin: Admin, args: readonly string[]) {
   const program = createCommand('npm run -s admin --')
     .usage('NOUN VERB [arguments]')
@@ -55,14 +55,15 @@ async function createProgram(admin: Admin, args: readonly string[]) {
     .configureOutput({ writeErr: () => {} })
   for (const [name, about, load] of NOUNS) {
     const noun = program.command(name).description(about)
-    if (args.includes(name)) (await load()).verbs(nounOf(noun, admin))
+    if (args.includes(name)) (await load()).verbs(defineNoun(noun, admin))
   }
   return program
 }
 
-/** Runs one call, which prints its value or its fault. @returns the exit code. */
+/** Runs one call, and prints its value or its error. @returns the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
-  // Scripts make hundreds of calls: compiled code is kept between them (measured: 0.18 s of CPU a call, not 0.33 s).
+  // Caches compiled code, because scripts make hundreds of calls (measured: 0.18 instead of 0.33 s of CPU per
+  // call).
   enableCompileCache()
   let admin: Admin | undefined
   try {
@@ -81,7 +82,7 @@ export async function main(args: readonly string[]): Promise<number> {
 }
 
 if (import.meta.main) {
-  // A reader that has gone, such as `| head`, is no fault of ours.
+  // A reader that closes the pipe, such as `| head`, isn't an error.
   process.stdout.on('error', () => {})
   process.exitCode = await main(process.argv.slice(2))
 }

@@ -1,7 +1,7 @@
 /**
  * The builder of nouns and their verbs, each with a synopsis and an action that returns the value to print.
  * To add a noun, add a file here that exports `verbs`, and a line in main.ts. The database driver is only
- * loaded on use, so that a call takes well under a second.
+ * loaded on use, so that a call finishes well within a second.
  */
 import type { Command } from 'commander'
 import type { By } from '../accounts/audit/record.ts'
@@ -15,23 +15,23 @@ import { emailIdentity, uuidArgument } from './input.ts'
 /** Adds a noun's verbs to its command. */
 export type Verbs = (noun: Noun) => void
 
-/** An argument: what --help says of it, and its reader. */
+/** An argument: its description in --help, and its parser. */
 type Argument = readonly [about: string, read?: (text: string) => unknown]
 
-/** Those that mean the same wherever a synopsis names them; ID is the noun's own. */
+/** Arguments with the same meaning in every synopsis. ID belongs to the noun. */
 const ARGUMENTS: Readonly<Record<string, Argument>> = {
   TEAM: ['ID of the team', uuidArgument],
   EMAIL: ['its address', emailIdentity],
   NAME: ['the domain, such as example.com'],
 }
 
-/** Ends a call with exit code 1 although its value was printed: what was asked about is not so. */
+/** Ends a call with exit code 1 after its value was printed, because a check failed. */
 export class Unmet extends Error {}
 
 /**
- * A verb's action that prints what it resolves to, as the call's one JSON value. It gets the verb's arguments, and its
- * options when the verb has any. Where that answers a question, `holds` says whether the answer is yes. What customers
- * wrote cannot drive the terminal that shows it.
+ * Creates the action of a verb, which prints the result as JSON. The function gets the verb's arguments, and
+ * its options if it has any. For a verb that checks something, `holds` returns whether the check succeeded.
+ * Control characters in the data of customers are escaped, so that they can't affect the terminal.
  */
 export const answer =
   <A extends unknown[], T>(action: (...args: A) => Promise<T>, holds: (value: T) => boolean = () => true) =>
@@ -42,16 +42,16 @@ export const answer =
     if (!holds(value)) throw new Unmet()
   }
 
-/** What a use case may need beside a transaction; each is opened before that begins. */
+/** Tools that a use case may need in addition to a transaction. They are opened before it starts. */
 type Tools = { secrets: Secrets; queue: Producer }
 
-export type Noun = ReturnType<typeof nounOf>
+export type Noun = ReturnType<typeof defineNoun>
 
-/** What a noun's verbs are made with. */
-export function nounOf(noun: Command, admin: Admin) {
+/** Creates the functions that define a noun's verbs. */
+export function defineNoun(noun: Command, admin: Admin) {
   const id: Argument = [`ID of the ${noun.name().split('-').at(-1)}`, uuidArgument]
 
-  /** Adds arguments, named as a synopsis does: `TEAM [ID]`. `own`: those that mean something else here. */
+  /** Adds the arguments of a synopsis: `TEAM [ID]`. @param own arguments with another meaning here. */
   const withArguments = (command: Command, names: string[], own: Record<string, Argument> = {}): Command => {
     for (const written of names) {
       const name = written.replace(/[[\]]/g, '')
@@ -62,7 +62,7 @@ export function nounOf(noun: Command, admin: Admin) {
     return command
   }
 
-  /** A verb by its synopsis, such as `show TEAM ID`. */
+  /** Adds a verb by its synopsis, such as `show TEAM ID`. */
   const verb = (synopsis: string, about: string, own?: Record<string, Argument>): Command => {
     const [name = '', ...names] = synopsis.split(' ')
     return withArguments(noun.command(name).description(about), names, own)
@@ -71,7 +71,7 @@ export function nounOf(noun: Command, admin: Admin) {
   const look = <A extends unknown[], T>(read: (database: Database, ...args: A) => Promise<T>) =>
     answer(async (...args: A) => read(await admin.database(), ...args))
 
-  /** An action that is a use case in a transaction of its own. */
+  /** An action that runs a use case in its own transaction. */
   const change = <A extends unknown[], T, N extends keyof Tools = never>(
     useCase: (by: By & Pick<Tools, N>, ...args: A) => Promise<T>,
     ...needs: N[]
@@ -82,7 +82,7 @@ export function nounOf(noun: Command, admin: Admin) {
       return admin.transaction((by) => useCase({ ...by, ...tools }, ...args))
     })
 
-  /** An action about what a team has, which faults on an unknown team. */
+  /** An action that reads something of a team. Fails if the team doesn't exist. */
   const ofTeam = <A extends unknown[], T>(
     read: (database: Database, team: string, ...args: A) => Promise<T>,
   ) =>
@@ -92,7 +92,7 @@ export function nounOf(noun: Command, admin: Admin) {
       return read(database, team, ...args)
     })
 
-  /** The verb `list TEAM`. */
+  /** Adds the verb `list TEAM`. */
   const list = <T>(about: string, rows: (database: Database, team: string) => Promise<T>): Command =>
     verb('list TEAM', about).action(ofTeam(rows))
 

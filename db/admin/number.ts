@@ -1,4 +1,4 @@
-/** Verbs of `number`: the WhatsApp numbers of teams, the default one apart. */
+/** Verbs of `number`: the WhatsApp numbers of teams, except the default one. */
 import type { Command } from 'commander'
 import {
   addNumber,
@@ -29,7 +29,7 @@ const withFurther = (command: Command): Command =>
       positive,
     )
 
-/** The access token, which is all of standard input. */
+/** The access token, which is read from standard input. */
 const readToken = async (): Promise<string> => (await fileText('-')).trim()
 
 const readFurther = async ({ appSecretFile: file, messagesPerSecond: messages_per_second }: Further) => ({

@@ -1,4 +1,4 @@
-/** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
+/** Verbs of `queue`: the state of queues, their dead letters, and pauses. */
 
 import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
 import { RequestError } from '../errors.ts'
@@ -15,7 +15,7 @@ const MAX_REASONS = 100
 
 const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 
-/** Resumes one queue, or all that stands since the database was restored. */
+/** Resumes one queue, or everything that a restore of the database paused. */
 async function resume(admin: Admin, job: JobName | undefined, { restored }: { restored?: true }) {
   if ((job === undefined) !== (restored === true)) throw new RequestError('bad_request', TEXTS.whichQueue)
   if (job === undefined) {

@@ -19,7 +19,10 @@ import { TEXTS } from './texts.ts'
 
 type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 
-/** The state that both flags ask for, if any. @throws RequestError bad_request when they contradict each other. */
+/**
+ * Returns the state that the flags select, if any. @throws RequestError bad_request if they contradict each
+ * other.
+ */
 function stateOf({ parked = false, state }: ListOptions): ReportState | undefined {
   if (!parked) return state
   if (state === undefined || state === 'parked') return 'parked'
@@ -29,7 +32,7 @@ function stateOf({ parked = false, state }: ListOptions): ReportState | undefine
 type ManyOptions = Pick<ParkedFilter, 'provider' | 'reason' | 'before'> & { parked?: boolean }
 type DropOptions = ManyOptions & { dryRun?: boolean }
 
-/** The arguments of a verb that takes one report, several, or all that are parked. */
+/** Adds the arguments of a verb for one report, several, or all parked ones. */
 const forMany = (verb: Command): Command =>
   verb
     .argument('[ids...]', 'IDs of reports (none with --parked)', (id, ids: string[] = []) => [
@@ -42,7 +45,7 @@ const forMany = (verb: Command): Command =>
     .option('--before <time>', 'only reports received before this time', instant)
 
 /**
- * One report by its id, or the filter of those that are meant. @throws RequestError bad_request when nothing is named.
+ * Returns the ID of a single report, or a filter. @throws RequestError bad_request if nothing is selected.
  */
 function whichOf(
   ids: readonly string[] = [],
@@ -57,7 +60,7 @@ function whichOf(
   return others.length === 0 ? only : { ids }
 }
 
-/** Which of them would be dropped: those that are parked. */
+/** Lists the reports that would be deleted, which are the parked ones. */
 async function droppable(tx: Tx, which: string | ParkedFilter) {
   const filter = typeof which === 'string' ? { ids: [which] } : which
   const found = await parkedReports(tx, { ...filter, limit: null })

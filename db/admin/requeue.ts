@@ -1,7 +1,7 @@
 /**
  * The verb `requeue` of every channel: one message, or all of a team's that match a filter, as a background
- * job. A channel can add its own filters. --dry-run shows what it would do. It shows active pauses, and never
- * bypasses one (DECISIONS: Requeue).
+ * job. A channel can add its own filters. --dry-run only shows the result. The output includes active pauses,
+ * which are never bypassed (DECISIONS: Requeue).
  */
 
 import type { Command } from 'commander'
@@ -24,37 +24,37 @@ import { TEXTS } from './texts.ts'
 
 type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolean }
 
-/** What a filter has found. */
+/** The messages that a filter matched. */
 type Found = {
-  /** The first and the last. */
+  /** The IDs of the first and the last message. */
   between: { oldest: string; newest: string }
-  /** When: as a time, and as a snapshot (db/postgres/snapshot.sql.ts). */
+  /** The time of the search, as a time and as a snapshot (db/postgres/snapshot.sql.ts). */
   at: string
   seen: string
-  /** What every channel's messages are picked by. */
+  /** The filters that every channel has. */
   picked: PickedByPerson
 }
 type RequeueJob =
   | { kind: 'email.requeue'; given: MatchingRequeue }
   | { kind: 'webhook.requeue_matching'; given: PickedByPerson & WebhookPick }
 
-/** What else a channel's messages are picked by. */
+/** The additional filters of a channel. */
 export type RequeueFilter = {
   flags(command: Command): Command
-  /** Those that fit and can be requeued. */
+  /** Returns the matching messages that can be requeued. */
   ids(tx: Tx, team: string, options: object): Promise<readonly string[]>
-  /** The background job that requeues what was found: it stores the filter, not the ids. */
+  /** The background job that requeues the matching messages. It stores the filter instead of the IDs. */
   job(options: object, found: Found): RequeueJob
-  /** @throws RequestError for one that would come to nothing. */
+  /** @throws RequestError if a requeue of the message would fail anyway. */
   check?(tx: Tx, ref: DeliveryRef): Promise<void>
 }
 
 type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; filter?: RequeueFilter }
 
-/** Flags that pick no messages. */
+/** Flags that don't select messages. */
 const NOT_FILTERS = ['--force', '--dry-run']
 
-/** Adds the verb. `statuses`: the channel's. */
+/** Adds the verb. @param statuses the channel's statuses. */
 export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
   const about = `Requeue ${what}: one, or all that match. Messages a provider has accepted are never sent again`
   const command = verb('requeue TEAM [ID]', about, { ID: ['only this message', uuidArgument] })
@@ -85,7 +85,7 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
 type Requeueing = { team: string; options: Options }
 type Of = { channel: Deliverable; filter: RequeueFilter | undefined }
 
-/** The filter in the audit trail. */
+/** The filter as the audit log shows it. */
 const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): string =>
   [
     ...(status === undefined ? [] : [`status: ${status}`]),
@@ -124,7 +124,7 @@ async function requeueById(
 
 const chosenBy = ({ status, since, force = false }: Options) => ({ status, since, force })
 
-/** How many ids are sent in one statement. */
+/** IDs per statement. */
 const IDS_AT_ONCE = 5_000
 
 /** Reads many rows in parts. */
@@ -135,7 +135,10 @@ async function readByIds<I, T>(ids: readonly I[], read: (part: readonly I[]) => 
   return found
 }
 
-/** All that match: a background job, a transaction for each batch, which workers go on with if this process dies. */
+/**
+ * Requeues all matching messages in a background job with one transaction per batch. If this process dies,
+ * workers continue.
+ */
 async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options }: Requeueing) {
   const { force = false, dryRun = false, status, since, ...others } = options
   const database = await admin.database()

@@ -1,4 +1,4 @@
-/** The verbs `cancel` and `reschedule` of the channels whose messages may wait for their time. */
+/** The verbs `cancel` and `reschedule` of channels with scheduled messages. */
 import { requireTeam } from '../accounts/teams/view.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { cancelScheduled, moveScheduled } from '../messages/scheduled.ts'
@@ -6,7 +6,7 @@ import { exampleMoment } from '../validation/moments.ts'
 import { moment } from './input.ts'
 import type { Noun } from './noun.ts'
 
-/** Adds the verbs. @param noun one message, in words. */
+/** Adds the verbs. @param noun describes one message. */
 export function scheduledVerbs(
   { verb, change }: Noun,
   { channel, noun }: { channel: ChannelName; noun: string },

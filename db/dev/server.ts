@@ -1,7 +1,7 @@
 /**
- * Creates the cluster of the embedded PostgreSQL, starts it, and creates the database. A cluster exists
+ * Creates the cluster of the embedded PostgreSQL, starts it and creates the database. A cluster exists
  * completely or not at all. The server listens on 127.0.0.1 only, requires the password, and survives a
- * Ctrl-C in the terminal. Its starter stops it (postgres.ts).
+ * Ctrl-C in the terminal. The process that started it stops it (postgres.ts).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -13,12 +13,11 @@ import { errorWords } from '../errors.ts'
 import type { ServerPlace } from './place.ts'
 import { ENVIRONMENT, kept, OWN_SERVER, postmasterFile, run, stopServer, writePrivate } from './process.ts'
 
-/** PostgreSQL's own settings, by name. */
 export type Settings = Readonly<Record<string, string>>
 
 const SETTINGS: Settings = {
   listen_addresses: '127.0.0.1',
-  // No socket file: its path may be too long, its directory closed to the account.
+  // No socket file. Its path can be too long, or its directory inaccessible to the user.
   unix_socket_directories: '',
   max_connections: '200',
   timezone: 'UTC',
@@ -34,13 +33,13 @@ const INITDB = [
   '--builtin-locale=C.UTF-8',
 ]
 
-// Recovery after a kill -9 can take its time.
+// Recovery after a kill -9 can take long.
 const READY_WITHIN_MS = 120_000
 const ATTEMPTS = 5
 
 /**
- * Makes the cluster unless it is there, and returns its password.
- * @param noSync leaves out the flush to disk, for a cluster that is thrown away anyhow.
+ * Creates the cluster if it doesn't exist. @returns its password.
+ * @param noSync skips the flush to disk, for temporary clusters.
  */
 export async function ensureCluster(place: ServerPlace, noSync: boolean): Promise<string> {
   const { home, data } = place
@@ -54,7 +53,7 @@ export async function ensureCluster(place: ServerPlace, noSync: boolean): Promis
   await writePrivate(secret, password, place.account)
   const flags = [...INITDB, `--pwfile=${secret}`, ...(noSync ? ['--no-sync'] : [])]
   try {
-    // pg_trgm knows letters beyond ASCII by the system's locale: C.UTF-8 where there is one, else C, which always is.
+    // pg_trgm uses the system's locale for non-ASCII letters: C.UTF-8 if it exists, or C, which always does.
     await makeCluster(place, [...flags, '--lc-ctype=C.UTF-8']).catch(() =>
       makeCluster(place, [...flags, '--lc-ctype=C']),
     )
@@ -66,7 +65,10 @@ export async function ensureCluster(place: ServerPlace, noSync: boolean): Promis
   return password
 }
 
-/** The cluster gets its name when it is whole, so an initdb that was killed half-way leaves nothing to trip over. */
+/**
+ * Creates the cluster under another name and renames it at the end, so that a killed initdb leaves no broken
+ * cluster.
+ */
 async function makeCluster({ data, bin, account }: ServerPlace, flags: string[]): Promise<void> {
   const fresh = `${data}.new`
   await rm(fresh, { recursive: true, force: true })
@@ -77,7 +79,7 @@ async function makeCluster({ data, bin, account }: ServerPlace, flags: string[])
 }
 
 /**
- * Starts the server and returns its port.
+ * Starts the server. @returns its port.
  * @throws Error with the end of the server's log.
  */
 export async function launch(place: ServerPlace, port?: number, settings?: Settings): Promise<number> {
@@ -89,7 +91,7 @@ export async function launch(place: ServerPlace, port?: number, settings?: Setti
     const taken = /could not bind/.test(fault)
     if (taken && port !== undefined)
       throw new Error(`port ${port} is in use. Stop the program that listens there, ${OWN_SERVER}`)
-    // Sessions of a server that was killed take a moment to notice, and hold its shared memory until then.
+    // Sessions of a killed server use its shared memory until they notice, which takes a moment.
     const passing = taken || /shared memory block/.test(fault)
     if (!passing || attempt === ATTEMPTS)
       throw new Error(`PostgreSQL did not start:\n${fault}\n${OWN_SERVER}`)
@@ -97,7 +99,7 @@ export async function launch(place: ServerPlace, port?: number, settings?: Setti
   }
 }
 
-/** Null once the server takes connections, else the end of its log. */
+/** Starts the server once. @returns null once it accepts connections, or the end of its log. */
 async function launchOnce(place: ServerPlace, settings: Settings): Promise<string | null> {
   const file = join(place.home, 'server.log')
   await rm(file, { force: true })
@@ -119,7 +121,7 @@ async function launchOnce(place: ServerPlace, settings: Settings): Promise<strin
   return [...lines.slice(-12), `${fault}; all of its log: ${file}`].join('\n')
 }
 
-/** Waits until the server takes connections; else says what became of it. */
+/** Waits until the server accepts connections. @returns null, or why it doesn't. */
 async function readiness(server: ChildProcess, data: string): Promise<string | null> {
   let fault: string | null = null
   server.once('error', (error) => {
@@ -148,8 +150,9 @@ function freePort(): Promise<number> {
 }
 
 /**
- * PostgreSQL takes a lock file for live when its pid is anyone's. Ours, its parent's, counts as stale to it, while
- * the rest of the file still lets it refuse if sessions of the dead server hold its shared memory.
+ * PostgreSQL considers a lock file live if any process has its PID. It ignores the PID of its own parent, so
+ * we write ours. The rest of the file stays, so PostgreSQL still fails if sessions of the dead server use its
+ * shared memory.
  */
 async function disarmStaleLock({ data, account }: ServerPlace): Promise<void> {
   const [, ...rest] = (await postmasterFile(data)).split('\n')
@@ -157,9 +160,9 @@ async function disarmStaleLock({ data, account }: ServerPlace): Promise<void> {
   await writePrivate(join(data, 'postmaster.pid'), [process.pid, ...rest].join('\n'), account)
 }
 
-/** Makes the URL's database if it is new. Stops the server when it does not answer as it should. */
+/** Creates the database of the URL if it doesn't exist. Stops the server if that fails. */
 export async function ensureDatabase(url: string, { home, data }: ServerPlace): Promise<void> {
-  // Only here: the CLI asks postgres.ts where the server is, and should not load a client for that.
+  // Imported here, because the CLI uses postgres.ts to find the server and shouldn't load a client for that.
   const { Client } = await import('pg')
   const system = new URL(url)
   const name = system.pathname.slice(1)

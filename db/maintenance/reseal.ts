@@ -1,6 +1,6 @@
 /**
- * Seals all that is stored with SECRET_KEY after it was replaced, so that nothing stored needs the key before it.
- * Promises: all of it or nothing, in one transaction with its line in the audit trail.
+ * Encrypts all stored secrets again with SECRET_KEY after it was replaced, so that no data needs the previous
+ * key. One transaction re-encrypts everything and writes the audit entry.
  */
 import { type By, record } from '../accounts/audit/record.ts'
 import { resealAll } from '../accounts/domains/rekey.ts'
@@ -9,8 +9,8 @@ import { resealNumbers } from '../messages/whatsapp/numbers.ts'
 import type { Secrets } from '../process/secrets.ts'
 
 /**
- * @returns the counts.
- * @throws RequestError bad_request naming what can't be decrypted.
+ * @returns how many of each were encrypted again.
+ * @throws RequestError bad_request with the name of a secret that can't be decrypted.
  */
 export async function reseal({ secrets, ...by }: By & { secrets: Secrets }) {
   const { tx } = by

@@ -1,12 +1,12 @@
 /**
- * The token bucket behind every rate: a team's sends, a sender's pace.
- * Promises: continuous refill, never above the capacity; a clock that steps back grants nothing. Pure: time arrives
- * as `now`, and is the database's (DECISIONS: Bucket).
+ * The token bucket behind every rate: a team's sends and a sender's rate limit. Refills continuously, up to
+ * the capacity. A clock that moves back grants nothing. Pure: the caller passes the database's time as `now`
+ * (DECISIONS: Bucket).
  */
 
 export type Bucket = { tokens: number; refilled_at: Date }
 
-/** Tokens a second, and how many are kept at most. */
+/** Tokens per second, and the most that are kept. */
 type Flow = { rate: number; capacity: number }
 
 export function refill(bucket: Bucket, { rate, capacity }: Flow, now: Date): Bucket {

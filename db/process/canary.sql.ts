@@ -1,4 +1,4 @@
-/** The row that shows whether SECRET_KEY is the one that this database was used with, and its queries. */
+/** Queries for the row that tells whether SECRET_KEY is the key this database was first used with. */
 import { sql } from 'slonik'
 import { mixed } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
@@ -6,14 +6,14 @@ import { row } from '../postgres/rows.ts'
 
 const canaryRow = row({ sealed: mixed<Buffer>() })
 
-/** The sealed text, or null in a database that no process has used yet. */
-export const canaryOf = (tx: Tx) => tx.maybeOneFirst(sql.type(canaryRow)`select sealed from secret_canary`)
+/** Returns the encrypted text, or null in a database that no process has used yet. */
+export const readCanary = (tx: Tx) => tx.maybeOneFirst(sql.type(canaryRow)`select sealed from secret_canary`)
 
-/** Stores a sealed text where there is none. Of several processes that do so at once, the first one's stays. */
+/** Stores an encrypted text if there is none. If several processes do this at once, the first one wins. */
 export const insertCanary = (tx: Tx, sealed: Buffer) =>
   tx.query(sql.unsafe`
     insert into secret_canary (sealed) values (${sql.binary(sealed)}) on conflict do nothing`)
 
-/** Puts another sealed text in its place. */
+/** Replaces the encrypted text. */
 export const replaceCanary = (tx: Tx, sealed: Buffer) =>
   tx.query(sql.unsafe`update secret_canary set sealed = ${sql.binary(sealed)}`)

@@ -1,7 +1,7 @@
 /**
- * Settings that every process shares, and the one way to read settings at all.
- * Promises: `readSettings` reports every fault at once, each naming its variable, before anything starts.
- * Together with api/config.ts and workers/config.ts the only place that reads process.env.
+ * Settings that all processes share, and the only function that reads settings. It reports all invalid
+ * variables at once, by name, before anything starts. Only this module, api/config.ts and workers/config.ts
+ * read process.env.
  */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -20,7 +20,7 @@ import { domainToAscii, parseMailbox } from '../validation/address.ts'
 import { RELAYS } from '../validation/relays.ts'
 import { isWeakKey } from './weak-key.ts'
 
-/** Faults in the environment, one line each. A process prints the message and exits. */
+/** Invalid settings, one per line. A process prints the message and exits. */
 export class SettingsFault extends Error {
   constructor(faults: readonly string[]) {
     super(`cannot start, the settings need attention:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
@@ -28,26 +28,26 @@ export class SettingsFault extends Error {
   }
 }
 
-/** The values of settings that somebody declares as the fields of a schema. */
+/** The values of settings that are declared as fields of a schema. */
 export type SettingsOf<S extends ObjectShape> = InferType<ReturnType<typeof object<AnyObject, S>>>
 
-/** What is of each of these types at once. */
+/** Turns a union of types into their intersection. */
 export type All<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer A) => void ? A : never
 
-/** The settings that several have declared, as fields of one schema. */
+/** Merges the settings of several declarations into the fields of one schema. */
 export const settingsOf = <D extends { settings: ObjectShape }>(declared: readonly D[]) =>
   Object.assign({}, ...declared.map(({ settings }) => settings)) as All<D['settings']>
 
 const DATABASE_URLS = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URL']
 const isDatabaseUrl = (name: string): boolean => DATABASE_URLS.includes(name)
 
-/** The URL with what platforms set beside it. */
+/** Adds the SSL options that platforms set in separate variables to the URL. */
 const withEnvironment = (url: string, { PGSSLMODE, PGSSLROOTCERT }: NodeJS.ProcessEnv): string =>
   withSslDefaults(url, PGSSLMODE, PGSSLROOTCERT)
 
 /**
- * Reads settings by a yup schema whose keys are the variables' names. An empty variable counts as unset.
- * @throws SettingsFault listing every missing or malformed variable.
+ * Reads settings with a yup schema whose keys are the names of the variables. Empty variables count as unset.
+ * @throws SettingsFault that lists all missing and invalid variables.
  */
 export function readSettings<T extends object>(
   schema: ObjectSchema<T>,
@@ -66,7 +66,7 @@ export function readSettings<T extends object>(
   }
 }
 
-/** The URL of a database, which connects as libpq would (postgres/address.ts). */
+/** A database URL, as libpq would read it (postgres/address.ts). */
 const postgresUrl = string().test({
   name: 'postgres url',
   test: (url, { path, createError }) => {
@@ -75,10 +75,10 @@ const postgresUrl = string().test({
   },
 })
 
-/** The hosted relay that mail goes out through; unset: one that reports nothing by a hook of its own. */
+/** The hosted relay that sends email. Unset if the relay has no hook of its own for reports. */
 export const relayName = string().oneOf(RELAYS, `\${path} must be ${RELAYS.join(', ')}`)
 
-/** The URL of one server: of several, the one that takes writes would be chosen. */
+/** The URL of a single server. With several hosts, the one that accepts writes would be chosen. */
 export const replicaUrl = postgresUrl.test(
   'one server',
   '${path} must name one server',
@@ -105,7 +105,7 @@ const secretKey = strongSecretKey.required(
   '${path} is missing: 16 random characters or more, preferably 32, the same in every process',
 )
 
-/** The plan of teams that are created without one; `free` if it isn't set. */
+/** The plan of teams that are created without one. Default: `free`. */
 export const defaultPlan = string()
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -117,14 +117,14 @@ export const wholeNumber = (from: number, to: number) =>
     .max(to, `\${path} must be at most ${to}`)
     .typeError('${path} must be a whole number')
 
-/** The items of a comma-separated list; none when it is not set. */
+/** Splits a comma-separated list. Empty if it isn't set. */
 export const commaList = (text = ''): string[] =>
   text
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
-/** Whether a setting is an http(s) URL, where it is set. */
+/** True for an http(s) URL, or if it isn't set. */
 const isHttpUrl = (url: string | undefined): boolean =>
   url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url))
 
@@ -133,8 +133,8 @@ export const httpUrl = string().test('http url', '${path} must be an http(s) URL
 const isOrigin = ({ href, origin }: URL): boolean => href === `${origin}/`
 
 /**
- * The address that people reach the service at. The links that begin with it know no path before their own; they begin
- * with it as URLs are written, whatever blanks, capitals or slashes it was given with.
+ * The public address of the service. Links start with it, so it can't have a path. It is normalised to the
+ * origin of the URL, without spaces, capitals or a trailing slash.
  */
 export const publicUrl = httpUrl
   .transform((url?: string) => {
@@ -147,21 +147,24 @@ export const publicUrl = httpUrl
     (url) => url === undefined || !URL.canParse(url) || isOrigin(new URL(url)),
   )
 
-/** A DNS server to ask in place of the system's. */
+/** A DNS server to use instead of the system's. */
 export const dnsServer = string().test('dns server', '${path} must be host or host:port', (server = '') => {
   if (server === '' || isIP(server) !== 0) return true
   const named = /^(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::([1-9]\d{0,4}))?$/i.exec(server)
   return named !== null && Number(named[1] ?? 53) <= 65_535
 })
 
-/** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
+/**
+ * The domain of bounce addresses. Default: the From domain of each email. Email to it must reach POST
+ * /hooks/smtp.
+ */
 export const returnPathDomain = string().test(
   'domain',
   '${path} must be a domain name',
   (value) => value === undefined || domainToAscii(value) !== null,
 )
 
-/** RETURN_PATH_DOMAIN in ASCII form. Null if it isn't set. */
+/** Returns RETURN_PATH_DOMAIN in ASCII, or null if it isn't set. */
 export const returnDomainOf = ({
   RETURN_PATH_DOMAIN,
 }: {
@@ -174,14 +177,17 @@ export const networkList = string().test(
   (text) => commaList(text).every((cidr) => ipaddr.isValidCIDR(cidr)),
 )
 
-/** An address that we send by ourselves from, of a domain that a team has verified. */
+/** The sender address of the emails that we send ourselves. Its domain must be verified by a team. */
 export const ownMailbox = string().test(
   'mailbox',
   '${path} must be an address, such as Heliograph <login@example.com>',
   (value) => value === undefined || parseMailbox(value) !== null,
 )
 
-/** How many letters have to be added, removed or changed to make one text of the other, which the caller bounds. */
+/**
+ * Returns the number of letters to add, remove or change to turn one text into the other. The caller limits
+ * the length.
+ */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (const [line, letter] of [...one].entries()) {
@@ -195,12 +201,12 @@ function distance(one: string, other: string): number {
   return row.at(-1) ?? 0
 }
 
-/** How many letters of a name may be wrong, and how long a name is that is looked at. */
+/** The most wrong letters, and the lengths of names to compare. */
 const MAX_TYPOS = 2
 const SHORTEST_NAME = 8
 const LONGEST_NAME = 64
 
-/** Warnings about variables whose names are nearly those of settings that are not set. */
+/** Returns warnings about variables whose names are similar to unset settings. */
 export function misspeltSettings(schema: ObjectSchema<object>, env: NodeJS.ProcessEnv = process.env) {
   const unset = Object.keys(schema.fields).filter((name) => !env[name] && name.length >= SHORTEST_NAME)
   const given = Object.keys(env).filter((name) => !(name in schema.fields) && name.length <= LONGEST_NAME)
@@ -213,10 +219,10 @@ export function misspeltSettings(schema: ObjectSchema<object>, env: NodeJS.Proce
   )
 }
 
-/** What the system says of an address that is not this machine's, of none at all, and of a name that has none. */
+/** Codes for an address that isn't this machine's, an invalid address, and a name without an address. */
 const NO_ADDRESS = ['EADDRNOTAVAIL', 'EINVAL', 'EAFNOSUPPORT', 'ENOTFOUND', 'EAI_AGAIN']
 
-/** Why a process could not listen, naming the setting; other errors as they are. */
+/** Converts an error from `listen` into one that names the setting. Returns other errors unchanged. */
 export function portFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
   if (error.code === 'EADDRINUSE')
     return new SettingsFault([`${setting} ${port} is in use by another program`])
@@ -228,8 +234,8 @@ export function portFault(setting: string, port: number, error: NodeJS.ErrnoExce
 }
 
 /**
- * What a provider has given us to prove something by. Pasted, or kept in a file that ends its last line, it may have
- * got a blank or a line break, with which nothing is proved.
+ * A secret from a provider. Rejects whitespace around it, which comes from pasting or from the end of a file
+ * and would make every signature invalid.
  */
 export const givenSecret = string().test(
   'bare',
@@ -237,13 +243,13 @@ export const givenSecret = string().test(
   (value) => value === undefined || value.trim() === value,
 )
 
-/** A token is all the proof we ask for, so it must not be guessable. */
+/** A token that is the only authentication, so it must not be guessable. */
 export const bearerToken = string().matches(
   /^[\x21-\x7e]{16,}$/,
-  '${path} must be 16 printable ASCII characters or more, without spaces: it travels in a header',
+  '${path} must be 16 printable ASCII characters or more, without spaces, because it is sent in a header',
 )
 
-/** Meta's Graph API, and the version that our requests are written for: the newest in November 2026. */
+/** Meta's Graph API. Our requests are written for this version, the newest in November 2026. */
 const GRAPH_API = 'https://graph.facebook.com'
 export const GRAPH_VERSION = 'v26.0'
 
@@ -251,36 +257,36 @@ export const graphApiSettings = {
   WHATSAPP_API_URL: string()
     .test('url', '${path} must be the http(s) URL of the Graph API', isHttpUrl)
     .default(GRAPH_API),
-  /** Unless the URL has a version. */
+  /** Ignored if the URL contains a version. */
   WHATSAPP_API_VERSION: string()
     .matches(/^v\d+\.\d+$/, '${path} must be a version of the Graph API, such as v26.0')
     .default(GRAPH_VERSION),
 }
 
-/** The Graph API with its version. */
+/** Returns the URL of the Graph API, with the version. */
 export function graphApiUrl(given: { WHATSAPP_API_URL: string; WHATSAPP_API_VERSION: string }): string {
   const base = given.WHATSAPP_API_URL.replace(/\/$/, '')
   return /\/v\d+\.\d+$/.test(base) ? base : `${base}/${given.WHATSAPP_API_VERSION}`
 }
 
-/** What the API and the workers both take. */
+/** Settings of both the API and the workers. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
-  /** Past the connection pooler that DATABASE_URL goes through, if it does: for LISTEN and for migrations. */
+  /** A URL that bypasses the connection pooler in DATABASE_URL, for LISTEN and migrations. */
   DATABASE_DIRECT_URL: postgresUrl,
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),
   LOG_LEVEL: string().oneOf(LOG_LEVELS, '${path} must be one of ${values}').default('info'),
   LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
-  /** How much memory the process may take, in MiB, if that isn't its container's limit. */
+  /** The memory limit of the process in MiB. Default: its container's limit. */
   MEMORY_LIMIT_MB: wholeNumber(1, 1_048_576),
-  /** From how many emails in 24 hours on a team's bounces and complaints are judged, and shown as metrics. */
+  /** The emails in 24 hours from which a team's bounces and complaints are judged, and shown as metrics. */
   TEAM_PAUSE_MIN_EMAILS: wholeNumber(1, 1_000_000).default(500),
   SECRET_KEY: secretKey,
-  /** The key that SECRET_KEY replaces, or the one that will replace it: it opens and verifies only. */
+  /** The key that SECRET_KEY replaces, or that will replace it. It only decrypts and verifies. */
   SECRET_KEY_PREVIOUS: anySecretKey,
 }
 
-/** What the CLI and the migrate step take: only what the call at hand needs is required. */
+/** Settings of the CLI and the release step. Each command requires only those it needs. */
 const toolSettings = object({
   DATABASE_URL: postgresUrl,
   DATABASE_DIRECT_URL: postgresUrl,
@@ -289,13 +295,13 @@ const toolSettings = object({
   DNS_SERVER: dnsServer,
   RETURN_PATH_DOMAIN: returnPathDomain,
   DEFAULT_PLAN: defaultPlan,
-  /** Private networks that webhooks may reach, over http too. */
+  /** Private networks that webhooks can reach, also over http. */
   WEBHOOK_ALLOW: networkList,
-  /** The address that recipients reach this service at: unsubscribe links begin with it. */
+  /** The public address of the service. Unsubscribe links start with it. */
   PUBLIC_URL: publicUrl,
-  /** Where a web process on this machine listens. */
+  /** The port of a web process on this machine. */
   PORT: wholeNumber(0, 65_535),
-  /** What is asked about WhatsApp numbers. */
+  /** For commands that look up WhatsApp numbers. */
   ...graphApiSettings,
 })
 

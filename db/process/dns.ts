@@ -1,10 +1,10 @@
 /**
- * Looks up names that others give us: servers of webhooks, domains that are checked.
- * Promises: asked by c-ares over sockets of its own, never on libuv's four threads, where the names of the relay and
- * the database wait, each for as long as a name server hangs; what /etc/hosts says holds, as localhost does. One
- * question about a name is under way at a time, and ends within seconds. One that hung is not asked again for a while,
- * longer each time; those that did share a few places, and no new name holds one of those that are known.
- * Must not judge what it finds.
+ * Resolves names that come from outside: the servers of webhooks, and domains to check. Uses c-ares with
+ * sockets of its own, because libuv's four threads also resolve the relay and the database and would block
+ * while a name server hangs. Names in /etc/hosts, and localhost, resolve as usual. Concurrent queries for the
+ * same records of a name share one query, which ends within seconds. A query that hung isn't repeated for a
+ * while, twice as long each time. Hung names share a few slots, so they can't block other names, and new
+ * names can't block known ones.
  */
 
 import { lookup, NODATA, NOTFOUND, Resolver } from 'node:dns/promises'
@@ -17,49 +17,55 @@ class Unanswered extends Error {
   override name = 'Unanswered'
 }
 
-/** For one question, however many servers are asked in turn, in milliseconds. */
+/** The time limit of a query over all name servers, in milliseconds. */
 const LOOKUP_TIMEOUT_MS = 5_000
-/** Questions at once in this process: of names that had an answer last time, of new ones, and of those that hung. */
+/**
+ * Concurrent queries in this process. The first limit is for names that had a response last time, and again
+ * for new names. The second is for names that hung.
+ */
 const MAX_LOOKUPS = 64
 const PLACES_HUNG = 4
-/** For how long one that hung is left alone: twice as long each time. Milliseconds. */
+/** How long a name that hung isn't queried. Doubles each time. In milliseconds. */
 const HUNG_REST_MS = 10_000
 const LONGEST_REST = 600_000
-/** Of how many names it is remembered how they stood. */
+/** The number of names whose last result is remembered. */
 const NAMES_REMEMBERED = 5_000
-/** For how long the system's settings hold: its name servers and its own names. */
+/** How long the system's name servers and hosts are cached. */
 const SETTINGS_CACHED_MS = 10_000
 const HOSTS = '/etc/hosts'
 
-/** @param server `host` or `host:port`, in place of the system's name servers. */
+/** @param server `host` or `host:port`, instead of the system's name servers. */
 export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS) {
   const system = createSystem(server)
   const ask = guarded(patience)
   return {
-    /** Every address of a name. @throws Error with the resolver's code; Unanswered */
+    /** Returns all addresses of a name. @throws Error with the resolver's code, or Unanswered. */
     async addresses(name: string): Promise<readonly string[]> {
       const known = system.hosts().get(name.toLowerCase().replace(/\.$/, ''))
       if (known) return known
       const resolver = await system.resolver()
       return ask(`addresses ${name}`, () => addressesBy(resolver, name, patience))
     },
-    /** The strings of each of its TXT records. @throws as `addresses` does. */
+    /** Returns the strings of each TXT record. @throws like `addresses`. */
     async texts(name: string): Promise<string[][]> {
       const resolver = await system.resolver()
       return ask(`texts ${name}`, () => within(resolver.resolveTxt(name), patience))
     },
-    /** The names that a name is an alias of. @throws as `addresses` does. */
+    /** Returns the names that a name is an alias of. @throws like `addresses`. */
     async aliases(name: string): Promise<string[]> {
       const resolver = await system.resolver()
       return ask(`aliases ${name}`, () => within(resolver.resolveCname(name), patience))
     },
-    /** The hosts that accept mail for a name. @throws as `addresses` does. */
+    /** Returns the hosts that accept mail for a name. @throws like `addresses`. */
     async exchanges(name: string): Promise<string[]> {
       const resolver = await system.resolver()
       const found = await ask(`exchanges ${name}`, () => within(resolver.resolveMx(name), patience))
       return found.map(({ exchange }) => exchange)
     },
-    /** The zone that a name's records are kept in: the nearest name above it that has an SOA record. Null for none. */
+    /**
+     * Returns the zone of a name: the name itself or the nearest parent with an SOA record. Null if there is
+     * none.
+     */
     async zone(name: string): Promise<string | null> {
       const resolver = await system.resolver()
       return ask(`zone ${name}`, () => within(zoneBy(resolver, name), patience))
@@ -67,7 +73,7 @@ export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS) {
   }
 }
 
-/** A top-level domain is nobody's zone. */
+/** Never returns a top-level domain. */
 async function zoneBy(resolver: Resolver, name: string): Promise<string | null> {
   for (let zone = name; zone.includes('.'); zone = zone.slice(zone.indexOf('.') + 1)) {
     const found = await resolver.resolveSoa(zone).catch((error: NodeJS.ErrnoException) => {
@@ -79,7 +85,7 @@ async function zoneBy(resolver: Resolver, name: string): Promise<string | null> 
   return null
 }
 
-/** Both families: what one of them says holds if the other one hangs. */
+/** Queries both address families. If one hangs, the other's result is used. */
 async function addressesBy(resolver: Resolver, name: string, patience: number): Promise<readonly string[]> {
   const asked = [resolver.resolve4(name), resolver.resolve6(name)]
   const answers = await Promise.allSettled(asked.map((each) => within(each, patience)))
@@ -89,11 +95,11 @@ async function addressesBy(resolver: Resolver, name: string, patience: number): 
   throw faults.find((fault) => fault instanceof Unanswered) ?? faults[0] ?? noAddress(name)
 }
 
-/** Of a name that is another one's, and that has none or goes round in a circle: c-ares answers with an empty list. */
+/** For an alias without an address, or a loop of aliases. c-ares returns an empty list for both. */
 const noAddress = (name: string): Error =>
   Object.assign(new Error(`${name} has no address`), { code: NODATA })
 
-/** @throws Unanswered once patience is over, or the resolver's is. */
+/** @throws Unanswered if the query takes longer than `patience`, or the resolver times out. */
 const within = <T>(question: Promise<T>, patience: number): Promise<T> =>
   new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(unanswered(patience)), patience)
@@ -105,10 +111,10 @@ const within = <T>(question: Promise<T>, patience: number): Promise<T> =>
 const unanswered = (patience: number): Unanswered =>
   new Unanswered(`no name server answered within ${patience / 1_000} s`)
 
-/** How a name stood when it was asked last: it was answered, or hung and is left alone until then. */
+/** The last result of a name. A name that hung isn't queried until `until`. */
 type NameState = 'answered' | { rest: number; until: number }
 
-/** Asks so that a question that hangs takes nothing from the others. */
+/** Limits queries so that hung ones don't block others. */
 function guarded(patience: number) {
   const under_way = new Map<string, Promise<unknown>>()
   const states = new Map<string, NameState>()
@@ -153,7 +159,7 @@ function guarded(patience: number) {
   }
 }
 
-/** What this machine says of names: whom to ask, and what it knows by itself. Read again now and then. */
+/** The system's name servers and hosts, reloaded regularly. */
 function createSystem(server: string | undefined) {
   let read = Number.NEGATIVE_INFINITY
   let hosts = new Map<string, string[]>()
@@ -178,7 +184,7 @@ async function makeResolver(server: string | undefined): Promise<Resolver> {
   return resolver
 }
 
-/** The server with its address in place of its name, as c-ares takes it. */
+/** Resolves the host of the server, because c-ares only accepts addresses. */
 async function serverAddress(server: string): Promise<string> {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? []
   const host = bracketed ?? plain ?? server
@@ -188,7 +194,7 @@ async function serverAddress(server: string): Promise<string> {
   return `[${address}]:${port ?? 53}`
 }
 
-/** The names of /etc/hosts: a few lines, read at once, since libuv's threads may be waiting for names. */
+/** Reads /etc/hosts. It is small, and an asynchronous read could wait for libuv's threads. */
 function readHosts(): Map<string, string[]> {
   const found = new Map<string, string[]>()
   for (const line of hostsText().split('\n')) {

@@ -1,9 +1,8 @@
 /**
- * Begins every request of ours over HTTP, and bounds what the other side may say to it.
- * Promises: what comes off the wire, whatever it is (informational answers, heads, framing, trailers), is counted and
- * cut off before Node's parser sees it, since one read holds thousands of answers that each take it a turn; a request
- * always ends, with the head of an answer or an error; who speaks unasked is hung up on. Requests that a library begins
- * by itself are bounded too (`boundLibraries`). Must not know what an answer means.
+ * Starts all our HTTP requests, and limits what a server can send. Bytes are counted before Node's parser
+ * sees them, because one read can contain thousands of informational responses, and each costs the parser a
+ * turn. Every request ends with the head of a response or with an error. A server that sends data without a
+ * request is disconnected. `boundLibraries` limits the requests that libraries make.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
@@ -16,34 +15,37 @@ import { request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 
-/** `connect_ms` until the connection stands, `bytes` of the answer's body. */
+/** `connect_ms` is the time limit for connecting. `bytes` limits the body of the response. */
 type WireBounds = { connect_ms: number; bytes: number }
 
-/** Thrown for more than there may be. */
+/** The response exceeds a limit. */
 export class AnswerTooLarge extends Error {
   override name = 'AnswerTooLarge'
 }
 
-/** For headers and trailers. A single header may have 16 KiB, by Node's limit. */
+/** The limit for headers and trailers. Node limits a single header to 16 KiB. */
 const HEADS_BYTES = 32 * 1024
-/** The framing of a body is given as much as the body. */
+/** The framing can be as large as the body. */
 const FRAMING_FACTOR = 2
-/** What is handed on at once, and what a piece counts at least: a byte that comes by itself costs as much. */
+/**
+ * Data is passed on in pieces of this size or less. A piece counts as at least PIECE_COST, because a single
+ * byte costs as much.
+ */
 const LARGEST_PIECE = 8 * 1024
 const PIECE_COST = 256
-/** How small the pieces of a body may be on the whole, and how many it may have at any rate. */
+/** The smallest average size of body pieces. SPARE_PIECES are allowed in addition. */
 const AVERAGE_PIECE = 64
 const SPARE_PIECES = 256
-/** Informational answers before the answer. */
+/** The most informational responses before the final one. */
 const MAX_BEFORE = 8
 const INFORMATIONAL = /HTTP\/\d\.\d 1\d\d/g
-/** One byte less than makes one, kept for what comes in two reads. */
+/** One byte less than a match, to find matches that are split over two reads. */
 const OVERLAP_BYTES = 11
 
-/** The code for a connection timeout. Nothing of the request has been sent. */
+/** The error code of a connection timeout. Nothing was sent. */
 export const NO_CONNECTION = 'CONNECT_TIMEOUT'
 
-/** Gives up a request whose connection does not stand in time. A kept one stands already. */
+/** Aborts a request that isn't connected in time. Reused connections already are. */
 export function limitConnecting(asked: ClientRequest, ms: number): void {
   asked.once('socket', (socket) => {
     if (asked.reusedSocket) return
@@ -57,10 +59,10 @@ export function limitConnecting(asked: ClientRequest, ms: number): void {
 
 const UNSENT = Symbol('unsent')
 
-/** Whether a fault came while a request's connection was being encrypted: nothing of the request can have left. */
+/** True if a request failed during its TLS handshake, so nothing was sent. */
 export const isUnsent = (fault: unknown): boolean => fault instanceof Error && UNSENT in fault
 
-/** Marks the faults of others that end a request between its connection and the end of its TLS handshake. */
+/** Marks errors of a request between its connection and the end of its TLS handshake. */
 function markUnsent(asked: ClientRequest): void {
   let isShaking = false
   asked.once('socket', (socket) => {
@@ -78,10 +80,13 @@ function markUnsent(asked: ClientRequest): void {
 }
 
 const BOUNDED = Symbol('bounded')
-/** Marked once it is bounded. */
+/** Marked once its limits are set. */
 type Asked = ClientRequest & { [BOUNDED]?: true }
 
-/** Starts a request. `asked` ends it. `response` is the head of its response. */
+/**
+ * Starts a request. `asked` is the request, which the caller can destroy. `response` resolves with the head
+ * of the response.
+ */
 export function beginRequest(
   url: URL,
   { body, ...options }: RequestOptions & { body?: string | Uint8Array | undefined },
@@ -93,8 +98,8 @@ export function beginRequest(
   markUnsent(asked)
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     asked.once('response', resolve).on('error', reject)
-    // One that is answered by a change of protocol closes without an error.
-    asked.once('close', () => reject(new Error('the connection was closed without an answer')))
+    // A request that ends with a protocol upgrade closes without an error.
+    asked.once('close', () => reject(new Error('the connection was closed without a response')))
   })
   asked.once('response', (answer) => limitPieces(answer, Math.ceil(bytes / AVERAGE_PIECE) + SPARE_PIECES))
   asked.once('socket', (socket) => limitWords(asked, socket, HEADS_BYTES + FRAMING_FACTOR * bytes))
@@ -106,9 +111,10 @@ export function beginRequest(
 const CREATED = 'http.client.request.created'
 
 /**
- * Bounds the requests that libraries make in this process: `bytes` of an answer's body, `ms` until its end. One that is
- * cut off, or breaks off, is an `error` of its request: not every library listens to its answer's.
- * @returns how to end it.
+ * Limits the requests that libraries make in this process: `bytes` of the response's body, and `ms` until it
+ * ends. If a response is cut off, the request also emits an `error`, because some libraries don't listen to
+ * errors of responses.
+ * @returns a function that removes the limits.
  */
 export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): () => void {
   const bound = (message: unknown): void => {
@@ -117,13 +123,13 @@ export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): ()
       if (request[BOUNDED]) return
       request[BOUNDED] = true
       limitWords(request, socket, HEADS_BYTES + FRAMING_FACTOR * bytes)
-      const late = setTimeout(() => request.destroy(new Error(`no answer within ${ms / 1_000} s`)), ms)
+      const late = setTimeout(() => request.destroy(new Error(`no response within ${ms / 1_000} s`)), ms)
       request.once('close', () => clearTimeout(late))
     })
     request.once('response', (answer) =>
       answer.once('close', () => {
         if (!answer.complete && request.listenerCount('error') > 0)
-          request.emit('error', answer.errored ?? new Error('the answer broke off'))
+          request.emit('error', answer.errored ?? new Error('the response is incomplete'))
       }),
     )
   }
@@ -131,7 +137,7 @@ export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): ()
   return () => void unsubscribe(CREATED, bound)
 }
 
-/** Counts what a socket has read for a request, and hands it on while it may be. */
+/** Counts the bytes that a socket reads for a request, and cuts it off at the limit. */
 function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
   let answer: IncomingMessage | null = null
   let left = most
@@ -139,12 +145,12 @@ function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
   let tail = ''
   const faultOf = (piece: Buffer): string | null => {
     left -= Math.max(piece.length, PIECE_COST)
-    if (left < 0) return `the answer is larger than ${Math.floor(most / 1024)} KiB`
+    if (left < 0) return `the response is larger than ${Math.floor(most / 1024)} KiB`
     if (answer !== null) return null
     const text = tail + piece.toString('latin1')
     tail = text.slice(-OVERLAP_BYTES)
     before += text.match(INFORMATIONAL)?.length ?? 0
-    return before > MAX_BEFORE ? `more than ${MAX_BEFORE} answers before the answer` : null
+    return before > MAX_BEFORE ? `more than ${MAX_BEFORE} informational responses` : null
   }
   const take = (piece: Buffer): boolean => {
     const fault = faultOf(piece)
@@ -159,7 +165,8 @@ function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
   socket.push = (read: Buffer | null) => {
     if (read === null) return push(socket, null)
     let more = true
-    // In pieces, so that it can end between two of them; in small ones at first, so that heads alone are searched.
+    // In pieces, so that it can stop between two of them. They are small at first, so that only heads are
+    // searched.
     for (let at = 0, size = 0; at < read.length && !socket.destroyed; at += size) {
       size = answer === null ? PIECE_COST : LARGEST_PIECE
       more = take(read.subarray(at, at + size))
@@ -174,16 +181,16 @@ function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
   })
 }
 
-/** Counts the pieces of a body as the parser finds them: each of them costs a turn, and a byte can be one. */
+/** Limits the pieces of a body as the parser finds them. Each costs a turn, even if it is a single byte. */
 function limitPieces(answer: IncomingMessage, most: number): void {
   let left = most
   answer.push = (piece: Buffer | null) => {
     left -= 1
     if (left >= 0 || piece === null) return push(answer, piece)
-    answer.destroy(new AnswerTooLarge(`the answer has more than ${most} pieces`))
+    answer.destroy(new AnswerTooLarge(`the response has more than ${most} pieces`))
     return false
   }
 }
 
-/** Hands on what was read, as the stream itself would. */
+/** Passes data on as the stream's own `push` would. */
 const push = (stream: Readable, read: Buffer | null): boolean => Readable.prototype.push.call(stream, read)

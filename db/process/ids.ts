@@ -1,15 +1,15 @@
 /**
- * Makes ids: UUIDv7, whose time is that of what they name (db/validation/ids.ts reads them).
- * Promises: ids of one maker ascend in the order they are made; nobody else makes any.
+ * Generates UUIDv7 IDs. Their time is that of their row (db/validation/ids.ts reads it). IDs of one generator
+ * ascend. All IDs come from here.
  */
 import { randomFillSync } from 'node:crypto'
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
 
 const BYTES = 16
-// A sequence has 32 bits; it begins in the lower half, at random, so that it has room to count.
+// Sequences have 32 bits. They start at random in the lower half, so that they can count up.
 const FIRST = 2 ** 31
 
-/** Random bytes in stock: asked for one id at a time they cost more than all else about it. */
+/** A pool of random bytes. Fetching them for each ID would be the most expensive step. */
 const stock = new Uint8Array(256 * BYTES)
 let used = stock.length
 
@@ -22,7 +22,7 @@ function randomness(): Uint8Array {
   return stock.subarray(used - BYTES, used)
 }
 
-/** Makes ids for rows that are created at one time. */
+/** Creates a generator for rows that share a creation time. */
 export function idsAt(at: Date): () => string {
   const msecs = at.getTime()
   let seq = Math.floor(Math.random() * FIRST)
@@ -31,15 +31,15 @@ export function idsAt(at: Date): () => string {
 
 let current = { at: new Date(0), nextId: (): string => '' }
 
-/** An id of this moment. They ascend, even where the clock goes back. */
+/** Generates an ID for the current time. IDs ascend, even if the clock moves back. */
 export function idNow(): string {
   const now = new Date()
   if (now > current.at) current = { at: now, nextId: idsAt(now) }
   return current.nextId()
 }
 
-/** An id of this time; those of one time come in any order. */
+/** Generates an ID for a given time. IDs of the same time have no order. */
 export const idAt = (at: Date): string => uuidv7({ msecs: at.getTime(), random: randomness() })
 
-/** Makes an id of a name within a namespace: the same for the same name. */
+/** Derives an ID from a name. The same name in the same namespace always has the same ID. */
 export const idOfName = (namespace: string, name: string): string => uuidv5(name, namespace)

@@ -1,10 +1,9 @@
 /**
- * A signal for one piece of work that several signals cut off, of which one may live as long as the process.
- * Promises: released, it leaves nothing behind. AbortSignal.any has no such end: the long-lived signal keeps an entry
- * for each piece of work until the collector has found that it is over.
+ * Combines abort signals for one task. After `release`, nothing remains on a long-lived signal. With
+ * AbortSignal.any, such a signal keeps an entry per task until it is garbage collected.
  */
 
-/** Aborts as the first of the signals does, with its reason. To be released when the work is over. */
+/** Aborts with the reason of the first signal that aborts. Call `release` when the task is done. */
 export function joinSignals(...signals: readonly (AbortSignal | null | undefined)[]): {
   signal: AbortSignal
   release(): void

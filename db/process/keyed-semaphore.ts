@@ -1,24 +1,23 @@
 /**
- * A keyed semaphore within a process: for each key a limited number of tasks run at once, the others wait, first come,
- * first served.
- * Promises: work that gets no permit within its patience, or after the semaphore is closed, never begins.
+ * A semaphore per key within a process. Tasks wait in order. A task that gets no permit in time, or after
+ * `close`, never starts.
  */
 
 export type KeyedSemaphore = {
   /**
-   * Does work under a permit of its key.
-   * @param patience milliseconds to wait for one.
-   * @returns null when none came free in time.
+   * Runs a task with a permit of its key.
+   * @param patience how long to wait for a permit, in milliseconds.
+   * @returns null if it got none.
    */
   run<T>(key: string, work: () => Promise<T>, patience: number): Promise<T | null>
-  /** From now on nothing begins any more. */
+  /** Rejects all waiting and future tasks. */
   close(): void
 }
 
-/** The permits of one key: how many are held, and what waits. */
+/** The permits of a key that are in use, and the tasks that wait for one. */
 type Permits = { held: number; waiting: Set<(given: boolean) => void> }
 
-/** @param limit how many for each key at once. */
+/** @param limit concurrent tasks per key. */
 export function createKeyedSemaphore(limit: number): KeyedSemaphore {
   const keys = new Map<string, Permits>()
   let closed = false
@@ -29,7 +28,7 @@ export function createKeyedSemaphore(limit: number): KeyedSemaphore {
       permits.held += 1
       return true
     }
-    // What leaves counts the one that it lets in.
+    // The permit is passed on, so `leave` doesn't change `held`.
     return new Promise((resolve) => {
       const end = (given: boolean): void => {
         clearTimeout(late)

@@ -1,9 +1,8 @@
 /**
- * How every answer of a counterpart over HTTP is read: within a bound of bytes and a bound of time.
- * Promises: an answer comes unpacked, since nothing else is asked for, and one that is packed all the same is not read;
- * so the bytes received are the bytes kept. Redirects are not followed. Beyond a bound the connection is cut. Asked by
- * node:http (outgoing.ts), because fetch costs a process three times as much (0.3 ms in place of 0.1).
- * Must not know what an answer means.
+ * Sends HTTP requests and reads their responses, with limits on size and time. Requests ask for uncompressed
+ * responses, and a compressed one isn't read, so bytes received are bytes stored. Redirects aren't followed.
+ * Beyond a limit, the connection is closed. Uses node:http (http-client.ts) because fetch needs three times
+ * the CPU time (0.3 ms instead of 0.1).
  */
 import { type Agent, Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
@@ -11,7 +10,7 @@ import type { Readable } from 'node:stream'
 import { causes } from '../errors.ts'
 import { AnswerTooLarge, beginRequest, NO_CONNECTION } from './http-client.ts'
 
-/** What is asked. `agent` keeps connections between requests: Node's own when absent. */
+/** A request. `agent` keeps connections open between requests. Default: Node's own. */
 type Question = {
   method?: string | undefined
   headers?: Readonly<Record<string, string>> | undefined
@@ -20,12 +19,12 @@ type Question = {
 }
 
 /**
- * `bytes` of one body; `ms` from the first byte of the request to the last of the answer; `connect_ms` until its
- * connection stands.
+ * `bytes` limits the body. `ms` limits the time from the start of the request to the end of the response, and
+ * `connect_ms` the time to connect.
  */
 type Bounds = { bytes: number; ms: number; connect_ms?: number | undefined; signal?: AbortSignal | undefined }
 
-/** `body` is null when it was too large, packed or cut off: `fault` says so then, and the status stands alone. */
+/** `body` is null if it was too large, compressed or incomplete. `fault` then contains the reason. */
 export type BoundedAnswer = {
   status: number
   ok: boolean
@@ -34,35 +33,38 @@ export type BoundedAnswer = {
   fault: string
 }
 
-/** All bytes of a stream. @throws AnswerTooLarge once there are more than `most`, having ended the stream. */
+/**
+ * Reads a stream to its end. @throws AnswerTooLarge if there are more than `most` bytes. The stream is
+ * destroyed then.
+ */
 const readWithin = (stream: Readable, most: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const kept: Uint8Array[] = []
     let size = 0
     stream.on('data', (chunk: Uint8Array) => {
       size += chunk.length
-      if (size > most) stream.destroy(new AnswerTooLarge(`the answer is larger than ${sizeWords(most)}`))
+      if (size > most) stream.destroy(new AnswerTooLarge(`the response is larger than ${sizeWords(most)}`))
       else kept.push(chunk)
     })
     stream.on('end', () => resolve(Buffer.concat(kept)))
     stream.on('error', reject)
-    // It closes after its end, too.
+    // Streams also close after they end.
     stream.on('close', () => {
       if (!stream.readableEnded) reject(new Error(BROKE_OFF))
     })
     if (stream.closed) reject(stream.errored ?? new Error(BROKE_OFF))
   })
 
-/** What is said of an answer without an end. */
-export const BROKE_OFF = 'the answer broke off'
+/** The fault of an incomplete response. */
+export const BROKE_OFF = 'the response is incomplete'
 
 const sizeWords = (bytes: number): string =>
   bytes % 1_048_576 === 0 ? `${bytes / 1_048_576} MiB` : `${Math.floor(bytes / 1024)} KiB`
 
-/** For how long an idle connection is kept, in milliseconds: many servers close theirs after five seconds. */
+/** How long idle connections are kept, in milliseconds. Many servers close theirs after five seconds. */
 export const IDLE_CONNECTION_MS = 4_000
 
-/** Keeps the connections to a counterpart between requests, `most` at once. */
+/** Keeps up to `most` connections to a host open between requests. */
 export const keptConnections = (url: string, most = Number.POSITIVE_INFINITY): Agent =>
   new (url.startsWith('https:') ? HttpsAgent : HttpAgent)({
     keepAlive: true,
@@ -70,11 +72,14 @@ export const keptConnections = (url: string, most = Number.POSITIVE_INFINITY): A
     maxSockets: most,
   })
 
-/** How long a connection may take to stand, TLS and all, in milliseconds. */
+/** The time limit for connecting, including TLS, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000
 const TOO_LATE = 'The operation was aborted due to timeout'
 
-/** One request. @throws Error when no answer begins; what goes wrong later is the answer's `fault`. */
+/**
+ * Sends a request. Errors after the head of the response are in its `fault`. @throws Error if no response
+ * starts.
+ */
 export async function ask(
   url: string | URL,
   { method = 'GET', headers = {}, body, agent }: Question,
@@ -123,7 +128,7 @@ async function bodyOf(response: IncomingMessage, most: number): Promise<Buffer> 
 
 type Fetching = Pick<Question, 'method' | 'headers' | 'body'> & { signal?: AbortSignal | undefined }
 
-/** A `fetch` for libraries that ask by themselves: the same, within these bounds. */
+/** A `fetch` with these limits, for libraries that make their own requests. */
 export const boundedFetch =
   (bounds: Omit<Bounds, 'signal'>) =>
   async (url: string | URL, { signal, ...question }: Fetching = {}): Promise<Response> => {
@@ -135,7 +140,9 @@ export const boundedFetch =
     return new Response(body.length === 0 ? null : new Uint8Array(body), { status, headers: pairs })
   }
 
-/** Why no answer came, in words for people: codes of a fault and of its causes say most, but for ours. */
+/**
+ * Describes why there was no response: the error codes of the failure and its causes, or else its message.
+ */
 export function faultWords(error: unknown): string {
   const codes = [...new Set(faultCodes(error))].filter((code) => code !== NO_CONNECTION)
   if (codes.length > 0) return codes.join(' ')
@@ -143,7 +150,7 @@ export function faultWords(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
-/** The codes of an error, of its causes, and of each attempt at a host with several addresses. */
+/** Returns the codes of an error, of its causes, and of each attempt at a host with several addresses. */
 export function* faultCodes(error: unknown): Generator<string> {
   for (const fault of causes(error)) {
     if (typeof fault.code === 'string') yield fault.code
@@ -151,12 +158,12 @@ export function* faultCodes(error: unknown): Generator<string> {
   }
 }
 
-/** A date as HTTP writes it, in any of its three forms; Date.parse would read a year out of many a number. */
+/** Matches the three date formats of HTTP. `Date.parse` alone would read many numbers as years. */
 const HTTP_DATE = /^[a-z]{3,9},? .*\d\d:\d\d:\d\d/i
 
 /**
- * What Retry-After says, which is a number of seconds or a date; NaN without it, or for what is neither. A date counts
- * from the answer's own where that has one: by how much their clock and ours differ says nothing.
+ * Returns the seconds in Retry-After, or NaN if it is missing or invalid. If it is a date, it is compared
+ * with the response's own Date, so that the server's clock doesn't matter.
  */
 export function secondsUntil({ 'retry-after': after = '', date = '' }: IncomingHttpHeaders): number {
   const text = after.trim()

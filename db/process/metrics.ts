@@ -1,12 +1,12 @@
 /**
- * The metrics of a process with their names, labels and buckets, and what was added since the last read.
- * Counting costs a few additions in memory, and writes nothing per message. Labels have few values (route
- * patterns, codes, queue names), never IDs or addresses. No state at import.
+ * Defines a process's metrics with their labels and buckets, and collects what was added since the last read.
+ * Counting only adds in memory, with no write per message. Labels have few values (route patterns, codes,
+ * queue names), never IDs or addresses. Importing it creates no state.
  */
 
 /**
- * A metric with buckets (in seconds) is a histogram. Its name must change with the buckets. `optional` labels
- * may be absent.
+ * A metric with buckets (in seconds) is a histogram. Rename it if its buckets change. `optional` labels can
+ * be absent.
  */
 type Figure = {
   help: string
@@ -78,7 +78,7 @@ type Labels<F extends FigureName> = Record<Figures[F]['labels'][number], string 
 type HistogramName = { [F in FigureName]: Figures[F] extends { buckets: unknown } ? F : never }[FigureName]
 type CounterName = Exclude<FigureName, HistogramName>
 
-/** What was added to one set of a figure's labels; `values` as the table counters keeps them. */
+/** The sums that were added for one set of labels. `values` has the format of the table `counters`. */
 export type Addition = { figure: FigureName; labels: string; values: number[] }
 
 export type Metrics = {
@@ -86,7 +86,7 @@ export type Metrics = {
   observe<F extends HistogramName>(figure: F, labels: Labels<F>, seconds: number): void
   /** Returns what was added since the last call. */
   take(): Addition[]
-  /** Adds again what could not be stored. */
+  /** Adds values again that couldn't be stored. */
   putBack(additions: readonly Addition[]): void
 }
 

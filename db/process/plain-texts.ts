@@ -1,6 +1,6 @@
 /**
- * Makes plain text of HTML. Short HTML is converted at once. Long HTML is converted in a thread, which starts with the
- * first and ends when idle. A template is converted once for each process.
+ * Converts HTML to plain text. Long HTML is converted in a thread, so that it doesn't block the process. A
+ * template is converted once per process.
  */
 
 import type { Template } from '../validation/slots.ts'
@@ -8,18 +8,17 @@ import { createKeyedSemaphore } from './keyed-semaphore.ts'
 import { isThreadDeath, openThread } from './thread.ts'
 
 export type PlainTexts = {
-  /** The plain text of an email's HTML. '' if it shows none, or if it takes too long. */
+  /** Returns the plain text of an email's HTML, or '' if it shows no text or takes too long. */
   ofHtml(html: string): Promise<string>
-  /** The plain text of a template, with the same variables. */
+  /** Returns the plain text of a template, with the same variables. */
   ofTemplate(template: Template): Promise<Template>
   close(): Promise<void>
 }
 
-/** Longer HTML is converted in the thread, in characters. */
+/** Longer HTML (in characters) is converted in the thread. */
 const LONGEST_AT_ONCE = 8 * 1024
-/** HTML that takes longer gets no text, in milliseconds. The worst that is known takes two seconds. */
+/** HTML that takes longer gets no text, in milliseconds. The worst known case takes two seconds. */
 const CONVERT_TIMEOUT_MS = 10_000
-/** How long HTML waits for the thread, in milliseconds. */
 const THREAD_WAIT_MS = 60_000
 const THREAD_MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
@@ -44,7 +43,7 @@ export function createPlainTexts(): PlainTexts {
   }
   const ofHtml = async (html: string): Promise<string> => {
     if (html.length > LONGEST_AT_ONCE) return inThread(html)
-    // Loaded with the first HTML that has no text: 1 MB.
+    // Loaded when it is first needed: 1 MB.
     const { plainText } = await import('../validation/plain-text.ts')
     return plainText(html)
   }
@@ -66,7 +65,7 @@ export function createPlainTexts(): PlainTexts {
   }
 }
 
-/** Stands for a variable while its template is converted: private characters around its place among the slots. */
+/** Replaces a variable during the conversion: its index in `slots` between two private-use characters. */
 const mark = (at: number): string => `\u{F0000}${at}\u{F0001}`
 const MARK = /\u{F0000}(\d{1,7})\u{F0001}/u
 
@@ -75,7 +74,9 @@ function withMarks({ texts, names, slots }: Template): string {
   return texts.map((text, at) => text + (marks.get(names[at] ?? '') ?? '')).join('')
 }
 
-/** The converted template. A mark that someone wrote stays text unless it names a variable's place. */
+/**
+ * Puts the variables back. A mark in the original text stays text unless it contains the index of a variable.
+ */
 function readMarks(marked: string, template: Template): Template {
   const texts: string[] = []
   const names: string[] = []

@@ -3,14 +3,14 @@
  * strings of 16 characters pass. Typical typed ones are rejected. Pure.
  */
 
-// As people type them; what is left when they are taken out has to be random.
+// Words that people type in secrets. The rest has to be random.
 const WORDS =
   /pass(word|wort|phrase)?|secret|change|please|default|example|heliograph|welcome|letmein|qwert[yz]|asdf|admin|test|dummy|foobar|production|development|key/g
 const LONGEST_READ = 128
 const LEAST_LEFT = 12
 const LEAST_DIFFERENT = 8
 
-/** Without runs of three characters and more that follow each other, such as `abc`, `321` or `aaa`. */
+/** Removes runs of three or more consecutive characters, such as `abc`, `321` or `aaa`. */
 function withoutRuns(text: string): string {
   const step = (at: number): number => text.charCodeAt(at) - text.charCodeAt(at - 1)
   const inRun = (at: number): boolean => Math.abs(step(at)) <= 1 && step(at) === step(at - 1)
@@ -22,7 +22,6 @@ function withoutRuns(text: string): string {
 const coreOf = (key: string): string =>
   withoutRuns(key.slice(0, LONGEST_READ).toLowerCase().replace(WORDS, '')).replace(/(.+?)\1+/g, '$1')
 
-/** Whether the key can be guessed. */
 export function isWeakKey(key: string): boolean {
   const core = coreOf(key)
   return core.length < LEAST_LEFT || new Set(core).size < LEAST_DIFFERENT

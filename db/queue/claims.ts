@@ -4,7 +4,7 @@
  * process), the claim counts as lost until a heartbeat confirms it.
  */
 import type { Tx } from '../postgres/pool.ts'
-import { type Lines, placesOfReturning, priorityOf } from './fair-queue.ts'
+import { type Lines, placesOfReturning, toPriority } from './fair-queue.ts'
 import type { ClaimedRow, Rooms } from './group-claims.sql.ts'
 import { type Attempt, deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
@@ -234,7 +234,7 @@ async function settle<J extends JobName>(
     // A returning job is placed behind what has been reached by then: it doesn't jump the queue, and doesn't
     // starve.
     const payloads = postponed.map(([{ data }]) => data)
-    const priorities = (await placesOfReturning(lines, tx, job, payloads)).map(priorityOf)
+    const priorities = (await placesOfReturning(lines, tx, job, payloads)).map(toPriority)
     const attempts = postponed.map((each, index) => ({ ...postponement(each), priority: priorities[index] }))
     await postponeJobs(tx, job, attempts)
   }

@@ -6,22 +6,22 @@
  * own order (jobs.ts, by_group), a paused one delays no other.
  */
 import type { Tx } from '../postgres/pool.ts'
-import { lookAtLine } from './fair-queue.sql.ts'
+import { readQueuePosition } from './fair-queue.sql.ts'
 import {
-  groupOf,
   hasLineByGroup,
   isSharedJob,
   type JobName,
   type Payload,
   SHARED_JOBS,
   type SharedJob,
+  toGroup,
 } from './jobs.ts'
 
 /**
  * Converts a position to a priority, because pg-boss fetches the highest first. Positions beyond the column's
  * range are equal.
  */
-export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
+export const toPriority = (place: number): number => -Math.min(place, 2_147_483_647)
 
 /** How long a look at the line is good for, in milliseconds. */
 const LINE_CACHED_MS = 250
@@ -49,7 +49,7 @@ function createLine(job: SharedJob) {
     const known = reached.get(group) ?? { place: 0, looked: Number.NEGATIVE_INFINITY }
     if (performance.now() - known.looked < LINE_CACHED_MS) return known.place
     reached.set(group, { ...known, looked: performance.now() })
-    const seen = await lookAtLine(tx, job, top, group)
+    const seen = await readQueuePosition(tx, job, top, group)
     top = seen.top
     const place = Math.max(known.place, seen.head ?? seen.top)
     if (reached.size > GROUPS_REMEMBERED) reached.clear()
@@ -99,7 +99,7 @@ export async function placesOfReturning<J extends JobName>(
   if (!isSharedJob(job)) return []
   const jobs = payloads.map((payload) => ({
     team: 'team_id' in payload ? String(payload.team_id) : '',
-    group: groupOf(job, payload),
+    group: toGroup(job, payload),
   }))
   return lines[job].placesOf(tx, jobs)
 }

@@ -163,13 +163,14 @@ export const JOBS = {
   'upsert-contacts': {
     payload: upsertRef,
     id: 'upsert_id',
-    // A client is waiting: tried again soon at first, then for some days, since the work is promised.
+    // A client is waiting, so the first retries come quickly. The work was accepted, so retries continue for
+    // days.
     options: { ...background, retryLimit: 300, retryDelay: 1, retryDelayMax: 1_800, expireInSeconds: 120 },
   },
   'run-background-job': {
     payload: backgroundJobRef,
     id: 'background_job_id',
-    // It is promised, and goes on where it was: tried again for three days.
+    // The work was accepted, and continues at its cursor. Retries continue for three days.
     options: {
       ...background,
       retryLimit: (3 * DAY) / TURN_LOST,
@@ -179,9 +180,9 @@ export const JOBS = {
   },
   'expand-broadcast': {
     payload: broadcastRef,
-    /** The broadcast's: two never walk for one. */
+    /** The ID of the broadcast, so two jobs never expand the same one. */
     id: 'broadcast_id',
-    // These are for crashes and a lost database; the sweep finds what has lost its job.
+    // Retries are for crashes and database outages. The sweep finds broadcasts that lost their job.
     options: { ...background, retryLimit: DAY / TURN_LOST, retryDelay: TURN_LOST, expireInSeconds: 120 },
   },
   'mail-owners': {
@@ -192,25 +193,25 @@ export const JOBS = {
   'check-email': {
     payload: checkRef,
     id: 'check_id',
-    // A person waits for it, and can ask again.
+    // A user waits for it, and can request it again.
     options: { ...background, retryLimit: 2, retryDelay: 2, expireInSeconds: 60 },
   },
 } as const satisfies Record<
   string,
   {
     payload: unknown
-    /** The field of the payload that is the job's id: its row's. */
+    /** The field of the payload with the job's ID, which is its row's. */
     id: string
     options: QueueOptions
     shared?: true
     /**
-     * What may stay unclaimed together: the messages of a sender, by its key, where a queue's messages have many, while
-     * that is paused; large messages.
+     * The part of the queue that can stay unclaimed on its own: the messages of a paused sender, or large
+     * messages.
      */
     group?: (payload: never) => string | null
     /**
-     * Whether each group is claimed by its own room (group-claims.sql.ts): an index is made for that. `due`: what is
-     * due first goes first. `place`: teams that share a group take turns.
+     * If set, each group is claimed with its own capacity (group-claims.sql.ts), and has an index for that.
+     * `due`: the job that is due first comes first. `place`: teams in a group take turns.
      */
     by_group?: 'due' | 'place'
   }
@@ -220,41 +221,41 @@ export type JobName = keyof typeof JOBS
 
 /**
  * How a claimed job ends.
- * - completed: over, and deleted; with an `output` it is kept for some minutes, for the caller that waits for it.
- * - again: tried, and to be tried once more after `seconds`.
- * - snoozed: looks again after `seconds`; no try.
- * - failed: to be tried again after the queue's own pause, or given up when its retries are used up.
- * - given_up: to the dead letters.
+ * - completed: done and deleted. With an `output`, it is kept for some minutes for a caller that waits for
+ *   it.
+ * - again: an attempt that is retried after `seconds`.
+ * - snoozed: checked again after `seconds`, without using an attempt.
+ * - failed: retried after the queue's own delay, or dead-lettered without retries left.
+ * - given_up: dead-lettered.
  */
 export type End =
   | { end: 'completed'; output?: object }
   | { end: 'again' | 'snoozed'; seconds: number }
   | { end: 'failed' | 'given_up'; reason: string }
 
-/** The queues before which teams stand in line. */
+/** The queues in which teams take turns. */
 export type SharedJob = {
   [J in JobName]: (typeof JOBS)[J] extends { shared: true } ? J : never
 }[JobName]
 export const isSharedJob = (job: JobName): job is SharedJob => 'shared' in JOBS[job]
 export const SHARED_JOBS = (Object.keys(JOBS) as JobName[]).filter(isSharedJob)
-/** The queues that are claimed by the groups of their jobs, and the order within a group. */
+/** Queues that are claimed by group, and the order within a group. */
 export const BY_GROUP: ReadonlyMap<string, 'due' | 'place'> = new Map(
   Object.entries(JOBS).flatMap(([job, given]) => ('by_group' in given ? [[job, given.by_group]] : [])),
 )
-/** Whether teams take turns within each group of a queue, not in the queue as a whole. */
+/** True if teams take turns within each group of a queue instead of the complete queue. */
 export const hasLineByGroup = (job: JobName): boolean => BY_GROUP.get(job) === 'place'
 /** Returns the group of a job. Null if it has none, or its queue has no groups. */
-export const groupOf = <J extends JobName>(job: J, payload: Payload<J>): string | null =>
+export const toGroup = <J extends JobName>(job: J, payload: Payload<J>): string | null =>
   (JOBS[job] as { group?: (payload: Payload<J>) => string | null }).group?.(payload) ?? null
 
-/** Jobs that run by the clock. */
 export type ScheduleName = keyof typeof SCHEDULES
 export type Payload<J extends JobName> = InferType<(typeof JOBS)[J]['payload']>
 
 /** Returns the dead letter queue of a queue. */
-export const deadLetterOf = (job: JobName): string => `${job}-dead`
+export const deadLetterQueue = (job: JobName): string => `${job}-dead`
 
-/** Jobs that run by the clock, in UTC. */
+/** Scheduled jobs, in UTC. */
 export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
   'count-figures': { cron: '* * * * *' },
@@ -267,7 +268,7 @@ export const SCHEDULES = {
   'copy-suppressions': { cron: '* * * * *' },
   'check-whatsapp-numbers': { cron: '17 * * * *' },
   'refresh-whatsapp-templates': { cron: '11 3 * * *' },
-  // Each night, in as many rounds as there are domains for.
+  // Nightly, in as many runs as there are domains.
   'recheck-domains': { cron: '*/5 2-4 * * *' },
 } as const
 

@@ -18,7 +18,7 @@ const pauseRow = row({
   queue: string(),
   /** Null while it is not settled yet that this is a copy. */
   paused_at: string().nullable(),
-  /** Who has paused it. Null if it was paused automatically. */
+  /** The actor who paused it. */
   paused_by: string().nullable(),
   reason: string().nullable(),
 })

@@ -1,31 +1,31 @@
 /**
- * Parses email addresses: one bare address or one mailbox per string, never a list (DECISIONS: Email addresses).
- * Promises: linear time, and nothing that parses can break out of an SMTP command or a header: no CR, LF, NUL,
- * comma, colon, semicolon or angle in an address, no control character in a name.
- * Must not look anything up: a valid domain here may not exist.
+ * Parses email addresses: one bare address or one mailbox per string, never a list (DECISIONS: Email
+ * addresses). Runs in linear time and looks nothing up, so a valid domain may not exist. No parsed address
+ * contains CR, LF, NUL, a comma, colon, semicolon or angle bracket, and no parsed name contains a control
+ * character. A result can therefore not inject anything into an SMTP command or a header.
  */
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { codePoints } from './strings.ts'
 
 /**
- * `address` as given, trimmed; `domain` in lower-case ASCII (punycode) form; `identity` is what two spellings of one
- * address share: lower case, domain in ASCII form (DECISIONS: Identity).
+ * `address` is trimmed but otherwise as given. `domain` is in lower-case ASCII (punycode). `identity` is the
+ * same for all spellings of an address: lower case, with the domain in ASCII (DECISIONS: Identity).
  */
 export type Address = { address: string; domain: string; identity: string }
 
-/** An address, and a name before it that is never empty. */
+/** An address and an optional display name. The name is never empty. */
 export type Mailbox = Readonly<{ name: string | null; address: string; domain: string }>
 
-/** Of a display name that leaves room in a header line, in code points. */
+/** In code points. Leaves space for the address in a header line. */
 export const LONGEST_NAME = 256
 const LONGEST_ADDRESS = 254
 const LONGEST_LOCAL_PART = 64
 const LONGEST_DOMAIN = 253
 
 /**
- * Lower-case ASCII form of a DNS name of two labels or more, or null. Strict: no trailing dot, underscore,
- * IP address or port, and no spelling that IDNA would silently map to another (fullwidth, soft hyphen, %).
- * DECISIONS: Email addresses, From domain.
+ * Converts a DNS name of at least two labels to lower-case ASCII, or returns null. Rejects trailing dots,
+ * underscores, IP addresses, ports, and spellings that IDNA would silently map to another name (fullwidth,
+ * soft hyphen, %). DECISIONS: Email addresses, From domain.
  */
 export function domainToAscii(name: string): string | null {
   if (codePoints(name) > LONGEST_DOMAIN) return null
@@ -36,9 +36,9 @@ export function domainToAscii(name: string): string | null {
 }
 
 /**
- * Exactly one bare address, outer spaces and tabs trimmed, or null: an ASCII dot-atom of at most 64
- * characters (RFC 5321), then a domain; at most 254 characters as given and in ASCII form.
- * No quoted local parts, comments or literals. DECISIONS: Email addresses, Sizes.
+ * Parses a bare address with optional spaces and tabs around it, or returns null. The local part is an ASCII
+ * dot-atom of at most 64 characters (RFC 5321). The address has at most 254 characters, both as given and in
+ * ASCII. Rejects quoted local parts, comments and literals. DECISIONS: Email addresses, Sizes.
  */
 export function parseAddress(text: string): Address | null {
   const address = trimBlanks(text)
@@ -52,15 +52,17 @@ export function parseAddress(text: string): Address | null {
   return { address, domain, identity: `${local}@${domain}`.toLowerCase() }
 }
 
-/** What was parsed last: one send asks several times about each of its addresses, and a batch has one sender. */
+/**
+ * A small cache. One send parses each of its addresses several times, and a batch often has a single sender.
+ */
 const lately = new Map<string, Mailbox | null>()
 const MAX_PARSED = 500
 const LONGEST_PARSED = 400
 
 /**
- * One mailbox: `a@b.c`, `<a@b.c>`, `Name <a@b.c>` or `"Quoted \"Name" <a@b.c>`, or null. Unquoted names may
- * hold dots and anything beyond ASCII; runs of spaces in them are one space, as RFC 5322 reads them.
- * Groups, lists, routes, comments and trailing text are refused.
+ * Parses one mailbox, `a@b.c`, `<a@b.c>`, `Name <a@b.c>` or `"Quoted \"Name" <a@b.c>`, or returns null.
+ * Unquoted names can contain dots and non-ASCII characters. Runs of spaces in them become one space, as in
+ * RFC 5322. Rejects groups, lists, routes, comments and trailing text.
  */
 export function parseMailbox(text: string): Mailbox | null {
   const known = lately.get(text)
@@ -88,8 +90,8 @@ const mailboxOf = (name: string | null, parsed: Address | null): Mailbox | null 
   parsed && { name, address: parsed.address, domain: parsed.domain }
 
 /**
- * The normalised From: `a@b.c`, or `Name <a@b.c>` with the name quoted only where RFC 5322 asks for it
- * (specials, and spaces that would be lost). parseMailbox reads it back. DECISIONS: From address.
+ * Formats a mailbox as `a@b.c` or `Name <a@b.c>`. Quotes the name only if RFC 5322 requires it (specials) or
+ * spaces would be lost. `parseMailbox` parses the result. DECISIONS: From address.
  */
 export function formatMailbox({ name, address }: Mailbox): string {
   if (name === null) return address
@@ -97,19 +99,22 @@ export function formatMailbox({ name, address }: Mailbox): string {
   return `${needsQuotes ? `"${name.replace(/["\\]/g, '\\$&')}"` : name} <${address}>`
 }
 
-/** The identity of an address. Throws a RangeError on what parseAddress refuses. */
+/** Returns the identity of an address. @throws RangeError if `parseAddress` would return null. */
 export const addressIdentity = (address: string): string => parsedAddress(address).identity
 
 /**
- * The address as it goes into an SMTP envelope: local part as given, domain in ASCII form. Throws a RangeError on what
- * parseAddress refuses, so that nothing unchecked reaches a server.
+ * Formats an address for the SMTP envelope: the local part as given, the domain in ASCII. Throws a RangeError
+ * if `parseAddress` would return null, so no unchecked text reaches a server.
  */
 export function toWireAddress(address: string): string {
   const parsed = parsedAddress(address)
   return parsed.address.slice(0, parsed.address.lastIndexOf('@') + 1) + parsed.domain
 }
 
-/** As `parseAddress`, for text that was validated before: throws a RangeError instead of returning null. */
+/**
+ * Parses text that was already validated. Like `parseAddress`, but throws a RangeError instead of returning
+ * null.
+ */
 export function parsedAddress(address: string): Address {
   const parsed = parseAddress(address)
   if (parsed === null) throw new RangeError('not an email address')
@@ -118,15 +123,19 @@ export function parsedAddress(address: string): Address {
 
 const isAtom = (text: string): boolean => /^[\w!#$%&'*+\-/=?^`{|}~]+$/.test(text)
 
-/** NFC and lower case, letter by letter: a word's last capital sigma must not become a final one. */
+/**
+ * Applies NFC and lower-cases each letter separately, because `toLowerCase` on a word turns its last capital
+ * sigma into a final sigma.
+ */
 const fold = (name: string): string =>
   /^[\w.-]*$/.test(name)
     ? name.toLowerCase()
     : Array.from(name.normalize('NFC'), (letter) => letter.toLowerCase()).join('')
 
 /**
- * Node maps far more than it should here (127.1, %65, fullwidth, cuts at a slash) and lets undecodable xn--
- * labels pass, so each label must come out as it went in, either in ASCII or in Unicode form.
+ * Converts a domain to ASCII, or returns null. Node maps too much (127.1, %65, fullwidth, cuts at a slash)
+ * and accepts `xn--` labels that it can't decode. So each label must come out unchanged, in its ASCII or
+ * Unicode form.
  */
 function idnToAscii(folded: string): string | null {
   const ascii = domainToASCII(folded)
@@ -142,7 +151,9 @@ function idnToAscii(folded: string): string | null {
   return faithful ? ascii : null
 }
 
-/** A last label of digits or hex would be read as an IP address (WHATWG "ends in a number"). */
+/**
+ * Rejects a last label of digits or hex, which would be parsed as an IP address (WHATWG "ends in a number").
+ */
 function isHostname(ascii: string): boolean {
   const labels = ascii.split('.')
   if (ascii.length > LONGEST_DOMAIN || labels.length < 2) return false
@@ -152,7 +163,10 @@ function isHostname(ascii: string): boolean {
   )
 }
 
-/** Whatever the phrase says, but for what marks an address or a quoted name (DECISIONS: From address). */
+/**
+ * Accepts any phrase without the characters that delimit an address or a quoted name (DECISIONS: From
+ * address).
+ */
 const unquotedName = (phrase: string): string | null =>
   /[<>"@]/.test(phrase) ? null : phrase.replace(/ +/g, ' ')
 
@@ -167,7 +181,10 @@ function quotedName(phrase: string): string | null {
   return null
 }
 
-/** Spaces and tabs only: trim() would take line breaks too. A regex would be quadratic on inner runs. */
+/**
+ * Trims only spaces and tabs, because `trim()` also removes line breaks. A regex would be quadratic on inner
+ * runs.
+ */
 function trimBlanks(text: string): string {
   const isBlank = (at: number): boolean => text[at] === ' ' || text[at] === '\t'
   let start = 0

@@ -1,26 +1,28 @@
 /**
- * Whom an email goes to: one list in the order to, cc, bcc, with the places where cc and bcc begin, so that whatever
- * looks for a recipient has one list to look through. Pure. DECISIONS: Copies.
+ * Converts between `to`, `cc` and `bcc` and the one list of recipients that an email's row stores. Pure.
+ * DECISIONS: Copies.
  */
 import { parseMailbox } from './address.ts'
 
-/** What stands in an email's recipients where an erased person stood: the others keep their places. */
+/** Replaces an erased recipient in a list, so that the other recipients keep their positions. */
 export const ERASED = 'erased@erased.invalid'
 
-/** As a request says it. */
 type Asked = { to: readonly string[]; cc?: readonly string[]; bcc?: readonly string[] }
 
-/** As a row holds it: how many recipients stand before the first of cc and of bcc; null when there is none. */
+/**
+ * The columns of a row. `first_cc` and `first_bcc` are the positions of the first cc and bcc recipient, or
+ * null without any.
+ */
 export type Addressed = { to_emails: readonly string[]; first_cc: number | null; first_bcc: number | null }
 
-/** One list of all, and where cc and bcc begin. */
+/** Merges the three lists into the columns of a row. */
 export const inOneList = ({ to, cc = [], bcc = [] }: Asked) => ({
   to_emails: [...to, ...cc, ...bcc],
   first_cc: cc.length > 0 ? to.length : null,
   first_bcc: bcc.length > 0 ? to.length + cc.length : null,
 })
 
-/** The same list taken apart again. */
+/** Splits the list of a row into `to`, `cc` and `bcc`. */
 export function addressees({ to_emails: all, first_cc, first_bcc }: Addressed) {
   const bccAt = first_bcc ?? all.length
   const ccAt = first_cc ?? bccAt

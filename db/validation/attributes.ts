@@ -1,6 +1,6 @@
 /**
- * Finds the values of attributes in HTML as a browser would, and decodes variables that an editor has percent-encoded
- * in them. Pure. Each character is read at most twice.
+ * Finds attribute values in HTML as a browser would, and decodes variables that an editor has percent-encoded
+ * in them. Pure. Reads each character at most twice.
  */
 
 import { compileTemplate, isSlotName, type Template } from './slots.ts'
@@ -17,7 +17,7 @@ function endOfUnquoted(html: string, start: number): number {
   return end
 }
 
-/** Collects the values of the tag that begins at `start`. @returns where the tag ends. */
+/** Collects the attribute values of the tag that starts at `start`. @returns where the tag ends. */
 function readTag(html: string, start: number, values: AttributeValue[]): number {
   let isAfterEquals = false
   for (let at = start; at < html.length; at += 1) {
@@ -43,7 +43,7 @@ function readTag(html: string, start: number, values: AttributeValue[]): number 
   return html.length
 }
 
-/** The values of all attributes, in their order. Comments have none. */
+/** Returns the values of all attributes in document order. Comments have none. */
 function attributeValues(html: string): AttributeValue[] {
   const values: AttributeValue[] = []
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at)) {
@@ -58,8 +58,8 @@ function attributeValues(html: string): AttributeValue[] {
 }
 
 /**
- * Compiles an HTML template, and finds its variables in quoted attributes.
- * @throws TemplateFault as `compileTemplate`.
+ * Compiles an HTML template, and records which of its variables are in quoted attributes.
+ * @throws TemplateFault like `compileTemplate`.
  */
 export function compileHtml(html: string): Template {
   const template = compileTemplate(html)
@@ -88,7 +88,9 @@ function nameIn(encoded: string): string | null {
   }
 }
 
-/** The HTML with its encoded variables decoded, and their names. */
+/**
+ * Decodes the encoded variables in attributes. @returns the new HTML and the names of the decoded variables.
+ */
 export function decodeVariables(html: string): { html: string; decoded: string[] } {
   const names = new Set<string>()
   let [decoded, done] = ['', 0]

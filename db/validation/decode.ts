@@ -1,12 +1,12 @@
 /**
- * Text out of a file of which nobody says how it is encoded: UTF-8 and UTF-16 with their marks or without, and what is
- * neither as Windows-1252, as spreadsheets save it. Pure.
+ * Decodes text files of unknown encoding: UTF-8 and UTF-16, with or without a byte order mark, and otherwise
+ * Windows-1252, which spreadsheets use. Pure.
  */
 import { utf8Text } from './strings.ts'
 
 const decoded = (encoding: string, bytes: Uint8Array): string => new TextDecoder(encoding).decode(bytes)
 
-/** How much of a file is looked at for the zeros that every second byte of UTF-16 is in most texts. */
+/** In most texts every second byte of UTF-16 is zero. This many bytes are searched for these zeros. */
 const SAMPLE_BYTES = 4_096
 
 function utf16Of(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | null {
@@ -20,7 +20,7 @@ function utf16Of(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | null {
   return zeros[0] > many && zeros[1] === 0 ? 'utf-16be' : null
 }
 
-/** The text of a file, without the mark before it, and how it was encoded. */
+/** Returns the text of a file without its byte order mark, and the detected encoding. */
 export function textOfFile(bytes: Uint8Array): { text: string; encoding: string } {
   const utf16 = utf16Of(bytes)
   if (utf16) return { text: decoded(utf16, bytes), encoding: 'UTF-16' }

@@ -1,10 +1,11 @@
 /**
- * The codes and phrases by which mail servers say why an email failed. Data only: failures.ts reads it.
- * A phrase is compared with text in lower case, in which each address is `@` and each run of spaces is one space.
- * Within a phrase ` * ` stands for up to 80 characters. To add one: a line in the list of its row, with its source.
+ * Codes and phrases that mail servers use for failures. Data only, for failures.ts. Phrases match against
+ * lower-case text in which each address is `@` and each run of spaces is one space. ` * ` in a phrase matches
+ * up to 80 characters. To add a phrase, add a line with its source to the list of its subject.
  *
- * Sources: RFC 3463 and the IANA registry of enhanced status codes. `manual` is ActiveCampaign/smtp-field-manual,
- * `sisimai` the reasons of sisimai/p5-sisimai. Other names are those of the provider or server that sends the phrase.
+ * Sources: RFC 3463 and the IANA registry of enhanced status codes. `manual` is
+ * ActiveCampaign/smtp-field-manual. `sisimai` are the reasons of sisimai/p5-sisimai. Other names are
+ * providers or servers that send the phrase.
  */
 
 /** What a failure is about. */
@@ -21,7 +22,10 @@ export type FailureSubject =
 
 type Codes = readonly (readonly [subject: FailureSubject, codes: RegExp, source: string])[]
 
-/** Enhanced status codes without their class: 5.1.1 and 4.1.1 are both `1.1`. Codes that are not here prove nothing. */
+/**
+ * Enhanced status codes without their class: 5.1.1 and 4.1.1 are both `1.1`. Unlisted codes don't determine a
+ * subject.
+ */
 export const FAILURE_CODES: Codes = [
   ['sender', /^1\.[78]$/, 'RFC 3463 X.1.7, X.1.8: the sender’s address'],
   ['sender', /^7\.27$/, 'RFC 7505: the sender’s domain accepts no mail'],
@@ -45,12 +49,12 @@ export const MICROSOFT_NO_RECIPIENT = {
   ],
 }
 
-/** 5.2.1 needs its text: it is also the code of a mailbox that gets too much mail. */
+/** 5.2.1 needs one of these phrases, because it is also the code of a mailbox that receives too much mail. */
 export const DISABLED_MAILBOX = { status: '5.2.1', phrases: ['disabled', 'inactive'] }
 
 type Phrases = readonly (readonly [source: string, ...phrases: string[]])[]
 
-/** A domain that does not exist or accepts no mail. Evidence about the address with any code. */
+/** The domain doesn't exist or accepts no mail. The address is wrong, whatever the code. */
 export const NO_DOMAIN: Phrases = [
   ['Postfix, RFC 3463 X.1.2', 'host or domain name not found', 'domain not found', 'no such domain'],
   ['Postfix, RFC 7505', 'does not accept mail (nullmx)', 'null mx', 'nullmx', 'host does not accept mail'],
@@ -90,7 +94,7 @@ export const NO_DOMAIN: Phrases = [
   ],
 ]
 
-/** A lookup that failed for now says nothing about the domain. */
+/** A temporary lookup failure doesn't mean that the domain is wrong. */
 export const LOOKUP_FAILED: Phrases = [
   ['Postfix', 'host not found, try again', 'temporary lookup failure'],
   ['Exim', 'host lookup did not complete', 'lookup deferred'],
@@ -621,7 +625,7 @@ export const ROUTE: Phrases = [
   ['Exim', 'mail loop', 'routing loop', 'loop detected', 'conversation with'],
 ]
 
-/** Failures on the way whose text has words of other rows. */
+/** Failures on the route whose text also contains phrases of other subjects. */
 export const NETWORK: Phrases = [
   ['RFC 3463 X.4.6', 'too many hops', 'hop count exceeded'],
   ['SendGrid', 'unable to get mx info'],

@@ -1,7 +1,7 @@
 /**
- * Classifies why an email failed: what the failure is about, and what it means for the contact. One classifier for SMTP
- * replies, delivery status notifications, SES and hosted relays, so that one event has one effect by any route.
- * Pure, and linear in its bounded input. DECISIONS: Failure classes.
+ * Classifies why an email failed, and what that means for the contact. SMTP replies, delivery status
+ * notifications, SES events and reports of hosted relays share this classifier, so that the same failure
+ * always has the same effect. Pure, and linear in its bounded input. DECISIONS: Failure classes.
  */
 import {
   ADDRESS,
@@ -23,23 +23,23 @@ import {
 
 export type { FailureSubject } from './failure-table.ts'
 
-/** What servers say about a failure. Only `reply` is the server's that failed the email. */
+/** What a server or a report says about a failure. */
 export type FailureReport = {
-  /** The remote server's own reply, '' without one. */
+  /** The reply of the server that failed the email, or ''. */
   reply: string
-  /** The enhanced status code that a report gives, '' without one. */
+  /** The enhanced status code in a report, or ''. */
   status?: string
-  /** What a report says to people, '' without it. Read if the reply says nothing. */
+  /** The human-readable text of a report, or ''. Used if the reply has no known phrase. */
   text?: string
 }
 
-/** `hard` suppresses the contact, `soft` counts towards five in a row, `none` leaves it untouched. */
+/** `hard` suppresses the contact. `soft` counts towards five in a row. `none` has no effect. */
 export type Failure = { about: FailureSubject; contact: 'hard' | 'soft' | 'none' }
 
-/** No reply is longer. The rest of a report is what it returns. */
+/** No real reply is longer. The rest is the returned message. */
 const MAX_REPLY_CHARACTERS = 4_000
 const MAX_TEXT_CHARACTERS = 8_000
-/** How much ` * ` in a phrase stands for. */
+/** The longest text that ` * ` in a phrase matches. */
 const MAX_GAP = 80
 
 const CONTACT: Record<FailureSubject, Failure['contact']> = {
@@ -56,7 +56,7 @@ const CONTACT: Record<FailureSubject, Failure['contact']> = {
 
 const failure = (about: FailureSubject): Failure => ({ about, contact: CONTACT[about] })
 
-/** A failure for good, by any route. */
+/** Classifies a permanent failure from any source. */
 export function classifyFailure({ reply, status = '', text = '' }: FailureReport): Failure {
   const said = reply.slice(0, MAX_REPLY_CHARACTERS)
   const code = failureCode(said, status)
@@ -70,11 +70,11 @@ export function classifyFailure({ reply, status = '', text = '' }: FailureReport
   const byText = subjectOfText(words) ?? subjectOfText(normalized(text.slice(0, MAX_TEXT_CHARACTERS)))
   const byCode = subjectOfCode(code)
   if (byText === 'domain') return failure(isOther(byCode, 'address') ? byCode : 'address')
-  // Sent again and again until the time was over: no answer was final.
+  // The code is temporary, so the provider retried until the time was up and no reply was final.
   if (isLate)
     return failure(byText === 'mailbox_full' || byCode === 'mailbox_full' ? 'mailbox_full' : 'expired')
   if (byText === undefined) return failure(isDisabled(code, words) ? 'address' : (byCode ?? 'unknown'))
-  // If code and text disagree, neither is evidence about the address.
+  // If code and text disagree, don't blame the address.
   if (byText === 'address' && isOther(byCode, 'address')) return failure(byCode)
   if (NEUTRAL.has(byText) && byCode !== 'address') return failure(byCode ?? byText)
   return failure(byText)
@@ -85,13 +85,14 @@ const isDisabled = (code: string, words: string): boolean =>
 
 const NEUTRAL: ReadonlySet<FailureSubject | undefined> = new Set([undefined, 'route', 'expired', 'unknown'])
 
-/** Whether a code is about another row of the table: those of the last row contradict nothing. */
+/** True if the code has a subject of its own that isn't `subject`. Neutral subjects contradict nothing. */
 const isOther = (code: FailureSubject | undefined, subject: FailureSubject): code is FailureSubject =>
   !NEUTRAL.has(code) && code !== subject
 
 /**
- * The enhanced status code that counts, '' without one. The server's own outranks the report's: the innermost one,
- * wherever it stands in the reply, unless it says nothing (x.0.0). A reply code of 4xx makes a failure one for now.
+ * Picks the enhanced status code to use, or ''. The reply's codes come before the report's, and the last one
+ * in the reply wins. Generic codes (x.0.0) are used only if nothing else is known. A 4xx reply makes a
+ * generic report temporary.
  */
 export function failureCode(reply: string, status: string): string {
   const given = GIVEN.exec(status)?.[0] ?? ''
@@ -105,7 +106,7 @@ export function failureCode(reply: string, status: string): string {
 
 const ENHANCED = /(?<![\d.]|[a-z]-)[45]\.\d{1,3}\.\d{1,3}(?!\d|\.\d)/gi
 const GIVEN = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/
-/** Where a server's reply begins: at the beginning, or behind what a relay has put before it. */
+/** Matches a basic reply code at the start of a reply, or after text that a relay puts before it. */
 const REPLY_CODES = /(?:^|[:;>\n]\s?|\bsaid:?\s|\berror\s|\breply\s)\s{0,3}'?([245])\d\d(?=[ -])/gi
 
 const subjectOfCode = (code: string): FailureSubject | undefined => {
@@ -113,7 +114,10 @@ const subjectOfCode = (code: string): FailureSubject | undefined => {
   return FAILURE_CODES.find(([, codes]) => codes.test(detail))?.[0]
 }
 
-/** Other rows come before the address: text that says both is no evidence. */
+/**
+ * Order matters. `address` comes late, because text that also matches another subject is no evidence about
+ * the address.
+ */
 const BY_TEXT = [
   ['sender', SENDER],
   ['mailbox_full', MAILBOX_FULL],
@@ -136,7 +140,7 @@ function subjectOfText(words: string): FailureSubject | 'domain' | undefined {
 const holdsAny = (words: string, lists: readonly (readonly [string, ...string[]])[]): boolean =>
   lists.some(([, ...phrases]) => phrases.some((phrase) => holds(words, phrase)))
 
-/** Whether the parts of a phrase follow each other in a text. */
+/** True if the parts of a phrase follow each other in the text. */
 function holds(words: string, phrase: string): boolean {
   let at = 0
   let isFirst = true
@@ -149,10 +153,12 @@ function holds(words: string, phrase: string): boolean {
   return true
 }
 
-/** Pages of blocklists: some servers give nothing else as the reason. */
+/** Some servers only give the page of a blocklist as their reason. */
 const BLOCKLIST_PAGE = /spamhaus|spamcop|barracudacentral/i
 
-/** Names of people, hosts and pages say nothing: `spam@example.org` is a mailbox. */
+/**
+ * Removes addresses, hosts and links, because their names are no evidence: `spam@example.org` is a mailbox.
+ */
 const normalized = (text: string): string =>
   text
     .replaceAll('’', "'")

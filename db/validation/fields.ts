@@ -1,8 +1,7 @@
 /**
- * Validates JSON objects from outside, field by field, by yup schema, or `bad_request`.
- * Promises: types are never coerced, null means absent, unknown fields are left alone, and the message names the
- * field with its path (DECISIONS: Input). It is here and not in api/ because workers validate items of bulk calls.
- * Must not know any resource.
+ * Validates JSON objects from outside against yup schemas. Never coerces types. Null means absent, and
+ * unknown fields are ignored. Error messages name the field with its path (DECISIONS: Input). Workers
+ * validate items of bulk calls, so this module can't be in api/.
  */
 import { type AnyObject, mixed, number, type ObjectSchema, string, ValidationError } from 'yup'
 import { type FieldError, REQUIRED, RequestError } from '../errors.ts'
@@ -17,12 +16,12 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 const under = (path: string, member: string): string => (path === '' ? member : `${path}.${member}`)
 
 /**
- * Of a schema's `meta`: one of these fields has to be there, and not empty. `insufficient`: what to say to one who gave
- * another field for them, without its name.
+ * In a schema's `meta`: at least one of these fields must be present and not empty. `insufficient` maps
+ * fields that don't count as one of them to the error message, without the field's name.
  */
 export type EitherOf = { eitherOf: readonly string[]; insufficient?: Readonly<Record<string, string>> }
 
-/** The fields that must be there and are not, and the one that was given instead of them. */
+/** Returns errors for missing required fields, and for a field that was given instead of them. */
 function missingFields<T extends AnyObject>(schema: ObjectSchema<T>, fields: Record<string, unknown>) {
   const names = Object.entries(schema.fields).flatMap(([name, field]) =>
     fields[name] === undefined && 'spec' in field && !field.spec.optional ? [name] : [],
@@ -37,7 +36,7 @@ function missingFields<T extends AnyObject>(schema: ObjectSchema<T>, fields: Rec
   ]
 }
 
-/** The schema of some fields of another one, made once: what is absent and optional needs no validation. */
+/** Cached subsets of schemas. Absent optional fields need no validation. */
 const parts = new WeakMap<object, Map<string, unknown>>()
 const MAX_PARTS = 200
 
@@ -53,8 +52,8 @@ function partOf<T extends AnyObject>(
 }
 
 /**
- * The fields of `value` that the schema knows, validated.
- * @param path where the value lies in the body, '' for the body itself.
+ * Validates the fields of `value` that the schema has, and returns only them.
+ * @param path the path of `value` in the body, or '' for the body itself.
  * @throws RequestError bad_request
  */
 export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unknown, path = ''): T {
@@ -83,12 +82,12 @@ export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unkno
   }
 }
 
-/** What a building block says of itself to the API's description (api/docs/json-schema.ts), as a JSON schema. */
+/** In a field's `meta`: its JSON schema for the API description (api/docs/json-schema.ts). */
 export type Described = { jsonSchema: Readonly<Record<string, unknown>> }
 
 const described = (jsonSchema: Described['jsonSchema']): Described => ({ jsonSchema })
 
-// The building blocks of schemas. Their messages are problems, without the field.
+// Building blocks of schemas. Their messages are problems, without the name of the field.
 
 /** A string of `min` to `max` code points. */
 export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
@@ -107,14 +106,13 @@ export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
       return length >= min && length <= max
     })
 
-/** Of a subject, in code points. */
+/** In code points. */
 export const LONGEST_SUBJECT = 998
 
-/** The subject of an email: one line. */
 export const subjectLine = () =>
   text({ min: 1, max: LONGEST_SUBJECT }).matches(/^[^\r\n]*$/, 'must be a single line')
 
-/** A string of at most `max` bytes in UTF-8. */
+/** A string of up to `max` bytes in UTF-8. */
 export const bytes = (max: number) =>
   string()
     .meta(described({ type: 'string', description: `At most ${max / 1024 / 1024} MiB in UTF-8.` }))
@@ -128,19 +126,25 @@ export const uuid = () =>
     .typeError('must be a UUID')
     .test('uuid', 'must be a UUID', (value) => value === undefined || isUuid(value))
 
-/** A client's own key for a send (DECISIONS: Sizes). */
+/** A client's idempotency key for a send (DECISIONS: Sizes). */
 export const idempotencyKey = () =>
   text({ min: 1, max: 255 })
     .meta(described({ type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]*$' }))
     .matches(/^[\x20-\x7e]*$/, 'must be printable ASCII')
 
-/** What a peer takes and we do not: refused, for a send without it would be another one (DECISIONS: Unknown fields). */
+/**
+ * A field of other services that we don't support. Rejected, because ignoring it would change what is sent
+ * (DECISIONS: Unknown fields).
+ */
 export const unsupported = (words = 'is not supported', isAbsent = (_value: unknown): boolean => false) =>
   mixed()
     .meta(described({ not: {} }))
     .test('unsupported', words, (value) => value === undefined || isAbsent(value))
 
-/** Our fields by other services' spellings, which are rejected: without the field it would be another call. */
+/**
+ * Other services' spellings of our fields. Rejected, because ignoring the field would change what the call
+ * does.
+ */
 export const otherSpellings = <T extends Readonly<Record<string, string>>>(ours: T) =>
   Object.fromEntries(
     Object.entries(ours).map(([theirs, name]) => [
@@ -149,20 +153,18 @@ export const otherSpellings = <T extends Readonly<Record<string, string>>>(ours:
     ]),
   ) as { [theirs in keyof T]: ReturnType<typeof unsupported> }
 
-/** As `unsupported`, for a list: an empty one asks for nothing. */
+/** Like `unsupported`, but accepts an empty list. */
 const unsupportedList = () => unsupported(undefined, (value) => Array.isArray(value) && value.length === 0)
 
-/** Copies of a message to others. */
 export const noCopies = () => ({ cc: unsupportedList(), bcc: unsupportedList() })
 
-/** Files that go with a message. */
 export const noFiles = () => ({ attachments: unsupportedList() })
 
-/** @param clock for an example of a time that is to come. */
+/** @param clock for the example, which is a future time. */
 const aTime = (clock: () => Date) => () =>
   `must be an RFC 3339 time with a time zone, such as ${exampleMoment(clock())}`
 
-/** A time with its zone (RFC 3339). */
+/** An RFC 3339 time with a time zone. */
 export const time = (clock: () => Date) =>
   text()
     .meta(described({ type: 'string', format: 'date-time' }))
@@ -171,7 +173,7 @@ export const time = (clock: () => Date) =>
 
 const SECONDS = `must be a whole number of seconds from ${EXPIRES_IN.min} to ${EXPIRES_IN.max}`
 
-/** When a send goes, and until when. Peers call the time by either name. */
+/** The fields that schedule a send and let it expire. Other services' names for them are rejected. */
 export const sendTimes = (clock: () => Date) => ({
   scheduled_at: time(clock),
   expires_in: number()
@@ -184,7 +186,7 @@ export const sendTimes = (clock: () => Date) => ({
   ...otherSpellings({ scheduledAt: 'scheduled_at', sendAt: 'scheduled_at', templateId: 'template_id' }),
 })
 
-/** What a send says of its time; nothing when it says nothing. */
+/** The schedule of a send, or {} without one. */
 export const whenOf = (send: {
   scheduled_at?: string | undefined
   expires_in?: number | undefined
@@ -193,7 +195,6 @@ export const whenOf = (send: {
     ? {}
     : { when: { scheduled_at: send.scheduled_at ?? null, expires_in: send.expires_in ?? null } }
 
-/** One bare email address. */
 export const address = () =>
   string()
     .meta(described({ type: 'string', maxLength: 254, examples: ['someone@example.org'] }))
@@ -204,7 +205,7 @@ export const address = () =>
       (value) => value === undefined || parseAddress(value) !== null,
     )
 
-/** One email address, bare or behind a name. */
+/** One email address, with or without a name. */
 export const mailbox = () =>
   string()
     .meta(described({ type: 'string', examples: ['Someone <someone@example.org>'] }))
@@ -215,10 +216,9 @@ export const mailbox = () =>
       return parsed !== null && codePoints(parsed.name ?? '') <= LONGEST_NAME
     })
 
-/** How many ids a list may hold. */
 const MAX_IDS = 1_000
 
-/** A list of UUIDs. One test for all of them: yup takes its time with each. */
+/** A list of UUIDs. A single test checks all of them, because yup is slow for each item. */
 export const uuids = () =>
   mixed<string[]>()
     .meta(described({ type: 'array', maxItems: MAX_IDS, items: { type: 'string', format: 'uuid' } }))
@@ -230,7 +230,7 @@ export const uuids = () =>
       return odd < 0 || createError({ path: `${path}[${odd}]`, message: 'must be a UUID' })
     })
 
-/** A map of string to string, with a limit on its keys; any key is an ordinary one, `__proto__` too. */
+/** A map of strings with a limit on its keys. Every key is allowed, even `__proto__`. */
 export const stringMap = (most = Number.POSITIVE_INFINITY) =>
   mixed<Record<string, string>>()
     .meta(

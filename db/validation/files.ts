@@ -1,42 +1,41 @@
 /**
- * What an attachment may be called, what type it may have, and how its content is written in JSON. Pure.
- * Promises: a name or type that passes can start no header of its own and misleads nobody about its ending; strict
- * base64, so that nothing is stored that the sender did not mean. Linear in the input.
+ * Rules for the name, type and base64 content of an attachment. Pure, and linear in the input. A valid name
+ * or type can't start another header and can't disguise its extension. Base64 is strict, so that we never
+ * store bytes that the sender didn't mean.
  */
 import { lookup } from 'mime-types'
 import { utf8Bytes } from './strings.ts'
 
-/** Bytes that a chunk of a file holds: it encodes to whole lines of 76 characters. */
+/** Bytes per chunk of a stored file. A chunk encodes to complete base64 lines of 76 characters. */
 export const CHUNK = 57 * 4_600
 
-/** Whether a mail with these files is large: then it goes out beside all other mail, never before it. */
+/** True if an email with these files is large. Large emails never delay other email. */
 export const isLarge = (files: readonly { size: number }[] | null): boolean =>
   files !== null && files.reduce((sum, { size }) => sum + size, 0) > CHUNK
 
 const LONGEST_FILENAME = 255
 const LONGEST_TYPE = 255
 
-/** Controls, line separators, and the marks that change the direction of writing. */
+/** Control characters, line separators and marks of writing direction. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
-/** A name as it is stored: one form for each. */
 export const normalizedName = (name: string): string => name.normalize('NFC')
 
-/** What a name must be and is not; null when it will do. */
+/** Returns what is wrong with a file name, or null. */
 export function filenameFault(name: string): string | null {
   const size = utf8Bytes(normalizedName(name))
   if (size < 1 || size > LONGEST_FILENAME) return `must have 1 to ${LONGEST_FILENAME} bytes in UTF-8`
   if (/[/\\]/.test(name)) return 'must be a file name without a path (no / and no \\)'
-  // Programs decode it where we do not, and see another name.
+  // Some programs decode encoded words, and would show another name.
   if (name.includes('=?')) return 'must not contain =?, which starts an encoded word'
   if (HIDDEN.test(name)) return 'must not contain control or bidirectional control characters'
   return name === '.' || name === '..' ? 'must be the name of a file' : null
 }
 
-/** What no reader sees, and many a program drops. */
+/** Invisible characters, which many programs drop. */
 const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
-/** The ending of a name, in lower case and without its dot; '' for none. Blanks and dots after it do not hide it. */
+/** Returns the lower-case extension without its dot, or ''. Ignores spaces and dots after it. */
 function extensionOf(name: string): string {
   let end = name.length
   while (end > 0 && /[\s.]/.test(name[end - 1] ?? '')) end -= 1
@@ -45,19 +44,19 @@ function extensionOf(name: string): string {
 }
 
 /**
- * Each ending that a name may have for some program: what is unseen in it and other forms of its letters hide none, nor
- * does a stream of NTFS behind it.
+ * Returns every extension that some program may see in a name: without invisible characters, with
+ * compatibility forms of letters replaced, and for each part before or after a colon (NTFS streams).
  */
 export function endingsOf(name: string): string[] {
   const parts = name.normalize('NFKC').replace(UNSEEN, '').split(':')
   return [...new Set(parts.map((part) => extensionOf(part)))]
 }
 
-/** A quoted value may hold a semicolon. */
+/** Quoted values can contain semicolons. */
 const MEDIA_TYPE =
   /^ *[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]+(?: *; *[!#$%&'*+.^_`|~\w-]+=(?:[!#$%&'*+.^_`|~\w-]+|"[ !#-[\]-~]*"))* *$/
 
-/** What a type must be and is not; null when it will do. */
+/** Returns what is wrong with a media type, or null. */
 export function contentTypeFault(given: string): string | null {
   if (given.length > LONGEST_TYPE || !MEDIA_TYPE.test(given))
     return `must be type/subtype, optionally with parameters, and have at most ${LONGEST_TYPE} ASCII characters`
@@ -68,7 +67,6 @@ const isComposite = (type: string): boolean => /^(multipart|message)\//i.test(ty
 
 const ANY_TYPE = 'application/octet-stream'
 
-/** The type that a name's ending stands for. */
 export function typeOfName(name: string): string {
   const known = lookup(extensionOf(name))
   return known === false || isComposite(known) ? ANY_TYPE : known
@@ -76,7 +74,7 @@ export function typeOfName(name: string): string {
 
 const withoutBreaks = (text: string): string => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, '') : text)
 
-/** What content must be and is not; null when it will do. */
+/** Returns what is wrong with base64 content, or null. */
 export function base64Fault(text: string): string | null {
   const bare = withoutBreaks(text)
   if (bare === '') return 'must have at least 1 byte'
@@ -93,5 +91,5 @@ export function base64Fault(text: string): string | null {
 
 export const base64Bytes = (text: string): Buffer => Buffer.from(withoutBreaks(text), 'base64')
 
-/** How many bytes a content takes in a message, in lines of base64. */
+/** The size of content in a message, in base64 lines. */
 export const encodedSize = (size: number): number => 4 * Math.ceil(size / 3) + 2 * Math.ceil(size / 57)

@@ -1,7 +1,6 @@
 /**
- * Owns the rules of custom headers. DECISIONS: Reserved headers, Header values.
- * Promises: reports the first breach in request order and names the header. Headers that pass can go on the wire.
- * Must not change, reorder or fold anything: the map is stored and sent exactly as given.
+ * Validates custom headers, which are stored and sent exactly as given. DECISIONS: Reserved headers, Header
+ * values.
  */
 import type { FieldError } from '../errors.ts'
 import { memberPath } from './strings.ts'
@@ -26,12 +25,12 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'dkim-signature',
 ])
 
-/** `x-heliograph-` is ours: X-Heliograph-Ref finds an email's reports. */
+/** `x-heliograph-` is for our own headers. X-Heliograph-Ref links reports to their email. */
 const RESERVED_PREFIXES = ['x-ses', 'x-provider', 'x-heliograph-'] as const
 
 /**
- * The first breach; null when all are fine. List-Unsubscribe and List-Unsubscribe-Post are ordinary names here (RFC
- * 8058).
+ * Returns the first error in the order of the request, or null. List-Unsubscribe and List-Unsubscribe-Post
+ * are allowed (RFC 8058).
  */
 export function headersFault(headers: Readonly<Record<string, string>>): FieldError | null {
   if (Object.keys(headers).length > MAX_HEADERS)
@@ -39,7 +38,7 @@ export function headersFault(headers: Readonly<Record<string, string>>): FieldEr
   return wireFault(headers)
 }
 
-/** The same of headers that go on the wire, however many: a broadcast adds its own to those that were given. */
+/** Like `headersFault`, but without a limit on their number, because broadcasts add headers of their own. */
 export function wireFault(headers: Readonly<Record<string, string>>): FieldError | null {
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers)) {
@@ -50,15 +49,15 @@ export function wireFault(headers: Readonly<Record<string, string>>): FieldError
   return null
 }
 
-/** What a header name is made of (RFC 7230). */
+/** The characters of a header name (RFC 7230). */
 export const HEADER_TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/
 
-/** What is reserved beside the API's own list: beginnings of names, and whole names, in any case. */
+/** Prefixes and names, in any case, that a deployment reserves in addition to the API's list. */
 export type Reserved = { prefixes: readonly string[]; names: readonly string[] }
 
 /**
- * The first header that is reserved here; null for none. What an operator's relay obeys is
- * the operator's to reserve: the API's own list is closed.
+ * Returns an error for the first header that the deployment reserves, or null. These are headers that control
+ * the operator's relay.
  */
 export function reservedFault(
   headers: Readonly<Record<string, string>>,
@@ -77,7 +76,7 @@ const RESERVED = "can't be set. This name is reserved"
 const reservedBy = (prefix: string): string =>
   `can't be set. Names with the prefix ${prefix.toUpperCase()} are reserved`
 
-/** A token of RFC 7230, which is narrower than a field name of RFC 5322 and so valid under both. */
+/** A token of RFC 7230 is also a valid field name in RFC 5322. */
 function nameProblem(name: string, seen: ReadonlySet<string>): string | null {
   if (name.length > LONGEST_NAME) return `must have a name of at most ${LONGEST_NAME} characters`
   if (!HEADER_TOKEN.test(name)) return 'must have a name that is a valid header token'

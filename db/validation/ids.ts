@@ -1,18 +1,21 @@
 /**
- * What ids say: UUIDv7, whose time is that of what they name, so that a stretch of time is a stretch of the primary
- * key. db/process/ids.ts makes them.
+ * Converts between UUIDv7 IDs and their times, so that a time range is a range of the primary key.
+ * db/process/ids.ts generates the IDs.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { isUuid } from './strings.ts'
 
-/** No id of this time or later is below it, and each earlier one is: a bound to compare with. */
+/** Returns a bound: IDs of this time or later are at or above it, and earlier IDs are below it. */
 export const firstIdAt = (at: Date): string =>
   uuidv7({ msecs: Math.max(0, at.getTime()), seq: 0, random: new Uint8Array(16) })
 
-/** The time that an id says, in milliseconds. */
+/** Returns the time in an ID, in milliseconds. */
 export const timeOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
-/** What an id may stand for as people copy it: a Message-ID has angle brackets, and the row's id before its `@`. */
+/**
+ * Returns what a copied ID can mean. A Message-ID has angle brackets, and contains the row's ID before its
+ * `@`.
+ */
 export function spellingsOfId(given: string): { texts: string[]; uuids: string[] } {
   const bare = given.replace(/^<([^<>]*)>$/, '$1')
   const at = bare.lastIndexOf('@')

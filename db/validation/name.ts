@@ -1,13 +1,10 @@
-/**
- * The names that people give to teams, keys, templates and topics: one short printable line.
- * Must not know whose name it is.
- */
+/** Validates the names of teams, keys, templates and topics: one short printable line. */
 import { RequestError } from '../errors.ts'
 import { codePoints, textFault } from './strings.ts'
 
 const LONGEST_NAME = 200
 
-/** @throws RequestError bad_request for a name that cannot be stored and printed. DECISIONS: Text. */
+/** @throws RequestError bad_request if the name can't be stored and printed. DECISIONS: Text. */
 export function checkName(name: string): void {
   const problem = nameProblem(name)
   if (problem !== null) throw new RequestError('bad_request', { field: 'name', problem })

@@ -1,22 +1,22 @@
 /**
- * Makes the plain text of an HTML email: links as `text (URL)`, a line for each item of a list and each row of a table.
- * Titles, styles and scripts are left out. Bounded in its input and its depth, and pure.
+ * Converts an HTML email to plain text, with links as `text (URL)` and a line per list item and table row.
+ * Leaves out titles, styles and scripts. Pure, with limits on size and depth.
  */
 import { compile, type FormatCallback } from 'html-to-text'
 import { LARGEST_PART } from './strings.ts'
 
-/** Deeper elements are left out: no email that people write is as deep. */
+/** Deeper elements are left out. Real emails aren't that deep. */
 const MAX_DEPTH = 200
-/** The parser's time is quadratic in the elements that are open: 200,000 of them take it 87 s (measured, 10.0.1). */
+/** The parser's time is quadratic in the number of open elements: 87 s for 200,000 (measured, 10.0.1). */
 const MAX_OPEN = 1_000
-/** These end by the next of their kind, or at once. */
+/** Elements that need no end tag. */
 const ENDED_BY_THEMSELVES = new Set(
   'area base br col dd dt embed hr img input li link meta option p source tbody td tfoot th thead tr wbr'.split(
     ' ',
   ),
 )
 
-/** The HTML up to where too many elements are open. */
+/** Cuts the HTML where too many elements are open. */
 function bounded(html: string): string {
   const open = new Map<string, number>()
   let depth = 0
@@ -32,7 +32,7 @@ function bounded(html: string): string {
   return html
 }
 
-/** A picture says what its alternative text says. */
+/** Shows the alternative text of an image. */
 const alternativeText: FormatCallback = ({ attribs }, _, builder) => {
   if (attribs?.alt) builder.addInline(` ${attribs.alt} `)
 }
@@ -73,7 +73,7 @@ const convert = compile({
   ],
 })
 
-/** The plain text of an HTML document or of a part of one; '' if it shows no text. */
+/** Returns the plain text of an HTML document or fragment, or '' if it shows no text. */
 export const plainText = (html: string): string =>
   convert(bounded(html.slice(0, LARGEST_PART)))
     .split('\n')

@@ -1,6 +1,6 @@
 /**
- * Hosted relays whose reports are taken in: their names, and the one header that each hands back with its reports.
- * Both processes must agree on it: a worker adds it, the API keeps it from clients. Pure.
+ * The hosted relays whose reports we accept, and the header that each relay copies into its reports. A worker
+ * adds the header, and the API rejects it in requests. Pure.
  */
 export const RELAY_HEADERS = {
   mailgun: 'X-Mailgun-Variables',

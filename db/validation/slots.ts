@@ -1,9 +1,8 @@
 /**
- * The template grammar: text and `{{name}}` slots, nothing else (DECISIONS: Variables).
- * Promises: linear time and one pass. Text outside of slots is sent as it was written, values are never read as
- * template again, and the same source and variables always give the same bytes. Handlebars only escapes: it
- * would misread `a.b`, `1`, `true`, `else` and backslashes, and takes 47 s over 96 kB of nested blocks (measured,
- * 4.7.10). Must not run helpers or reach prototypes.
+ * The template language: text and `{{name}}` variables (DECISIONS: Variables). Compiling takes linear time.
+ * Text outside of variables is sent as written, values are never parsed as templates, and the same input
+ * always produces the same bytes. Handlebars is only used to escape. It would misread `a.b`, `1`, `true`,
+ * `else` and backslashes, and takes 47 s for 96 kB of nested blocks (measured, 4.7.10).
  */
 
 import type Handlebars from 'handlebars'
@@ -12,14 +11,15 @@ import { fill } from '../fill.ts'
 import { utf8Bytes } from './strings.ts'
 import { TEXTS } from './texts.ts'
 
-/** The source is not a valid template; the message names the line and the construct. */
+/** The template is invalid. The message names the line and the construct. */
 export class TemplateFault extends Error {
   override name = 'TemplateFault'
 }
 
 /**
- * Compiled form. `slots` unique, by first appearance; `names[i]` stands between `texts[i]` and the next. `quoted` has
- * the places of those names that are in quoted attributes, where `=` and a backtick need no escape.
+ * A compiled template. `slots` are its unique variables in order of appearance. `names[i]` comes between
+ * `texts[i]` and `texts[i + 1]`. `quoted` has the indexes of names in quoted attributes, where `=` and a
+ * backtick need no escaping.
  */
 export type Template = {
   readonly slots: readonly string[]
@@ -28,15 +28,16 @@ export type Template = {
   readonly quoted?: ReadonlySet<number>
 }
 
-/** The slot that the service fills itself, where it can (DECISIONS: Unsubscribe link). */
+/** The variable that we can fill ourselves (DECISIONS: Unsubscribe link). */
 export const UNSUBSCRIBE_SLOT = 'unsubscribe_url'
 
 const LONGEST_EXCERPT = 60
 
 /**
- * Compiles a template, or throws a TemplateFault on anything but text and slots: paths, blocks, partials, helpers,
- * comments, `{{{…}}}`, `{{&…}}`, `{{@x}}`, `{{~x}}`. A name is letters, digits, `_`, `-` and `.`, taken literally; a
- * backslash before a slot is text. DECISIONS: Variables.
+ * Compiles a template. A name consists of letters, digits, `_`, `-` and `.`, taken literally. A backslash
+ * before a variable is text. DECISIONS: Variables.
+ * @throws TemplateFault for paths, blocks, partials, helpers, comments, `{{{…}}}`, `{{&…}}`, `{{@x}}` and
+ * `{{~x}}`.
  */
 export function compileTemplate(source: string): Template {
   const nul = source.indexOf('\0')
@@ -54,8 +55,9 @@ export function compileTemplate(source: string): Template {
 }
 
 /**
- * The template with its slots filled, html-escaped or as they are. Only own properties count. Throws a
- * RangeError when a slot has no value: ask missingSlots first. DECISIONS: Variables, HTML of template emails.
+ * Fills a template, with or without HTML escaping. Only own properties count as values. DECISIONS: Variables,
+ * HTML of template emails.
+ * @throws RangeError if a variable has no value. Call `missingSlots` first.
  */
 export function fillSlots(
   template: Template,
@@ -72,7 +74,10 @@ export function fillSlots(
   return filled
 }
 
-/** How many bytes of UTF-8 `fillSlots` would make, without making them. Every slot must have a value. */
+/**
+ * Returns the size of `fillSlots`' result in bytes of UTF-8, without building it. Every variable must have a
+ * value.
+ */
 export function filledBytes(
   template: Template,
   variables: Readonly<Record<string, string>>,
@@ -90,25 +95,25 @@ export function filledBytes(
   return size
 }
 
-/** Without its compiler, which takes 3 MB; the types are the whole's. */
+/** The runtime saves the 3 MB of the compiler. It has no types of its own. */
 const { escapeExpression } = runtime as unknown as typeof Handlebars
 
 export const escapeHtml = (text: string): string => escapeExpression(text)
 
-/** Yahoo Mail breaks links with `&#x3D;`. */
+/** Leaves `=` and backticks, because Yahoo Mail breaks links that contain `&#x3D;`. */
 const escapeQuoted = (text: string): string =>
   escapeHtml(text).replaceAll('&#x3D;', '=').replaceAll('&#x60;', '`')
 
 const escapeAt = ({ quoted }: Template, at: number, value: string): string =>
   quoted?.has(at) ? escapeQuoted(value) : escapeHtml(value)
 
-/** The slots that the variables leave without a value, in the order given. */
+/** Returns the variables without a value, in the given order. */
 export const missingSlots = (
   slots: readonly string[],
   variables: Readonly<Record<string, string>> | null,
 ): string[] => slots.filter((slot) => variables === null || !Object.hasOwn(variables, slot))
 
-/** The end of a tag, third and fourth brace included, so that `{{{x}}}` is read whole. */
+/** Returns the end of a tag, including a third and fourth brace, so that `{{{x}}}` is one tag. */
 function tagEnd(source: string, open: number): number {
   let end = source.indexOf('}}', open)
   if (end < 0) throw fault(source, open, fill(TEXTS.notClosed, { start: excerpt(source.slice(open)) }))
@@ -118,7 +123,6 @@ function tagEnd(source: string, open: number): number {
 
 const SLOT_NAME = /^[\p{L}\p{Nd}_.-]+$/u
 
-/** Whether a slot can have this name: another property of a contact fills none. */
 export const isSlotName = (name: string): boolean => SLOT_NAME.test(name)
 
 function slotName(source: string, open: number, end: number): string {

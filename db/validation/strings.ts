@@ -1,26 +1,25 @@
 /**
- * What every string from outside must satisfy before anything reads it: no NUL, no lone surrogate, and no nesting
- * without end. PostgreSQL could not store such text, and JSON.stringify would overflow on it.
- * Promises: linear time and a bounded stack for any input; lengths count as DECISIONS: Lengths.
- * Must not know fields, endpoints or error codes: callers word the refusal.
+ * Rejects strings that we can't store: no NUL, no lone surrogate, and no JSON nested too deeply. PostgreSQL
+ * couldn't store such text, and JSON.stringify would overflow. Linear time and bounded stack for any input.
+ * Lengths count as in DECISIONS: Lengths.
  */
-/** The most that an html or text part may have, in bytes of UTF-8 (DECISIONS: Sizes). */
+/** The largest HTML or text part, in bytes of UTF-8 (DECISIONS: Sizes). */
 export const LARGEST_PART = 1024 * 1024
 
 /**
- * How many variables a send gives at most, and so how many slots a template has. Measured: each 100,000 keys kept all
- * other requests waiting for 0.1 s.
+ * The most variables in a send, and in a template. Measured: each 100,000 keys blocked all other requests for
+ * 0.1 s.
  */
 export const MAX_VARIABLES = 10_000
 
-/** The first breach found: where (`contacts[3].email`, '' for the value itself), and what is wrong. */
+/** `field` is the path (`contacts[3].email`), or '' for the value itself. */
 type TextFault = { field: string; problem: string }
 
 const DEEPEST_NESTING = 32
 const LONGEST_KEY_SHOWN = 64
 
 /**
- * The first string in parsed JSON, keys included, that cannot be stored, or the first container nested
+ * Returns the first string in parsed JSON, keys included, that can't be stored, or the first container nested
  * deeper than 32 levels. DECISIONS: Text.
  */
 export function textFault(value: unknown): TextFault | null {
@@ -31,7 +30,7 @@ export function textFault(value: unknown): TextFault | null {
 const pathTo = (parent: string, key: string | number): string =>
   typeof key === 'string' ? memberPath(parent, key) : `${parent}[${key}]`
 
-/** The first fault in document order, and the keys that lead to it. */
+/** Returns the first fault in document order, and the keys that lead to it. */
 function faultWithin(value: unknown, depth: number): { keys: (string | number)[]; problem: string } | null {
   const problem = typeof value === 'string' ? stringProblem(value) : null
   if (problem !== null) return { keys: [], problem }
@@ -47,7 +46,7 @@ function faultWithin(value: unknown, depth: number): { keys: (string | number)[]
   return null
 }
 
-/** Length in Unicode code points; a lone surrogate counts as one. */
+/** Returns the length in Unicode code points. A lone surrogate counts as one. */
 export function codePoints(text: string): number {
   let count = 0
   for (let at = 0; at < text.length; count += 1) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
@@ -56,7 +55,7 @@ export function codePoints(text: string): number {
 
 export const utf8Bytes = (text: string): number => Buffer.byteLength(text, 'utf8')
 
-/** True for a JSON object whose every own value is a string. `__proto__` is a key like any other. */
+/** True for a JSON object whose own values are all strings. `__proto__` is an ordinary key. */
 export function isPlainMap(value: unknown): value is Record<string, string> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -64,7 +63,10 @@ export function isPlainMap(value: unknown): value is Record<string, string> {
   return Object.values(value).every((member) => typeof member === 'string')
 }
 
-/** `parent.key`, or `parent["odd key"]` escaped and cut, so that a message stays printable and short. */
+/**
+ * Returns `parent.key`, or `parent["odd key"]` escaped and truncated, so that messages stay printable and
+ * short.
+ */
 export function memberPath(parent: string, key: string): string {
   if (/^[\w-]{1,64}$/.test(key)) return parent === '' ? key : `${parent}.${key}`
   const shown = key.length > LONGEST_KEY_SHOWN ? `${key.slice(0, LONGEST_KEY_SHOWN)}…` : key
@@ -72,12 +74,12 @@ export function memberPath(parent: string, key: string): string {
   return `${parent}[${quoted}]`
 }
 
-/** Escapes the characters that JSON leaves raw although they do not print: DEL, C1 controls, U+2028, U+2029. */
+/** Escapes unprintable characters that JSON leaves as they are: DEL, C1 controls, U+2028 and U+2029. */
 const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /**
- * The text with what a terminal would obey, or would reorder it by, escaped as JSON does: controls but for line breaks,
- * and the marks of writing direction. JSON stays the same JSON.
+ * Escapes, as JSON does, characters that a terminal would interpret: control characters except line breaks,
+ * and marks of writing direction. Escaped JSON is still the same JSON.
  */
 export const escapeControls = (text: string): string =>
   text.replace(/(?!\n)[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, escapeUnit)
@@ -88,17 +90,17 @@ function stringProblem(text: string): string | null {
   return null
 }
 
-/** A UUID of any version, in either case. */
+/** True for a UUID of any version, in either case. */
 export const isUuid = (text: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
 
-/** What finds this text anywhere, as SQL's `like` reads it. */
+/** Returns an SQL `like` pattern that finds the text anywhere. */
 export const likePattern = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`
 
-/** What the message about a URL with a password says of it. */
+/** A hint for errors about URLs with a password. */
 export const PASSWORD_HINT = 'in the password, characters such as @ / # ? % are percent-encoded'
 
-/** Percent-decoded text; null for what is no percent-encoded UTF-8. */
+/** Returns the decoded text, or null if it isn't percent-encoded UTF-8. */
 export function percentDecoded(text: string): string | null {
   try {
     return decodeURIComponent(text)
@@ -107,7 +109,7 @@ export function percentDecoded(text: string): string | null {
   }
 }
 
-/** UTF-8 as text, without the mark that some editors put before it; null for bytes that are none. */
+/** Decodes UTF-8 and drops a byte order mark. Returns null if it isn't UTF-8. */
 export function utf8Text(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -116,7 +118,7 @@ export function utf8Text(bytes: Uint8Array): string | null {
   }
 }
 
-/** What JSON says; undefined for text that is none. */
+/** Parses JSON. Returns undefined if it is invalid. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,4 +1,4 @@
-/** What errors of db/validation/ say. `fill` puts values into the names in braces. */
+/** The error messages of db/validation/. `fill` replaces the names in braces. */
 
 export const TEXTS = {
   changedSince: '{change} Review it, then try again.',

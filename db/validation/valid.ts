@@ -1,17 +1,17 @@
 /**
- * Says at once that a value is valid by a yup schema: the schema's own tests, called without yup's machinery around
- * each of them, which takes seven times as long.
- * Promises: the schema stays the one source of the rules; true only where yup says so too. What it does not know
- * (conditions, references, promises) and what is invalid is `false`: then yup itself decides, and finds the words.
+ * Recognises valid values about seven times as fast as yup. Calls the tests of the yup schema directly, so
+ * the schema stays the only source of the rules. Returns true only if yup would accept the value. For invalid
+ * values, and schemas it doesn't support (conditions, references, promises), it returns false, and the caller
+ * lets yup decide.
  */
 import type { AnySchema } from 'yup'
 
 type Check = (value: unknown) => boolean
 
-/** A test of a schema, as yup keeps it. */
+/** A test of a schema, as yup stores it. */
 type Test = { OPTIONS?: { test: (value: unknown, context: object) => unknown; skipAbsent?: boolean } }
 
-/** What yup's own schemas hold, beside what its types declare. */
+/** Internals of yup's schemas that its types don't declare. */
 type Inner = {
   spec: { recursive?: boolean }
   tests: readonly Test[]
@@ -30,7 +30,7 @@ const isKnown = (schema: unknown): schema is Inner => {
   return KNOWN.has(type ?? '') && Array.isArray(tests) && conditions?.length === 0
 }
 
-/** All the schema's tests of the value itself, in yup's order: null, absence and type before the others. */
+/** Collects the schema's own tests in yup's order: null, absence and type first. */
 function ownTests(schema: Inner): Check | null {
   const tests = [...Object.values(schema.internalTests), ...schema.tests].filter((test) => test !== undefined)
   const options = tests.flatMap(({ OPTIONS }) => OPTIONS ?? [])
@@ -77,10 +77,9 @@ function compile(schema: unknown): Check {
   }
 }
 
-/** Made once for each schema. */
 const compiled = new WeakMap<AnySchema, Check>()
 
-/** Whether a value is surely valid, as it is, by a schema; when not, ask yup. */
+/** True if the value is certainly valid. Otherwise, let yup validate it. */
 export function isSurelyValid(schema: AnySchema, value: unknown): boolean {
   const check = compiled.get(schema) ?? compile(schema)
   compiled.set(schema, check)

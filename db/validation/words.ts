@@ -1,23 +1,19 @@
-/**
- * Makes text from outside (a provider, a server, an error) safe to store, log and show. Pure.
- * Promises: PostgreSQL takes the result in text and in jsonb (no NUL, no lone surrogate, no pair cut in two). It is
- * one line of at most 500 code units, and holds none of the given secrets. Words for a log name nobody.
- */
+/** Makes text from outside (a provider, a server, an error) safe to store, log and show. Pure. */
 
 const MAX_LENGTH = 500
 
 const LONGEST_ID = 512
 
-/** A counterpart's id as it can be stored and looked up; null for anything else, which then counts as no id. */
+/** Returns a provider's ID if it can be stored and looked up, or null. Callers treat null as no ID. */
 export const storableId = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' && value.length <= LONGEST_ID && storableWords(value) === value
     ? value
     : null
 
-/** They make a line read as another one: nothing that a server has to say needs them. */
+/** Marks of writing direction, which can make a line look like another one. */
 const DIRECTION_MARKS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** What somebody sent, as text that can be stored: of its control characters only line breaks and tabs are left. */
+/** Removes control characters except line breaks and tabs, so that the text can be stored. */
 export const storableText = (text: string): string =>
   text
     .toWellFormed()
@@ -25,8 +21,9 @@ export const storableText = (text: string): string =>
     .replace(DIRECTION_MARKS, '')
 
 /**
- * One line of the words: control characters and line ends become blanks, secrets become `***`, marks of writing
- * direction go first of all, so that none hides a secret.
+ * Returns one line of up to 500 code units that PostgreSQL can store as text and as jsonb. Control
+ * characters and line breaks become spaces, and secrets become `***`. Marks of writing direction are removed
+ * first, so that they can't hide a secret.
  */
 export function storableWords(text: string, secrets: readonly string[] = []): string {
   const known = secrets.filter((secret) => secret !== '')
@@ -40,5 +37,5 @@ export function storableWords(text: string, secrets: readonly string[] = []): st
 const withoutPerson = (word: string): string =>
   word.includes('@') ? '…' : word.replaceAll(/\+?\d{8,}/g, '…')
 
-/** Words for a log: without the addresses and numbers in them. */
+/** Removes email addresses and phone numbers, for logs. */
 export const impersonal = (words: string): string => words.replaceAll(/[^\s<>]+/g, withoutPerson)

@@ -1,11 +1,11 @@
-/** A 201 means that row and job are committed; anything less leaves neither. */
+/** A 201 means that row and job are committed. A failed send stores neither. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startApi } from '../support/api-process.ts'
 import { atCommit, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
-t.test('a rolled-back accept leaves neither row nor job, and charges nothing', async (t) => {
+t.test('a rolled-back send stores and charges nothing', async (t) => {
   const { service, team } = await world(t)
   const restore = await atCommit(service, "raise exception 'no commit'")
   const refused = await service.call('POST', '/v1/emails', {
@@ -24,9 +24,9 @@ t.test('a rolled-back accept leaves neither row nor job, and charges nothing', a
   t.strictSame(await rowCounts(service, team.id), { emails: 1, jobs: 1 })
 })
 
-t.test('what an API process answered before being killed is stored; a repeat stores nothing', async (t) => {
+t.test('a killed API process has stored everything it returned 201 for', async (t) => {
   const { service, team } = await world(t)
-  // Holds every commit for a moment, so that the kill falls into it.
+  // Delays every commit, so that the kill happens during commits.
   await atCommit(service, 'perform pg_sleep(0.3)')
   const answered = new Map<string, string>()
   for (let round = 0; round < 3; round++) {

@@ -1,4 +1,4 @@
-/** Credentials while things change: suspension, revocation, and what is noted of their use. */
+/** Credentials during changes: suspension, revocation, and the time of their last use. */
 import { keysOfTeam, revokeSessions } from '../../db/accounts/credentials/credentials.sql.ts'
 import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { anEmail, makeKey, makeSession, makeTeam, type Service, startService } from '../support/service.ts'
@@ -14,7 +14,7 @@ t.before(async () => {
 const statusOf = async (key: string) =>
   (await service.call('POST', '/v1/emails', { key, body: anEmail() })).status
 
-t.test('every key of a suspended team gets 401, and works again once the team may go on', async (t) => {
+t.test('credentials of a suspended team return 401 until it is resumed', async (t) => {
   const { database } = service
   const team = await makeTeam(service)
   const other = await makeTeam(service)
@@ -40,7 +40,7 @@ t.test('a revoked session token gets 401 at the next request', async (t) => {
   t.equal(await statusOf(session), 401)
 })
 
-t.test('the last use of a key is noted to the hour, and not again within it', async (t) => {
+t.test('the last use of a key is stored once an hour', async (t) => {
   const team = await makeTeam(service)
   const second = await makeKey(service, team.id)
   const uses = async () => (await keysOfTeam(service.database, team.id)).map((key) => key.last_used_at)

@@ -1,4 +1,6 @@
-/** Attachments that are refused: in which order, what that leaves, and what attachments cost those who have none. */
+/**
+ * Rejected attachments: the order of errors, what remains stored, and the statements that attachments need.
+ */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { sql } from 'slonik'
@@ -16,7 +18,7 @@ const content = Buffer.alloc(3_000, 'bytes ').toString('base64')
 const file = (changes: Record<string, unknown> = {}) => ({ filename: 'a.pdf', content, ...changes })
 const NOTHING = { files: 0, bytes: 0, chunks: 0, used: 0 }
 
-t.test('refusals come in one order: each fault hides all that follow it, alone and in a batch', async (t) => {
+t.test('errors have one order, in single sends and batches', async (t) => {
   const team = await makeTeam(service, { storage_gb: 0.000001, email_limit: 0 })
   const key = await makeKey(service, team.id, { domain: 'other.test' })
   service.deps.attachments.message_bytes = 5_000
@@ -64,7 +66,7 @@ t.test('refusals come in one order: each fault hides all that follow it, alone a
   t.strictSame(await stored(team), NOTHING)
 })
 
-t.test('emails are counted before storage, and a full allowance says its figures', async (t) => {
+t.test('the email quota is checked before the storage quota', async (t) => {
   const team = await makeTeam(service, { storage_gb: 0.000001, email_limit: 1 })
   const send = (attachments: unknown[]) =>
     service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ attachments }) })
@@ -77,7 +79,7 @@ t.test('emails are counted before storage, and a full allowance says its figures
   t.strictSame(await stored(team), { files: 1, bytes: 1, chunks: 1, used: 1 })
 })
 
-t.test('a client that stops in mid-upload leaves nothing', async (t) => {
+t.test('an interrupted upload leaves nothing stored', async (t) => {
   const team = await makeTeam(service)
   const { port } = new URL(service.base)
   const socket = connect(Number(port), '127.0.0.1')
@@ -92,7 +94,7 @@ t.test('a client that stops in mid-upload leaves nothing', async (t) => {
   t.strictSame(await stored(team), NOTHING)
 })
 
-t.test('what a killed process leaves goes within the hour; an upload that gets on does not', async (t) => {
+t.test('files of a killed process are deleted, files in progress are kept', async (t) => {
   const team = await makeTeam(service)
   for (const [id, minutes] of [
     [GONE, 40],
@@ -110,7 +112,7 @@ t.test('what a killed process leaves goes within the hour; an upload that gets o
   t.strictSame(await stored(team), { files: 1, bytes: 0, chunks: 1, used: 0 })
 })
 
-t.test('a send without attachments costs no statement; with them a few, whatever their number', async (t) => {
+t.test('attachments add few statements, whatever their number', async (t) => {
   const proxy = await startDatabaseProxy(t, service.url)
   const counted = await startService(t, { url: proxy.url, wake: () => {} })
   const { key } = await makeTeam(counted)
@@ -124,7 +126,7 @@ t.test('a send without attachments costs no statement; with them a few, whatever
   const withOne = await proxy.during(() => send([one]))
   const withMany = await proxy.during(() => send(Array.from({ length: 50 }, () => twenty)))
   const withNew = await proxy.during(() => send([anEmail({ attachments: files(20, 'new') })]))
-  // As a batch of emails costs anyhow; test/api/emails-batch.test.ts.
+  // The statements of a batch of emails (emails-batch.test.ts).
   t.ok(without <= 9, `${without}`)
   t.ok(withOne <= without + 6, `${withOne}`)
   t.ok(withMany <= without + 6, `${withMany}`)

@@ -1,11 +1,11 @@
-/** `attachments` of a send: what is taken, what is refused in which words, and what is stored of it. */
+/** `attachments` of a send: validation, errors, and what is stored. */
 import { aFile, base64, beginAttachments, sha } from '../support/attachments.ts'
 import { anEmail, makeKey, makeTeam } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 const { service, team, send, batch, stored } = await beginAttachments(t)
 
-t.test('the row shows what an email carries, and has no such key when there is nothing', async (t) => {
+t.test('the row has `attachments` only if the email has any', async (t) => {
   const { status, body } = await send([
     aFile(),
     { filename: 'logo.png', content: base64('png'), content_id: 'logo' },
@@ -40,7 +40,7 @@ t.test('the row shows what an email carries, and has no such key when there is n
   for (const none of [undefined, null, []]) t.notOk('attachments' in (await send(none)).body)
 })
 
-t.test('what is no attachment is bad_request, and its field is named with its path', async (t) => {
+t.test('an invalid attachment is bad_request and names its field', async (t) => {
   const wrong: [unknown, string][] = [
     ['x', 'attachments must be an array'],
     [Array(21).fill(aFile()), 'attachments must have at most 20'],
@@ -109,20 +109,20 @@ t.test('what is no attachment is bad_request, and its field is named with its pa
   t.equal(body.data[1].error.message.slice(0, 31), 'emails[1].attachments[0].conten')
 })
 
-t.test('the largest name and type are taken', async (t) => {
+t.test('the longest filename and type are accepted', async (t) => {
   const content_type = `text/x; a="${'b'.repeat(243)}"`
   t.equal(content_type.length, 255)
   t.equal((await send([aFile({ filename: 'é'.repeat(127), content_type })])).status, 201)
 })
 
-t.test('a parameter of a type may hold a semicolon within its quotes', async (t) => {
+t.test('a quoted parameter of a type can contain a semicolon', async (t) => {
   const content_type = 'application/pdf; x="a;b"; y=c'
   const { status, body } = await send([aFile({ content_type })])
   t.equal(status, 201, body.error?.message)
   t.match(body.attachments, [{ content_type }])
 })
 
-t.test('a content is stored once for a team, in one email or in a hundred', async (t) => {
+t.test('each content is stored once per team', async (t) => {
   const own = await makeTeam(service)
   const content = base64('x'.repeat(600_000))
   const attachments = [aFile({ content }), aFile({ content, filename: 'again.pdf' })]
@@ -135,14 +135,14 @@ t.test('a content is stored once for a team, in one email or in a hundred', asyn
   t.equal((await stored(other)).used, 600_000)
 })
 
-t.test('sends of one content that arrive together store and charge it once', async (t) => {
+t.test('concurrent sends of one content store and charge it once', async (t) => {
   const own = await makeTeam(service)
   const replies = await Promise.all(Array.from({ length: 12 }, () => send([aFile()], {}, own.key)))
   t.ok(replies.every(({ status }) => status === 201))
   t.strictSame(await stored(own), { files: 1, bytes: 8, chunks: 8, used: 8 })
 })
 
-t.test('what is refused or replayed stores nothing', async (t) => {
+t.test('rejected sends and replays store no files', async (t) => {
   const own = await makeTeam(service, { email_limit: 1 })
   const nothing = { files: 0, bytes: 0, chunks: 0, used: 0 }
   const key = { idempotency_key: 'k' }
@@ -155,7 +155,7 @@ t.test('what is refused or replayed stores nothing', async (t) => {
   t.strictSame(await stored(own), nothing)
 })
 
-t.test('a message that would be too large is refused after its shape and before the rest', async (t) => {
+t.test('an oversized message is rejected after its shape, before the rest', async (t) => {
   const content = Buffer.alloc(7_000_000).toString('base64')
   service.deps.attachments.message_bytes = 9_000_000
   t.teardown(() => {
@@ -171,14 +171,14 @@ t.test('a message that would be too large is refused after its shape and before 
   t.ok(body.data[1].error.message.startsWith('emails[1].attachments'))
 })
 
-t.test('a replay shows the attachments of the row', async (t) => {
+t.test('a replay shows the stored attachments', async (t) => {
   const first = await send([aFile()], { idempotency_key: 'replayed' })
   const again = await send([aFile({ filename: 'b.pdf' })], { idempotency_key: 'replayed' })
   t.equal(again.status, 200)
   t.strictSame(again.body.attachments, first.body.attachments)
 })
 
-t.test('an unknown upload is not_found, after the template and before its slots', async (t) => {
+t.test('an unknown upload is not_found after the template, before its variables', async (t) => {
   const missing = [{ attachment_id: '01920000-0000-7000-8000-000000000000' }]
   const { status, body } = await send(missing)
   t.equal(`${status} ${body.error.code}`, '404 not_found')

@@ -1,4 +1,4 @@
-/** Broadcasts over the API until they start: drafts, what is refused, scopes, and changes of state. */
+/** Broadcasts over the API before they start: drafts, errors, scopes, and changes of state. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { adminCli } from '../support/admin.ts'
@@ -8,10 +8,10 @@ import { makeKey, makeTeam } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 const UNKNOWN = uuidv7()
-/** This many minutes ago, or ahead. */
+/** This many minutes ago. Negative numbers are in the future. */
 const ago = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString()
 
-t.test('a draft shows what it was given, is replayed by its key, changed and deleted', async (t) => {
+t.test('a draft is created, replayed by its key, changed and deleted', async (t) => {
   const { service, team, draft, get } = await beginBroadcasting(t)
   const { call } = service
   const { key } = team
@@ -59,7 +59,7 @@ t.test('a draft shows what it was given, is replayed by its key, changed and del
   t.match(await get(id), { status: 404, body: { error: { code: 'not_found' } } })
 })
 
-t.test('a change to what a draft says already writes nothing', async (t) => {
+t.test('a PATCH with unchanged values writes nothing', async (t) => {
   const { service, team, draft, get } = await beginBroadcasting(t)
   const { call, database } = service
   const { key } = team
@@ -88,7 +88,7 @@ t.test('a change to what a draft says already writes nothing', async (t) => {
   t.not(await version(), before)
 })
 
-t.test('what a draft says is refused as a send is, and names the field', async (t) => {
+t.test('invalid fields of a draft are rejected by name', async (t) => {
   const { service, team, draft } = await beginBroadcasting(t)
   const stranger = await broadcastingOf(service, await makeTeam(service))
   const refused = async (changes: Record<string, unknown>) => {
@@ -144,7 +144,7 @@ t.test('what a draft says is refused as a send is, and names the field', async (
     t.match(await refused(changes), expected, JSON.stringify(changes).slice(0, 100))
 })
 
-t.test('a time that has passed is refused wherever it is given; a replay answers the draft', async (t) => {
+t.test('a past send_at is rejected everywhere, except in a replay', async (t) => {
   const { service, team, draft, create, post } = await beginBroadcasting(t)
   const { call, database } = service
   const { key } = team
@@ -168,7 +168,7 @@ t.test('a time that has passed is refused wherever it is given; a replay answers
   t.match(await cli.fault(['broadcast', 'start', team.id, id, '--at', ago(6)]), /send_at .* in the past/)
 })
 
-t.test('send_at takes any zone of RFC 3339, also one that PostgreSQL does not read', async (t) => {
+t.test('send_at accepts all time zones of RFC 3339', async (t) => {
   const { service, team, draft, create, contacts, post } = await beginBroadcasting(t)
   const { call } = service
   const { key } = team
@@ -190,7 +190,7 @@ t.test('send_at takes any zone of RFC 3339, also one that PostgreSQL does not re
   }
 })
 
-t.test('each call has its scope, takes keys only, and keeps to the domain of a key', async (t) => {
+t.test('calls need their scope, an API key and the key’s domain', async (t) => {
   const { service, team, draft, create } = await beginBroadcasting(t)
   const id = await create()
   const calls = [
@@ -220,7 +220,7 @@ t.test('each call has its scope, takes keys only, and keeps to the domain of a k
     )
 })
 
-t.test('a start that is refused names everything that is missing, in one 409', async (t) => {
+t.test('a rejected start names everything that is missing', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t, {
     publicUrl: 'http://mail.example.com',
     html: '<p>{{name}}</p>',
@@ -239,7 +239,7 @@ t.test('a start that is refused names everything that is missing, in one 409', a
   t.equal((await service.call('POST', `/v1/broadcasts/${UNKNOWN}/send`, { key: team.key })).status, 404)
 })
 
-t.test('of two changes of state at once one wins, and each state allows what it should', async (t) => {
+t.test('only one of two concurrent starts succeeds, and states restrict changes', async (t) => {
   const { create, post, contacts, get } = await beginBroadcasting(t)
   await contacts(['ana'])
   const id = await create()

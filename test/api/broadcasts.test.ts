@@ -1,4 +1,4 @@
-/** What a worker and recipients make of broadcasts: who gets what, quotas, schedules, tests, and what is announced. */
+/** Broadcasts with a worker and recipients: audience, quotas, schedules, tests, and webhooks. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { lockAccount } from '../../db/accounts/teams/limits.ts'
@@ -21,7 +21,7 @@ import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
-t.test('everybody who fits gets one email, others none; figures, headers and links are right', async (t) => {
+t.test('each matching contact gets one email with correct headers and links', async (t) => {
   const { service, team, topic_id, create, post, contacts, get } = await beginBroadcasting(t)
   const { call, database } = service
   const { key } = team
@@ -64,7 +64,7 @@ t.test('everybody who fits gets one email, others none; figures, headers and lin
   const page = await call('GET', `/u/${token}`)
   t.equal(page.body.match(/<button/g)?.length, 2)
   t.match(await topicsOf(), { subscribed_topic_ids: [topic_id] })
-  // The link outlives the email.
+  // The link still works after the email was deleted.
   await deleteEmailRows(service, sql.fragment`broadcast_id = ${id}`)
   t.equal(
     (await call('POST', `/u/${token}`, { raw: 'List-Unsubscribe=One-Click', headers: FORM })).status,
@@ -84,7 +84,7 @@ t.test('everybody who fits gets one email, others none; figures, headers and lin
 
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
-t.test('a quota that is used up on the way pauses, and a resume goes on with the next contact', async (t) => {
+t.test('an exhausted quota pauses, and a resume continues with the next contact', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t, { email_limit: 3 })
   const { database } = service
   await contacts(['ana', 'ben', 'cid'])
@@ -102,7 +102,7 @@ t.test('a quota that is used up on the way pauses, and a resume goes on with the
   t.equal(sink.messages().length, 3)
 })
 
-t.test('a resume that meets an email which is just being put back still brings it forward', async (t) => {
+t.test('a resume also releases an email that is being deferred', async (t) => {
   const { service, create, post, contacts, get } = await beginBroadcasting(t)
   const { database } = service
   await contacts(['ana'])
@@ -115,7 +115,7 @@ t.test('a resume that meets an email which is just being put back still brings i
   await walker.stop()
   await post(id, 'pause')
   const commit = await hold(t, database, async (tx) => {
-    // What a resume does, as yet uncommitted: the worker finds it paused.
+    // Like a resume that isn't committed yet. The worker still sees the broadcast as paused.
     await tx.query(sql.unsafe`update broadcasts set state = 'sending' where id = ${id}`)
   })
   await startWorker(t, service, { smtp_url: sink.url })
@@ -128,7 +128,7 @@ t.test('a resume that meets an email which is just being put back still brings i
   t.equal(sink.messages().length, 1)
 })
 
-t.test('a broadcast that waits for its account while it begins holds up nobody who has that', async (t) => {
+t.test('a start that waits for the account’s lock causes no deadlock', async (t) => {
   const { service, team, create, post, contacts } = await beginBroadcasting(t)
   const { database } = service
   const [contact_id = ''] = await contacts(['ana', 'ben'])
@@ -140,16 +140,16 @@ t.test('a broadcast that waits for its account while it begins holds up nobody w
     async () => (await lockWaits(service, 'from allowances')) > 0,
   )
   await commit(async (tx) => {
-    // A wait for the start would be a deadlock.
+    // Waiting for the start would be a deadlock.
     await tx.query(sql.unsafe`set local lock_timeout = 100`)
-    // As everybody who withdraws or deletes an email of a broadcast does.
+    // Like code that withdraws or deletes an email of a broadcast.
     const skip = { broadcast_id: id, contact_id, email: 'ana@example.org', detail: '' }
     await insertSkips(tx, [{ team_id: team.id, ...skip, reason: 'deleted' }], new Date())
   })
   t.match(await begun, { status: 202, body: { state: 'sending', audience: 2 } })
 })
 
-t.test('a schedule begins by itself; one that is an hour late is paused until it is resumed', async (t) => {
+t.test('a scheduled broadcast starts on time, or pauses if overdue', async (t) => {
   const { service, create, post, contacts, get } = await beginBroadcasting(t)
   await contacts(['ana'])
   const [soon, late] = [await create(), await create()]
@@ -166,7 +166,7 @@ t.test('a schedule begins by itself; one that is an hour late is paused until it
   await until('the other is sent', async () => (await get(late)).body.state === 'sent')
 })
 
-t.test('a test goes to a few addresses as a contact would get it, and counts in no figure', async (t) => {
+t.test('a test is rendered for its contact and isn’t counted', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
   await contacts(['ana'])
   const id = await create()
@@ -189,7 +189,7 @@ t.test('a test goes to a few addresses as a contact would get it, and counts in 
   })
 })
 
-t.test('a test of one that is scheduled is what will go out, whatever became of its template', async (t) => {
+t.test('a test of a scheduled broadcast uses its fixed template version', async (t) => {
   const { service, team, template_id, create, post, contacts } = await beginBroadcasting(t)
   const { database } = service
   const by = { now: new Date(), actor: 'test' }
@@ -216,7 +216,7 @@ t.test('a test of one that is scheduled is what will go out, whatever became of 
   t.match(await tested(), /Dear ana/)
 })
 
-t.test('as many headers as a broadcast may have go out beside its own, in a test too', async (t) => {
+t.test('ten custom headers are sent in addition to our own', async (t) => {
   const { service, create, post, contacts, get } = await beginBroadcasting(t)
   await contacts(['ana'])
   const own = Array.from({ length: 10 }, (_, index) => [`X-Own-${index}`, `value ${index}`] as const)
@@ -235,7 +235,7 @@ t.test('as many headers as a broadcast may have go out beside its own, in a test
   }
 })
 
-t.test('two walks at once make one email for each contact; made and skipped are who fitted', async (t) => {
+t.test('concurrent scans create one email per contact', async (t) => {
   const { service, team, create, post, contacts } = await beginBroadcasting(t)
   await contacts(Array.from({ length: 12 }, (_, index) => `c${index}`))
   await contacts(['blank'], { country: 'FR' })
@@ -258,7 +258,7 @@ t.test('two walks at once make one email for each contact; made and skipped are 
   })
 })
 
-t.test('the broadcast of a suspended team is walked no further until the team goes on', async (t) => {
+t.test('a suspended team’s broadcast continues after the team is resumed', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
   const { deps, database } = service
   await contacts(['ana'])
@@ -276,7 +276,7 @@ t.test('the broadcast of a suspended team is walked no further until the team go
   t.match((await get(id)).body, { state: 'sending', stats: { made: 1 } })
 })
 
-t.test('what becomes of a broadcast is announced to webhooks, once each', async (t) => {
+t.test('starting, pausing and cancelling a broadcast cause one webhook each', async (t) => {
   const { service, team, create, post, contacts } = await beginBroadcasting(t)
   await adminCli({ DATABASE_URL: service.url }).json([
     'webhook',

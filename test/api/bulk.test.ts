@@ -1,7 +1,4 @@
-/**
- * POST /v1/contacts/bulk with a worker beside it: what comes back, what is stored, what it costs. DECISIONS: Bulk
- * upsert.
- */
+/** POST /v1/contacts/bulk with a worker: results, stored contacts and quotas. DECISIONS: Bulk upsert. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
@@ -27,7 +24,7 @@ const outcomes = ({ body }: Reply): string[] =>
   body.data.map(({ id, error }: Item) => error?.code ?? (id && 'id'))
 const ids = ({ body }: Reply): string[] => body.data.map(({ id }: Item) => id)
 
-t.test('200: data, an array of batch result items in request order', async (t) => {
+t.test('returns one result per item, in the order of the request', async (t) => {
   const emails = Array.from({ length: 50 }, (_, index) => `order${(index * 37) % 50}@example.org`)
   const reply = await bulk(emails.map((email) => ({ email, properties: { email } })))
   t.equal(reply.status, 200)
@@ -39,7 +36,7 @@ t.test('200: data, an array of batch result items in request order', async (t) =
   }
 })
 
-t.test('a call is carried out whatever its size, and with the byte order mark of some editors', async (t) => {
+t.test('accepts bodies of any size and with a byte order mark', async (t) => {
   for (const padding of [0, 100_000]) {
     const email = `marked${padding}@example.org`
     const properties = { name: 'é 漢 😀' }
@@ -50,7 +47,7 @@ t.test('a call is carried out whatever its size, and with the byte order mark of
   }
 })
 
-t.test('a contact created by bulk starts subscribed, without topics; topic_ids is ignored', async (t) => {
+t.test('a new contact is subscribed without topics, and topic_ids is ignored', async (t) => {
   const topic = await createTopic(byCli(service.database), team.id, { name: 'bulk' })
   await bulk([
     { email: ' New@Example.org ', topic_ids: [topic.id] },
@@ -67,7 +64,7 @@ t.test('a contact created by bulk starts subscribed, without topics; topic_ids i
   t.equal((await show('odd@example.org')).status, 'subscribed')
 })
 
-t.test('existing contacts keep id and status: only their properties are written', async (t) => {
+t.test('an existing contact keeps everything except its properties', async (t) => {
   const topic = await createTopic(byCli(service.database), team.id, { name: 'kept' })
   const states = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
   for (const state of states) {
@@ -87,7 +84,7 @@ t.test('existing contacts keep id and status: only their properties are written'
   }
 })
 
-t.test('absent properties leave an existing contact as it is', async (t) => {
+t.test('an item without properties doesn’t change a contact', async (t) => {
   await bulk([{ email: 'asis@example.org', properties: { a: '1' } }])
   const before = await show('asis@example.org')
   const reply = await bulk([{ email: 'asis@example.org' }, { email: 'ASIS@example.org', properties: null }])
@@ -95,7 +92,7 @@ t.test('absent properties leave an existing contact as it is', async (t) => {
   t.strictSame(await show('asis@example.org'), before)
 })
 
-t.test("duplicates inside one call: same id for both items, the last one's properties win", async (t) => {
+t.test('duplicates in a call share one ID, and the last properties win', async (t) => {
   for (const email of ['twin@example.org', 'twin@example.org']) {
     const reply = await bulk([
       { email, properties: { n: '1' } },
@@ -111,7 +108,7 @@ t.test("duplicates inside one call: same id for both items, the last one's prope
   }
 })
 
-t.test('an invalid item returns bad_request and never aborts the others', async (t) => {
+t.test('an invalid item is bad_request and doesn’t affect others', async (t) => {
   const items = [
     { email: 'good1@example.org' },
     null,
@@ -143,7 +140,7 @@ t.test('an invalid item returns bad_request and never aborts the others', async 
   t.equal((await bulk([{ email: 'x' }])).status, 200, 'a call of nothing but invalid items')
 })
 
-t.test('an item nested without end is its own fault alone', async (t) => {
+t.test('deep nesting in an item doesn’t affect other items', async (t) => {
   const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`
   for (const field of ['properties', 'unknown']) {
     const item = `{"email":"deep@example.org","${field}":${deep}}`
@@ -172,7 +169,7 @@ t.test('properties round-trip any key', async (t) => {
   }
 })
 
-t.test('a call as a whole is batch_too_large over 1,000 items, and bad_request if it is none', async (t) => {
+t.test('over 1,000 items are batch_too_large, and an invalid call bad_request', async (t) => {
   const many = (count: number) => Array.from({ length: count }, (_, n) => ({ email: `many${n}@example.org` }))
   t.strictSame(refused(await bulk(many(1_001))), [400, 'batch_too_large'])
   t.strictSame((await call('GET', '/v1/contacts?email=many', { key })).body, { data: [] }, 'nothing is done')
@@ -185,7 +182,7 @@ t.test('a call as a whole is batch_too_large over 1,000 items, and bad_request i
   t.ok(full.status === 200 && new Set(ids(full)).size === 1_000)
 })
 
-t.test('items are admitted in order until the allowance is full; the rest are quota_exceeded', async (t) => {
+t.test('items are accepted in order until the quota is full', async (t) => {
   const small = await teamWithRoom(service, 3)
   const reply = await bulk(
     [
@@ -212,7 +209,7 @@ t.test('items are admitted in order until the allowance is full; the rest are qu
   t.strictSame((await show('a@example.org', small)).properties, { n: '3' })
 })
 
-t.test('402 quota_exceeded only when the allowance is full and every valid item would be new', async (t) => {
+t.test('returns 402 if the quota is full and all valid items are new', async (t) => {
   const small = await teamWithRoom(service, 1)
   await bulk([{ email: 'a@example.org' }], small)
   const call402 = await bulk(
@@ -229,7 +226,7 @@ t.test('402 quota_exceeded only when the allowance is full and every valid item 
   t.strictSame(refused(await bulk([{ email: 'a@example.org' }], small)), [402, 'quota_exceeded'])
 })
 
-t.test('a team reaches its own contacts only', async (t) => {
+t.test('a team can only change its own contacts', async (t) => {
   const other = await makeTeam(service)
   const mine = await bulk([{ email: 'shared@example.org', properties: { of: 'mine' } }])
   const theirs = await bulk([{ email: 'shared@example.org', properties: { of: 'theirs' } }], other)
@@ -237,7 +234,7 @@ t.test('a team reaches its own contacts only', async (t) => {
   t.strictSame((await show('shared@example.org')).properties, { of: 'mine' })
 })
 
-t.test('contacts used is exact after any mix of calls', async (t) => {
+t.test('the count of contacts stays exact in any mix of calls', async (t) => {
   const email = fc.integer({ min: 0, max: 12 }).map((n) => `mix${n}@example.org`)
   const step = fc.oneof(
     fc.record({ kind: fc.constant('create' as const), email }),
@@ -266,13 +263,13 @@ t.test('contacts used is exact after any mix of calls', async (t) => {
   )
 })
 
-t.test('a finished upsert keeps its result and no longer its body', async (t) => {
+t.test('a finished upsert keeps its result and deletes its body', async (t) => {
   const { rows } = await service.database.query(sql.unsafe`
     select count(*) filter (where body is not null or result is null) as open, count(*) as all from contact_upserts`)
   t.match(rows[0], { open: 0 })
 })
 
-t.test('an item that would change a status is refused alone; what is so already is taken', async (t) => {
+t.test('an item can’t change a status, but can repeat it', async (t) => {
   await bulk([{ email: 'left@example.org' }])
   await call('POST', '/v1/contacts/left@example.org/unsubscribe', { key })
   const reply = await bulk([

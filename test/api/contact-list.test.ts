@@ -1,4 +1,4 @@
-/** GET /v1/contacts: pages, filters, and that a deep page reads from an index what it skips. */
+/** GET /v1/contacts: pages, filters, and that a deep page skips rows in an index. */
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { type ContactFilter, contactPage } from '../../db/audience/contacts/contacts.sql.ts'
@@ -21,13 +21,14 @@ const GIVEN = [
 for (const email of GIVEN) await call('POST', '/v1/contacts', { key, body: { email } })
 const NEWEST = GIVEN.toReversed()
 
-// For what takes its time on a busy machine.
+// For statements that take long on a busy machine.
 const patient = await openPool(t, service.url, { size: 1, statementTimeout: 120_000 })
 
-/** Contacts in the table, `n` of them, each a second older than the one before. */
+/** Inserts `n` contacts, each a second older than the previous one. */
 async function seed(team: string, n: number): Promise<void> {
   await patient.transaction(async (tx) => {
-    // The tests' server commits asynchronously, and vacuum calls no row visible to all before its commit is written.
+    // The tests' server commits asynchronously, and vacuum only marks rows as visible to all after their
+    // commit is written.
     await tx.query(sql.unsafe`set local synchronous_commit = on`)
     await tx.query(sql.unsafe`
       insert into contacts (
@@ -39,7 +40,7 @@ async function seed(team: string, n: number): Promise<void> {
   })
 }
 
-t.test('lists contacts newest first, one page per call', async (t) => {
+t.test('lists contacts newest first', async (t) => {
   const { status, body } = await list()
   t.equal(status, 200)
   t.strictSame(emails({ body } as Reply), NEWEST)
@@ -74,7 +75,7 @@ t.test('limit: default 20, maximum 100', async (t) => {
   t.equal((await page('?limit=100&cursor=100')).data.length, 30)
 })
 
-t.test('limit, cursor and status are parsed strictly', async (t) => {
+t.test('limit, cursor and status are validated strictly', async (t) => {
   const bad = ['', '0', '101', 'abc', '1.5', '-1', '+5', '1e1', ' 5', '0x5', '５']
   const badCursors = ['', '-1', 'abc', '1.5', '1e9', 'NaN', '9007199254740992', '9223372036854775808', ' 0']
   for (const query of [
@@ -90,7 +91,7 @@ t.test('limit, cursor and status are parsed strictly', async (t) => {
   t.strictSame(emails(await list('?limit=7&unknown=1&other=%00')), NEWEST, 'unknown parameters are ignored')
 })
 
-t.test('email: case-insensitive substring match, with %, _ and \\ taken literally', async (t) => {
+t.test('email matches a literal substring, ignoring case', async (t) => {
   for (const [substring, found] of [
     ['SMITH', ['smith@bücher.example', 'John.Smith@Example.org']],
     [
@@ -112,7 +113,7 @@ t.test('email: case-insensitive substring match, with %, _ and \\ taken literall
   }
 })
 
-t.test('status filters, and together with email', async (t) => {
+t.test('status can be combined with email', async (t) => {
   await call('POST', '/v1/contacts/pq@example.org/unsubscribe', { key })
   await report(service, { id: teamId }, 'axb@example.org', 'bounced')
   t.strictSame(emails(await list('?status=unsubscribed')), ['pq@example.org'])
@@ -125,7 +126,7 @@ t.test('status filters, and together with email', async (t) => {
   t.strictSame(emails(await list('?status=bounced&email=smith')), [])
 })
 
-t.test("no page shows another team's contacts", async (t) => {
+t.test('a team only sees its own contacts', async (t) => {
   const other = await makeTeam(service)
   const { body } = await call('GET', '/v1/contacts?email=example', { key: other.key })
   t.strictSame(body, { data: [] })
@@ -140,7 +141,7 @@ type Plan = {
 }
 const planRow = object({ 'QUERY PLAN': mixed<{ Plan: Plan; 'Execution Time': number }[]>().defined() })
 
-/** The nodes of a page's plan, and its time in milliseconds. */
+/** Returns the nodes of a page's plan, and its time in milliseconds. */
 async function explain(team: string, filter: ContactFilter, offset: number) {
   const page = contactPage(team, filter, { offset, limit: 101 })
   const query = { ...page, sql: `explain (analyze, buffers, format json) ${page.sql}`, parser: planRow }
@@ -152,7 +153,7 @@ async function explain(team: string, filter: ContactFilter, offset: number) {
   return { nodes: flat(root), ms }
 }
 
-t.test('on 100,000 contacts the rows that a deep page skips are read from an index only', async (t) => {
+t.test('a deep page of 100,000 contacts skips rows in an index only', async (t) => {
   const large = await makeTeam(service)
   await seed(large.id, 100_000)
   await patient.query(sql.unsafe`vacuum analyze contacts`)
@@ -184,7 +185,7 @@ t.test('on 100,000 contacts the rows that a deep page skips are read from an ind
   t.strictSame([body.data.length, body.next_cursor], [100, undefined])
 })
 
-t.test('the email filter finds an address as it was given and in its ASCII form', async (t) => {
+t.test('the email filter finds an address as entered and in ASCII', async (t) => {
   const team = await makeTeam(service)
   for (const email of ['jo@MÜLLER.example', 'jo@xn--mller-kva.test', 'mller@example.org'])
     await call('POST', '/v1/contacts', { key: team.key, body: { email } })
@@ -198,7 +199,7 @@ t.test('the email filter finds an address as it was given and in its ASCII form'
   t.equal(contacts.map(({ email }) => email).join(), 'jo@MÜLLER.example')
 })
 
-t.test('the ways in which peers page are refused, naming ours', async (t) => {
+t.test('rejects paging parameters of other services and suggests cursor', async (t) => {
   for (const query of ['after=x', 'page=2', 'offset=20', 'after=']) {
     const { status, body } = await list(`?${query}`)
     t.strictSame([status, body.error.code], [400, 'bad_request'])

@@ -1,4 +1,4 @@
-/** One contact at a time over HTTP: create, read, change, delete, and the email in the path. */
+/** Single contacts over HTTP: create, read, change, delete, and the email in the path. */
 import fc from 'fast-check'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
@@ -18,7 +18,7 @@ const refused = ({ status, body }: Reply): [number, string] => [status, body.err
 const topic = async (name: string, teamId = team.id): Promise<string> =>
   (await createTopic({ tx: service.database, now: new Date(), actor: 'cli' }, teamId, { name })).id
 
-t.test('POST creates one contact: 201, the Contact, status subscribed', async (t) => {
+t.test('POST creates a subscribed contact', async (t) => {
   const { status, body } = await create({ email: 'first@example.org' })
   t.equal(status, 201)
   t.match(body, { id: UUID, created_at: TIME, updated_at: TIME })
@@ -33,14 +33,14 @@ t.test('POST creates one contact: 201, the Contact, status subscribed', async (t
   t.strictSame((await call('GET', path('first@example.org'), { key })).body, body)
 })
 
-t.test('409 contact_exists: email already present; nothing is overwritten', async (t) => {
+t.test('an existing email is contact_exists, and nothing is overwritten', async (t) => {
   const first = await create({ email: 'Twice@Example.org', properties: { a: '1' } })
   for (const email of ['Twice@Example.org', 'twice@example.org', ' TWICE@EXAMPLE.ORG '])
     t.strictSame(refused(await create({ email, properties: { b: '2' } })), [409, 'contact_exists'], email)
   t.strictSame((await call('GET', path('twice@example.org'), { key })).body, first.body)
 })
 
-t.test('402 quota_exceeded when the contact allowance is reached, and 409 comes before it', async (t) => {
+t.test('a full quota is quota_exceeded, after contact_exists', async (t) => {
   const small = await teamWithRoom(service, 1)
   const post = (email: string) => call('POST', '/v1/contacts', { key: small.key, body: { email } })
   t.equal((await post('a@example.org')).status, 201)
@@ -53,7 +53,7 @@ t.test('402 quota_exceeded when the contact allowance is reached, and 409 comes 
   t.strictSame(refused(await post('c@example.org')), [402, 'quota_exceeded'], 'below what is used')
 })
 
-t.test('parallel creates store exactly as many as fit, each email once', async (t) => {
+t.test('concurrent creates never exceed the quota', async (t) => {
   const small = await teamWithRoom(service, 10)
   const replies = await Promise.all(
     Array.from({ length: 60 }, (_, index) =>
@@ -66,7 +66,7 @@ t.test('parallel creates store exactly as many as fit, each email once', async (
   t.equal(await contactsUsed(service, small), 10)
 })
 
-t.test('properties: any key round-trips, an empty map is {} and never null', async (t) => {
+t.test('properties keep any key, and are {} if empty', async (t) => {
   const properties = JSON.parse(
     '{"__proto__":"p","constructor":"c","prototype":"o","toString":"t","":"empty","a.b[0]":"é\\ud83d\\ude00","n":""}',
   )
@@ -87,7 +87,7 @@ t.test('properties: any key round-trips, an empty map is {} and never null', asy
   }
 })
 
-t.test('properties of any text round-trip', async (t) => {
+t.test('properties keep any text', async (t) => {
   const text = fc.string({ unit: 'grapheme', maxLength: 20 }).filter((value) => !value.includes('\0'))
   await create({ email: 'any@example.org' })
   await fc.assert(
@@ -100,7 +100,7 @@ t.test('properties of any text round-trip', async (t) => {
   )
 })
 
-t.test('properties hold at most 100 keys of 128 and values of 2,048 characters', async (t) => {
+t.test('properties have at most 100 keys of 128 characters', async (t) => {
   const keys = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, '']))
   const face = '😀'
@@ -125,14 +125,14 @@ t.test('properties hold at most 100 keys of 128 and values of 2,048 characters',
   }
 })
 
-t.test('400 bad_request for what is no contact', async (t) => {
+t.test('an invalid contact is bad_request', async (t) => {
   for (const body of [{}, [], 'text', null, { email: 'x@example.org', topic_ids: [UNKNOWN] }])
     t.strictSame(refused(await create(body)), [400, 'bad_request'], JSON.stringify(body))
   t.strictSame(refused(await call('POST', '/v1/contacts', { key })), [400, 'bad_request'], 'no body')
   t.equal((await call('GET', path('x@example.org'), { key })).status, 404, 'nothing was stored')
 })
 
-t.test('topic_ids: validated against the team, each once, in the order given', async (t) => {
+t.test('topic_ids must be the team’s, and are stored once, in order', async (t) => {
   const [news, offers] = [await topic('news'), await topic('offers')]
   const other = await makeTeam(service)
   const foreign = await topic('news', other.id)
@@ -148,7 +148,7 @@ t.test('topic_ids: validated against the team, each once, in the order given', a
   t.strictSame((await patch([])).body.subscribed_topic_ids, [])
 })
 
-t.test('emails come back trimmed, else as given; identity ignores case and an IDN’s spelling', async (t) => {
+t.test('emails are returned as entered, and match in any spelling', async (t) => {
   const given = 'Jörg+News@BÜCHER.example'.replace('ö', 'oe')
   const made = await create({ email: `  ${given} ` })
   t.equal(made.body.email, given)
@@ -164,7 +164,7 @@ t.test('emails come back trimmed, else as given; identity ignores case and an ID
   t.equal((await call('GET', '/v1/contacts/joerg+news@bücher.example', { key })).body.id, made.body.id)
 })
 
-t.test('the email in the path comes URL-encoded or not, with any sign an address may have', async (t) => {
+t.test('the path accepts an email URL-encoded or not', async (t) => {
   for (const email of [
     "o'hara+x@example.org",
     'a/b@example.org',
@@ -177,7 +177,7 @@ t.test('the email in the path comes URL-encoded or not, with any sign an address
   t.equal((await call('GET', "/v1/contacts/o'hara+x@example.org", { key })).status, 200)
 })
 
-t.test('a malformed percent-encoding or a NUL in the path is 400 bad_request', async (t) => {
+t.test('malformed percent-encoding and NUL in the path are bad_request', async (t) => {
   for (const email of '%zz@example.org a%@example.org %ff@example.org %ed%a0%80@example.org %00'.split(' ')) {
     for (const [method, tail] of [
       ['GET', ''],
@@ -191,7 +191,7 @@ t.test('a malformed percent-encoding or a NUL in the path is 400 bad_request', a
   }
 })
 
-t.test("404 contact_not_found for an unknown email, another team's, and what is no email", async (t) => {
+t.test('unknown, foreign and invalid emails are contact_not_found', async (t) => {
   const other = await makeTeam(service)
   await call('POST', '/v1/contacts', { key: other.key, body: { email: 'theirs@example.org' } })
   for (const email of [
@@ -215,7 +215,7 @@ t.test("404 contact_not_found for an unknown email, another team's, and what is 
   t.equal((await call('GET', path('theirs@example.org'), { key: other.key })).status, 200)
 })
 
-t.test('PATCH replaces the whole map and the topics; what is absent or null stays as it is', async (t) => {
+t.test('PATCH replaces properties and topics, and ignores absent ones', async (t) => {
   const news = await topic('patched')
   const made = await create({ email: 'patch@example.org', properties: { a: '1', b: '2' }, topic_ids: [news] })
   let before = made.body
@@ -234,7 +234,7 @@ t.test('PATCH replaces the whole map and the topics; what is absent or null stay
   }
 })
 
-t.test('DELETE: 204 and an empty body; suppression is forgotten too', async (t) => {
+t.test('DELETE also deletes the suppression', async (t) => {
   await create({ email: 'gone@example.org' })
   await report(service, team, 'gone@example.org', 'complained')
   const used = await contactsUsed(service, team)
@@ -247,7 +247,7 @@ t.test('DELETE: 204 and an empty body; suppression is forgotten too', async (t) 
   t.equal((await call('POST', `${path('gone@example.org')}/resubscribe`, { key })).status, 200)
 })
 
-t.test('contacts are for API keys with the scope only', async (t) => {
+t.test('contacts need an API key with the scope', async (t) => {
   const reader = await makeKey(service, team.id, { scopes: ['contacts:read'] })
   const writer = await makeKey(service, team.id, { scopes: ['contacts:write'] })
   const session = await makeSession(service, team.id)
@@ -290,7 +290,7 @@ t.test('other methods are 405 with Allow', async (t) => {
   }
 })
 
-t.test('a body that would change the status is refused in words; what is so already is taken', async (t) => {
+t.test('a body can’t change the status, but can repeat it', async (t) => {
   const CALLS = /POST \/v1\/contacts\/:email\/unsubscribe or \/resubscribe/
   const email = 'consent@example.org'
   const wrong = [
@@ -322,7 +322,7 @@ t.test('a body that would change the status is refused in words; what is so alre
   t.equal((await call('GET', path(email), { key })).body.status, 'unsubscribed')
 })
 
-t.test('topic_ids hold at most 1,000', async (t) => {
+t.test('topic_ids has at most 1,000 items', async (t) => {
   const topic_ids = Array.from({ length: 1_001 }, () => UNKNOWN)
   const email = 'topics@example.org'
   await create({ email })

@@ -1,4 +1,4 @@
-/** cc and bcc: what a send takes, what its row shows, and that it stays one email. */
+/** cc and bcc: validation, the row, and that they are one email. */
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { erasePerson } from '../support/erase.ts'
 import { usedBy } from '../support/rows.ts'
@@ -29,7 +29,7 @@ const COPIES = {
 }
 const LISTS = { to_emails: COPIES.to, cc_emails: ['"Acme, Inc." <zoe@example.org>'], bcc_emails: COPIES.bcc }
 
-t.test('the row shows to, cc and bcc in their order, after a replay and in the CLI too', async (t) => {
+t.test('the row shows to, cc and bcc in order, even in replays', async (t) => {
   const first = await send({ ...COPIES, idempotency_key: 'copies-1' })
   t.match(first, { status: 201, body: LISTS })
   const again = await send({ to: ['x@example.org'], cc: ['y@example.org'], idempotency_key: 'copies-1' })
@@ -41,7 +41,7 @@ t.test('the row shows to, cc and bcc in their order, after a replay and in the C
   t.match(listed, [{ id: first.body.id, ...LISTS }])
 })
 
-t.test('an item of a batch takes them as a single send does', async (t) => {
+t.test('batches accept copies like single sends', async (t) => {
   const [{ id }, refused] = await batch(COPIES, { ...COPIES, bcc: ['one@example.net', 'two'] })
   t.match(await shown(id), LISTS)
   t.match(refused, {
@@ -50,7 +50,7 @@ t.test('an item of a batch takes them as a single send does', async (t) => {
   })
 })
 
-t.test('each list alone keeps its name; none given, null and [] leave no trace in the row', async (t) => {
+t.test('empty lists are absent from the row', async (t) => {
   const { body: cc } = await send({ cc: ['zoe@example.org'] })
   t.strictSame([cc.cc_emails, 'bcc_emails' in cc], [['zoe@example.org'], false])
   const { body: bcc } = await send({ cc: [], bcc: ['one@example.net'] })
@@ -64,12 +64,12 @@ t.test('each list alone keeps its name; none given, null and [] leave no trace i
   t.notOk('cc_emails' in (await shown(id)))
 })
 
-t.test('copies alone are no send', async (t) => {
+t.test('an email needs a recipient in to', async (t) => {
   t.match(await refusal({ to: [], cc: ['zoe@example.org'] }), /^400 bad_request: to must have at least 1/)
   t.match(await refusal({ to: null, bcc: ['zoe@example.org'] }), /^400 bad_request: to is required/)
 })
 
-t.test('to, cc and bcc are at most 50 as given, before anything else is looked at', async (t) => {
+t.test('to, cc and bcc have at most 50 recipients together', async (t) => {
   const words = 'to, cc and bcc must have at most 50 recipients in total.'
   t.equal((await send({ to: some(20), cc: some(20, 'c'), bcc: some(10, 'b') })).status, 201)
   t.equal(await refusal({ to: some(20), cc: some(20), bcc: some(11) }), `400 bad_request: ${words}`)
@@ -80,13 +80,13 @@ t.test('to, cc and bcc are at most 50 as given, before anything else is looked a
   t.equal(item.error.message, `emails[0].${words}`)
 })
 
-t.test('it is one email in the quota, however many get it', async (t) => {
+t.test('an email counts once, however many recipients it has', async (t) => {
   const before = (await usedBy(service, team.id)).emails
   await send({ to: some(10), cc: some(10, 'c'), bcc: some(10, 'b') })
   t.equal((await usedBy(service, team.id)).emails, before + 1)
 })
 
-t.test('contact and unsubscribe token are there for one address in all three lists alone', async (t) => {
+t.test('only emails to a single address have a contact and unsubscribe token', async (t) => {
   const { body: contact } = await call('POST', '/v1/contacts', { key, body: { email: 'ana@example.org' } })
   const to = ['ana@example.org']
   const { body: same } = await send({ to, cc: ['Ana <ANA@example.org>'], bcc: ['ana@Example.org'] })
@@ -104,12 +104,12 @@ t.test('contact and unsubscribe token are there for one address in all three lis
   t.match((await send({ ...linked, ...own })).body.html, 'https://own.example')
 })
 
-t.test('the headers Cc and Bcc stay reserved, with copies too', async (t) => {
+t.test('the headers Cc and Bcc are always reserved', async (t) => {
   for (const name of ['Cc', 'bcc', 'BCC'])
     t.match(await refusal({ ...COPIES, headers: { [name]: 'x@example.org' } }), '400 invalid_headers: ')
 })
 
-t.test('erasing finds a person of bcc or cc, and a placeholder keeps the place', async (t) => {
+t.test('erasing a recipient in any list leaves a placeholder', async (t) => {
   const { id } = (await send(COPIES)).body
   await erasePerson(service.deps, team.id, 'two@example.net')
   t.match(await shown(id), { ...LISTS, bcc_emails: ['one@example.net', 'erased@erased.invalid'] })

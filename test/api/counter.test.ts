@@ -1,6 +1,6 @@
 /**
- * Whatever happens at once: the transactional counters behind the quotas equal a recount, no call takes one over, and
- * the bucket grants no more than its capacity and what flowed in. No request counts rows. DECISIONS: Quota.
+ * In any mix of concurrent calls, the counters of quotas equal a recount and stay within the limits, and the
+ * bucket grants at most its capacity and what was refilled. No request counts rows. DECISIONS: Quota.
  */
 import fc from 'fast-check'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
@@ -16,7 +16,7 @@ import { anEmail, makeTeam, startService, type TestTeam } from '../support/servi
 import t from '../support/tap.ts'
 import { aMessage, makeTemplate, numbers } from '../support/whatsapp.ts'
 
-/** Seldom reached, so that the bucket is. */
+/** Rarely reached, so that the bucket is. */
 const MANY = 1_000
 const RATE = 1
 const CAPACITY = 5
@@ -49,7 +49,7 @@ const round = fc.record({
   together: fc.array(step, { minLength: 1, maxLength: 4 }),
 })
 
-/** A run that is at both of its quotas from some round on, whatever is drawn. */
+/** A run that reaches both quotas, whatever is generated. */
 const FULL: [{ email_limit: number; whatsapp_limit: number }, { seconds: number; together: Step[] }[]] = [
   { email_limit: 4, whatsapp_limit: 3 },
   [
@@ -68,7 +68,7 @@ const bodyOf = ({ key, from }: { key: string | undefined; from: string }) =>
 type Limits = { email_limit: number; whatsapp_limit: number }
 type Team = TestTeam & { template: string; limits: Limits }
 
-/** Does one step. @returns how many emails it deleted. */
+/** Runs one step. @returns how many emails it deleted */
 async function take(team: Team, todo: Step, now: Date): Promise<number> {
   const { key } = team
   if (todo.kind === 'send') await call('POST', '/v1/emails', { key, body: bodyOf(todo.email) })
@@ -107,7 +107,7 @@ const after = (time: Date, seconds: number): Date => new Date(time.getTime() + s
 const recount = async (team: TestTeam, { start, end }: { start: string; end: string }) =>
   await usageIn(database, team.id, { start: new Date(start), end: new Date(end) })
 
-t.test('any sends, failures, replays, deletes, requeues, waits and periods, at once', async (t) => {
+t.test('counters stay exact in any mix of concurrent calls and periods', async (t) => {
   let reached = 0
   const limited = fc.constantFrom(
     { email_limit: 4, whatsapp_limit: 3 },
@@ -120,7 +120,7 @@ t.test('any sends, failures, replays, deletes, requeues, waits and periods, at o
       const made = await makeTeam(service, { ...limits, plan: 'free', rate: RATE })
       const team = { ...made, limits, template: (await makeTemplate(service, made.id)).id }
       let [deleted, granted, before] = [0, 0, { emails: 0, whatsapp: 0 }]
-      /** Before each round: its time, and what had been granted by then. */
+      /** The time before each round, and the emails granted until then. */
       const looks: { at: number; granted: number }[] = []
       for (const { seconds, together } of rounds) {
         now = after(now, seconds)
@@ -136,7 +136,7 @@ t.test('any sends, failures, replays, deletes, requeues, waits and periods, at o
         ] as const) {
           if (used[quota] !== stored[quota])
             throw new Error(`${quota}: counted ${used[quota]}, stored ${stored[quota]}`)
-          // A period that moves counts what was there before it moved.
+          // A moved period counts what was stored before the move.
           if (
             !together.some(({ kind }) => kind === 'subscribe') &&
             used[quota] > Math.max(limit, before[quota])

@@ -1,4 +1,7 @@
-/** The documentation page in a browser: one language at a time, search, copying; accessible, of use without script. */
+/**
+ * The documentation page in a browser: languages, search, copy buttons, accessibility, and use without
+ * script.
+ */
 import type { Browser, Page } from 'playwright-core'
 import { isAccessible, launchBrowser } from '../support/browser.ts'
 import { startService } from '../support/service.ts'
@@ -18,7 +21,7 @@ async function reads(browser: Browser): Promise<void> {
   }
   const shown = (page: Page, id: string) => page.locator(`section:has(#${id}) .in:visible h4`).allInnerTexts()
 
-  t.test('shows calls in one language, as the reader chose, without script too', async (t) => {
+  t.test('shows calls in the selected language, also without script', async (t) => {
     const page = await opened({ javaScriptEnabled: false })
     t.strictSame(await shown(page, 'sendEmail'), ['curl'])
     t.strictSame(await shown(page, 'batches'), ['Node.js'], 'where there is no call in curl')
@@ -28,7 +31,7 @@ async function reads(browser: Browser): Promise<void> {
     t.equal(await page.locator('#search').isVisible(), false)
   })
 
-  t.test('finds by words, copies a listing, and is accessible', async (t) => {
+  t.test('is accessible, and has a search and copy buttons', async (t) => {
     const page = await opened({ permissions: ['clipboard-read', 'clipboard-write'] })
     await isAccessible(t, page, 'docs')
     await page.keyboard.press('/')

@@ -1,4 +1,6 @@
-/** The API's description: valid, complete, true (support/described.ts holds every answer against it), and of use. */
+/**
+ * The API's description: valid, complete, correct (support/described.ts validates every response) and usable.
+ */
 import { delimiter, dirname, join } from 'node:path'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -26,13 +28,13 @@ import t from '../support/tap.ts'
 import { startWorker } from '../support/worker.ts'
 
 const { service, team } = await world(t)
-// Bulk upserts are a worker's.
+// A worker processes bulk upserts.
 await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
 const { call, base } = service
 
 const SEND = { from: 'hello@example.com', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' }
 
-t.test('GET /openapi.json is valid OpenAPI 3.1, public, and cached by its ETag', async (t) => {
+t.test('GET /openapi.json is public, cached and valid OpenAPI 3.1', async (t) => {
   const { status, headers, body } = await call('GET', '/openapi.json')
   t.equal(status, 200)
   t.equal(body.openapi, '3.1.0')
@@ -44,7 +46,7 @@ t.test('GET /openapi.json is valid OpenAPI 3.1, public, and cached by its ETag',
   t.notMatch(JSON.stringify(body), /"x-/)
 })
 
-t.test('Spectral and Redocly, with the rules that they recommend, have nothing to say', async (t) => {
+t.test('Spectral and Redocly find no problem with their recommended rules', async (t) => {
   const text = JSON.stringify(openApi(V1_ROUTES, 'https://heliograph.test/'))
   const spectral = new spectralCore.Spectral()
   spectral.setRuleset({ extends: [[spectralRulesets.oas as never, 'recommended']] })
@@ -59,7 +61,7 @@ t.test('Spectral and Redocly, with the rules that they recommend, have nothing t
   )
 })
 
-/** Every schema of the description's answers, with where it stands. */
+/** Returns every schema in a schema, with its path. */
 function schemasIn(schema: JsonSchema, at: string): [at: string, schema: JsonSchema][] {
   const { properties = {}, items } = schema as { properties?: Record<string, JsonSchema>; items?: JsonSchema }
   const inside = Object.entries(properties).flatMap(([name, field]) => schemasIn(field, `${at}.${name}`))
@@ -68,7 +70,7 @@ function schemasIn(schema: JsonSchema, at: string): [at: string, schema: JsonSch
 
 type Answer = { content?: Record<string, { schema: { $ref: string }; example: unknown }> }
 
-t.test('every body has a name, every field of an answer has words, every answer an example', async (t) => {
+t.test('bodies have names, fields have descriptions, and responses have examples', async (t) => {
   const { paths, components, servers } = openApi(V1_ROUTES, 'https://heliograph.test/')
   t.strictSame(servers, [{ url: 'https://heliograph.test' }])
   t.strictSame(openApi(V1_ROUTES).servers, [{ url: '/' }])
@@ -89,7 +91,7 @@ t.test('every body has a name, every field of an answer has words, every answer 
   }
 })
 
-t.test('every type of webhook has a schema, and an example that fits it', async (t) => {
+t.test('every webhook type has a schema and a valid example', async (t) => {
   const { webhooks } = openApi(V1_ROUTES)
   t.strictSame(Object.keys(webhooks), [...WEBHOOK_TYPES, TEST_TYPE])
   for (const [type, { post }] of Object.entries(webhooks)) {
@@ -100,7 +102,7 @@ t.test('every type of webhook has a schema, and an example that fits it', async 
   }
 })
 
-t.test('examples of webhooks about a message have the rank that such a webhook has', async (t) => {
+t.test('webhook examples about a message have its rank', async (t) => {
   const { webhooks } = openApi(V1_ROUTES)
   const examples = Object.entries(webhooks).map(
     ([type, { post }]) => [type, post.requestBody.content['application/json'].example] as const,
@@ -115,7 +117,7 @@ t.test('examples of webhooks about a message have the rank that such a webhook h
   })
 })
 
-t.test('single sends alone take the Idempotency-Key header, and markdown holds no bare tag', async (t) => {
+t.test('only single sends have Idempotency-Key, and Markdown has no bare tags', async (t) => {
   const { paths } = openApi(V1_ROUTES)
   const keyed = Object.entries(paths).filter(([, methods]) =>
     Object.values(methods).some(({ parameters }) =>
@@ -132,26 +134,23 @@ t.test('single sends alone take the Idempotency-Key header, and markdown holds n
   t.strictSame(bare, [])
 })
 
-t.test(
-  'lists of topics and properties of contacts have the bounds that the calls hold them to',
-  async (t) => {
-    const { schemas } = openApi(V1_ROUTES).components as unknown as {
-      schemas: Record<string, { properties: Record<string, JsonSchema> }>
-    }
-    for (const name of ['NewBroadcast', 'BroadcastChange']) {
-      t.match(schemas[name]?.properties.topic_ids, { minItems: 1, maxItems: 20 }, name)
-      t.match(schemas[name]?.properties.exclude_topic_ids, { minItems: undefined, maxItems: 20 }, name)
-    }
-    for (const name of ['NewContact', 'ContactChange', 'ContactUpsert'])
-      t.match(schemas[name]?.properties.properties, {
-        maxProperties: 100,
-        propertyNames: { maxLength: 128 },
-        additionalProperties: { type: 'string', maxLength: 2_048 },
-      })
-  },
-)
+t.test('lists of topics and contacts’ properties have limits', async (t) => {
+  const { schemas } = openApi(V1_ROUTES).components as unknown as {
+    schemas: Record<string, { properties: Record<string, JsonSchema> }>
+  }
+  for (const name of ['NewBroadcast', 'BroadcastChange']) {
+    t.match(schemas[name]?.properties.topic_ids, { minItems: 1, maxItems: 20 }, name)
+    t.match(schemas[name]?.properties.exclude_topic_ids, { minItems: undefined, maxItems: 20 }, name)
+  }
+  for (const name of ['NewContact', 'ContactChange', 'ContactUpsert'])
+    t.match(schemas[name]?.properties.properties, {
+      maxProperties: 100,
+      propertyNames: { maxLength: 128 },
+      additionalProperties: { type: 'string', maxLength: 2_048 },
+    })
+})
 
-t.test('a code that calls of several groups answer is explained for each of them', async (t) => {
+t.test('shared error codes are explained for each group', async (t) => {
   const { not_found, invalid_state } = EXPLAINED
   for (const { meaning } of [not_found, invalid_state])
     for (const thing of [/broadcast/, /message/]) t.match(meaning, thing)
@@ -160,18 +159,18 @@ t.test('a code that calls of several groups answer is explained for each of them
   t.notMatch(JSON.stringify([body, not_found]), /nearest|did you mean/)
 })
 
-t.test('no route and no code is undocumented', async (t) => {
+t.test('every route and code is documented', async (t) => {
   const { paths } = openApi(V1_ROUTES)
   for (const { method, path } of V1_ROUTES)
     t.ok(paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()], `${method} ${path}`)
   const ids = V1_ROUTES.map(({ about }) => about?.id)
   t.equal(new Set(ids).size, V1_ROUTES.length)
-  // A wrong method belongs to no operation.
+  // No operation has a wrong method.
   const described = new Set([...V1_ROUTES.flatMap(refusalsOf), 'method_not_allowed'])
   t.equal(CODES.filter((code) => !described.has(code)).join(), '')
 })
 
-t.test('GET /docs shows all operations, guides and codes, runs its own script only, is cached', async (t) => {
+t.test('GET /docs has all operations, guides and codes, and a strict policy', async (t) => {
   const { status, headers, body: html } = await call('GET', '/docs')
   t.equal(status, 200)
   t.match(headers.get('content-type'), /^text\/html/)
@@ -193,7 +192,7 @@ t.test('GET /docs shows all operations, guides and codes, runs its own script on
   )
 })
 
-t.test('GET / leads a browser to the documentation, and shows a program where things are', async (t) => {
+t.test('GET / redirects browsers to /docs and lists paths for programs', async (t) => {
   const { status, headers } = await call('GET', '/', { headers: { Accept: 'text/html,*/*;q=0.8' } })
   t.strictSame([status, headers.get('location')], [302, '/docs'])
   const { body } = await call('GET', '/')
@@ -206,7 +205,7 @@ t.test('GET / leads a browser to the documentation, and shows a program where th
   })
 })
 
-/** What a document of this service links to. */
+/** Returns the links to this service in a document. */
 const linksIn = (text: string): string[] =>
   [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
 
@@ -262,7 +261,7 @@ t.test('GET /postman.json is a collection of every call, and /docs links to it',
   for (const path of ['/postman.json', '/openapi.json', '/llms.txt']) t.match(page, `href="${path}"`)
 })
 
-t.test('the page shows answers with their headers, and names this service', async (t) => {
+t.test('the page shows responses with headers, and this service’s address', async (t) => {
   const { body: html } = await call('GET', '/docs')
   t.match(html, 'export HELIOGRAPH_URL&#x3D;http://localhost:3000\n')
   const wire = /HTTP\/1.1 201 Created\nX-Request-Id: .+\nRateLimit-Policy: .+\nRateLimit: .+\n\n\{\n/
@@ -271,7 +270,7 @@ t.test('the page shows answers with their headers, and names this service', asyn
   t.match((await own.page()).body, 'export HELIOGRAPH_URL&#x3D;https://mail.test\n')
 })
 
-t.test('a client generated from the description type-checks, sends and reads a refusal', async (t) => {
+t.test('a generated client type-checks, sends, and reads an error', async (t) => {
   const calls = join(ROOT, 'test/client/calls.ts')
   const directory = t.testdir({
     'api.d.ts': await openapiTypes(openApi(V1_ROUTES) as never),
@@ -295,7 +294,7 @@ t.test('a client generated from the description type-checks, sends and reads a r
   })
 })
 
-t.test('the official resend package sends emails and makes contacts here', async (t) => {
+t.test('the official resend package sends emails and creates contacts', async (t) => {
   const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
   const sent = await resend.emails.send(
     { from: 'Acme <hello@example.com>', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' },
@@ -327,14 +326,14 @@ t.test('the official resend package sends emails and makes contacts here', async
     const { cc_emails = [], bcc_emails = [] } = stored.body
     t.strictSame([stored.body.id, cc_emails, bcc_emails], [copies.data?.id, lists.cc, lists.bcc])
   }
-  // A 204 has no body, which the package takes for a fault.
+  // A 204 has no body, which the package treats as an error.
   t.match((await resend.contacts.remove({ email: 'resend@example.org' })).error, {
     name: 'application_error',
   })
   t.equal((await call('GET', '/v1/contacts/resend@example.org', { key: team.key })).status, 404)
 })
 
-t.test('the official resend package schedules an email, with copies, moves it and cancels it', async (t) => {
+t.test('the official resend package schedules, reschedules and cancels an email', async (t) => {
   const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
   const [time, later] = [3_600_000, 7_200_000].map((ms) => new Date(Date.now() + ms).toISOString())
   const email = {
@@ -354,7 +353,7 @@ t.test('the official resend package schedules an email, with copies, moves it an
   })
 })
 
-t.test('what the resend package sends in another form is refused, and the right form named', async (t) => {
+t.test('unsupported forms of the resend package get a helpful error', async (t) => {
   const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
   const email = { from: 'A <a@example.com>', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hi</p>' }
   const refusal = async (changes: Record<string, unknown>) => {

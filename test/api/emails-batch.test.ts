@@ -1,4 +1,4 @@
-/** POST /v1/emails/batch: each item ends by itself, in its place, and costs what it stores. DECISIONS: Quota. */
+/** POST /v1/emails/batch: each item has its own result, and is charged if it is stored. DECISIONS: Quota. */
 import { runClock, stopClock } from '../support/clock.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'
@@ -14,7 +14,7 @@ const many = (count: number, changes: (index: number) => Record<string, unknown>
   Array.from({ length: count }, (_, index) => anEmail(changes(index)))
 const codeOf = (item: { id?: string; error?: { code: string } }) => item.error?.code ?? 'accepted'
 
-t.test('answers have one item per input item, in order; a failing item never aborts others', async (t) => {
+t.test('returns one result per item in order, and errors don’t affect others', async (t) => {
   const team = await makeTeam(service)
   const { status, body } = await batch(team, [
     anEmail(),
@@ -54,7 +54,7 @@ t.test('answers have one item per input item, in order; a failing item never abo
   t.strictSame(await rowCounts(service, team.id), { emails: 2, jobs: 2 })
 })
 
-t.test('over 100 items is batch_too_large, and nothing is processed; an empty batch is fine', async (t) => {
+t.test('over 100 items are batch_too_large, and an empty batch is valid', async (t) => {
   const team = await makeTeam(service)
   const { status, body } = await batch(team, many(101))
   t.equal(`${status} ${body.error.code}`, '400 batch_too_large')
@@ -64,7 +64,7 @@ t.test('over 100 items is batch_too_large, and nothing is processed; an empty ba
     t.equal((await batch(team, emails)).body.error.code, 'bad_request')
 })
 
-t.test('takes API keys only', async (t) => {
+t.test('requires an API key', async (t) => {
   const team = await makeTeam(service)
   const { status, body } = await batch(team, [], await makeSession(service, team.id))
   t.equal(`${status} ${body.error.code}`, '403 insufficient_scope')
@@ -72,7 +72,7 @@ t.test('takes API keys only', async (t) => {
   t.equal((await batch(team, [], await makeKey(service, team.id, { scopes: ['contacts:read'] }))).status, 403)
 })
 
-t.test('one key twice in a batch counts once and gives one id', async (t) => {
+t.test('a repeated key in a batch stores and charges one email', async (t) => {
   const team = await makeTeam(service, { email_limit: 2 })
   const { body } = await batch(team, [
     anEmail({ idempotency_key: 'a' }),
@@ -85,7 +85,7 @@ t.test('one key twice in a batch counts once and gives one id', async (t) => {
   t.equal((await usedBy(service, team.id)).emails, 2)
 })
 
-t.test('a key met again in a batch is a replay, though the later item alone would be refused', async (t) => {
+t.test('a repeated key is a replay, even with an invalid item', async (t) => {
   const team = await makeTeam(service, { email_limit: 1 })
   const refusedAlone = anEmail({ idempotency_key: 'a', from: 'a@example.net' })
   const { body } = await batch(team, [refusedAlone, anEmail({ idempotency_key: 'a' }), refusedAlone])
@@ -95,7 +95,7 @@ t.test('a key met again in a batch is a replay, though the later item alone woul
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
-t.test('a batch that would not fit the quota is rejected entirely; replays are exempt', async (t) => {
+t.test('a batch that exceeds the quota is rejected completely, except replays', async (t) => {
   const team = await makeTeam(service, { email_limit: 3 })
   const keyed = many(3, (index) => ({ idempotency_key: `k${index}` }))
   const first = await batch(team, keyed.slice(0, 2))
@@ -108,7 +108,7 @@ t.test('a batch that would not fit the quota is rejected entirely; replays are e
   t.equal((await batch(team, keyed)).status, 200)
 })
 
-t.test('with an empty bucket the remaining items are rate_limited, but replays still answer', async (t) => {
+t.test('an empty bucket makes items rate_limited, except replays', async (t) => {
   const team = await makeTeam(service, { plan: 'free', rate: 1 })
   const first = await batch(team, [anEmail({ idempotency_key: 'old' })])
   const { status, body, headers } = await batch(team, [...many(6), anEmail({ idempotency_key: 'old' })])
@@ -125,7 +125,7 @@ t.test('with an empty bucket the remaining items are rate_limited, but replays s
   t.strictSame((await batch(team, many(3))).body.data.map(codeOf), ['accepted', 'accepted', 'rate_limited'])
 })
 
-t.test('50 parallel batches of 7 against 100 left store exactly the batches that fit, whole', async (t) => {
+t.test('concurrent batches fill the quota with complete batches only', async (t) => {
   const other = await startService(t, { url: service.url })
   const team = await makeTeam(service, { email_limit: 100 })
   await stopClock(service.database, new Date(NOON.getTime() + 60_000))
@@ -144,7 +144,7 @@ t.test('50 parallel batches of 7 against 100 left store exactly the batches that
   t.strictSame(await rowCounts(service, team.id), { emails: 98, jobs: 98 })
 })
 
-t.test('a batch of 100 costs as many statements as a batch of one', async (t) => {
+t.test('a batch of 100 needs as many statements as one email', async (t) => {
   const proxy = await startDatabaseProxy(t, service.url)
   const counted = await startService(t, { url: proxy.url, wake: () => {} })
   const team = await makeTeam(counted)
@@ -158,7 +158,8 @@ t.test('a batch of 100 costs as many statements as a batch of one', async (t) =>
   await sendAll(many(1, keyed('warm')))
   const one = await proxy.during(() => sendAll(many(1, keyed('one'))))
   const hundred = await proxy.during(() => sendAll(many(100, keyed('hundred'))))
-  // Authentication, begin, references, lock, replays, rows with their charge, jobs, commit; perhaps a look at the line.
+  // Authentication, begin, references, lock, replays, rows with their charge, jobs and commit. Sometimes also
+  // the position in the queue.
   t.ok(one <= 9, `${one}`)
   t.ok(hundred <= 9, `${hundred}`)
   t.strictSame(await rowCounts(service, team.id), { emails: 102, jobs: 102 })

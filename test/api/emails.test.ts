@@ -1,4 +1,4 @@
-/** POST /v1/emails, a single send over HTTP: what it takes, stores and refuses. DECISIONS: Order of errors. */
+/** POST /v1/emails: validation, the stored row and errors of a single send. DECISIONS: Order of errors. */
 
 import { EMPTY } from '../support/empty.ts'
 import { anEmail, makeKey, makeSession, world } from '../support/service.ts'
@@ -9,7 +9,7 @@ const send = async (changes: Record<string, unknown> = {}, key = team.key) =>
   await service.call('POST', '/v1/emails', { key, body: anEmail(changes) })
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-t.test('201 answers the whole Email row, with status queued', async (t) => {
+t.test('201 returns the complete Email with status queued', async (t) => {
   const { status, body } = await send({ to: ['a@example.org', 'b@example.org'], text: 'Hello', tags: ['x'] })
   t.equal(status, 201)
   t.match(body.id, UUID)
@@ -47,14 +47,14 @@ t.test('an API key and a session token are both accepted', async (t) => {
   t.equal((await send({}, await makeSession(service, team.id))).status, 201)
 })
 
-t.test('a key that lacks the scope gets 403 insufficient_scope, whatever the body', async (t) => {
+t.test('a key without the scope gets 403, whatever the body', async (t) => {
   const key = await makeKey(service, team.id, { scopes: ['contacts:read'] })
   const { status, body } = await service.call('POST', '/v1/emails', { key, raw: 'not even JSON' })
   t.equal(status, 403)
   t.equal(body.error.code, 'insufficient_scope')
 })
 
-t.test('null for an optional field means absent; unknown fields are ignored', async (t) => {
+t.test('null means absent, and unknown fields are ignored', async (t) => {
   const blank = { template_id: null, variables: null, text: null, headers: null, reply_to: null, tags: null }
   const { status, body } = await send({ ...blank, idempotency_key: null, colour: 'red' })
   t.equal(status, 201)
@@ -76,7 +76,7 @@ t.test('html or template_id is required, and empty html counts as missing', asyn
   }
 })
 
-t.test('from takes the forms a@b.c and Name <a@b.c>, normalised', async (t) => {
+t.test('from can have a name, and is normalized', async (t) => {
   const forms = {
     'hello@example.com': 'hello@example.com',
     ' hello@EXAMPLE.com ': 'hello@EXAMPLE.com',
@@ -93,7 +93,7 @@ t.test('from takes the forms a@b.c and Name <a@b.c>, normalised', async (t) => {
   }
 })
 
-t.test('a from address that cannot be parsed is invalid_from', async (t) => {
+t.test('an invalid from address is invalid_from', async (t) => {
   for (const from of [
     'nobody',
     'a@b',
@@ -109,20 +109,20 @@ t.test('a from address that cannot be parsed is invalid_from', async (t) => {
   t.equal((await send({ from: '' })).body.error.code, 'bad_request')
 })
 
-t.test('a from domain that the team has not verified is 422; a subdomain is another domain', async (t) => {
+t.test('an unverified from domain is 422, even a subdomain', async (t) => {
   for (const from of ['a@example.net', 'a@sub.example.com']) {
     const { status, body } = await send({ from })
     t.equal(`${status} ${body.error?.code}`, '422 from_domain_not_verified')
   }
 })
 
-t.test('a key bound to another domain gets 403 domain_not_allowed; to this one, 201', async (t) => {
+t.test('a key can only send from its own domain', async (t) => {
   const bound = await makeKey(service, team.id, { domain: 'example.net' })
   t.equal((await send({}, bound)).body.error.code, 'domain_not_allowed')
   t.equal((await send({}, await makeKey(service, team.id, { domain: 'example.com' }))).status, 201)
 })
 
-t.test('to takes 1 to 50 addresses, each one address', async (t) => {
+t.test('to has 1 to 50 addresses', async (t) => {
   const many = Array.from({ length: 51 }, (_, index) => `someone${index}@example.org`)
   t.equal((await send({ to: many.slice(1) })).status, 201)
   for (const to of [
@@ -138,7 +138,7 @@ t.test('to takes 1 to 50 addresses, each one address', async (t) => {
   t.match((await send({ to: ['a@b.co', 'nobody'] })).body.error.message, /to\[1\]/)
 })
 
-t.test('limits count code points, and bytes for html and text', async (t) => {
+t.test('limits count code points, or bytes for html and text', async (t) => {
   const mib = 1024 * 1024
   const longest = {
     subject: '𝄞'.repeat(998),
@@ -171,7 +171,7 @@ t.test('limits count code points, and bytes for html and text', async (t) => {
   }
 })
 
-t.test('custom headers come back exactly as accepted', async (t) => {
+t.test('custom headers are returned unchanged', async (t) => {
   const headers = {
     'X-Order': 'a  b',
     'List-Unsubscribe': '<https://example.com/u>',
@@ -195,7 +195,7 @@ t.test('custom headers come back exactly as accepted', async (t) => {
   )
 })
 
-t.test('headers that the operator reserves are invalid_headers, alone and in a batch', async (t) => {
+t.test('headers that the operator reserves are invalid_headers', async (t) => {
   const refused = await send({ headers: { 'X-Fine': 'x', 'x-relay-Bcc': 'x' } })
   t.equal(`${refused.status} ${refused.body.error.code}`, '400 invalid_headers')
   t.equal(
@@ -213,7 +213,7 @@ t.test('headers that the operator reserves are invalid_headers, alone and in a b
   t.match(body.data[1], { id: String })
 })
 
-t.test('a reserved, malformed or oversized custom header is invalid_headers', async (t) => {
+t.test('reserved, malformed and oversized headers are invalid_headers', async (t) => {
   const reserved = [
     ...'From To Cc Bcc Subject Date Message-ID MIME-Version Content-Type'.split(' '),
     ...'Content-Transfer-Encoding Return-Path Received DKIM-Signature X-SES-Anything X-Session'.split(' '),
@@ -243,13 +243,13 @@ t.test('a reserved, malformed or oversized custom header is invalid_headers', as
   }
 })
 
-t.test('reply_to is reduced to the bare address; what cannot be parsed is invalid_reply_to', async (t) => {
+t.test('reply_to is stored without its name, or is invalid_reply_to', async (t) => {
   t.equal((await send({ reply_to: 'Support <help@example.net>' })).body.reply_to, 'help@example.net')
   t.equal((await send({ reply_to: '' })).body.reply_to, '')
   t.equal((await send({ reply_to: 'nobody' })).body.error.code, 'invalid_reply_to')
 })
 
-t.test('NUL and lone surrogates are bad_request, wherever they are read', async (t) => {
+t.test('NUL and lone surrogates are bad_request in every field', async (t) => {
   for (const text of ['a\u0000b', 'a\ud800b']) {
     for (const changes of [
       { subject: text },
@@ -273,7 +273,7 @@ t.test('NUL and lone surrogates are bad_request, wherever they are read', async 
   t.equal(status, 400)
 })
 
-t.test('a body that is missing, malformed, untyped or too large has its own answer', async (t) => {
+t.test('missing, malformed, untyped and oversized bodies have their own errors', async (t) => {
   const post = async (options: object) => {
     const { status, body } = await service.call('POST', '/v1/emails', { key: team.key, ...options })
     return `${status} ${body.error?.code}`

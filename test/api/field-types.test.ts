@@ -1,6 +1,7 @@
 /**
- * What is of a wrong type is refused and named, and what is required is asked for: each field of each body that /v1
- * takes. The table says what the API promises; what a route takes besides fails here.
+ * Each field of each body under /v1: values of a wrong type are rejected and named, and required fields are
+ * required. The table contains what the API promises. A field that a route accepts and the table doesn't have
+ * fails.
  */
 import { parseBody } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
@@ -11,10 +12,10 @@ import t from '../support/tap.ts'
 
 const UUID = '0190a000-0000-7000-8000-000000000000'
 
-/** What is no address, whether names are taken with it or not. */
+/** Invalid addresses, with or without names. */
 const NO_ADDRESSES = ['', 'nobody', 'a@b', 'a@example.org, b@example.org', `${'a'.repeat(65)}@example.org`]
 
-/** Of each type a value that is taken, and some that are not. */
+/** For each type a valid value, followed by invalid ones. */
 const VALUES = {
   text: ['Hello', 5, true, [], {}],
   sender: ['hello@example.com', 5, true, [], {}],
@@ -38,7 +39,7 @@ const VALUES = {
     ...['2026-01-31T09:00:00', '2026-02-30T00:00:00Z'],
   ],
   integer: [5, '5', true, [], {}, 1.5],
-  /** As long as something is worth sending, in seconds. */
+  /** How long it can be sent, in seconds. */
   seconds: [60, '60', true, [], {}, 60.5, 59, 86_401, 0, -1],
   map: [{ a: 'b' }, 'x', 5, ['x'], { a: 5 }, { a: null }, { a: {} }],
   file: [
@@ -57,15 +58,15 @@ const VALUES = {
     { property: 5, op: 'eq', value: 'b' },
     { op: 'eq' },
   ],
-  /** Nothing is taken. */
+  /** Not supported. */
   none: [undefined, 'x', ['x'], 60],
   send_time: [undefined, 'x', ['x'], '2026-01-31T09:00:00Z'],
   begin_time: [undefined, 'x', ['x'], '2026-01-31T09:00:00Z'],
-  /** What the contact is anyway is taken: contacts.test.ts, bulk.test.ts. */
+  /** The contact's current status is accepted: contacts.test.ts, bulk.test.ts. */
   claim: [undefined],
 } as const satisfies Record<string, readonly unknown[]>
 
-/** How a field is refused, where the words have to help. */
+/** The errors whose wording has to help. */
 const WORDS: Readonly<Record<string, string>> = {
   time: `must be an RFC 3339 time with a time zone, such as ${exampleMoment(new Date())}`,
   seconds: 'must be a whole number of seconds from 60 to 86400',
@@ -75,7 +76,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'mailbox[]': 'must be an array of email addresses, such as ["name@example.com"]',
 }
 
-/** Fields by other services' spellings, and what each is called here. */
+/** Fields as other services spell them, with their names here. */
 const SEND_SPELLINGS = 'scheduledAt:=scheduled_at sendAt:=scheduled_at templateId:=template_id'
 const BEGIN_SPELLINGS = 'scheduledAt:=send_at sendAt:=send_at'
 
@@ -138,11 +139,11 @@ for (const { method, path, body } of V1_ROUTES) {
   t.test(route, async (t) => {
     const fields = (BODIES[route] ?? '').split(/\s+/).map(fieldOf)
     t.strictSame(Object.keys(body.schema.fields).sort(), fields.map(({ name }) => name).sort())
-    /** What is refused of a body, or of the one item of a batch. */
+    /** Returns the error of a body, or of the only item in a batch. */
     const faultOf = (item: object): RequestError | null => {
       const sent = JSON.stringify(body.batch ? { [body.batch.field]: [item] } : item)
       const judged = resultOrError(() => {
-        // A worker judges the items of a bulk upsert.
+        // A worker validates the items of a bulk upsert.
         return route.endsWith('/bulk')
           ? readItems(sent)[0]
           : [parseBody<unknown>(body, Buffer.from(sent))].flat()[0]

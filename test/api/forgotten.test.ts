@@ -1,4 +1,4 @@
-/** What is left of emails whose contents were forgotten, by their age or with a person: shown, and replayed. */
+/** Emails after their contents were deleted, by retention or an erasure: what is shown and replayed. */
 import { sql } from 'slonik'
 import { NIL } from 'uuid'
 import { CHANNELS } from '../../db/channels/channels.sql.ts'
@@ -15,7 +15,7 @@ import { aMessage, makeTemplate, numbers } from '../support/whatsapp.ts'
 const HTML = '<p>Dear {{name}}, welcome</p>'
 const DAY = 86_400_000
 
-/** A raw email and one of a template, each under its key, that were refused for good, and are a hundred days old. */
+/** A raw email and one of a template, each with a key. Both bounced a hundred days ago. */
 async function refusedLongAgo(t: Test) {
   const made = await world(t)
   const { database, call, team, key } = made
@@ -33,7 +33,7 @@ async function refusedLongAgo(t: Test) {
   return { ...made, templated, send: (own: string) => send(own, filled), forget }
 }
 
-t.test('an email whose variables were forgotten shows its template’s words, to a replay too', async (t) => {
+t.test('after retention, a template email shows its template without variables', async (t) => {
   const { service, team_id, cli, templated, send, forget } = await refusedLongAgo(t)
   t.match(await forget(), { bodies: 2 })
   const left = { id: templated, html: '<p>Dear , welcome</p>', body_text: 'Dear ' }
@@ -43,13 +43,13 @@ t.test('an email whose variables were forgotten shows its template’s words, to
   t.equal((await viewer.get(`/teams/${team_id}/emails/${templated}`)).status, 200)
 })
 
-t.test('so does an email whose only recipient was erased', async (t) => {
+t.test('after an erasure, a template email shows its template without variables', async (t) => {
   const { team_id, cli, templated, send } = await refusedLongAgo(t)
   await cli.json(['contact', 'erase', team_id, 'someone@example.org'])
   t.match(await send('templated'), { status: 200, body: { id: templated, html: '<p>Dear , welcome</p>' } })
 })
 
-t.test('the key of a WhatsApp call is free as soon as its messages are forgotten', async (t) => {
+t.test('a WhatsApp key can be used again after its messages are deleted', async (t) => {
   const { service, database, team_id, key, call } = await world(t)
   const template = await makeTemplate(service, team_id)
   const body = aMessage(template.id, { to: numbers(3), idempotency_key: 'once' })

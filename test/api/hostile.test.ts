@@ -1,6 +1,7 @@
 /**
- * No request keeps a process from the others: hostile bodies, addresses and headers on every route. What counts is the
- * main thread's processor time for a whole request, the client's part in it too: no turn of the event loop took longer.
+ * No request blocks the process for other requests: hostile bodies, URLs and headers on every route. The
+ * measure is the main thread's CPU time for a complete request, including the client's part. No turn of the
+ * event loop took longer.
  */
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
 import { ROUTES } from '../../api/app.ts'
@@ -16,13 +17,13 @@ import { sources } from '../support/sources.ts'
 import t, { type Test } from '../support/tap.ts'
 
 const SIZE = 512 * 1024
-/** Of the main thread's processor time, in milliseconds. */
+/** CPU time of the main thread, in milliseconds. */
 const MOST = 100
-/** How often a request is tried whose time may be another's: the least counts. */
+/** How often a slow request is repeated, because other work can be included. The fastest counts. */
 const TRIES = 3
 
 const service = await startService(t)
-// A hook that nobody has switched on reads nothing.
+// A hook that isn't enabled reads no body.
 service.deps.hooks.sns = createSns({ topics: ['arn:aws:sns:eu-west-1:123456789012:reports'] })
 const lived = await livedIn(service)
 const { team } = lived
@@ -68,12 +69,12 @@ const ask = ({ method, path, headers = {}, body }: Asked): Promise<number> =>
       status = answer.statusCode ?? 0
       answer.resume().once('close', () => resolve(status))
     })
-    // A connection that is closed over a body that is too large.
+    // A connection that was closed because its body was too large.
     asked.on('error', (error) => (status > 0 ? resolve(status) : reject(error)))
     asked.end(body)
   })
 
-/** The main thread's processor time for one request, in milliseconds. */
+/** Measures the main thread's CPU time for one request, in milliseconds. */
 async function busyWith(asked: Asked): Promise<{ ms: number; status: number }> {
   const before = process.threadCpuUsage()
   const status = await ask(asked).catch(() => 0)
@@ -96,7 +97,7 @@ async function holds(t: Test, what: string, request: Asked): Promise<void> {
     t.fail(`${what}: ${least.status}, ${least.ms} ms`)
 }
 
-/** Takes some of a list, others each time: each route meets several, each kind of route all. */
+/** Returns the next items of a list in turn. Each route gets several, and each kind of route gets all. */
 function rotating<T>(list: readonly T[]): (count: number) => T[] {
   let at = 0
   return (count) => Array.from({ length: count }, () => list[at++ % list.length] as T)
@@ -110,7 +111,7 @@ const post = (path: string, { type, body }: Hostile, headers: OutgoingHttpHeader
   headers: { 'Content-Type': type, ...headers },
 })
 
-/** The fields that pages look for in their forms. */
+/** The fields that pages read from their forms. */
 const names = [
   ...new Set(
     (await sources('api/dashboard')).flatMap(({ text }) =>
@@ -119,7 +120,7 @@ const names = [
   ),
 ].filter((name) => name !== 'question' && name !== 'csrf')
 
-t.test('a hostile form without a session keeps nobody waiting, whatever page it is sent to', async (t) => {
+t.test('a hostile form without a session blocks no page', async (t) => {
   await ask({ method: 'GET', path: '/dashboard/login' })
   const open = PAGES.filter(({ method, access }) => method === 'POST' && access === 'open')
   const paths = [...open.map(({ path }) => `/dashboard${pathOf(path)}`), pathOf('/u/:token'), '/u/anything']
@@ -136,7 +137,7 @@ t.test('a hostile form without a session keeps nobody waiting, whatever page it 
     )
 })
 
-t.test('nor does one of somebody who has signed in, in any role', async (t) => {
+t.test('a hostile form with a session blocks no page, in any role', async (t) => {
   t.ok(names.length > 40)
   const roles = [
     { team: team.id, role: 'editor' },
@@ -164,7 +165,7 @@ t.test('nor does one of somebody who has signed in, in any role', async (t) => {
   }
 })
 
-t.test('of a contact’s properties in a form no more are read than one more than there may be', async (t) => {
+t.test('at most one contact property more than allowed is read', async (t) => {
   const rows = (count: number) =>
     new URLSearchParams(
       Array.from({ length: count }, (_, at): [string, string] => [`name.${at}`, `"${Math.min(at, 101)}"`]),
@@ -182,7 +183,7 @@ t.test('of a contact’s properties in a form no more are read than one more tha
   t.ok(least < MOST, `${least} ms for 20,000 rows`)
 })
 
-t.test('nor does hostile JSON, at a hook or a call, with a key and without', async (t) => {
+t.test('hostile JSON blocks no hook or call, with or without key', async (t) => {
   const signed = {
     'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}`,
     Authorization: 'Bearer a-report-token-for-tests',
@@ -196,7 +197,8 @@ t.test('nor does hostile JSON, at a hook or a call, with a key and without', asy
   const next = rotating(hostileJson(SIZE))
   for (const { method, path, body: shape } of ROUTES) {
     if (!path.startsWith('/v1') || !shape) continue
-    // Behind what is alike for all, two of its own fields: to make such bodies of each takes longer than to send them.
+    // Bodies with two of the route's own fields, placed after those that all routes share. Creating more
+    // takes longer than sending them.
     const own = hostileJson(SIZE, Object.keys(shape.schema.fields).slice(0, 2)).slice(13, 17)
     for (const body of [...next(4), ...own]) {
       const headers = { Authorization: `Bearer ${team.key}` }
@@ -207,7 +209,7 @@ t.test('nor does hostile JSON, at a hook or a call, with a key and without', asy
   }
 })
 
-t.test('nor do addresses and headers as long as they may be', async (t) => {
+t.test('long URLs and headers block no route', async (t) => {
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const cookie = [...owner.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   const queries = [...PAIRS, 'list=%26', '/', 'id=,', '%5B'].map((unit) => unit.repeat(14_000 / unit.length))
@@ -245,7 +247,7 @@ t.test('nor do addresses and headers as long as they may be', async (t) => {
         await holds(t, `${method} ${path} ${JSON.stringify(headers).slice(0, 40)}`, { method, path, headers })
 })
 
-t.test('what was asked is what it says', async (t) => {
+t.test('more than 1,000 hostile requests were sent', async (t) => {
   t.comment(`${asked} requests; at worst ${worst.ms} ms: ${worst.what}`)
   t.ok(asked > 1_000)
 })

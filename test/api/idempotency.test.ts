@@ -1,4 +1,4 @@
-/** Replays: the same key answers with the original row and charges nothing. DECISIONS: Idempotency. */
+/** Replays: the same key returns the original row and charges nothing. DECISIONS: Idempotency. */
 import { jobsOf, removeDomains, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import t from '../support/tap.ts'
@@ -7,7 +7,7 @@ const service = await startService(t)
 const send = async (team: TestTeam, changes: Record<string, unknown>, key = team.key) =>
   await service.call('POST', '/v1/emails', { key, body: anEmail(changes) })
 
-t.test('a replay answers 200 with the original row and charges nothing', async (t) => {
+t.test('a replay returns the original row and charges nothing', async (t) => {
   const team = await makeTeam(service)
   const first = await send(team, { idempotency_key: 'k' })
   const again = await send(team, { idempotency_key: 'k', subject: 'Another', to: ['else@example.org'] })
@@ -17,7 +17,7 @@ t.test('a replay answers 200 with the original row and charges nothing', async (
   t.strictSame(await usedBy(service, team.id), { emails: 1, whatsapp: 0, contacts: 0, storage: 0 })
 })
 
-t.test('a replay answers though the domain is gone and the plan exhausted', async (t) => {
+t.test('a replay works without the domain and with an exhausted quota', async (t) => {
   const team = await makeTeam(service, { email_limit: 1 })
   const first = await send(team, { idempotency_key: 'k' })
   t.equal((await send(team, {})).body.error.code, 'quota_exceeded')
@@ -28,13 +28,13 @@ t.test('a replay answers though the domain is gone and the plan exhausted', asyn
   t.equal((await send(team, { idempotency_key: 'other' })).body.error.code, 'from_domain_not_verified')
 })
 
-t.test('a refused send binds no key', async (t) => {
+t.test('a rejected send doesn’t use its key', async (t) => {
   const team = await makeTeam(service)
   t.equal((await send(team, { idempotency_key: 'k', from: 'a@example.net' })).status, 422)
   t.equal((await send(team, { idempotency_key: 'k' })).status, 201)
 })
 
-t.test('keys are per team', async (t) => {
+t.test('keys belong to a team', async (t) => {
   const [one, other] = [await makeTeam(service), await makeTeam(service)]
   const first = await send(one, { idempotency_key: 'shared' })
   const second = await send(other, { idempotency_key: 'shared' })
@@ -42,7 +42,7 @@ t.test('keys are per team', async (t) => {
   t.not(second.body.id, first.body.id)
 })
 
-t.test('a key bound to a domain may not replay an email of another domain', async (t) => {
+t.test('a key can’t replay an email of another domain', async (t) => {
   const team = await makeTeam(service)
   await send(team, { idempotency_key: 'k' })
   const bound = await makeKey(service, team.id, { domain: 'example.net' })
@@ -50,7 +50,7 @@ t.test('a key bound to a domain may not replay an email of another domain', asyn
   t.equal(`${status} ${body.error.code}`, '403 domain_not_allowed')
 })
 
-t.test('200 parallel requests with one key: one 201, 199 × 200, one row, one job, one charge', async (t) => {
+t.test('200 concurrent requests with one key store one row', async (t) => {
   const other = await startService(t, { url: service.url })
   const team = await makeTeam(service)
   const calls = Array.from({ length: 200 }, async (_, index) => {
@@ -66,7 +66,7 @@ t.test('200 parallel requests with one key: one 201, 199 × 200, one row, one jo
   t.strictSame(await usedBy(service, team.id), { emails: 1, whatsapp: 0, contacts: 0, storage: 0 })
 })
 
-t.test('a job carries the ids and nothing else', async (t) => {
+t.test('a job only contains IDs', async (t) => {
   const team = await makeTeam(service)
   const { body } = await send(team, {})
   t.strictSame(await jobsOf(service, team.id), [

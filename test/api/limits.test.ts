@@ -1,4 +1,4 @@
-/** Quotas and rates, by the test's own clock of the database. DECISIONS: Quota, Bucket, Limits of a team. */
+/** Quotas and rates, with a database clock that the tests set. DECISIONS: Quota, Bucket, Limits of a team. */
 import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
@@ -24,7 +24,7 @@ const send = async (team: TestTeam, changes: Record<string, unknown> = {}) =>
 const codes = async (calls: Promise<{ status: number; body: { error?: { code: string } } }>[]) =>
   (await Promise.all(calls)).map((reply) => reply.body.error?.code ?? reply.status)
 
-t.test('500 parallel sends against a quota with 100 left: exactly 100', async (t) => {
+t.test('500 concurrent sends never exceed the quota', async (t) => {
   const other = await startService(t, { url: service.url, lockTimeout: 30_000 })
   const team = await makeTeam(service, { email_limit: 100 })
   await at('2027-01-15T12:01:00.000Z')
@@ -39,14 +39,14 @@ t.test('500 parallel sends against a quota with 100 left: exactly 100', async (t
   t.equal((await usedBy(service, team.id)).emails, 100)
 })
 
-t.test('a reached allowance is 402 quota_exceeded and takes no token', async (t) => {
+t.test('a full quota is quota_exceeded and uses no token', async (t) => {
   const team = await makeTeam(service, { plan: 'free', email_limit: 1, rate: 1 })
   t.equal((await send(team)).status, 201)
   for (let index = 0; index < 10; index++) t.equal((await send(team)).body.error.code, 'quota_exceeded')
   t.equal((await showTeam(service.database, team.id)).bucket.tokens, 4)
 })
 
-t.test('a change of plan that has committed binds every call that waited for it', async (t) => {
+t.test('a committed change of plan applies to calls that waited for it', async (t) => {
   const team = await makeTeam(service)
   const { id } = await makeTemplate(service, team.id)
   const { key } = team
@@ -65,7 +65,7 @@ t.test('a change of plan that has committed binds every call that waited for it'
   t.strictSame(await usedBy(service, team.id), { emails: 0, whatsapp: 0, contacts: 0, storage: 0 })
 })
 
-t.test('an empty bucket is 429 rate_limited with Retry-After, and takes no quota', async (t) => {
+t.test('an empty bucket is rate_limited and doesn’t use the quota', async (t) => {
   const team = await makeTeam(service, { plan: 'free', rate: 1 })
   for (let index = 0; index < 5; index++) t.equal((await send(team)).status, 201)
   const refused = await send(team, { idempotency_key: 'k' })
@@ -79,7 +79,7 @@ t.test('an empty bucket is 429 rate_limited with Retry-After, and takes no quota
   t.equal((await send(team, { idempotency_key: 'k' })).status, 201)
 })
 
-t.test('a PATCH takes a token of one bucket on both channels, a cancel none', async (t) => {
+t.test('a PATCH uses a token of the shared bucket, a cancel doesn’t', async (t) => {
   const team = await makeTeam(service, { rate: 1 })
   const { key } = team
   const template = await makeTemplate(service, team.id)
@@ -119,7 +119,7 @@ t.test('a PATCH takes a token of one bucket on both channels, a cancel none', as
   )
 })
 
-t.test('Retry-After is the whole seconds, rounded up, until one token is there', async (t) => {
+t.test('Retry-After is the time until the next token, rounded up', async (t) => {
   const team = await makeTeam(service, { plan: 'free', rate: 0.2 })
   t.equal((await send(team)).status, 201)
   t.equal((await send(team)).headers.get('retry-after'), '5')
@@ -127,7 +127,7 @@ t.test('Retry-After is the whole seconds, rounded up, until one token is there',
   t.equal((await send(team)).headers.get('retry-after'), '3')
 })
 
-t.test('the burst is 5 times the rate, refilled continuously, never above it', async (t) => {
+t.test('the burst is five times the rate, and refills continuously', async (t) => {
   const team = await makeTeam(service, { plan: 'pro', rate: 10 })
   const burst = await codes(Array.from({ length: 60 }, () => send(team)))
   t.equal(burst.filter((result) => result === 201).length, 50)
@@ -137,7 +137,7 @@ t.test('the burst is 5 times the rate, refilled continuously, never above it', a
   t.equal((await codes(Array.from({ length: 60 }, () => send(team)))).filter((r) => r === 201).length, 50)
 })
 
-t.test('API processes whose clocks are 16 s apart grant no more than capacity + rate × time', async (t) => {
+t.test('processes with different clocks never exceed the rate limit', async (t) => {
   const early = await startService(t, { url: service.url, clock: () => new Date(Date.now() + 8_000) })
   const late = await startService(t, { url: service.url, clock: () => new Date(Date.now() - 8_000) })
   await runClock(service.database)
@@ -146,7 +146,7 @@ t.test('API processes whose clocks are 16 s apart grant no more than capacity + 
   const granted = { count: 0 }
   await Promise.all(
     Array.from({ length: 100 }, async (_, index) => {
-      // Until the burst is used up, however slow the machine, and a while beyond.
+      // Until the burst is used, however slow the machine, and a while longer.
       while (granted.count < 50 || Date.now() - started < 1_500) {
         const { status } = await (index % 2 ? early : late).call('POST', '/v1/emails', {
           key: team.key,
@@ -160,7 +160,7 @@ t.test('API processes whose clocks are 16 s apart grant no more than capacity + 
   t.ok(granted.count <= 50 + 10 * seconds, `${granted.count} in ${seconds} s`)
 })
 
-t.test('free plans count a calendar month in UTC, reset on the first', async (t) => {
+t.test('free plans have a calendar month in UTC', async (t) => {
   await at('2028-02-29T23:59:59.999Z')
   const team = await makeTeam(service, { plan: 'free', email_limit: 2, rate: 1_000 })
   t.equal((await send(team)).status, 201)
@@ -175,7 +175,7 @@ t.test('free plans count a calendar month in UTC, reset on the first', async (t)
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
-t.test('paid plans count the subscription period, which rolls on by its own length', async (t) => {
+t.test('paid plans have a subscription period, which repeats', async (t) => {
   await at('2027-01-31T10:00:00.000Z')
   const team = await makeTeam(service, { plan: 'pro', email_limit: 1 })
   const period = { start: new Date('2027-01-01T00:00:00Z'), end: new Date('2027-01-31T12:00:00Z') }
@@ -193,7 +193,7 @@ t.test('paid plans count the subscription period, which rolls on by its own leng
   })
 })
 
-t.test('a plan change in mid-period keeps what was used', async (t) => {
+t.test('a change of plan keeps what was used', async (t) => {
   await at('2027-06-10T00:00:00.000Z')
   const team = await makeTeam(service, { plan: 'free', rate: 1_000 })
   await send(team)
@@ -201,7 +201,7 @@ t.test('a plan change in mid-period keeps what was used', async (t) => {
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
-t.test('moving the period recounts what is stored in the new one', async (t) => {
+t.test('a moved period recounts what is stored in it', async (t) => {
   await at('2027-06-10T00:00:00.000Z')
   const team = await makeTeam(service, { plan: 'pro' })
   await send(team)
@@ -212,7 +212,7 @@ t.test('moving the period recounts what is stored in the new one', async (t) => 
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
-t.test('deleting an email frees its place', async (t) => {
+t.test('deleting an email releases its quota', async (t) => {
   const team = await makeTeam(service, { email_limit: 1 })
   const { body } = await send(team)
   t.equal((await send(team)).status, 402)
@@ -221,12 +221,12 @@ t.test('deleting an email frees its place', async (t) => {
   t.equal((await send(team)).status, 201)
 })
 
-/** The policies of such a header by their names. */
+/** Returns the policies in a RateLimit header by name. */
 const policies = (header: string | null): Record<string, string> =>
   Object.fromEntries((header ?? '').split(', ').map((each) => each.match(/^"(\w+)";(.+)$/)?.slice(1) ?? []))
 const onlySends = (header: string | null) => header && `"sends";${policies(header).sends}`
 
-t.test('what is left of the emails of the period is a policy of its own', async (t) => {
+t.test('the emails left in the period are a separate policy', async (t) => {
   await at('2027-08-30T12:00:00.500Z')
   const emails = (reply: { headers: Headers }) =>
     ['ratelimit-policy', 'ratelimit'].map((name) => policies(reply.headers.get(name)).emails)
@@ -259,7 +259,7 @@ t.test('what is left of the emails of the period is a policy of its own', async 
   t.equal(headers.get('ratelimit'), '"sends";r=49;t=1', 'a team without a limit has that of the rate alone')
 })
 
-t.test('a paid team’s emails are counted by its own period', async (t) => {
+t.test('a paid team’s policy has its own period', async (t) => {
   await at('2027-01-20T00:00:00Z')
   const team = await makeTeam(service, { plan: 'pro', email_limit: 10 })
   const period = { start: new Date('2027-01-10T00:00:00Z'), end: new Date('2027-01-24T00:00:00Z') }
@@ -269,7 +269,7 @@ t.test('a paid team’s emails are counted by its own period', async (t) => {
   t.match(policies(headers.get('ratelimit')), { emails: `r=9;t=${4 * 86_400}` })
 })
 
-t.test('sends that touch the bucket say how the team stands; replays, other refusals do not', async (t) => {
+t.test('responses have RateLimit headers if the bucket was used', async (t) => {
   const team = await makeTeam(service, { plan: 'free', rate: 1 })
   const rate = (reply: { headers: Headers }) => [
     onlySends(reply.headers.get('ratelimit-policy')),

@@ -1,4 +1,4 @@
-/** The API as a process: settings, what is no HTTP, the drain. */
+/** The API as a process: settings, bytes that aren't HTTP, and the drain. */
 import { execFileSync } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -28,7 +28,7 @@ async function start(t: Test) {
   return { api, say }
 }
 
-t.test('what is no HTTP is answered in the envelope too', async (t) => {
+t.test('bytes that aren’t HTTP get an error in the envelope', async (t) => {
   const { say } = await start(t)
   for (const text of [
     'nonsense\r\n\r\n',
@@ -45,13 +45,13 @@ t.test('what is no HTTP is answered in the envelope too', async (t) => {
   t.match(await say(`GET /v1/contacts?a=1 HTTP/1.1\r\nHost: no host at all\r\n${close}`), /^HTTP\/1\.1 401 /)
 })
 
-t.test('stray bytes behind a request are answered after it, not in its place', async (t) => {
+t.test('stray bytes after a request don’t replace its response', async (t) => {
   const { say } = await start(t)
   const heard = await say('GET /ready HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n')
   t.match(heard, /^HTTP\/1\.1 200 [\s\S]*HTTP\/1\.1 400 /)
 })
 
-t.test('SIGTERM under load: every request is answered, every 201 stored, and it exits with 0', async (t) => {
+t.test('SIGTERM under load finishes every request and exits with 0', async (t) => {
   const { service, team } = await world(t)
   const api = await startApi(t, service.url)
   const answered: string[] = []
@@ -71,7 +71,7 @@ t.test('SIGTERM under load: every request is answered, every 201 stored, and it 
   const clients = Array.from({ length: 20 }, client)
   await until('it is busy', () => answered.length > 50)
   api.kill('SIGTERM')
-  // As long as a platform may take to send its clients elsewhere.
+  // As long as a platform can take to route its clients elsewhere.
   routedUntil = performance.now() + 200
   await Promise.all(clients)
   t.equal(await api.exited, 0)
@@ -80,7 +80,7 @@ t.test('SIGTERM under load: every request is answered, every 201 stored, and it 
   t.strictSame([emails, jobs], [answered.length, answered.length])
 })
 
-t.test('SIGTERM ends it with 0', async (t) => {
+t.test('SIGTERM exits with 0', async (t) => {
   const { api } = await start(t)
   api.kill('SIGTERM')
   t.equal(await api.exited, 0)
@@ -88,21 +88,20 @@ t.test('SIGTERM ends it with 0', async (t) => {
 
 const PROCESS = join(import.meta.dirname, '../../db/process')
 
-/** A directory of the test's own. */
 async function scratch(t: Test): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'main-test-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   return directory
 }
 
-/** Where a process that preloads this file keeps compiled code. */
+/** Returns the directory where a process that preloads this file caches compiled code. */
 const cacheOf = (preload: string, env: Record<string, string> = {}): string =>
   execFileSync(process.execPath, ['--import', preload, '-p', `require('node:module').getCompileCacheDir()`], {
     env,
     encoding: 'utf8',
   }).trim()
 
-t.test('a process keeps its compiled code for the next one at its start, even if it is killed', async (t) => {
+t.test('a killed process has cached its compiled code for the next one', async (t) => {
   const directory = await scratch(t)
   const url = (await testDatabase(t)).url
   const api = await startApi(t, url, { NODE_COMPILE_CACHE: directory })
@@ -114,7 +113,7 @@ t.test('a process keeps its compiled code for the next one at its start, even if
   t.ok(kept.length > 300, `${kept.length} modules`)
 })
 
-t.test('compiled code lies in the installation or where a setting says, else nowhere', async (t) => {
+t.test('compiled code is cached in the installation or NODE_COMPILE_CACHE', async (t) => {
   const preload = join(PROCESS, 'preload.js')
   const modules = join(PROCESS, '../../node_modules/.cache/heliograph')
   t.ok(cacheOf(preload).startsWith(modules), 'nobody but the owner of the installation writes there')
@@ -129,7 +128,7 @@ t.test('compiled code lies in the installation or where a setting says, else now
   t.equal(cacheOf(join(directory, 'db/process/preload.js')), 'undefined')
 })
 
-t.test('connections say which process they are of, unless the URL names one', async (t) => {
+t.test('connections are named after their process unless the URL names them', async (t) => {
   const { url } = await testDatabase(t)
   const client = await connectTo(url)
   t.teardown(() => client.end())

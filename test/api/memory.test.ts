@@ -9,7 +9,7 @@ import { anEmail, makeTeam, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 const MIB = 1024 * 1024
-/** Nearly the largest body that a process with 256 MiB takes. */
+/** Almost the largest body that a process with 256 MiB accepts. */
 const LARGEST = 3.4 * MIB
 
 const withFile = (bytes: number) => ({
@@ -24,7 +24,7 @@ const aBatch = (bytes: number) => ({
 t.test('a web process with 256 MiB survives large bodies', async (t) => {
   const service = await startService(t)
   const limited = await limitedNode(t, 256)
-  // Where no control group can be made, the setting takes its place.
+  // Without a control group, the setting limits the memory.
   const env: Record<string, string> = limited ? {} : { MEMORY_LIMIT_MB: '256' }
   const web = await startApi(t, service.url, env, undefined, limited?.execPath)
   const domains = ['a', 'b', 'c', 'd', 'e'].map((name) => `${name}.example.com`)

@@ -1,13 +1,13 @@
-/** What one team's trouble costs the others: nothing. */
+/** A team with a problem doesn't affect other teams. */
 import { lockAccount } from '../../db/accounts/teams/limits.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 
-// A team's calls wait for its lock one after the other.
+// A team's calls wait for its lock one after another.
 const service = await startService(t, { lockTimeout: 300 })
 const { call, database } = service
 
-t.test('a team whose rows are locked waits by itself, and gets 503 unavailable', async (t) => {
+t.test('only the team with locked rows waits, and gets 503', async (t) => {
   const [stuck, other] = [await makeTeam(service), await makeTeam(service)]
   const send = ({ key }: { key: string }) => call('POST', '/v1/emails', { key, body: anEmail() })
   await database.transaction(async (tx) => {
@@ -28,7 +28,7 @@ const LINES = [
   { line: 'searches', turns: 1, path: '/v1/contacts', status: 200 },
 ] as const
 for (const { line, turns, path, status } of LINES) {
-  t.test(`${line} take turns too: a team that uses up its own leaves the others theirs`, async (t) => {
+  t.test(`${line} have a limit per team, and other teams keep theirs`, async (t) => {
     const [busy, other] = [await makeTeam(service), await makeTeam(service)]
     const gate = Promise.withResolvers<void>()
     const held = Array.from({ length: turns }, () =>

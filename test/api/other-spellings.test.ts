@@ -43,7 +43,7 @@ t.test('another service’s spelling is rejected by our name', async (t) => {
   }
 })
 
-t.test('a batch rejects the item alone', async (t) => {
+t.test('a batch only rejects that item', async (t) => {
   const emails = [anEmail({ scheduledAt: AT }), anEmail()]
   const { body } = await post('/v1/emails/batch', { emails })
   t.match(body.data, [{ index: 0, error: { code: 'bad_request', message: /scheduled_at/ } }, { index: 1 }])

@@ -1,4 +1,4 @@
-/** GET /v1/plans: the catalog, for anybody. DECISIONS: Plan catalog. */
+/** GET /v1/plans: the public catalog. DECISIONS: Plan catalog. */
 import { sql } from 'slonik'
 import { loadCatalog } from '../../db/accounts/plans/catalog.ts'
 import defaultCatalog from '../../db/accounts/plans/default-catalog.json' with { type: 'json' }
@@ -16,7 +16,7 @@ const load = async (catalog: unknown) => {
   now = new Date(now.getTime() + 60_000)
 }
 
-t.test('answers the whole catalog without credentials', async (t) => {
+t.test('returns the catalog without credentials', async (t) => {
   const { status, body } = await plans()
   t.equal(status, 200)
   t.strictSame(Object.keys(body), ['free_allowances', 'overage_per_1000_cents', 'plans', 'contacts_tiers'])
@@ -49,7 +49,7 @@ t.test('answers the whole catalog without credentials', async (t) => {
   t.strictSame(body.contacts_tiers[0], { contacts: 5000, monthly_cents: 2500 })
 })
 
-t.test('locale fr is supported; unknown values fall back to en', async (t) => {
+t.test('supports fr, and returns en for other locales', async (t) => {
   const french = (await plans('?locale=fr')).body.plans[0]
   t.match(french, { name: 'Gratuit', cta: 'Commencer gratuitement' })
   t.equal(french.benefits[0], '5 000 e-mails par mois')
@@ -57,7 +57,7 @@ t.test('locale fr is supported; unknown values fall back to en', async (t) => {
     t.equal((await plans(query)).body.plans[0].name, 'Free', query)
 })
 
-t.test('the catalog is loaded into the tables of a newer version, whose column has a default', async (t) => {
+t.test('loads a catalog into a newer schema with an additional column', async (t) => {
   const { database } = service
   await database.query(sql.unsafe`alter table plans add column next_word text not null default 'none'`)
   await load(defaultCatalog)
@@ -65,7 +65,7 @@ t.test('the catalog is loaded into the tables of a newer version, whose column h
   await database.query(sql.unsafe`alter table plans drop column next_word`)
 })
 
-t.test('is cached for about 60 seconds, and says so with an ETag that answers 304', async (t) => {
+t.test('is cached for about 60 seconds, and returns 304 for its ETag', async (t) => {
   const first = await plans()
   t.equal(first.headers.get('cache-control'), 'public, max-age=60')
   const etag = first.headers.get('etag') ?? ''
@@ -77,7 +77,7 @@ t.test('is cached for about 60 seconds, and says so with an ETag that answers 30
   t.equal((await plans('', { 'If-None-Match': `"other", W/${etag}` })).status, 304)
 })
 
-t.test('what the catalog was kept for here, caches keep it for no longer', async (t) => {
+t.test('max-age is how long our own copy remains valid', async (t) => {
   await load(defaultCatalog)
   const maxAge = async () => (await plans()).headers.get('cache-control')
   t.equal(await maxAge(), 'public, max-age=60')
@@ -89,7 +89,7 @@ t.test('what the catalog was kept for here, caches keep it for no longer', async
   t.equal(await maxAge(), 'public, max-age=60')
 })
 
-t.test('catalog changes surface within about a minute', async (t) => {
+t.test('changes of the catalog are visible within a minute', async (t) => {
   await plans()
   const [free, ...others] = defaultCatalog.plans
   const changed = { plans: [{ ...free, name: { en: 'Zero', fr: 'Zéro' } }, ...others] }
@@ -100,7 +100,7 @@ t.test('catalog changes surface within about a minute', async (t) => {
   t.equal((await plans()).body.plans[0].name, 'Zero')
 })
 
-t.test('an empty catalog has the default allowances, no overage and no plans', async (t) => {
+t.test('an empty catalog has default quotas, no overage and no plans', async (t) => {
   await load({ plans: [] })
   t.strictSame((await plans()).body, {
     free_allowances: { emails: 5000, contacts: 1000 },
@@ -111,7 +111,7 @@ t.test('an empty catalog has the default allowances, no overage and no plans', a
   await load(defaultCatalog)
 })
 
-t.test('plans without figures have the API’s, in the catalog as in what is enforced', async (t) => {
+t.test('plans without limits have the default ones', async (t) => {
   const bare = ({ key, kind, name, blurb, cta, benefits }: (typeof defaultCatalog.plans)[number]) => ({
     key,
     kind,
@@ -158,7 +158,7 @@ t.test('plans without figures have the API’s, in the catalog as in what is enf
   await load(defaultCatalog)
 })
 
-t.test('a catalog with a fault changes nothing', async (t) => {
+t.test('an invalid catalog changes nothing', async (t) => {
   const [free] = defaultCatalog.plans
   const faulty = [
     { plans: [{ ...free, kind: 'cheap' }] },

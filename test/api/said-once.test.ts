@@ -1,6 +1,6 @@
 /**
- * What README and the guides say of endpoints, errors, limits and roles is what the service has: each figure
- * comes from what enforces it, in the words of each document.
+ * README and the guides state endpoints, errors, limits and roles as the code has them. Each number comes
+ * from the code that enforces it.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ import { RIGHTS } from '../support/page-rights.ts'
 import { ROOT } from '../support/sources.ts'
 import t from '../support/tap.ts'
 
-/** A document, each stretch of white space a single space, so that its lines may break anywhere. */
+/** Replaces each run of white space with a space, so that lines can break anywhere. */
 const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
 const page = await readFile(join(ROOT, 'api/README.md'), 'utf8')
 const dashboard = await readFile(join(ROOT, 'api/DASHBOARD.md'), 'utf8')
@@ -42,7 +42,10 @@ function tableUnder(title: string, document = page): string[][] {
 
 const quoted = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
 
-/** The endpoints that a cell names: methods before their path, and ends of a path in place of its last part. */
+/**
+ * Returns the endpoints in a cell. Methods come before their path, and `/end` replaces the last part of the
+ * previous path.
+ */
 function endpointsIn(cell: string): string[] {
   let [methods, path]: [string[], string] = [[], '']
   return quoted(cell).flatMap((word) => {
@@ -57,19 +60,19 @@ function endpointsIn(cell: string): string[] {
   })
 }
 
-t.test('README names every endpoint and no other', async (t) => {
+t.test('README lists every endpoint', async (t) => {
   const named = tableUnder('## Calls').flatMap(([cell = '']) => endpointsIn(cell))
   t.strictSame(named.sort(), V1_ROUTES.map(({ method, path }) => `${method} ${path}`).sort())
 })
 
-t.test('README has every code with its status', async (t) => {
+t.test('README lists every code with its status', async (t) => {
   const said = tableUnder('### Errors').flatMap(([status = '', cell = '']) =>
     quoted(cell.replace('`Retry-After`', '')).map((code) => [code, Number(status)]),
   )
   t.strictSame(said.sort(), CODES.map((code) => [code, STATUS[code]]).sort())
 })
 
-/** A limit of the description: of a body's field, or of the strings in a list. */
+/** Returns a limit from the description, of a body's field or of the strings in a list. */
 function limit(at: string, name: 'maxItems' | 'maxLength' | 'maxProperties' | 'minLength'): string {
   const schemas: Record<string, JsonSchema> = openApi(V1_ROUTES).components.schemas
   const [body = '', ...fields] = at.split('.')
@@ -93,7 +96,7 @@ const variables = limit('NewEmail.variables', 'maxProperties')
 const [shortest, longest] = [limit('NewEmail.subject', 'minLength'), limit('NewEmail.subject', 'maxLength')]
 const mib = (bytes: number): string => `${bytes / MIB} MiB`
 
-/** The limits that are enforced, by the row of README's table. */
+/** The enforced limits, by row of README's table. */
 const LIMITS: Readonly<Record<string, readonly string[]>> = {
   'items of a batch': [`${emails} emails`, `${messages} WhatsApp messages`, `${contacts} contacts`],
   recipients: [`${to} per email`, `${numbers} per WhatsApp message`],
@@ -112,14 +115,14 @@ const LIMITS: Readonly<Record<string, readonly string[]>> = {
   '`variables` and `where` of a broadcast': [`${MAX_JSON_BYTES / 1_024} KiB`],
 }
 
-t.test("README's table has the limits that are enforced", async (t) => {
+t.test('README lists the enforced limits', async (t) => {
   const rows = new Map(tableUnder('## Limits').map(([what = '', is = '']) => [what, is]))
   for (const [what, values] of Object.entries(LIMITS))
     for (const value of values) t.ok(rows.get(what)?.includes(value), `${what}: ${value}`)
   t.ok(flat(page).includes(`1–${limit('NewEmail.idempotency_key', 'maxLength')} printable ASCII characters`))
 })
 
-/** What the guides and the explanations of codes say, with the limits that are enforced. */
+/** What the guides and the explanations of codes say about the enforced limits. */
 const SAID: readonly (readonly [name: string, text: string, said: readonly string[]])[] = [
   [
     'guides',
@@ -135,12 +138,15 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
   ['codes', codes, [`${emails} emails, ${messages} WhatsApp messages or ${contacts} contacts each`]],
 ]
 
-t.test('guides and codes have the limits that are enforced', async (t) => {
+t.test('guides and codes state the enforced limits', async (t) => {
   for (const [name, text, said] of SAID)
     for (const each of said) t.ok(text.includes(each), `${name}: ${each}`)
 })
 
-/** What README's table of roles calls the things that pages change: by a page's first word, of messages by its last. */
+/**
+ * The words of README's table of roles for what pages change, by the first part of a page's path, or the last
+ * for messages.
+ */
 const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   viewer: { integration: 'session tokens' },
   editor: {
@@ -164,7 +170,7 @@ const ROLE_WORDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-t.test('README says of each role what its pages may change', async (t) => {
+t.test('README lists what each role can change', async (t) => {
   const said = new Map(
     tableUnder('## Who may do what', dashboard).map(([role = '', may = '']) => [role, may]),
   )

@@ -1,4 +1,6 @@
-/** Every call of /docs, run as it is pasted: in curl, Node.js and Python, against a service with what it names. */
+/**
+ * Runs every call in /docs as pasted, in curl, Node.js and Python, against a service with the IDs it uses.
+ */
 import { symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { delimiter, dirname, join } from 'node:path'
@@ -18,7 +20,7 @@ import { aMessage, aTemplate, makeTemplate } from '../support/whatsapp.ts'
 import { startWorker } from '../support/worker.ts'
 
 const { service } = await world(t, { publicUrl: PUBLIC_URL })
-// Bulk upserts are a worker's.
+// A worker processes bulk upserts.
 await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
 const { base, call } = service
 
@@ -36,11 +38,14 @@ for (const [language, program] of [['curl', 'curl'] as const, ['Python', 'python
 for (const fault of missing.values()) t.comment(fault)
 const isInstalled = (language: string): boolean => !missing.has(language)
 
-/** Where samples run: they may write files, and find packages. curl says the status behind each response. */
+/**
+ * The working directory of samples. They can write files and find packages. curl prints the status after each
+ * response.
+ */
 const directory = t.testdir({ '.curlrc': 'silent\nwrite-out = "\\n%{http_code}\\n"\n' })
 await symlink(MODULES, join(directory, 'node_modules'))
 
-/** Runs a sample as a program of its own. @returns what it printed. */
+/** Runs a sample as a separate program. @returns its output */
 async function runSample(language: string, text: string, env: Record<string, string>): Promise<string> {
   const [program = '', ...args] = PROGRAMS[language] ?? []
   const bare = bareEnvironment()
@@ -65,14 +70,14 @@ const asText = (html: string): string =>
 
 type Listing = { section: string; language: string; text: string }
 
-/** The listings of the page, with the section and the language of each. */
+/** The listings of the page, with their sections and languages. */
 const listings: Listing[] = page.split('<section>').flatMap((html) => {
   const [, section = ''] = /<h3 id="([^"]+)"/.exec(html) ?? []
   const found = html.matchAll(/(?:<h4>([^<]+)<\/h4>)?<pre tabindex="0"><code>(.*?)<\/code><\/pre>/gs)
   return [...found].map(([, language = '', text = '']) => ({ section, language, text: asText(text) }))
 })
 
-/** What samples of one language find: a team of their own. */
+/** Creates a team with what the samples of a language use. */
 async function readerOf(language: string) {
   const team = await makeTeam(service, { domain: DOMAIN })
   const news = await broadcastingOf(service, team)
@@ -100,7 +105,7 @@ async function readerOf(language: string) {
   })
   return {
     environment,
-    /** Runs a listing. @returns what it printed. */
+    /** Runs a listing. @returns its output */
     run: async ({ section, text }: Pick<Listing, 'section' | 'text'>, name = language) =>
       runSample(name, text, await environment(section)),
   }
@@ -108,7 +113,7 @@ async function readerOf(language: string) {
 
 type Made = { team: TestTeam; news: Awaited<ReturnType<typeof broadcastingOf>>; template: string }
 
-/** Makes what the call of a section is about. @returns its id; empty where it is about nothing. */
+/** Creates what the call of a section needs. @returns its ID, or '' if it needs none */
 async function idFor(section: string, { team, news, template }: Made): Promise<string> {
   const later = { scheduled_at: new Date(Date.now() + 3_600_000).toISOString() }
   const made = async (path: string, body: object) => {
@@ -125,7 +130,9 @@ async function idFor(section: string, { team, news, template }: Made): Promise<s
   return id
 }
 
-/** The statuses that a sample printed: curl behind each response, the others before it. */
+/**
+ * Returns the statuses in the output of a sample. curl prints them after each response, the others before.
+ */
 const statusesIn = (language: string, printed: string): number[] =>
   [...printed.matchAll(language === 'curl' ? /^(\d{3})$/gm : /^(\d{3})(?= |$)/gm)].map(([, status]) =>
     Number(status),
@@ -225,7 +232,7 @@ t.test('each request of the Postman collection gets a documented response', asyn
   }
 })
 
-t.test('the attachments of the resend package are sent as pasted', async (t) => {
+t.test('the resend package’s attachments are sent as pasted', async (t) => {
   const [listing] = listings.filter(({ text }) => text.includes('await new Resend()'))
   for (const name of ['invoice.pdf', 'logo.png']) await writeFile(join(directory, name), name)
   const text = `${listing?.text.replace('await new Resend()', 'const sent = await new Resend()')}
@@ -233,7 +240,7 @@ t.test('the attachments of the resend package are sent as pasted', async (t) => 
   t.equal(await (await readerOf('Node.js')).run({ section: 'attachments', text }), 'null\n')
 })
 
-t.test('examples name the domain and times of the day that they are served', async (t) => {
+t.test('examples have the configured domain, and times after the current day', async (t) => {
   t.notOk(/\{\{(home|domain|later|day_later)\}\}/.test(page))
   const days = [new Date('2031-12-24T23:59:59Z'), new Date('2031-12-25T00:00:00Z')]
   let now = days[0] as Date
@@ -249,13 +256,13 @@ t.test('examples name the domain and times of the day that they are served', asy
   t.notOk(/\{\{(domain|later)|\$[A-Z_]*ID/.test((await docs.openapi()).body))
 })
 
-t.test('the first email of the guide goes to an address that reports a delivery', (t) => {
+t.test('the guide’s first email goes to an address that reports delivery', (t) => {
   const [, first] = listings.filter(({ section }) => section === 'first-email')
   t.match(first?.text, /"to":\["delivered@/)
   t.end()
 })
 
-t.test('the guide’s loop sizes its batches by RateLimit', async (t) => {
+t.test('the guide’s loop chooses its batch sizes by RateLimit', async (t) => {
   const paced = await makeTeam(service, { domain: 'paced.test', rate: 20 })
   const [sample] = SIZED_BATCH_SAMPLES
   const emails = Array.from({ length: 260 }, (_, index) => ({
@@ -287,7 +294,7 @@ t.test('the guide’s loop sizes its batches by RateLimit', async (t) => {
   )
 })
 
-t.test('the batch sample retries after half a response, then only rate-limited items', async (t) => {
+t.test('the batch sample retries incomplete responses and rate-limited items', async (t) => {
   for (const sample of BATCH_SAMPLES.filter(({ title }) => isInstalled(title))) {
     const asked: string[][] = []
     const server = createServer(async (request, response) => {

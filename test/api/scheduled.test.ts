@@ -1,4 +1,7 @@
-/** Scheduled sends over HTTP: accepted, shown, rejected, cancelled and moved. DECISIONS: Scheduled messages. */
+/**
+ * Scheduled sends over HTTP: accepted, shown, rejected, cancelled and rescheduled. DECISIONS: Scheduled
+ * messages.
+ */
 import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { runClock, shiftClock } from '../support/clock.ts'
 import { jobStates, removeDomains, usedBy } from '../support/rows.ts'
@@ -13,7 +16,7 @@ const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
 const IN_AN_HOUR = ahead(HOUR)
 const NOBODY = '01920000-0000-7000-8000-000000000009'
 
-/** The channels, each by what a send and a row of it are. */
+/** Returns the channels with their bodies and rows. */
 async function channels() {
   const team = await makeTeam(service)
   const template = await makeTemplate(service, team.id)
@@ -53,7 +56,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
   const move = (id: string, scheduled_at: unknown, as = key) =>
     call('PATCH', `${path}/${id}`, { key: as, body: { scheduled_at } })
 
-  t.test(`${name}: a scheduled send is stored queued, shows its times, and has no job`, async (t) => {
+  t.test(`${name}: a scheduled send is queued without a job`, async (t) => {
     const { status, body } = await post({ scheduled_at: IN_AN_HOUR, expires_in: 600 })
     t.equal(status, 201)
     t.match(rowOf(body), {
@@ -64,7 +67,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.strictSame(await jobStates(service, String(rowOf(body).id)), [])
   })
 
-  t.test(`${name}: a row without times has no such keys; expires_in counts from acceptance`, async (t) => {
+  t.test(`${name}: a row has times only if they were set`, async (t) => {
     const plain = rowOf((await post({ scheduled_at: null, expires_in: null })).body)
     t.notOk('scheduled_at' in plain || 'expires_at' in plain)
     const before = Date.now()
@@ -74,7 +77,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.strictSame(await jobStates(service, String(id)), ['created'])
   })
 
-  t.test(`${name}: up to five minutes past is now, shown as given, and counts as now`, async (t) => {
+  t.test(`${name}: up to five minutes in the past means now`, async (t) => {
     const given = ahead(-4 * 60_000)
     const row = rowOf((await post({ scheduled_at: given, expires_in: 60 })).body)
     t.equal(row.scheduled_at, given)
@@ -91,12 +94,12 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.equal((await post({ scheduled_at: ahead(89 * 24 * HOUR) })).status, 201)
   })
 
-  t.test(`${name}: a time with an offset is shown in UTC`, async (t) => {
+  t.test(`${name}: a time with an offset is returned in UTC`, async (t) => {
     const offset = rowOf((await post({ scheduled_at: IN_AN_HOUR.replace('Z', '+00:00') })).body)
     t.equal(offset.scheduled_at, IN_AN_HOUR)
   })
 
-  t.test(`${name}: a repeat whose time has passed is a replay`, async (t) => {
+  t.test(`${name}: a repeated call is a replay even after its time`, async (t) => {
     const changes = { scheduled_at: ahead(HOUR), idempotency_key: `replayed-${name}` }
     const first = await post(changes)
     t.equal(first.status, 201)
@@ -107,7 +110,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     isRefused(t, await post({ ...later, idempotency_key: `new-${name}` }), 400, 'bad_request', /past/)
   })
 
-  t.test(`${name}: items of a batch are judged each by itself`, async (t) => {
+  t.test(`${name}: items of a batch are validated separately`, async (t) => {
     const given = [
       send({ scheduled_at: IN_AN_HOUR }),
       send({ scheduled_at: 'tomorrow' }),
@@ -127,7 +130,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.strictSame(await jobStates(service, body.data[2].id), ['created'])
   })
 
-  t.test(`${name}: cancelled, the row is gone with its place and its key`, async (t) => {
+  t.test(`${name}: cancelling deletes the row and releases quota and key`, async (t) => {
     const changes = { idempotency_key: `cancelled-${name}` }
     const used = (await usedBy(service, team.id))[quota]
     const id = await scheduled(changes)
@@ -141,7 +144,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.equal((await post({ scheduled_at: IN_AN_HOUR, ...changes })).status, 201)
   })
 
-  t.test(`${name}: moved, its end moves along`, async (t) => {
+  t.test(`${name}: rescheduling also moves the expiry`, async (t) => {
     const id = await scheduled({ expires_in: 600, idempotency_key: `moved-${name}` })
     const to = ahead(2 * HOUR)
     const { status, body } = await move(id, to)
@@ -151,7 +154,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.match(replay, { scheduled_at: to, expires_at: new Date(Date.parse(to) + 600_000).toISOString() })
   })
 
-  t.test(`${name}: body first, then 404, then 409; none says a status`, async (t) => {
+  t.test(`${name}: errors are 400, then 404, then 409, without the status`, async (t) => {
     const id = await scheduled()
     for (const unknown of [NOBODY, 'no-uuid'])
       for (const odd of [undefined, null, 'tomorrow', ahead(-HOUR), ahead(91 * 24 * HOUR)])
@@ -160,7 +163,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
       isRefused(t, await cancel(unknown), 404, 'not_found')
       isRefused(t, await move(unknown, IN_AN_HOUR), 404, 'not_found')
     }
-    // Refusals are kept, and whose address it is may be erased.
+    // Rejections are stored, and the address may have to be erased.
     isRefused(t, await cancel('ana@example.org'), 404, 'not_found', /^No [\w ]+ with this ID/)
     const other = await makeTeam(service)
     isRefused(t, await cancel(id, other.key), 404, 'not_found')
@@ -172,7 +175,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     }
   })
 
-  t.test(`${name}: a session may, a key without the scope may not`, async (t) => {
+  t.test(`${name}: cancelling needs the scope, or a session`, async (t) => {
     const session = await makeSession(service, team.id)
     t.equal((await move(await scheduled(), IN_AN_HOUR, session)).status, 200)
     t.equal((await cancel(await scheduled(), session)).status, 200)
@@ -181,7 +184,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     isRefused(t, await move('no-uuid', 5, reading), 403, 'insufficient_scope')
   })
 
-  t.test(`${name}: a move to the time that is stored records nothing`, async (t) => {
+  t.test(`${name}: rescheduling to the stored time isn’t recorded`, async (t) => {
     const id = await scheduled()
     const entries = async () =>
       (await auditEntries(database, { team: team.id, limit: 50 })).filter(({ subject }) => subject === id)
@@ -196,7 +199,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.equal((await entries()).length, 2)
   })
 
-  t.test(`${name}: who cancelled and moved is in the audit trail`, async (t) => {
+  t.test(`${name}: cancelling and rescheduling are in the audit log`, async (t) => {
     const id = await scheduled()
     await move(id, ahead(3 * HOUR))
     await cancel(id)
@@ -223,14 +226,14 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
   })
 }
 
-t.test('email: a time out of bounds comes before from_domain, a key’s replay before it', async (t) => {
+t.test('email: a past scheduled_at is rejected before the from domain', async (t) => {
   const team = await makeTeam(service)
   const odd = { from: 'a@elsewhere.example', scheduled_at: ahead(-HOUR) }
   const reply = await call('POST', '/v1/emails', { key: team.key, body: anEmail(odd) })
   isRefused(t, reply, 400, 'bad_request', /past/)
 })
 
-t.test('whatsapp: a time out of bounds comes before a template that is not there', async (t) => {
+t.test('whatsapp: a past scheduled_at is rejected before an unknown template', async (t) => {
   const team = await makeTeam(service)
   const body = aMessage(NOBODY, { scheduled_at: ahead(-HOUR) })
   isRefused(
@@ -242,7 +245,7 @@ t.test('whatsapp: a time out of bounds comes before a template that is not there
   )
 })
 
-t.test('email: a key of another domain may neither cancel nor move', async (t) => {
+t.test('email: a key can only cancel and reschedule its own domain’s emails', async (t) => {
   const team = await makeTeam(service)
   const { body } = await call('POST', '/v1/emails', {
     key: team.key,
@@ -256,7 +259,7 @@ t.test('email: a key of another domain may neither cancel nor move', async (t) =
   t.equal((await call('POST', `/v1/emails/${body.id}/cancel`, { key: own })).status, 200)
 })
 
-t.test('email: its domain may go meanwhile, and it can still be moved and cancelled', async (t) => {
+t.test('email: cancelling and rescheduling work after the domain was removed', async (t) => {
   const team = await makeTeam(service)
   const { key } = team
   const { body } = await call('POST', '/v1/emails', { key, body: anEmail({ scheduled_at: IN_AN_HOUR }) })
@@ -268,7 +271,7 @@ t.test('email: its domain may go meanwhile, and it can still be moved and cancel
   t.equal((await call('POST', `/v1/emails/${body.id}/cancel`, { key })).status, 200)
 })
 
-t.test('whatsapp: the rest of a call is replayed; all cancelled, the key is new', async (t) => {
+t.test('whatsapp: a key replays the rest, and is free without one', async (t) => {
   const team = await makeTeam(service)
   const template = await makeTemplate(service, team.id)
   const { key } = team
@@ -291,7 +294,7 @@ t.test('whatsapp: the rest of a call is replayed; all cancelled, the key is new'
   t.equal((await post()).status, 201)
 })
 
-t.test('email: of a cancellation by many at once one wins, and its place is freed once', async (t) => {
+t.test('email: only one concurrent cancellation succeeds', async (t) => {
   const team = await makeTeam(service)
   const { key } = team
   const { body } = await call('POST', '/v1/emails', { key, body: anEmail({ scheduled_at: IN_AN_HOUR }) })
@@ -302,7 +305,7 @@ t.test('email: of a cancellation by many at once one wins, and its place is free
   t.equal((await usedBy(service, team.id)).emails, 0)
 })
 
-t.test('email: an email of an earlier period frees no place of this one', async (t) => {
+t.test('email: cancelling doesn’t release quota of a later period', async (t) => {
   const { id: teamId, key } = await makeTeam(service, { plan: 'free' })
   const send = (changes: object) => call('POST', '/v1/emails', { key, body: anEmail({ ...changes }) })
   const { body } = await send({ scheduled_at: ahead(80 * 24 * HOUR) })

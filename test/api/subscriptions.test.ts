@@ -1,4 +1,4 @@
-/** Every change of a contact's status that the API can bring about, and the one-shot unsubscribe. */
+/** Each change of a contact's status over the API, and the unsubscribe call for an address. */
 import fc from 'fast-check'
 import { changeContact } from '../../db/audience/contacts/edit.ts'
 import { createTopic, removeTopic } from '../../db/audience/contacts/topics.ts'
@@ -15,7 +15,6 @@ const { service, call, database, team } = await world(t, { lockTimeout: 30_000 }
 const { key } = team
 
 let made = 0
-/** A new contact. */
 async function contact(fields: Record<string, unknown> = {}) {
   const email = `c${++made}@example.org`
   const { body } = await call('POST', '/v1/contacts', { key, body: { email, ...fields } })
@@ -30,7 +29,7 @@ const refused = ({ status, body }: Reply): [number, string] => [status, body.err
 const topic = async (name: string): Promise<string> =>
   (await createTopic(byCli(database), team.id, { name })).id
 
-t.test('subscribed → unsubscribed: 200 with the contact', async (t) => {
+t.test('subscribed → unsubscribed: returns the contact', async (t) => {
   const before = await contact({ properties: { a: '1' } })
   const { status, body } = await change(before.email.toUpperCase(), 'unsubscribe')
   t.equal(status, 200)
@@ -39,14 +38,14 @@ t.test('subscribed → unsubscribed: 200 with the contact', async (t) => {
   t.strictSame(await show(before.email), body)
 })
 
-t.test('unsubscribed → unsubscribed by a repeated call: no-op, same response', async (t) => {
+t.test('unsubscribed → unsubscribed: a repeated call changes nothing', async (t) => {
   const { email } = await contact()
   const { body } = await change(email, 'unsubscribe')
   const again = await change(email, 'unsubscribe')
   t.strictSame([again.status, again.body], [200, body])
 })
 
-t.test('unsubscribed → subscribed by resubscribe: 200 with the contact', async (t) => {
+t.test('unsubscribed → subscribed: resubscribe returns the contact', async (t) => {
   const { email } = await contact()
   await change(email, 'unsubscribe')
   const { status, body } = await change(email, 'resubscribe')
@@ -54,7 +53,7 @@ t.test('unsubscribed → subscribed by resubscribe: 200 with the contact', async
   t.strictSame(await show(email), body)
 })
 
-t.test('resubscribe of a subscribed contact is a no-op 200', async (t) => {
+t.test('subscribed → subscribed: resubscribe changes nothing', async (t) => {
   const before = await contact()
   const { status, body } = await change(before.email, 'resubscribe')
   t.strictSame([status, body], [200, before])
@@ -69,7 +68,7 @@ for (const suppression of ['bounced', 'complained'] as const) {
     t.strictSame(await show(email), before)
   })
 
-  t.test(`${suppression} → unsubscribed, and the suppression is remembered`, async (t) => {
+  t.test(`${suppression} → unsubscribed: the suppression is kept`, async (t) => {
     for (const unsubscribe of [
       (email: string) => change(email, 'unsubscribe'),
       (email: string) => marketing({ email }),
@@ -86,7 +85,7 @@ for (const suppression of ['bounced', 'complained'] as const) {
   })
 }
 
-t.test('a complaint is not forgotten over a later bounce and a second unsubscribe', async (t) => {
+t.test('a complaint is kept after a bounce and another unsubscribe', async (t) => {
   const { email } = await contact()
   for (const found of ['complained', 'bounced'] as const) {
     await report(service, team, email, found)
@@ -97,7 +96,7 @@ t.test('a complaint is not forgotten over a later bounce and a second unsubscrib
   t.match(body.error.message, /has complained/)
 })
 
-t.test('suppression holds under any order of calls and reports', async (t) => {
+t.test('a suppression is kept in any order of calls and reports', async (t) => {
   const step = fc.constantFrom('unsubscribe', 'resubscribe', 'marketing', 'patch', 'bounced', 'complained')
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
@@ -124,7 +123,7 @@ t.test('suppression holds under any order of calls and reports', async (t) => {
   )
 })
 
-t.test('marketing unsubscribe without topic_ids: unsubscribed, 204 and an empty body', async (t) => {
+t.test('marketing unsubscribe without topic_ids unsubscribes with 204', async (t) => {
   const { email } = await contact()
   const { status, body, headers } = await marketing({ email: ` ${email.toUpperCase()} ` })
   t.strictSame([status, body, headers.get('content-type')], [204, '', null])
@@ -134,7 +133,7 @@ t.test('marketing unsubscribe without topic_ids: unsubscribed, 204 and an empty 
   t.equal((await show(second.email)).status, 'unsubscribed', 'null is absent')
 })
 
-t.test('marketing unsubscribe takes a key of any scope, and a session token', async (t) => {
+t.test('marketing unsubscribe accepts any scope and session tokens', async (t) => {
   const { email } = await contact()
   const other = await makeKey(service, team.id, { scopes: ['emails:send'] })
   const none = await makeKey(service, team.id, { scopes: [] })
@@ -143,7 +142,7 @@ t.test('marketing unsubscribe takes a key of any scope, and a session token', as
   t.equal((await call('POST', '/v1/marketing/unsubscribe', { body: { email } })).status, 401)
 })
 
-t.test('topic-only unsubscribe removes those topics and leaves status as it is', async (t) => {
+t.test('marketing unsubscribe with topic_ids only removes those topics', async (t) => {
   const [a, b, c] = [await topic('a'), await topic('b'), await topic('c')]
   const before = await contact({ topic_ids: [c, a, b] })
   const { email } = before
@@ -157,7 +156,7 @@ t.test('topic-only unsubscribe removes those topics and leaves status as it is',
   }
 })
 
-t.test('400 bad_request: invalid email; 404 contact_not_found', async (t) => {
+t.test('an invalid email is bad_request, an unknown one contact_not_found', async (t) => {
   for (const body of [{ email: 'no address' }, { email: 'a@b' }, []])
     t.strictSame(refused(await marketing(body)), [400, 'bad_request'], JSON.stringify(body))
   const other = await makeTeam(service)
@@ -170,7 +169,7 @@ t.test('400 bad_request: invalid email; 404 contact_not_found', async (t) => {
   t.equal(theirs.body.status, 'subscribed')
 })
 
-t.test('deleting a topic removes it from contacts, those being made just then too', async (t) => {
+t.test('deleting a topic removes it from contacts, also concurrent ones', async (t) => {
   const kept = await topic('kept')
   for (let round = 0; round < 5; round++) {
     const gone = await topic(`gone ${round}`)
@@ -190,7 +189,7 @@ t.test('deleting a topic removes it from contacts, those being made just then to
   }
 })
 
-t.test('a topic that is just being put on a contact is removed from it too', async (t) => {
+t.test('deleting a topic removes it from a contact that just got it', async (t) => {
   const gone = await topic('put on and removed')
   const { email } = await contact()
   const commit = await hold(t, database, (tx) =>

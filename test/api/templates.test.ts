@@ -12,7 +12,7 @@ const save = async (html: string, text = '', teamId = team.id) =>
 const send = async (changes: Record<string, unknown>) =>
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ html: undefined, ...changes }) })
 
-t.test('fills the slots, escaping values in the html and not in the text', async (t) => {
+t.test('fills variables, and escapes values only in HTML', async (t) => {
   const { id } = await save('<p>Hi {{name}}</p>', 'Hi {{name}}')
   const { status, body } = await send({ template_id: id, variables: { name: '<b>"A" & \'B\'</b> {{name}}' } })
   t.equal(status, 201)
@@ -36,7 +36,7 @@ t.test('values in links keep =, but not in versions of 0.1.0', async (t) => {
   t.equal(kept.body.html, '<a href="https://x.test/?t=a&#x3D;b&amp;c">a&#x3D;b&amp;c</a>')
 })
 
-t.test('the template wins over html, the request’s text over the template’s', async (t) => {
+t.test('the template replaces html, and the request’s text the template’s', async (t) => {
   const { id } = await save('<p>template</p>', 'template text')
   const { body } = await send({ template_id: id, html: '<p>raw</p>', text: 'own text' })
   t.equal(body.html, '<p>template</p>')
@@ -44,7 +44,7 @@ t.test('the template wins over html, the request’s text over the template’s'
   t.equal((await send({ template_id: id })).body.body_text, 'template text')
 })
 
-t.test('missing slots are bad_request and named; surplus variables are ignored', async (t) => {
+t.test('missing variables are named, and extra ones ignored', async (t) => {
   const { id } = await save('<p>{{a}} {{b.c}} {{constructor}}</p>')
   const { status, body } = await send({ template_id: id, variables: { a: 'x', other: 'y' } })
   t.equal(`${status} ${body.error.code}`, '400 bad_request')
@@ -57,7 +57,7 @@ t.test('missing slots are bad_request and named; surplus variables are ignored',
   t.equal(filled.body.html, '<p>1 2 3</p>')
 })
 
-t.test('a send takes 10,000 variables, and no more', async (t) => {
+t.test('a send has at most 10,000 variables', async (t) => {
   const { id } = await save('<p>{{k9999}}</p>')
   const variables = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${index}`, 'x']))
   t.equal((await send({ template_id: id, variables })).body.html, '<p>x</p>')
@@ -66,7 +66,7 @@ t.test('a send takes 10,000 variables, and no more', async (t) => {
   t.equal(body.error.message, 'variables must have at most 10000 keys.')
 })
 
-t.test('html and text of a template send are 1 MiB at most too, as they are filled', async (t) => {
+t.test('html and text with values have at most 1 MiB', async (t) => {
   const MIB = 1024 * 1024
   const { id } = await save('{{a}}{{a}}', '{{a}}')
   const amp = '&'.repeat(MIB / 10)
@@ -91,7 +91,7 @@ t.test('html and text of a template send are 1 MiB at most too, as they are fill
   t.match(body.data, [{ id: /./ }, { error: { code: 'bad_request', message: /^emails\[1\]\.variables/ } }])
 })
 
-t.test('__proto__ is an ordinary slot', async (t) => {
+t.test('__proto__ is an ordinary variable', async (t) => {
   const { id } = await save('<p>{{__proto__}}</p>')
   const raw = JSON.stringify(anEmail({ template_id: id })).replace(/}$/, ',"variables":{"__proto__":"x"}}')
   const { body } = await service.call('POST', '/v1/emails', {
@@ -103,7 +103,7 @@ t.test('__proto__ is an ordinary slot', async (t) => {
   t.equal(({} as { x?: string }).x, undefined)
 })
 
-t.test('versions are immutable: a replay shows the html that was accepted', async (t) => {
+t.test('a replay shows the template version that was accepted', async (t) => {
   const { id } = await save('<p>one {{n}}</p>')
   const first = await send({ template_id: id, variables: { n: '1' }, idempotency_key: 'k' })
   await service.database.transaction((tx) =>
@@ -113,19 +113,19 @@ t.test('versions are immutable: a replay shows the html that was accepted', asyn
   t.equal((await send({ template_id: id })).body.html, '<p>two</p>')
 })
 
-t.test('raw html is sent as given: variables fill slots in templates only', async (t) => {
+t.test('variables aren’t filled in raw HTML', async (t) => {
   const html = '<p>{{name}} {{{x}}} {{#if}}</p>'
   t.equal((await send({ html, variables: { name: 'x' } })).body.html, html)
 })
 
-t.test('another team’s template is not found', async (t) => {
+t.test('another team’s template is not_found', async (t) => {
   const other = await makeTeam(service)
   const { id } = await save('<p>secret</p>', '', other.id)
   const { status, body } = await send({ template_id: id })
   t.equal(`${status} ${body.error.code}`, '404 not_found')
 })
 
-t.test('a template of 50 KB sent many times grows the emails table by about 1 KB a row', async (t) => {
+t.test('large templates aren’t stored per email', async (t) => {
   const { id } = await save(`<p>{{name}}</p>${'x'.repeat(50 * 1024)}`)
   const size = () => tableSize(service)
   const before = await size()

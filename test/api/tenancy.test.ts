@@ -1,7 +1,7 @@
 /**
- * No request can read or change another team's rows. Every route that takes a credential has lines here: what one team
- * asks with the other team's ids, and the answer, the same as for ids that nobody has. Whatever a line names is there
- * and of the right kind, so that each reaches the queries that hold the teams apart.
+ * No request can read or change another team's rows. Each route with credentials has entries here: calls with
+ * IDs of the other team, and the response, which is the same as for unknown IDs. Everything that an entry
+ * names exists with the right type, so that each call reaches the queries that separate teams.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { ROUTES } from '../../api/app.ts'
@@ -62,10 +62,13 @@ type Ids = {
   waiting: string
   waitingMessage: string
 }
-/** `expect`: the status, and the code of the refusal, of the call or of its first item. */
+/** `expect`: the status, and the error code of the call or of its first item. */
 type Ask = { path?: string; body?: unknown; expect: string }
 
-/** With the other team's ids, or with ones that nobody has. What makes rows of the asking team comes last. */
+/**
+ * Returns calls with these IDs, of the other team or unknown. Calls that create rows of the calling team come
+ * last.
+ */
 const asks = (ids: Ids): Record<string, Ask[]> => {
   const path = `/v1/contacts/${encodeURIComponent(ids.email)}`
   const none = '404 contact_not_found'
@@ -142,7 +145,9 @@ const asks = (ids: Ids): Record<string, Ask[]> => {
   }
 }
 
-/** An answer without what differs by chance and by the asked ids' own wording. */
+/**
+ * Returns a response without random values, and with the names of the other team instead of the unknown ones.
+ */
 const plain = ({ body }: Reply): string =>
   JSON.stringify(body)
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id')
@@ -180,14 +185,14 @@ const unknown = asks({
   waitingMessage: uuidv7(),
 })
 
-t.test('every route that acts for a team has its lines', async (t) => {
+t.test('every route for teams has entries', async (t) => {
   const routes = ROUTES_OF_TEAMS.map(({ method, path }) => `${method} ${path}`)
   t.strictSame(Object.keys(foreign).sort(), routes.sort())
   for (const [route, lines] of Object.entries(foreign)) t.ok(lines.length > 0, route)
 })
 
 for (const [credential, key] of Object.entries({ 'a session token': session, 'an API key': mine.key })) {
-  t.test(`another team’s ids answer like ids that nobody has, asked with ${credential}`, async (t) => {
+  t.test(`another team’s IDs return the same as unknown IDs, with ${credential}`, async (t) => {
     const rows = [contact.body.id, sent.body.id, messaged.body.data[0].id, theirs.id, theirs.domain_id]
     for (const [route, lines] of Object.entries(foreign)) {
       const [method = '', path = ''] = route.split(' ')
@@ -208,7 +213,7 @@ for (const [credential, key] of Object.entries({ 'a session token': session, 'an
   })
 }
 
-t.test('a key bound to another team’s domain cannot send from it', async (t) => {
+t.test('a key with another team’s domain can’t send from it', async (t) => {
   const bound = await makeKey(service, mine.id, { domain: 'example.net' })
   const { body } = await service.call('POST', '/v1/emails', {
     key: bound,
@@ -217,7 +222,7 @@ t.test('a key bound to another team’s domain cannot send from it', async (t) =
   t.equal(body.error.code, 'from_domain_not_verified')
 })
 
-t.test('another team’s idempotency key is no replay', async (t) => {
+t.test('another team’s idempotency key isn’t a replay', async (t) => {
   const { status, body } = await service.call('POST', '/v1/emails', {
     key: mine.key,
     body: anEmail({ idempotency_key: 'k' }),
@@ -226,7 +231,7 @@ t.test('another team’s idempotency key is no replay', async (t) => {
   t.not(body.id, sent.body.id)
 })
 
-t.test('the other team is as it was', async (t) => {
+t.test('the other team’s data is unchanged', async (t) => {
   const found = await service.call('GET', `/v1/contacts/${email}`, { key: theirs.key })
   t.strictSame(found.body, contact.body)
   t.strictSame(await usedBy(service, theirs.id), { emails: 2, whatsapp: 2, contacts: 1, storage: 6 })

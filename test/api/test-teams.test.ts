@@ -1,4 +1,4 @@
-// Test teams to those who use them: the answers of a live team, a team that says what it is, and nobody else's mail.
+// Test teams: the same responses as a live team, a banner on their pages, and no use of other teams' mail.
 import { randomUUID } from 'node:crypto'
 import { ROUTES } from '../../api/app.ts'
 import { PAGES } from '../../api/dashboard/routes.ts'
@@ -19,7 +19,7 @@ const cli = adminCli({ DATABASE_URL: service.url })
 
 type Ask = {
   method: string
-  /** `{made}` is what the call to the path before it has made last. */
+  /** `{made}` is the ID that the last call to the path before it has created. */
   path: string
   body?: unknown
   raw?: string
@@ -35,7 +35,7 @@ const post = (path: string, body: unknown, more: Partial<Ask> = {}): Ask => ({
   ...more,
 })
 
-/** Bodies of single emails, good and bad. */
+/** Bodies of single emails, valid and invalid. */
 const EMAILS: Record<string, unknown>[] = [
   ...['someone', 'delivered', 'bounced', 'complained', 'deferred', 'refused', 'opened', 'clicked'].flatMap(
     (who) => [
@@ -68,7 +68,7 @@ const EMAILS: Record<string, unknown>[] = [
   { send_at: '2030-01-01T00:00:00Z' },
 ]
 
-/** A value of each type for each of these fields. */
+/** Returns a value of each type for each field. */
 const ofEachType = (fields: readonly string[]): Record<string, unknown>[] =>
   fields.flatMap((field) => [5, {}, [], 'x', true].map((value) => ({ [field]: value })))
 
@@ -186,7 +186,7 @@ const HOUR = 3_600_000
 const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
 const [IN_AN_HOUR, IN_TWO_HOURS, LONG_PAST, FAR] = [HOUR, 2 * HOUR, -HOUR, 100 * 24 * HOUR].map(ahead)
 
-/** What waits for its time: sent, moved, cancelled; by those who may, and those who may not. */
+/** Scheduled messages: sent, rescheduled and cancelled, with and without the right to do so. */
 const scheduledAsks = ({ whatsapp }: World): Ask[] =>
   (
     [
@@ -235,7 +235,10 @@ const GROUPS = [emailAsks, batchAsks, contactAsks, whatsappAsks, scheduledAsks, 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const HEADERS = ['content-type', 'retry-after', 'allow', 'ratelimit-policy', 'location']
 
-/** An answer without what differs from team to team and from moment to moment: ids by their order, times, tokens. */
+/**
+ * Returns a response without differences between teams and times: IDs are numbered, times and tokens
+ * replaced.
+ */
 function plain(reply: Reply, ids: Map<string, string>) {
   const known = (id: string): string => {
     if (!ids.has(id)) ids.set(id, `#${ids.size}`)
@@ -251,12 +254,12 @@ function plain(reply: Reply, ids: Map<string, string>) {
   return { status: reply.status, headers, body: JSON.parse(text) as unknown }
 }
 
-/** Only what a client waits for is worked on: what is queued has its moments, which no two teams share. */
+/** Deliveries are paused, because their progress differs between two teams at any time. Other jobs run. */
 await startWorker(t, service, {
   pauses: async (job) => job.startsWith('deliver-') || job === 'expand-broadcast',
 })
 
-/** Makes every call as a team. @returns what was asked and answered. */
+/** Makes every call as a team. @returns the calls with their responses */
 async function answersOf(test: boolean, limits: { email_limit?: number } = {}) {
   const team = await makeTeam(service, { test, ...limits })
   const news = await broadcastingOf(service, team)
@@ -293,7 +296,7 @@ async function answersOf(test: boolean, limits: { email_limit?: number } = {}) {
   return answers
 }
 
-/** The routes of the API that none of these answers is from. */
+/** Returns the routes of the API without a response here. */
 const unasked = (answers: readonly { asked: string }[]): string[] =>
   ROUTES.filter(({ path }) => path.startsWith('/v1/'))
     .map(({ method, path }) => `${method} ${path}`)
@@ -306,7 +309,7 @@ for (const [what, limits] of [
   ['with room', {}],
   ['at its quota', { email_limit: 12 }],
 ] as const)
-  t.test(`a live team and a test team ${what} get the same answers to three hundred calls`, async (t) => {
+  t.test(`a live team and a test team ${what} get the same responses`, async (t) => {
     const [live, test] = [await answersOf(false, limits), await answersOf(true, limits)]
     t.ok(live.length >= 300, `${live.length} calls`)
     t.strictSame(unasked(live), [], 'every call of the API is among them')
@@ -317,7 +320,7 @@ for (const [what, limits] of [
       t.strictSame(test[at], answer, JSON.stringify(answer).slice(0, 160))
   })
 
-t.test('the CLI makes one, and says so; its domains and templates are there at once', async (t) => {
+t.test('the CLI creates test teams, whose domains and templates are ready', async (t) => {
   const live = await makeTeam(service, { domain: 'taken.test' })
   const made = await cli.json(['team', 'create', '--name', 'Staging', '--test'])
   t.match(made, { name: 'Staging', plan: 'free', test: true })
@@ -351,14 +354,14 @@ t.test('the CLI makes one, and says so; its domains and templates are there at o
 
 const BANNER = 'Test team: nothing is delivered'
 
-t.test('every page of a test team says so, and no page of a live team does', async (t) => {
+t.test('all pages of a test team have the banner, others don’t', async (t) => {
   const [test, live] = [await makeTeam(service, { test: true }), await makeTeam(service)]
   const operator = await signedIn(service, { operator: true, email: 'op@example.com' })
   const viewer = await signedIn(service, { team: test.id, role: 'viewer' })
   const sent = new Map<string, string>()
   for (const { id, key } of [test, live])
     sent.set(id, (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id)
-  // But for what stands in a page, or is saved.
+  // Except parts of pages and downloads.
   const pages = PAGES.filter(
     ({ method, path }) =>
       method === 'GET' && path.startsWith('/teams/:team') && !/\.csv|\/preview|\/files\//.test(path),
@@ -371,13 +374,13 @@ t.test('every page of a test team says so, and no page of a live team does', asy
         .replace('/emails/:id', `/emails/${sent.get(id)}`)
         .replace(/:\w+/g, (name) => (name.endsWith('id') ? randomUUID() : 'nothing'))
     const page = await (access === 'viewer' ? viewer : operator).get(of(test))
-    // A topic that is gone leads back to their list.
+    // The page of an unknown topic redirects to the list.
     if (page.status !== 303) t.ok(textOf(page.html).includes(BANNER), path)
     if (access === 'viewer') t.notOk((await operator.get(of(live))).html.includes(BANNER), path)
   }
 })
 
-t.test('an operator makes one by a box on the page', async (t) => {
+t.test('an operator can create a test team on the page', async (t) => {
   const operator = await signedIn(service, { operator: true, email: 'op2@example.com' })
   const before = await operator.get('/operator/teams')
   shows(t, before, /Test team/)
@@ -391,7 +394,7 @@ t.test('an operator makes one by a box on the page', async (t) => {
   t.notOk((await operator.get(other.location?.replace('/dashboard', '') ?? '')).html.includes(BANNER))
 })
 
-t.test('our own mail never goes by a test team, whatever domains it names', async (t) => {
+t.test('our own mail is never sent by a test team', async (t) => {
   const own = await startService(t, { publicUrl: PUBLIC_URL, dashboard: { from: 'us@example.com' } })
   const test = await makeTeam(own, { test: true })
   const live = await makeTeam(own)

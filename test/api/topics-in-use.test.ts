@@ -1,4 +1,4 @@
-/** A topic that a broadcast names, to go to it or to leave it out, stays as long as the broadcast has not ended. */
+/** A topic can't be deleted while a broadcast that hasn't ended includes or excludes it. */
 import { sql } from 'slonik'
 import { removeTopic } from '../../db/audience/contacts/topics.ts'
 import { removeTemplate } from '../../db/content/templates/remove.ts'
@@ -15,7 +15,7 @@ const { key } = team
 
 const anotherTopic = async () => (await broadcastingOf(service, team)).topic_id
 const by = { now: new Date(), actor: 'ana' }
-/** Deletes a topic. @returns what it was refused with; null when it is gone. */
+/** Deletes a topic. @returns the error, or null if it was deleted */
 const remove = (id: string): Promise<string | null> =>
   database
     .transaction((tx) => removeTopic({ tx, ...by }, team.id, id))
@@ -25,7 +25,7 @@ const remove = (id: string): Promise<string | null> =>
       throw error
     })
 
-t.test('a topic in use is not deleted, by the page or the CLI, and who uses it is named', async (t) => {
+t.test('a topic in use can’t be deleted, and its broadcasts are named', async (t) => {
   await contacts(['ana'])
   const excluded = await anotherTopic()
   const [draft, timed] = [
@@ -53,7 +53,7 @@ t.test('a topic in use is not deleted, by the page or the CLI, and who uses it i
   t.equal(await remove(excluded), null, 'one that has ended holds nothing')
 })
 
-t.test('a topic that is gone all the same hinders a start, and the page says so', async (t) => {
+t.test('a deleted topic blocks a start, and the page says so', async (t) => {
   await contacts(['ben'])
   const excluded = await anotherTopic()
   const id = await create({ exclude_topic_ids: [excluded] })
@@ -67,7 +67,7 @@ t.test('a topic that is gone all the same hinders a start, and the page says so'
   t.match(await get(id), { body: { state: 'draft' } })
 })
 
-t.test('one that has ended is duplicated though its topic and template are gone', async (t) => {
+t.test('an ended broadcast is duplicated even without its topic and template', async (t) => {
   const own = await broadcastingOf(service, team)
   const id = await own.create({ exclude_topic_ids: [topic_id] })
   t.equal((await post(id, 'cancel')).status, 200)
@@ -88,7 +88,7 @@ t.test('one that has ended is duplicated though its topic and template are gone'
   shows(t, await editor.get(`${page}/edit?step=audience`), /a deleted topic/)
 })
 
-t.test('of a deletion and a broadcast that begins to use the topic at once, one gives way', async (t) => {
+t.test('a concurrent deletion and use of a topic never both succeed', async (t) => {
   await contacts(['cid'])
   for (let round = 0; round < 8; round += 1) {
     const excluded = await anotherTopic()

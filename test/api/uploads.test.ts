@@ -1,4 +1,4 @@
-/** Uploads that emails refer to, storage as it is charged, and when stored bytes are collected. */
+/** Uploads that emails refer to, the storage that they use, and when stored bytes are deleted. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
@@ -17,7 +17,7 @@ const upload = async (
   { query = '?filename=a.pdf', key = team.key, headers = {} } = {},
 ) => service.call('POST', `/v1/attachments${query}`, { key, raw: bytes, headers })
 
-t.test('an upload is stored as it came, and emails of its team can refer to it', async (t) => {
+t.test('an upload is stored unchanged for emails of its team', async (t) => {
   const bytes = Buffer.alloc(700_000, 'abc')
   const headers = { 'Content-Type': 'application/x-thing; v=1' }
   const { status, body } = await upload(bytes, { query: '?filename=caf%C3%A9.bin', headers })
@@ -41,7 +41,7 @@ t.test('an upload is stored as it came, and emails of its team can refer to it',
   t.equal((await send([{ attachment_id: id }])).body.error.code, 'not_found')
 })
 
-t.test('the name comes by the query or by Content-Disposition; without one it is refused', async (t) => {
+t.test('the filename is in the query or Content-Disposition, and is required', async (t) => {
   const named = async (disposition: string) =>
     (await upload('x', { query: '', headers: { 'Content-Disposition': disposition } })).body.filename
   t.equal(await named('attachment; filename="a b.pdf"'), 'a b.pdf')
@@ -71,7 +71,7 @@ t.test('the name comes by the query or by Content-Disposition; without one it is
   t.equal((await upload('x', { key })).body.error.code, 'insufficient_scope')
 })
 
-t.test('an upload beyond 25 MiB is payload_too_large and leaves nothing', async (t) => {
+t.test('an upload over 25 MiB is payload_too_large and stores nothing', async (t) => {
   const own = await makeTeam(service)
   const { status, body } = await upload(Buffer.alloc(25 * 1024 * 1024 + 1), { key: own.key })
   t.equal(`${status} ${body.error.code}`, '413 payload_too_large')
@@ -93,7 +93,7 @@ t.test('an upload beyond 25 MiB is payload_too_large and leaves nothing', async 
   t.strictSame(await stored(own), { files: 0, bytes: 0, chunks: 0, used: 0 })
 })
 
-t.test('storage is never over by a byte under 100 uploads and sends at once', async (t) => {
+t.test('100 concurrent uploads and sends never exceed the storage quota', async (t) => {
   const own = await makeTeam(service, { storage_gb: 0.00001 })
   const calls = Array.from({ length: 100 }, (_, index) => {
     const bytes = Buffer.alloc(301, `file ${index} `)
@@ -116,7 +116,7 @@ t.test('storage is never over by a byte under 100 uploads and sends at once', as
   t.equal(whole.status, 402)
 })
 
-t.test('the CLI lists an email’s attachments, writes one as it came, and shows its storage', async (t) => {
+t.test('the CLI lists and saves attachments, and shows the storage', async (t) => {
   const own = await makeTeam(service)
   const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })
   const bytes = Buffer.alloc(262_200 * 5 + 1, 'bytes ')
@@ -146,7 +146,7 @@ t.test('the CLI lists an email’s attachments, writes one as it came, and shows
 })
 
 const { database } = service
-/** Pretends that the team's files were last used some hours ago. */
+/** Sets the last use of the team's files to some hours ago. */
 const age = (of: Pick<TestTeam, 'id'>, hours: number) =>
   database.query(sql.unsafe`
     update files set last_used_at = service_time() - make_interval(hours => ${hours}) where team_id = ${of.id}`)
@@ -154,7 +154,7 @@ const finish = (id: string, status: string) =>
   database.query(sql.unsafe`update email_states set status = ${status} where id = ${id}`)
 const collect = (days = 3) => collectFiles(database, days, new Date())
 
-t.test('bytes of a mail that waits for its time stay until it is cancelled or gone', async (t) => {
+t.test('files of a scheduled email are kept until it is cancelled', async (t) => {
   const own = await makeTeam(service)
   const { body } = await send([aFile()], { scheduled_at: new Date(Date.now() + 3_600_000) }, own.key)
   await age(own, 100)
@@ -165,7 +165,7 @@ t.test('bytes of a mail that waits for its time stay until it is cancelled or go
   t.match(await stored(own), { files: 0 })
 })
 
-t.test('bytes go days after their last use, but not while a mail or an upload needs them', async (t) => {
+t.test('files are deleted days after their last use, if nothing needs them', async (t) => {
   const own = await makeTeam(service)
   const { body } = await send([aFile()], {}, own.key)
   const kept = await upload('kept by an upload', { key: own.key })
@@ -186,7 +186,7 @@ t.test('bytes go days after their last use, but not while a mail or an upload ne
   t.strictSame(uploads, [])
 })
 
-t.test('a collector in a loop takes nothing that a send needs, and storage equals a recount', async (t) => {
+t.test('a concurrent collector keeps files in use, and the storage is exact', async (t) => {
   const own = await makeTeam(service)
   let sending = true
   const collecting = (async () => {
@@ -204,7 +204,8 @@ t.test('a collector in a loop takes nothing that a send needs, and storage equal
       ),
     )
     for (const { status, body } of replies) {
-      // A file that goes between its look-up and its use is a 503 to be retried: never a mail without its bytes.
+      // If a file is deleted between its look-up and its use, the response is a 503. An email never lacks its
+      // bytes.
       if (status === 201) ids.push(body.id)
       else t.equal(status, 503)
     }
@@ -227,7 +228,7 @@ t.test('a collector in a loop takes nothing that a send needs, and storage equal
   t.strictSame(await stored(own), { files: 0, bytes: 0, chunks: 0, used: 0 })
 })
 
-/** What is ready, in one look. */
+/** Returns what is ready, in one statement. */
 const recount = (of: Pick<TestTeam, 'id'>) =>
   database.one(sql.type(
     object({ bytes: number().defined(), chunks: number().defined(), used: number().defined() }),
@@ -237,7 +238,7 @@ const recount = (of: Pick<TestTeam, 'id'>) =>
       (select storage_used from allowances where team_id = ${of.id}) as used
     from files f where team_id = ${of.id} and state = 'ready'`)
 
-t.test('a mail whose bytes are gone is not requeued, and they are named', async (t) => {
+t.test('an email can’t be requeued without its files, which are named', async (t) => {
   const own = await makeTeam(service)
   const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })
   const { body } = await send([aFile()], {}, own.key)
@@ -253,7 +254,7 @@ t.test('a mail whose bytes are gone is not requeued, and they are named', async 
   t.match(await cli.json(['email', 'requeue', own.id, '--status', 'bounced', '--force']), { requeued: 0 })
 })
 
-t.test('erasing a person takes the files sent to that person alone', async (t) => {
+t.test('an erasure deletes files that only this recipient received', async (t) => {
   const own = await makeTeam(service)
   const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })
   const to = ['erased@example.com']

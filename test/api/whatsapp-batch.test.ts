@@ -1,4 +1,4 @@
-// POST /v1/whatsapp/messages/batch over a real listener and database: each item ends by itself, in its place.
+// POST /v1/whatsapp/messages/batch: each item has its own result, in order.
 
 import { makeKey, makeSession, type Reply, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
@@ -32,7 +32,7 @@ async function sender(whatsapp_limit = 10_000) {
 const codesOf = ({ body }: Reply): (string | undefined)[] =>
   body.data.map((item: { error?: { code: string } }) => item.error?.code)
 
-t.test('a batch answers 200 with an item per message, in order, each with its first row’s id', async (t) => {
+t.test('returns one item per message in order, with its first ID', async (t) => {
   const { team, key, id } = await sender()
   const { status, body } = await sendBatch(key, [
     aMessage(id, { to: numbers(3) }),
@@ -52,7 +52,7 @@ t.test('a batch answers 200 with an item per message, in order, each with its fi
   )
 })
 
-t.test('an item has either id or error, and a failing item never aborts the others', async (t) => {
+t.test('an item has an ID or an error that doesn’t affect others', async (t) => {
   const { team, key, id } = await sender()
   const unsupported = await makeTemplate(service, team.id, aTemplate({ header: { format: 'GIF' } }))
   const paused = await makeTemplate(service, team.id, aTemplate({}, { status: 'PAUSED' }))
@@ -86,7 +86,7 @@ t.test('an item has either id or error, and a failing item never aborts the othe
   t.equal((await rowsOf(service, team.id)).length, 3)
 })
 
-t.test('a rejected recipient’s message has the form to[<n>]: <code>: <detail>', async (t) => {
+t.test('an error about a recipient is to[<n>]: <code>: <detail>', async (t) => {
   const { key, id } = await sender()
   const { body } = await sendBatch(key, [
     aMessage(id, { to: ['+15555550101', '+15555550102', 'nobody', ''] }),
@@ -107,7 +107,7 @@ t.test('a rejected recipient’s message has the form to[<n>]: <code>: <detail>'
   )
 })
 
-t.test('a key met again in a batch is a replay, though the later item alone would be refused', async (t) => {
+t.test('a repeated key is a replay, even with an invalid item', async (t) => {
   const { team, key, id } = await sender()
   const twins = [
     aMessage(UNKNOWN, { idempotency_key: 'a' }),
@@ -122,7 +122,7 @@ t.test('a key met again in a batch is a replay, though the later item alone woul
   t.equal(await usedBy(team.id), 1)
 })
 
-t.test('more than 100 items answer 400 batch_too_large and nothing is processed', async (t) => {
+t.test('more than 100 items are batch_too_large, and nothing is stored', async (t) => {
   const { team, key, id } = await sender()
   const reply = await sendBatch(key, Array(101).fill(aMessage(id)))
   t.equal(reply.status, 400)
@@ -131,7 +131,7 @@ t.test('more than 100 items answer 400 batch_too_large and nothing is processed'
   t.equal((await sendBatch(key, Array(100).fill(aMessage(id)))).status, 200)
 })
 
-t.test('100 items of 50 recipients are taken in one call', async (t) => {
+t.test('accepts 100 items of 50 recipients in one call', async (t) => {
   const { team, key, id } = await sender()
   const messages = Array.from({ length: 100 }, (_, index) => aMessage(id, { to: numbers(50, index * 50) }))
   const { status, body } = await sendBatch(key, messages)
@@ -141,12 +141,12 @@ t.test('100 items of 50 recipients are taken in one call', async (t) => {
   t.equal((await rowsOf(service, team.id)).length, 5_000)
 })
 
-t.test('an empty batch answers 200 with an empty data', async (t) => {
+t.test('an empty batch returns an empty list', async (t) => {
   const { key } = await sender()
   t.same((await sendBatch(key, [])).body, { data: [] })
 })
 
-t.test('a body without an array of messages answers 400 bad_request', async (t) => {
+t.test('a body without an array of messages is bad_request', async (t) => {
   const { key } = await sender()
   for (const body of [{}, { messages: {} }, { messages: null }, [], { messages: 'x' }]) {
     const reply = await call('POST', PATH, { key, body })
@@ -155,7 +155,7 @@ t.test('a body without an array of messages answers 400 bad_request', async (t) 
   }
 })
 
-t.test('a batch that would not fit the allowance answers 402 and nothing is stored', async (t) => {
+t.test('a batch that exceeds the quota is rejected completely', async (t) => {
   const { team, key, id } = await sender(5)
   const reply = await sendBatch(key, [aMessage(id, { to: numbers(3) }), aMessage(id, { to: numbers(3, 10) })])
   t.equal(reply.status, 402)
@@ -165,7 +165,7 @@ t.test('a batch that would not fit the allowance answers 402 and nothing is stor
   t.equal((await sendBatch(key, [aMessage(id, { to: numbers(5) })])).status, 200)
 })
 
-t.test('only what would be stored counts: refused items, replays and repeated keys are exempt', async (t) => {
+t.test('rejected items, replays and repeated keys don’t use the quota', async (t) => {
   const { team, key, id } = await sender(4)
   const stored = aMessage(id, { to: numbers(2), idempotency_key: 'stored' })
   const first = await sendBatch(key, [stored])
@@ -182,13 +182,13 @@ t.test('only what would be stored counts: refused items, replays and repeated ke
   t.equal((await sendBatch(key, [stored, aMessage(id)])).status, 402)
 })
 
-t.test('repeats in to are charged once', async (t) => {
+t.test('a repeated recipient is charged once', async (t) => {
   const { team, key, id } = await sender(1)
   t.equal((await sendBatch(key, [aMessage(id, { to: ['+15555550101', '+1 555 555 0101'] })])).status, 200)
   t.equal(await usedBy(team.id), 1)
 })
 
-t.test('single sends and batches share one space of keys', async (t) => {
+t.test('single sends and batches share their keys', async (t) => {
   const { key, id } = await sender()
   const body = aMessage(id, { to: numbers(2), idempotency_key: 'one space' })
   const single = await call('POST', '/v1/whatsapp/messages', { key, body })
@@ -201,7 +201,7 @@ t.test('single sends and batches share one space of keys', async (t) => {
   t.equal(replay.body.data[0].id, first.data[0].id)
 })
 
-t.test('batches and single sends at once never exceed the allowance', async (t) => {
+t.test('concurrent batches and sends never exceed the quota', async (t) => {
   const { team, key, id } = await sender(30)
   const replies = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
@@ -216,7 +216,7 @@ t.test('batches and single sends at once never exceed the allowance', async (t) 
   t.equal((await rowsOf(service, team.id)).length, used)
 })
 
-t.test('it takes API keys only, with the scope whatsapp:send', async (t) => {
+t.test('requires an API key with the scope whatsapp:send', async (t) => {
   const { team, id } = await sender()
   const session = await sendBatch(await makeSession(service, team.id), [aMessage(id)])
   t.equal(session.status, 403)
@@ -228,7 +228,7 @@ t.test('it takes API keys only, with the scope whatsapp:send', async (t) => {
   t.equal(without.body.error.code, 'insufficient_scope')
 })
 
-t.test('text that cannot be stored fails its own item only', async (t) => {
+t.test('text that can’t be stored only fails its item', async (t) => {
   const { key, id } = await sender()
   const reply = await sendBatch(key, [aMessage(id, { parameters: { 'body:1': 'a\0b' } }), aMessage(id)])
   t.same(codesOf(reply), ['bad_request', undefined])

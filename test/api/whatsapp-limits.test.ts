@@ -1,5 +1,4 @@
-// POST /v1/whatsapp/messages, again and again: replays, keys and the allowance. DECISIONS: Idempotency,
-// Default quotas.
+// POST /v1/whatsapp/messages: replays, keys and quotas. DECISIONS: Idempotency, Default quotas.
 
 import { sql } from 'slonik'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
@@ -25,7 +24,7 @@ const { database } = service
 
 const { send, usedBy, sender } = whatsappClient(service)
 
-t.test('a replay answers 200 with the original rows as they stand now, and charges nothing', async (t) => {
+t.test('a replay returns the original rows with their current status', async (t) => {
   const { team, key, template } = await sender()
   const body = aMessage(template.id, { to: numbers(2), idempotency_key: 'order 17' })
   const first = await send(key, body)
@@ -40,7 +39,7 @@ t.test('a replay answers 200 with the original rows as they stand now, and charg
   t.equal((await deliveryJobs(service, team.id)).length, 2)
 })
 
-t.test('a replay wins over another body, a disabled template and an exhausted allowance', async (t) => {
+t.test('a replay works with another body, a disabled template or no quota', async (t) => {
   const { team, key, template } = await sender()
   const first = await send(key, aMessage(template.id, { idempotency_key: 'k' }))
   await setStatus(service, team.id, template.id, 'disabled')
@@ -61,7 +60,7 @@ t.test('a replay wins over another body, a disabled template and an exhausted al
   )
 })
 
-t.test('a key is a team’s own, and binds only when its send was stored', async (t) => {
+t.test('keys belong to a team and are only used by stored sends', async (t) => {
   const one = await sender()
   const two = await sender()
   const keyed = { idempotency_key: 'shared' }
@@ -70,7 +69,7 @@ t.test('a key is a team’s own, and binds only when its send was stored', async
   t.equal((await send(two.key, aMessage(two.template.id, keyed))).status, 201)
 })
 
-t.test('one key, 40 sends at once: one row, one 201, the same rows for all', async (t) => {
+t.test('40 concurrent sends with one key store their rows once', async (t) => {
   const { team, key, template } = await sender()
   const body = aMessage(template.id, { to: numbers(2), idempotency_key: 'at once' })
   const replies = await Promise.all(Array.from({ length: 40 }, () => send(key, body)))
@@ -81,7 +80,7 @@ t.test('one key, 40 sends at once: one row, one 201, the same rows for all', asy
   t.equal((await rowsOf(service, team.id)).length, 2)
 })
 
-t.test('the allowance counts rows and is never exceeded by one, under any concurrency', async (t) => {
+t.test('concurrent sends never exceed the quota of messages', async (t) => {
   const { team, key, template } = await sender()
   await setLimit(service, team.id, 20)
   const replies = await Promise.all(
@@ -96,7 +95,7 @@ t.test('the allowance counts rows and is never exceeded by one, under any concur
   isRefused(t, await send(key, aMessage(template.id)), 402, 'quota_exceeded')
 })
 
-t.test('the free plan allows 250 WhatsApp messages a month, a paid one 10,000', async (t) => {
+t.test('the free plan includes 250 messages a month, paid plans 10,000', async (t) => {
   const free = await sender('free')
   const paid = await sender('pro')
   t.equal((await showTeam(database, free.team.id)).limits.whatsapp, 250)
@@ -106,7 +105,7 @@ t.test('the free plan allows 250 WhatsApp messages a month, a paid one 10,000', 
   isRefused(t, await send(free.key, aMessage(free.template.id)), 402, 'quota_exceeded')
 })
 
-t.test('a period that moves recounts the messages stored in it', async (t) => {
+t.test('a moved period recounts the messages in it', async (t) => {
   const { team, key, template } = await sender()
   await send(key, aMessage(template.id, { to: numbers(3) }))
   const period = { start: new Date(Date.now() - 86_400_000), end: new Date(Date.now() + 86_400_000) }

@@ -22,7 +22,8 @@ const PATH = '/v1/whatsapp/messages'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
 
-// fast-check takes seconds to prepare these, in which a server of this process would let its connections go.
+// fast-check takes seconds to prepare these. A server in this process would close its connections in that
+// time.
 const binary = fc.string({ unit: 'binary', maxLength: 40 })
 const grapheme = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
 fc.sample(fc.tuple(binary, grapheme), 1)
@@ -32,7 +33,7 @@ const { call, database } = service
 
 const { send, usedBy, sender } = whatsappClient(service)
 
-t.test('a send answers 201 with one row per recipient, each with id, to and status queued', async (t) => {
+t.test('201 returns a queued row per recipient', async (t) => {
   const { team, key, template } = await sender()
   const reply = await send(key, aMessage(template.id, { to: ['+15555550101', '+33612345678'] }))
   t.equal(reply.status, 201)
@@ -56,7 +57,7 @@ t.test('a send answers 201 with one row per recipient, each with id, to and stat
   )
 })
 
-t.test('rows and jobs are stored together: one job per row, named by the row', async (t) => {
+t.test('each row has a job with its ID', async (t) => {
   const { team, key, template } = await sender()
   const { body } = await send(key, aMessage(template.id, { to: numbers(3) }))
   t.same(
@@ -65,7 +66,7 @@ t.test('rows and jobs are stored together: one job per row, named by the row', a
   )
 })
 
-t.test('separators in a number are stripped; repeats collapse to one row', async (t) => {
+t.test('separators are removed, and duplicates stored once', async (t) => {
   const { team, key, template } = await sender()
   const to = ['+1 (555) 555-01.01', '+15555550101', '+1/555/5550102', ' +1 555 555 0101 ']
   const { status, body } = await send(key, aMessage(template.id, { to }))
@@ -74,7 +75,7 @@ t.test('separators in a number are stripped; repeats collapse to one row', async
   t.equal(await usedBy(team.id), 2, 'a repeat costs nothing')
 })
 
-t.test('to takes 1 to 50 numbers, counted as given, before repeats collapse', async (t) => {
+t.test('to has 1 to 50 numbers, including duplicates', async (t) => {
   const { key, template } = await sender()
   isRefused(
     t,
@@ -96,7 +97,7 @@ t.test('to takes 1 to 50 numbers, counted as given, before repeats collapse', as
   t.equal((await send(key, aMessage(template.id, { to: repeated.slice(1) }))).body.data.length, 1)
 })
 
-t.test('a number that is not E.164 answers 400 invalid_phone naming its place', async (t) => {
+t.test('a number that isn’t E.164 is invalid_phone and named', async (t) => {
   const { team, key, template } = await sender()
   for (const bad of [
     '',
@@ -113,7 +114,7 @@ t.test('a number that is not E.164 answers 400 invalid_phone naming its place', 
   t.equal((await rowsOf(service, team.id)).length, 0, 'an item is accepted whole or not at all')
 })
 
-t.test('a wrong value or what is no message answers 400 bad_request, naming the field', async (t) => {
+t.test('invalid fields and bodies are bad_request', async (t) => {
   const { key, template } = await sender()
   for (const idempotency_key of ['', 'x'.repeat(256), 'é']) {
     const reply = await send(key, aMessage(template.id, { idempotency_key }))
@@ -125,7 +126,7 @@ t.test('a wrong value or what is no message answers 400 bad_request, naming the 
   }
 })
 
-t.test('every declared slot is required, unknown keys are rejected: 400 invalid_params', async (t) => {
+t.test('parameters must be exactly the template’s variables', async (t) => {
   const { team, key } = await sender()
   const template = await makeTemplate(
     service,
@@ -148,7 +149,7 @@ t.test('every declared slot is required, unknown keys are rejected: 400 invalid_
     isRefused(t, reply, 400, 'invalid_params', new RegExp(`${slot} missing`))
   }
   for (const odd of ['body:3', 'footer:1', 'body', 'url:2', 'Body:1', '__proto__', 'constructor', '']) {
-    // Computed in a literal, __proto__ is an own key like any other.
+    // In an object literal with a computed name, __proto__ is an ordinary key.
     const parameters = { ...full, [odd]: 'x' }
     isRefused(t, await send(key, aMessage(template.id, { parameters })), 400, 'invalid_params', /unknown key/)
   }
@@ -158,7 +159,7 @@ t.test('every declared slot is required, unknown keys are rejected: 400 invalid_
   isRefused(t, await send(key, aMessage(template.id, { parameters: null })), 400, 'invalid_params')
 })
 
-t.test('a template without slots takes no parameters, an empty map or none at all', async (t) => {
+t.test('a template without variables needs no parameters', async (t) => {
   const { team, key } = await sender()
   const { id, slots } = await makeTemplate(service, team.id, aTemplate({ body: 0, footer: 'Bye' }))
   t.same(slots, [])
@@ -167,7 +168,7 @@ t.test('a template without slots takes no parameters, an empty map or none at al
   isRefused(t, await send(key, aMessage(id)), 400, 'invalid_params', /unknown key "body:1"/)
 })
 
-t.test('a value that the provider would refuse answers 400 invalid_params', async (t) => {
+t.test('a value that the provider would reject is invalid_params', async (t) => {
   const { key, template } = await sender()
   const bad = ['', 'x'.repeat(1018), 'a\nb', 'a\rb', 'a\tb', `a${' '.repeat(5)}b`, 'a\u2028b']
   for (const value of bad) {
@@ -186,19 +187,19 @@ t.test('a value that the provider would refuse answers 400 invalid_params', asyn
   }
 })
 
-t.test('an unknown template_id answers 404 not_found, another team’s too', async (t) => {
+t.test('unknown and other teams’ templates are not_found', async (t) => {
   const { key } = await sender()
   const other = await sender()
   isRefused(t, await send(key, aMessage(UNKNOWN)), 404, 'not_found')
   isRefused(t, await send(key, aMessage(other.template.id)), 404, 'not_found')
 })
 
-t.test('a template_id is compared without regard to case', async (t) => {
+t.test('template_id ignores case', async (t) => {
   const { key, template } = await sender()
   t.equal((await send(key, aMessage(template.id.toUpperCase()))).status, 201)
 })
 
-t.test('only an approved template can be sent: any other status answers template_disabled', async (t) => {
+t.test('a template that isn’t approved is template_disabled', async (t) => {
   const { team, key, template } = await sender()
   for (const status of ['pending', 'rejected', 'PAUSED', 'disabled']) {
     await setStatus(service, team.id, template.id, status)
@@ -208,7 +209,7 @@ t.test('only an approved template can be sent: any other status answers template
   t.equal((await send(key, aMessage(template.id))).status, 201)
 })
 
-t.test('flows, carousels, catalogues and offers: template_unsupported', async (t) => {
+t.test('flows, carousels, catalogs and offers are template_unsupported', async (t) => {
   const { team, key } = await sender()
   const body = { type: 'BODY', text: 'Hello' }
   const unsupported: Record<string, Json> = {
@@ -229,7 +230,7 @@ t.test('flows, carousels, catalogues and offers: template_unsupported', async (t
   }
 })
 
-t.test('refusals come in one order, whatever else is wrong', async (t) => {
+t.test('errors have one order', async (t) => {
   const { team, key } = await sender()
   const { id } = await makeTemplate(service, team.id, aTemplate({ header: { format: 'GIF' } }))
   const wrong = { to: ['x'], parameters: {}, idempotency_key: 'k' }
@@ -246,7 +247,7 @@ t.test('refusals come in one order, whatever else is wrong', async (t) => {
   isRefused(t, await send(key, aMessage(good.id)), 402, 'quota_exceeded')
 })
 
-t.test('it takes an API key or a session token, with the scope whatsapp:send', async (t) => {
+t.test('requires an API key or session token with the scope whatsapp:send', async (t) => {
   const { team, template } = await sender()
   const body = aMessage(template.id)
   t.equal((await send(await makeSession(service, team.id), body)).status, 201)
@@ -257,13 +258,13 @@ t.test('it takes an API key or a session token, with the scope whatsapp:send', a
   isRefused(t, await call('GET', PATH, { key: without }), 405, 'method_not_allowed')
 })
 
-t.test('a key bound to a domain sends WhatsApp too: it has no From address', async (t) => {
+t.test('a key with a domain can send WhatsApp messages', async (t) => {
   const { team, template } = await sender()
   const bound = await makeKey(service, team.id, { domain: 'example.com' })
   t.equal((await send(bound, aMessage(template.id))).status, 201)
 })
 
-t.test('hostile strings are a 4xx or are stored as they are, never a fault of ours', async (t) => {
+t.test('hostile strings are rejected or stored unchanged', async (t) => {
   const { team, key, template } = await sender()
   for (const bad of ['\0', 'a\0b', '\ud800', 'a\udfffb']) {
     for (const changes of [

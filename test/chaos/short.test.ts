@@ -9,8 +9,8 @@ import { runAlone, runIn } from './run.ts'
 import { openWorld } from './world.ts'
 
 /**
- * The faults that need no server of their own and are over in some seconds, with their share of the load. Workers that
- * are killed over and over (A1) are in test/workers/channels/deliver-email.test.ts.
+ * Faults that need no server of their own and end within seconds, with their share of the load. Repeatedly
+ * killed workers (A1) are in test/workers/channels/deliver-email.test.ts.
  */
 const SHORT: readonly [id: string, scale: number][] = [
   ['A3', 0.1],
@@ -23,10 +23,10 @@ const SHORT: readonly [id: string, scale: number][] = [
   ['I/webhooks', 0.05],
 ]
 
-/** What has a database server of its own, and its share of the load. */
+/** Faults that need their own database server, with their share of the load. */
 const OWN_SERVER: readonly [id: string, scale: number][] = [['A12/failover', 0.05]]
 
-/** Within how many seconds all must be well again: the whole run asks for less, on a machine that does nothing else. */
+/** The time limit for recovery in seconds. A complete run on an idle machine has a lower one. */
 const BUSY = 120
 
 const { url } = await testDatabase(t)
@@ -35,7 +35,7 @@ t.teardown(() => world.close())
 
 for (const [id, scale] of SHORT) {
   const fault = FAULTS.find((each) => each.id === id)
-  t.test(`nothing is lost, sent again or over a limit by ${fault?.words}`, async (t) => {
+  t.test(`${fault?.words} loses or repeats nothing and exceeds no limit`, async (t) => {
     if (!fault) throw new Error(`there is no fault ${id}`)
     const { outcome } = await runIn(world, fault, scale)
     t.ok(holds({ ...outcome, limit: BUSY }), JSON.stringify(outcome))
@@ -44,7 +44,7 @@ for (const [id, scale] of SHORT) {
 
 for (const [id, scale] of OWN_SERVER) {
   const fault = FAULTS.find((each) => each.id === id)
-  t.test(`nothing is lost, paused or sent again by ${fault?.words}`, async (t) => {
+  t.test(`${fault?.words} loses, pauses or repeats nothing`, async (t) => {
     if (!fault) throw new Error(`there is no fault ${id}`)
     // Its idle processes would take a third of the time.
     await world.close()

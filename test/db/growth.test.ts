@@ -1,6 +1,7 @@
 /**
- * What statements touch when there is much: buffers, not time, on tables that are large enough to tempt the planner.
- * Each bound is far below what the same statement touched before it was made to follow an index.
+ * Limits the buffers that statements read on tables large enough for the planner to choose a bad plan. Each
+ * limit is far below what the statement read before it used an index. Buffers don't depend on the speed of
+ * the machine.
  */
 import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'
@@ -19,7 +20,7 @@ import { markRequeued } from '../../db/delivery/requeue.sql.ts'
 import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
 import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
-import { emptySkipsOf } from '../../db/maintenance/retention/erase.sql.ts'
+import { clearSkips } from '../../db/maintenance/retention/erase.sql.ts'
 import { skipsToShow } from '../../db/maintenance/retention/export.sql.ts'
 import { emailsTo } from '../../db/maintenance/retention/person.sql.ts'
 import {
@@ -38,7 +39,7 @@ import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
-import { lookAtLine } from '../../db/queue/fair-queue.sql.ts'
+import { readQueuePosition } from '../../db/queue/fair-queue.sql.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
 import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
 import { isAnyLost, queuesDue, spreadCounts } from '../../db/queue/maintenance.sql.ts'
@@ -59,17 +60,17 @@ import { touched } from '../support/touched.ts'
 const EMAILS = 40_000
 const JOBS = 20_000
 const TEAM = '0190a1b2-0000-7000-8000-000000000001'
-/** One in forty of the large team's emails is made from it. */
+/** The template of one in forty emails of the large team. */
 const TEMPLATE = '0190a1b2-0002-7000-8000-000000000001'
 const uuid = (kind: string, n: number): string => `0190a1b2-${kind}-7000-8000-${String(n).padStart(12, '0')}`
 
 const { url } = await ownServer(t)
 const database = await openPool(t, url, { size: 3, statementTimeout: 60_000 })
-/** Before PostgreSQL 17 an index is descended once for each value of a list. */
+/** Before PostgreSQL 17, an index is searched once per value of a list. */
 const descendsByValue = await database.oneFirst(sql.type(object({ is: boolean().defined() }))`
   select current_setting('server_version_num')::int < 170000 as is`)
 
-/** One large team among small ones; nearly all of its mail is delivered, to a thousand people. */
+/** One large team among small ones. Nearly all of its email is delivered, to a thousand recipients. */
 t.before(async () => {
   await database.query(sql.unsafe`
     insert into teams (id, name, created_at)
@@ -102,7 +103,7 @@ t.before(async () => {
     insert into pgboss.job (id, name, data, priority, start_after)
     select gen_random_uuid(), 'deliver-email', '{}', -n, now() + interval '1 hour'
     from generate_series(1, ${JOBS}::int) n`)
-  // A picture that nearly all of the mail has carried, among files that were sent once.
+  // A picture that nearly all emails contain, among files that were sent once.
   await database.query(sql.unsafe`
     insert into files (team_id, id, sha256, size, state, created_at, last_used_at)
     select ${TEAM}, gen_random_uuid(), sha256(n::text::bytea), 10, 'ready', now(), now() - interval '10 days'
@@ -165,7 +166,7 @@ t.test('the file collector skips uploads that are kept', async (t) => {
     .catch((error: Error) => t.equal(error.message, 'undone'))
 })
 
-t.test('soft bounces are judged by the mail of the address, not of the team', async (t) => {
+t.test("judges soft bounces by the address's own email", async (t) => {
   const now = new Date()
   const refs = [1, 2, 3].map((n) => {
     const email = `user${n}@example.com`
@@ -208,7 +209,7 @@ t.test('queue status counts up to a limit', async (t) => {
   t.ok(buffers < 150, `${buffers} buffers for all queues`)
 })
 
-t.test('metrics count the reports that wait without reading those that are done', async (t) => {
+t.test('metrics count waiting reports without reading finished ones', async (t) => {
   await database.query(sql.unsafe`
     insert into reports (id, provider, event_key, body, received_at, retry_until, state)
     select gen_random_uuid(), 'ses', n, 'a report', now() - interval '1 hour', now(),
@@ -225,7 +226,7 @@ t.test('metrics count the reports that wait without reading those that are done'
   t.ok(buffers < 30, `${buffers} buffers`)
 })
 
-/** Runs text as pg-boss's connections do. */
+/** Runs SQL text as pg-boss's connections do. */
 const runOn =
   (tx: Tx): Run =>
   async (text, values = []) => {
@@ -234,7 +235,7 @@ const runOn =
   }
 
 t.test('checks a queue of deferred jobs without reading them', async (t) => {
-  const line = await touched(database, (tx) => lookAtLine(tx, 'deliver-email', 0))
+  const line = await touched(database, (tx) => readQueuePosition(tx, 'deliver-email', 0))
   t.ok(line.buffers < 20, `${line.buffers} buffers for its line`)
   const due = await touched(database, (tx) => queuesDue(runOn(tx), ['deliver-email', 'ingest-report']))
   t.ok(due.buffers < 10, `${due.buffers} buffers before it is fetched from`)
@@ -253,7 +254,7 @@ t.test('finds paused endpoints among many', async (t) => {
   t.ok(buffers < 20, `${buffers} buffers`)
 })
 
-t.test('failed webhooks are listed and sent again without reading those that were delivered', async (t) => {
+t.test('lists and requeues failed webhooks without reading delivered ones', async (t) => {
   const ref = { team_id: TEAM, id: uuid('0008', 1) }
   await database.query(sql.unsafe`
     insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
@@ -287,7 +288,7 @@ t.test('failed webhooks are listed and sent again without reading those that wer
   const failed = await batch('failed')
   t.ok(failed.buffers < 30, `${failed.buffers} buffers for those of a day that failed`)
   const over = await batch('over')
-  // Each row's lock touches its page and, as that is visible to all, its map.
+  // Locking a row reads its page and, because all rows are visible, the visibility map.
   t.ok(over.buffers < 2 * 1_440 + 100, `${over.buffers} buffers for all 1,440 of a day`)
 })
 
@@ -296,7 +297,7 @@ t.test('looks for dead workers among active jobs only', async (t) => {
   t.ok(buffers < (descendsByValue ? 100 : 20), `${buffers} buffers`)
 })
 
-t.test('pg-boss counts many jobs less often, and few as often as ever', async (t) => {
+t.test('pg-boss counts less often only if there are many jobs', async (t) => {
   const pause = async (jobs: number) => {
     await database.query(sql.unsafe`update pgboss.version set monitor_backoff_on = null`)
     await database.query(
@@ -336,11 +337,11 @@ t.test("finds a person's skips by an index", async (t) => {
     t.equal((await skipsToShow(tx, TEAM, person)).length, 1),
   )
   t.ok(shown.buffers < 20, `${shown.buffers} buffers`)
-  const emptied = await touched(database, (tx) => emptySkipsOf(tx, TEAM, person))
+  const emptied = await touched(database, (tx) => clearSkips(tx, TEAM, person))
   t.ok(emptied.buffers < 50, `${emptied.buffers} buffers`)
 })
 
-t.test('failed WhatsApp messages are listed without reading those that arrived', async (t) => {
+t.test('lists failed WhatsApp messages without reading delivered ones', async (t) => {
   const team = uuid('0000', 199)
   await database.query(sql.unsafe`
     with message as materialized (
@@ -396,7 +397,7 @@ t.test('finds a message by its ID alone', async (t) => {
   t.ok(buffers < 600, `${buffers} buffers for a recipient`)
 })
 
-t.test('the contacts of topics are counted by deltas, however many there are', async (t) => {
+t.test('counts the contacts of topics by deltas', async (t) => {
   const topic = uuid('0002', 1)
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
@@ -507,7 +508,7 @@ t.test('retention checks up to a thousand teams with one statement', async (t) =
   t.ok(buffers < 1_000, `${buffers} buffers for 200 teams`)
 })
 
-t.test('bodies are emptied by stretches of time that are read once, whatever the teams', async (t) => {
+t.test('purges bodies by time ranges that are read once for all teams', async (t) => {
   const [from, to] = [30, 29.5].map((days) => firstIdAt(new Date(Date.now() - days * 86_400_000)))
   const { buffers } = await touched(database, async (tx) => {
     const { found, done } = await emptyEmails(tx, { after: from ?? '', before: to ?? '', limit: 1_000 }, 4)
@@ -662,7 +663,7 @@ t.test('a list page only reads its own rows', async (t) => {
 })
 
 t.test('a claim by group only reads what it claims', async (t) => {
-  // Nothing has counted these rows yet: a plan that goes by their number would take all of them for one.
+  // There are no statistics about these rows yet, so the planner would estimate one row.
   await database.query(sql.unsafe`
     insert into pgboss.job (name, data, group_id)
     select 'deliver-webhook', '{}', case when n > ${JOBS} then 'webhook:free' else 'webhook:full' end
@@ -683,7 +684,7 @@ t.test('a claim by group only reads what it claims', async (t) => {
   }
 })
 
-t.test('thirty thousand that wait change neither buffers nor plans of accept and claim', async (t) => {
+t.test('30,000 waiting jobs change no buffers or plans of accepts and claims', async (t) => {
   const secrets = createSecrets(SECRET_KEY)
   const team_id = await database.transaction(async (tx) => {
     const { id } = await createTeam(
@@ -742,8 +743,8 @@ t.test('thirty thousand that wait change neither buffers nor plans of accept and
   }
 })
 
-// The last: it leaves many versions of jobs behind.
-t.test('jobs that are done are found by their key, however many wait or run', async (t) => {
+// Runs last, because it leaves many dead versions of jobs.
+t.test('finds completed jobs by key among many others', async (t) => {
   const row = object({ id: string().defined() })
   const running = await database.any(sql.type(row)`
     update pgboss.job set state = 'active' where name = 'deliver-email' and priority > -4000 returning id`)
@@ -760,7 +761,7 @@ t.test('an expansion checks each contact by key', async (t) => {
     select ${TEAM}, ('0190a1b2-0007-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'walk' || n || '@example.com',
       'walk' || n || '@example.com', 'subscribed', '{}', array[${topic}::uuid], now() - interval '1 day', now()
     from generate_series(1, 3000) n`)
-  // The first broadcast of a team that has sent much: statistics know of none.
+  // The first broadcast of a team with many emails, so statistics contain no broadcast.
   await insertEmailRows(
     { database },
     sql.fragment`
@@ -778,7 +779,7 @@ t.test('an expansion checks each contact by key', async (t) => {
   t.ok(buffers < 1_000, `${buffers} buffers for a hundred contacts, of a broadcast that has reached 3,000`)
 })
 
-t.test('suppressions are counted by their index, also where only other teams have many', async (t) => {
+t.test('counts suppressions with their index, even if other teams have many', async (t) => {
   const [none, many] = [uuid('000a', 1), uuid('000a', 2)]
   await database.query(
     sql.unsafe`insert into teams (id, name, created_at) values (${none}, 'None', now()), (${many}, 'Many', now())`,

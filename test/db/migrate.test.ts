@@ -1,4 +1,4 @@
-/** The release step: what it does once, and what it leaves alone at every later deploy. */
+/** The release step: what it does once, and what it doesn't touch in later deployments. */
 import { spawn } from 'node:child_process'
 import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import t, { type Test } from '../support/tap.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../db/migrations')
 
-/** A connection of the test's own. */
+/** Opens a connection for the test. */
 async function connected(t: Test, url: string): Promise<Client> {
   const client = new Client({ connectionString: url })
   await client.connect()
@@ -26,7 +26,7 @@ async function connected(t: Test, url: string): Promise<Client> {
   return client
 }
 
-/** The migrations of today and one more with this text. */
+/** The current migrations and one more with this text. */
 async function withOneMore(t: Test, text: string): Promise<{ directory: URL; file: string }> {
   const folder = t.testdir()
   await cp(MIGRATIONS, folder, { recursive: true })
@@ -125,7 +125,7 @@ create index concurrently teams_by_name on teams (name);
   t.strictSame(rows, [{ indisvalid: true }])
 })
 
-t.test('a limit that its role has for statements ends no migration', async (t) => {
+t.test("ignores the role's statement timeout for migrations", async (t) => {
   const { url } = await testDatabase(t)
   const bounded = `${url}?options=-c%20statement_timeout%3D500`
   for (const first of ['-- takes a while', '-- outside a transaction: takes a while']) {
@@ -146,7 +146,7 @@ t.test("ignores the role's statement timeout for queue indexes", async (t) => {
   )
   const name = `pgboss.${rows[0]?.name}`
   await other.query(`drop index ${name}`)
-  // The index is not whole before what stores jobs has ended.
+  // The index can't be completed before transactions that store jobs have ended.
   const table = name.replace(/_busy$/, '')
   await other.query(`begin; lock table ${table} in row exclusive mode`)
   const migrated = migrate(`${url}?options=-c%20statement_timeout%3D500`)
@@ -188,7 +188,7 @@ t.test('a file that waits for a lock retries and applies once', async (t) => {
 })
 
 t.test('cancels a blocking autovacuum before the last attempts', async (t) => {
-  // It takes minutes, and is cancelled for a session that has waited three seconds.
+  // It would take minutes, and is cancelled for a session that has waited three seconds.
   const slow = {
     autovacuum: 'on',
     autovacuum_naptime: '1s',
@@ -239,7 +239,7 @@ t.test("fails with the file's name if a lock is never released", async (t) => {
   )
 })
 
-t.test('a process that comes while another one migrates waits for its turn', async (t) => {
+t.test('concurrent migrations run one after the other', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(t, '-- makes a table\ncreate table extra (id integer);\n')
   const lines: string[] = []
@@ -247,7 +247,7 @@ t.test('a process that comes while another one migrates waits for its turn', asy
   t.strictSame(lines, [`applied ${file}`])
 })
 
-/** Adds to `teams` what a later version might, then takes the locks of an accept in the wrong order. */
+/** Changes `teams`, then locks the tables of an accept in the wrong order. */
 const AGAINST_ACCEPTS = `-- adds a column to each table of an accept
 alter table accepted_emails add column extra integer;
 alter table allowances add column extra integer;
@@ -258,13 +258,14 @@ t.test('a file that deadlocks with an accept is retried', async (t) => {
   const { directory, file } = await withOneMore(t, AGAINST_ACCEPTS)
   const accept = await connected(t, url)
   const watch = await connected(t, url)
-  // A session that has waited for as long looks for deadlocks, and is ended: not the accept, however late it comes.
+  // After this timeout, a session checks for deadlocks and would be the victim. So the victim is never the
+  // accept.
   await accept.query("set deadlock_timeout = '1min'")
   await accept.query('begin; lock table allowances in row exclusive mode')
   const lines: string[] = []
   const migrated = migrate(url, (line) => lines.push(line), { directory, lockWait: 10_000 })
   const waits = async () =>
-    // Other tests' databases are copies of the same one: their tables have the same oids.
+    // Databases of other tests are copies of the same one, and their tables have the same OIDs.
     (
       await watch.query(`
       select from pg_locks l join pg_database d on d.oid = l.database
@@ -276,7 +277,7 @@ t.test('a file that deadlocks with an accept is retried', async (t) => {
   t.strictSame(lines, [`${file} is waiting for a lock held by another session`, `applied ${file}`])
 })
 
-/** Copies ten rows one by one, each in a transaction of its own, and goes on after the last one when called again. */
+/** Copies ten rows in separate transactions, and continues after the last one when called again. */
 const LONG_COPY = `-- outside a transaction: copies in batches, and says how far it has come
 create table if not exists copied (id integer primary key);
 
@@ -334,7 +335,7 @@ const KINDS = [
   LONG_COPY,
 ]
 
-t.test('each kind of migration lets accepts pass while it is applied', async (t) => {
+t.test('accepts continue while migrations of each kind run', async (t) => {
   const { url, call, key } = await world(t, { team: { rate: 10_000 } })
   const sending = new AbortController()
   const statuses: number[] = []
@@ -346,7 +347,7 @@ t.test('each kind of migration lets accepts pass while it is applied', async (t)
   for (const text of KINDS) {
     const { directory } = await withOneMore(t, text)
     await migrate(url, () => {}, { directory })
-    // The next kind takes its number.
+    // The next kind gets the same number.
     await (await connected(t, url)).query('delete from schema_migrations where number = $1', [
       (await migrationFiles()).length + 1,
     ])

@@ -1,4 +1,4 @@
-/** Rules of the schema: migrations without gaps, and whose column begins every key. */
+/** Rules of the schema: migrations without gaps, and the first column of every key. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type FragmentSqlToken, sql } from 'slonik'
@@ -15,7 +15,7 @@ t.test('migrations have consecutive numbers and a reason in line one', async (t)
     t.match(await readFile(join(ROOT, 'db/migrations', file), 'utf8'), /^-- \w/, file)
 })
 
-/** The migrations of every release so far: databases have them as they are, so a change is a file of its own. */
+/** The migrations of all releases. They never change, so each change needs a new file. */
 const RELEASED = [
   ['0001-accounts.sql', '0adacf6a6b884aaf5591fdbada7c4ad66f8d5b206bcbfbbc877326d6c514732b'],
   ['0002-content.sql', 'd33dc4560b74c6230a582a457497dc651e9abad893852e956098546ef5ed77e1'],
@@ -41,9 +41,9 @@ t.test('compresses email content with LZ4 if available, otherwise pglz', async (
   t.strictSame(columns, has_lz4 ? content : [])
 })
 
-// Read before the team is known, or belonging to none.
+// Read before the team is known, or not owned by a team.
 const DIRECTORIES = [
-  // Of domain names, which several teams may have.
+  // Domain names, which several teams can have.
   'domain_ramps',
   'domain_ramp_reports',
   ...'plans users api_keys sessions schema_migrations secret_canary senders sender_reports recipient_pauses'.split(
@@ -77,14 +77,14 @@ t.test('team_id comes first in every key of every table that a team owns', async
     where n.nspname = 'public' and i.indisunique`)
   const owned = keys.filter(({ table }) => !DIRECTORIES.includes(table))
   t.ok(owned.length > 10)
-  // teams is the team: its id is the team_id. A subscription's plan is in a directory.
+  // In teams, the ID is the team_id. The plan of a subscription belongs to no team.
   const fits = ({ table, columns }: { table: string; columns: string[] }) =>
     columns[0] === (table === 'teams' ? 'id' : 'team_id')
   const exempt = [
     'subscriptions_plan_key_fkey',
     'teams_whatsapp_number_fkey',
     'memberships_user_id_fkey',
-    // An operator looks for a key in all teams at once.
+    // An operator searches all teams for a key.
     'accepted_emails_idempotency_key',
     'whatsapp_requests_idempotency_key',
   ]
@@ -106,7 +106,7 @@ t.test('each kind of an email’s event can be stored', async (t) => {
   )
 })
 
-t.test('what contradicts itself is not stored', async (t) => {
+t.test('rejects rows that contradict themselves', async (t) => {
   const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const id = '0190a1b2-0000-7000-8000-000000000001'
   await database.query(sql.unsafe`insert into teams (id, name, created_at) values (${id}, 'Acme', now())`)

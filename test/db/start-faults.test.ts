@@ -1,4 +1,4 @@
-/** What a process says that cannot start: one line that names the setting, never a stack. */
+/** The errors of processes that can't start: one line with the name of the setting, without a stack trace. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import t from '../support/tap.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const ENTRIES = ['api/main.ts', 'workers/main.ts', 'db/migrate.ts']
 
-/** Runs an entry that must fail. @returns what it said. */
+/** Runs an entry that must fail. @returns its output. */
 const failing = async (entry: string, settings: Record<string, string>): Promise<string> =>
   await new Promise((resolve, reject) => {
     const env = { ...bareEnvironment(), SECRET_KEY, SMTP_URL: 'smtp://127.0.0.1:9', PORT: '0', ...settings }
@@ -27,7 +27,7 @@ const failing = async (entry: string, settings: Record<string, string>): Promise
     )
   })
 
-/** Runs a program from the checkout, with no settings of ours. */
+/** Runs a program from the checkout without our settings. */
 const run = (program: string, args: string[]) =>
   new Promise<{ code: number; stdout: string; stderr: string }>((resolve) =>
     execFile(program, args, { cwd: ROOT, env: bareEnvironment() }, (error, stdout, stderr) =>
@@ -35,7 +35,7 @@ const run = (program: string, args: string[]) =>
     ),
   )
 
-/** The test server's URL as somebody else's. */
+/** The test server's URL with other credentials. */
 function urlAs(change: { username?: string; password?: string; database?: string }): string {
   const { url, prefix } = testServer()
   const { database, ...login } = change
@@ -49,7 +49,7 @@ const REFUSED = {
 }
 
 for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
-  t.test(`${what} is one line that names DATABASE_URL, whatever is started`, async (t) => {
+  t.test(`${what} prints one line with DATABASE_URL in every process`, async (t) => {
     for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, { DATABASE_URL })))) {
       t.match(said, /^cannot start, the server rejects DATABASE_URL: [^\n]+\n$/)
       t.notMatch(said, /hunter2/)
@@ -85,7 +85,7 @@ t.test('reports a full disk of the database at the start and in the CLI', async 
   const admin = new Client({ connectionString: url })
   await admin.connect()
   t.teardown(() => admin.end())
-  // A trigger raises the error, because a really full disk would stop other tests.
+  // A trigger raises the error, because a full disk would stop other tests.
   await admin.query(`
     create function full_disk() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; end $$`)
@@ -137,7 +137,7 @@ t.test("reports a role that doesn't own the schema", async (t) => {
   t.match(await adminCli({ DATABASE_URL }).fault(['plan', 'list']), line)
 })
 
-t.test('a DATABASE_DIRECT_URL of another database stops all that starts, and leaves it alone', async (t) => {
+t.test('a DATABASE_DIRECT_URL of another database stops every process', async (t) => {
   const [{ url }, { url: other }] = [await testDatabase(t), await emptyDatabase(t)]
   const settings = { DATABASE_URL: url, DATABASE_DIRECT_URL: other, LOG_LEVEL: 'error' }
   for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, settings))))
@@ -195,12 +195,12 @@ t.test('reports an outdated Node version', async (t) => {
   const commands = procfile
     .trim()
     .split('\n')
-    // Without exec a shell gets the signals, and its Node goes on.
+    // Without exec, the shell would get the signals instead of Node.
     .map((line) => line.replace(/^\w+: exec /, '').split(' '))
   t.strictSame(commands.map((command) => command.at(-1)).toSorted(), ENTRIES.toSorted())
   const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
   commands.push(scripts.admin.replace(/^exec /, '').split(' '))
-  // Stands in for the version, and for a node:module that has none of today's names; the check is production's own.
+  // Simulates an old version, and a node:module without the current names. The check is the real one.
   const older = `data:text/javascript,${encodeURIComponent(OLDER_NODE)}`
   for (const [program, ...args] of commands) {
     t.equal(program, 'node')

@@ -1,6 +1,4 @@
-/**
- * What a process does about its database at start, and `GET /ready` later: it works, or says why not and what to do.
- */
+/** The checks of the database at the start of a process and in `GET /ready`. */
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { sql } from 'slonik'
@@ -13,14 +11,14 @@ import t from '../support/tap.ts'
 
 const silent = pino({ level: 'silent' })
 
-/** Runs statements of the test's own making. */
+/** Runs statements on a database. */
 async function change(url: string, ...statements: string[]): Promise<void> {
   const database = await openDatabase(url, { size: 1 })
   for (const statement of statements) await database.query({ ...sql.unsafe`select`, sql: statement })
   await database.end()
 }
 
-/** The fault of a process that starts on this database; null when it starts. */
+/** Returns the error of a process that starts on this database, or null. */
 async function refusal(url: string): Promise<string | null> {
   try {
     const { database } = await startDatabase({ DATABASE_URL: url }, { size: 1 }, silent)
@@ -64,7 +62,7 @@ t.test("a read-only database stops a process, which isn't ready", async (t) => {
   t.match({ status, body }, { status: 503, body: { error: { message: /doesn't accept writes/ } } })
 })
 
-t.test('only a queue that is not migrated is called so', async (t) => {
+t.test("only reports a queue that isn't migrated as such", async (t) => {
   const { url } = await testDatabase(t)
   const fault = (as: string) =>
     openConsumer(as, { connections: 1, onError: () => {} }).then(
@@ -96,7 +94,7 @@ t.test('warns about settings that can lose accepted messages', async (t) => {
   ])
 })
 
-t.test('a DATABASE_DIRECT_URL that does not answer is warned about, and started without', async (t) => {
+t.test('warns about an unreachable DATABASE_DIRECT_URL and starts without it', async (t) => {
   const { url } = await testDatabase(t)
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })

@@ -1,6 +1,6 @@
 /**
- * The main statements as they run, each in a file of its own (test/db/statements): what the code glues from parts of
- * several rooms can be read whole there, and a change of it is seen. UPDATE_STATEMENTS=1 writes them.
+ * The texts of the main statements as they run (test/db/statements). Reviewers see changes there, because the
+ * code builds statements from several modules. UPDATE_STATEMENTS=1 writes the files.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ import t from '../support/tap.ts'
 
 const PLACE = join(import.meta.dirname, 'statements')
 
-/** Which of the statements of an operation are kept, by the names of their files. */
+/** The statements of each operation, with the names of their files. */
 const KEPT = {
   accept: {
     'insert-emails': /insert into accepted_emails/,
@@ -52,7 +52,7 @@ const KEPT = {
   empty: { 'empty-emails': /update accepted_emails/ },
 }
 
-/** Does each operation once. @returns the texts that the server was sent, by operation. */
+/** Runs each operation once. @returns the statements that the server received, by operation. */
 async function textsOfOperations() {
   const store = await openStore(t)
   const team_id = await store.team()
@@ -102,7 +102,7 @@ async function textsOfOperations() {
   }
 }
 
-t.test('the main statements run as their files say', async (t) => {
+t.test('the main statements equal their files', async (t) => {
   const texts = await textsOfOperations()
   const files: string[] = []
   for (const [operation, kept] of Object.entries(KEPT) as [keyof typeof KEPT, Record<string, RegExp>][])

@@ -1,6 +1,6 @@
 /**
- * The lists of a team that has nearly a third of all mail, where vacuum has not run: after a load, a restore, or behind
- * a long transaction. No page of anything is known to be visible to all, so an index alone answers nothing cheaply.
+ * The lists of a team with almost a third of all email, without vacuum: after a load or restore, or during a
+ * long transaction. No page is marked as all-visible, so index-only scans aren't cheap.
  */
 import { sql } from 'slonik'
 import { contactsOfTeam } from '../../db/audience/contacts/contacts.sql.ts'
@@ -22,7 +22,7 @@ const OTHER = '0190a1b2-0000-7000-8000-000000000007'
 const { url } = await testDatabase(t)
 const database = await openPool(t, url, { size: 3, statementTimeout: 60_000 })
 
-/** Three of ten are the large team's; a tenth of all waits. */
+/** Three in ten emails belong to the large team. A tenth of all emails is waiting. */
 t.before(async () => {
   for (const table of ['accepted_emails', 'email_states', 'whatsapp_messages', 'contacts'])
     await database.query(sql.unsafe`alter table ${sql.identifier([table])} set (autovacuum_enabled = false)`)
@@ -82,7 +82,7 @@ t.test('list pages, counts and batches only read their rows', async (t) => {
   }
 })
 
-t.test('finds emails of a rare status among themselves', async (t) => {
+t.test('finds emails of a rare status by their index', async (t) => {
   for (const [criteria, found, most] of [
     [{ status: 'bounced' }, 51, 700],
     [{ status: 'complained' }, 0, 10],
@@ -121,7 +121,7 @@ t.test('finds requeueable emails in batches of waiting ones', async (t) => {
   t.ok(some.length > 0 && some.length < 200, `${some.length} of them`)
 })
 
-t.test('a part of an address is looked for among the contacts of its team', async (t) => {
+t.test("searches a part of an address among the team's contacts only", async (t) => {
   const all = { offset: 0, limit: 51 }
   for (const [team, part, found] of [
     [TEAM, 'example', 51],
@@ -138,7 +138,7 @@ t.test('a part of an address is looked for among the contacts of its team', asyn
   }
 })
 
-t.test('single emails are found behind thousands of newer ones of a broadcast', async (t) => {
+t.test('finds single emails behind thousands of newer broadcast emails', async (t) => {
   for (const table of ['accepted_emails', 'email_states'])
     await database.query(sql.unsafe`
       update ${sql.identifier([table])} set broadcast_id = ${OTHER} where team_id = ${TEAM} and id in (

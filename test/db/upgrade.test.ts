@@ -1,6 +1,7 @@
 /**
- * An upgrade in the order of db/README.md, *Upgrading*: release, workers, web; and back: web, workers. Real processes
- * of this version and of a next one, which lets in what this version's workers do not know.
+ * An upgrade in the order of db/README.md, *Upgrading*: release, workers, web. And a rollback: web, workers.
+ * Uses real processes of this version and a next one, which accepts things that this version's workers
+ * don't know.
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -24,11 +25,11 @@ const sink = await startSmtpSink(t)
 
 type Sources = typeof next | null
 
-/** A worker of this version, or of the next one. */
+/** Starts a worker of this version or the next one. */
 const worker = (of: Sources) =>
   startProcess(t, 'workers/main.ts', { DATABASE_URL: url, SMTP_URL: sink.url }, of?.root)
 
-/** A web process, likewise. */
+/** Starts a web process of this version or the next one. */
 const web = (of: Sources) => startApi(t, url, {}, of?.root)
 
 type Running = { kill(signal: NodeJS.Signals): void; exited: Promise<number | string> }
@@ -38,7 +39,7 @@ async function stop({ kill, exited }: Running): Promise<void> {
   t.equal(await exited, 0)
 }
 
-/** Sends one email. @returns its id. */
+/** Sends one email. @returns its ID. */
 async function send({ call }: Awaited<ReturnType<typeof web>>): Promise<string> {
   const { status, body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
   t.equal(status, 201)
@@ -52,19 +53,22 @@ const isSent = (id: string) => until(`${id} is sent`, () => arrived(id) === 1)
 
 const jobRow = object({ state: string().defined(), seconds: number().defined() })
 
-/** A job as it lies in its queue. */
+/** A job's row in its queue. */
 const jobOf = (id: string) =>
   database.one(sql.type(jobRow)`
     select state, extract(epoch from start_after - now())::float8 as seconds from pgboss.job where id = ${id}`)
 
-/** Waits until a worker has looked at a job and left it. */
+/** Waits until a worker has claimed a job and released it. */
 const isLeft = (id: string) =>
   until(`${id} is left`, async () => {
     const { state, seconds } = await jobOf(id)
     return state === 'created' && seconds > 10
   })
 
-/** Waits, while what is left is due at once instead of within a minute: an older worker may leave it many times. */
+/**
+ * Waits, and makes released jobs due immediately instead of within a minute, because an older worker can
+ * release them many times.
+ */
 const hurryUntil = (what: string, holds: () => Promise<boolean>) =>
   until(what, async () => {
     await database.query(sql.unsafe`update pgboss.job set start_after = now() where state < 'active'`)
@@ -73,14 +77,14 @@ const hurryUntil = (what: string, holds: () => Promise<boolean>) =>
 
 const dead = async () => (await queueStatus(database)).filter((queue) => queue.dead + queue.failed > 0)
 
-t.test('a version that is newer than the schema starts neither web nor worker', async (t) => {
+t.test('a version newer than the schema starts neither web nor worker', async (t) => {
   await t.rejects(web(next), /api\/main\.ts could not start/)
   await t.rejects(worker(next), /workers\/main\.ts could not start/)
 })
 
 type Web = Awaited<ReturnType<typeof web>>
 type Worker = Awaited<ReturnType<typeof worker>>
-/** What runs from one test to the next: each start costs a second. */
+/** Processes that run across tests, because each start takes a second. */
 const running: { oldWeb?: Web; newWeb?: Web; newWorker?: Worker } = {}
 function kept<T>(one: T | undefined): T {
   if (one === undefined) throw new Error('the test before has left no process')

@@ -1,11 +1,11 @@
 /**
- * Chooses the test files of a run and their order. The files that take longest start first, so that none of them runs
- * alone at the end. Most of these mostly wait for pauses, heartbeats and dead workers.
+ * Chooses the test files of a run and their order. The slowest files start first, so that none of them runs
+ * alone at the end. Most of them wait for pauses, heartbeats and dead workers.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** The slowest files of a whole run, for a checkout that has no times of its own yet. */
+/** The slowest files of a complete run, for a checkout without measured times. */
 export const SLOWEST = [
   'test/chaos/short.test.ts',
   'test/api/dashboard/looks.test.ts',
@@ -57,12 +57,12 @@ export const SLOWEST = [
   'test/api/dashboard/roles.test.ts',
 ] as const
 
-/** Where the last whole run left how long each file took, in milliseconds by path. */
+/** The duration of each file in the last complete run, in milliseconds by path. */
 const TIMES = 'node_modules/.cache/heliograph-tests/times.json'
 
 type Times = Readonly<Record<string, number>>
 
-/** Returns the times of the last whole run in this checkout. Without a readable file there are none. */
+/** Returns the durations of the last complete run in this checkout, or none. */
 async function lastTimes(root: string): Promise<Times> {
   try {
     return JSON.parse(await readFile(join(root, TIMES), 'utf8'))
@@ -71,13 +71,13 @@ async function lastTimes(root: string): Promise<Times> {
   }
 }
 
-/** Keeps the times of a whole run for the next one. */
+/** Stores the durations of a complete run for the next one. */
 export async function keepTimes(root: string, times: ReadonlyMap<string, number>): Promise<void> {
   await mkdir(join(root, dirname(TIMES)), { recursive: true })
   await writeFile(join(root, TIMES), JSON.stringify(Object.fromEntries(times)))
 }
 
-/** Returns every test file, the slowest of the last run first. A file that is new comes before them all. */
+/** Returns all test files, the slowest of the last run first. New files come before them. */
 export async function testFiles(root: string): Promise<string[]> {
   const names = await readdir(join(root, 'test'), { recursive: true })
   const files = names.filter((name) => name.endsWith('.test.ts')).map((name) => join('test', name))
@@ -87,7 +87,7 @@ export async function testFiles(root: string): Promise<string[]> {
   return files.sort().toSorted((one, other) => timeOf(other) - timeOf(one))
 }
 
-/** The files that kill processes, start servers of their own or load much data. `test:quick` leaves them out. */
+/** Files that kill processes, start their own servers or load much data. `test:quick` leaves them out. */
 export const HEAVY = [
   'test/api/accept.test.ts',
   'test/api/hostile.test.ts',
@@ -119,7 +119,7 @@ export const HEAVY = [
   'test/workers/scheduled.test.ts',
 ]
 
-/** Returns the files that neither are heavy nor open a browser, in the same order. */
+/** Returns the files that are neither heavy nor open a browser, in the same order. */
 export async function quickFiles(root: string, files: readonly string[]): Promise<string[]> {
   const light = files.filter((file) => !HEAVY.includes(file))
   const texts = await Promise.all(light.map((file) => readFile(join(root, file), 'utf8')))

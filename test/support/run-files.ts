@@ -1,8 +1,8 @@
 /**
- * Runs test files in this process, one after another: of those that TEST_FILES names, separated by commas, the next
- * that no other process has taken, until none is left. TAP goes to its output. They are no arguments: tap makes these a
- * part of the names of folders, which then are too long.
- * Promises: once they are done it ends, whatever they left, and says what that was.
+ * Runs test files in this process, one after another. Each time, it takes the next file in TEST_FILES
+ * (separated by commas) that no other process has taken. Prints TAP. Afterwards, the process exits even if a
+ * file left something open, and prints what. The files aren't arguments, because tap would include those in
+ * the names of folders, which then get too long.
  */
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,10 @@ import t, { runFile } from './tap.ts'
 
 const { TEST_FILES = '', TEST_TAKEN = '' } = process.env
 
-/** Whether this process is the first to want a file: each that is taken leaves a mark in the directory TEST_TAKEN. */
+/**
+ * Returns true if this process is the first to take a file. A taken file has a mark in the directory
+ * TEST_TAKEN.
+ */
 function take(nth: number): boolean {
   try {
     closeSync(openSync(join(TEST_TAKEN, String(nth)), 'wx'))
@@ -21,7 +24,7 @@ function take(nth: number): boolean {
   }
 }
 
-/** How long what files left may keep the process. */
+/** How long open handles may keep the process running, in milliseconds. */
 const REST_MS = 5_000
 
 t.setTimeout(0)

@@ -1,18 +1,19 @@
 /**
- * Runs a list of test files in a few processes side by side (run-files.ts), the first ones first: to load a thousand
- * modules costs as much as most files take. Each process takes the next file that none has taken, so that all of them
- * are busy until the end.
- * Promises: each file runs once; a process that dies, or says nothing for longer than a file may take, is one failure,
- * and the others run what is left; a run without files is none. Must not know which files there are.
+ * Runs test files in a few concurrent processes (run-files.ts), because loading a thousand modules takes as
+ * long as most files. Each process takes the next file, so that all are busy until the end. Each file runs
+ * once. A process that dies or hangs counts as one failure, and the others run the rest. A run without files
+ * fails.
  */
 import { mkdir } from 'node:fs/promises'
 import type { TapStream } from './tap-report.ts'
 
-/** Seconds that one file may take, as .taprc has it. */
+/** The time limit of a file in seconds, as in .taprc. */
 export const TIMEOUT = 900
-/** Three times as many as the two cores of a small machine: these are busy then, and more only get in the way. */
+/**
+ * Three per core on a small machine with two cores. They keep the cores busy, and more would only compete.
+ */
 const RUNNERS = 6
-/** Young objects get room: a process of tests lives too briefly for many collections to pay. */
+/** More memory for young objects. Test processes are too short-lived for many collections. */
 const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']
 
 type Runner = {
@@ -23,24 +24,24 @@ type Runner = {
   stop: AbortSignal
 }
 
-/** How processes are started, and where they leave what. */
+/** How to start processes, and where their output goes. */
 type Runners = {
-  /** A directory that is not there yet, for the marks of files that a process has taken. */
+  /** A directory that doesn't exist yet, for the marks of taken files. */
   taken: string
   /** Runs Node with these arguments until it ends or is stopped. @returns its exit code. */
   start(runner: Runner): Promise<number>
-  /** Where the TAP of another process goes. */
+  /** Returns a parser for the TAP of another process. */
   stream(): TapStream
-  /** Seconds without a line after which a process is stuck. */
+  /** The seconds without output after which a process counts as stuck. */
   silence?: number
-  /** How many processes there are at most. */
+  /** The number of processes. */
   most?: number
 }
 
-/** @param files their paths from the repository's root. @throws Error when there are none. */
+/** @param files their paths from the repository's root. @throws Error if there are none. */
 export async function runFiles(
   files: readonly string[],
-  // A stuck process does not notice the time limit of its file.
+  // A stuck process can't enforce the time limit of its file.
   { taken, start, stream, silence = TIMEOUT + 30, most = RUNNERS }: Runners,
 ): Promise<void> {
   if (files.length === 0) throw new Error('there is no test file')

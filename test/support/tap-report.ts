@@ -1,16 +1,16 @@
 /**
- * Reads the TAP that test processes print and makes a log of it that people can read: a line per passing file, all of
- * what failed in a failing one, and what was left out at the end.
- * Promises: the counts are tap's own, and one failure for a process that did not get to its end.
+ * Reads the TAP of test processes and prints a readable log: a line per passing file, all failures of a
+ * failing file, and the skipped tests at the end. The counts are tap's own, plus one failure for each process
+ * that didn't finish.
  */
 
 export type Counts = { passed: number; failed: number }
 
 /** The output of one process, whose top-level tests are files. */
 export type TapStream = {
-  /** Takes the next line of TAP. */
+  /** Receives the next line of TAP. */
   line(text: string): void
-  /** The process has ended. Prints what it left open. @param code its exit code. */
+  /** Called when the process has ended. Prints the lines of an unfinished file. @param code its exit code. */
   end(code: number): void
 }
 
@@ -18,7 +18,7 @@ type TapReport = {
   stream(): TapStream
   /** Prints the skipped tests, then all failures again. @returns the counts of all streams. */
   finish(): Counts
-  /** How long each file took that has ended, in milliseconds. */
+  /** The duration of each finished file, in milliseconds. */
   times: ReadonlyMap<string, number>
 }
 
@@ -36,7 +36,7 @@ const MOST_REPEATED = 200
 const figure = (name: string, summary: string) =>
   Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
 
-/** The lines of a failing file without those of the tests in it that passed. */
+/** Returns the lines of a failing file without its passing tests. */
 function failuresOf(lines: readonly string[]): string[] {
   const shown: string[] = []
   for (const line of lines) {
@@ -50,7 +50,7 @@ function failuresOf(lines: readonly string[]): string[] {
   return shown
 }
 
-/** What a stream leaves with its report. */
+/** Where a stream reports its results. */
 type Kept = {
   print(text: string): void
   /** Prints a line of a failure. */
@@ -101,7 +101,7 @@ function tapStream({ print, printFailure, leave, count, time }: Kept): TapStream
   }
 }
 
-/** A report that prints through `print`, line by line. */
+/** Creates a report that prints with `print`, line by line. */
 export function tapReport(print: (text: string) => void): TapReport {
   const leftOut: string[] = []
   const failures: string[] = []

@@ -168,7 +168,7 @@ t.test('an unknown option of SMTP_URL stops a worker', async (t) => {
 t.test('queues that this worker can’t work on are rejected', async (t) => {
   t.match(faults({ ...BASE, WORKER_QUEUES: ',' }), [/^WORKER_QUEUES must name queues of /])
   for (const WORKER_QUEUES of ['check-email', 'ingest-report,check-email'])
-    t.match(faults({ ...BASE, WORKER_QUEUES }), [/^WORKER_QUEUES names check-email without deliver-email/])
+    t.match(faults({ ...BASE, WORKER_QUEUES }), [/^WORKER_QUEUES contains check-email without deliver-email/])
   t.strictSame(faults({ ...BASE, WORKER_QUEUES: 'check-email,deliver-email' }), [])
 })
 

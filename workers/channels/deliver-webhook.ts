@@ -131,7 +131,7 @@ function outgoingOf(
 const UNSEALED_ANSWER: WebhookAnswer = {
   status: null,
   ms: 0,
-  response: 'not sent: its secret opens with neither key',
+  response: "not sent: its secret can't be decrypted with SECRET_KEY",
   wait_seconds: null,
 }
 
@@ -233,11 +233,11 @@ async function record(
 
 /** Returns why an endpoint must be disabled. Null if it stays enabled. */
 function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string | null): string | null {
-  if (own.some(({ answer: { answer } }) => answer.status === GONE_STATUS)) return `it answered ${GONE_STATUS}`
+  if (own.some(({ answer: { answer } }) => answer.status === GONE_STATUS)) return `it returned ${GONE_STATUS}`
   const overdue = (at: Date) =>
     failingSince !== null && at.getTime() - Date.parse(failingSince) >= DISABLE_AFTER_MS
   return own.some(({ at, answer: { answer } }) => !isTaken(answer) && overdue(at))
-    ? 'nothing but failures for five days'
+    ? 'only failures for five days'
     : null
 }
 

@@ -6,8 +6,8 @@
 
 import { DELIVERIES } from '../../db/channels/channels.sql.ts'
 import { lostReports } from '../../db/delivery/reports/reports.sql.ts'
-import { noteGivenUp } from '../../db/delivery/requeue.ts'
-import { forgetRecipientPauses } from '../../db/delivery/senders/senders.sql.ts'
+import { recordDeadLettered } from '../../db/delivery/requeue.ts'
+import { deleteExpiredRecipientPauses } from '../../db/delivery/senders/senders.sql.ts'
 import { requeueLost } from '../../db/delivery/sweep.ts'
 import { lostBackgroundJobs } from '../../db/maintenance/background-jobs/background-jobs.sql.ts'
 import { lostWalks } from '../../db/messages/broadcasts/waiting.sql.ts'
@@ -55,8 +55,8 @@ const inOneTransaction =
 const SWEEPS: Sweep[] = [
   ...DELIVERIES.map(
     (channel): Sweep => [
-      `${channel.noun}s were given up; see \`queue status\``,
-      inOneTransaction((at) => noteGivenUp(at, channel, SWEEP_LIMIT)),
+      `${channel.noun}s were dead-lettered; see \`queue status\``,
+      inOneTransaction((at) => recordDeadLettered(at, channel, SWEEP_LIMIT)),
     ],
   ),
   ...DELIVERIES.map(
@@ -85,5 +85,5 @@ export async function requeueStale({
       log.error({ err: error, sweep: words }, 'sweep failed')
     }
   }
-  await forgetRecipientPauses(database)
+  await deleteExpiredRecipientPauses(database)
 }

@@ -1,11 +1,11 @@
 /**
- * What the audit trail's actions are called on pages; the command line and files keep the codes. Pure.
- * Promises: an action without words, such as one of a later version, is its code.
+ * Labels of audit log actions on pages. The CLI and exports use the codes. An unknown action, such as one of
+ * a later version, is shown as its code. Pure.
  */
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 
-/** What is done with the messages of a channel, and with its templates. */
+/** Returns the labels for messages and templates of a channel. */
 const labelsOf = ({ name, noun, title }: Channel): Record<string, string> => ({
   [`${name}.cancel`]: `Cancelled a scheduled ${noun}`,
   [`${name}.open`]: `Read one ${noun}`,
@@ -17,7 +17,7 @@ const labelsOf = ({ name, noun, title }: Channel): Record<string, string> => ({
   [`${name}-template.sync`]: `Synced the templates of ${title}`,
 })
 
-/** What was done, by its action: reads on from the person's name. */
+/** Labels by action. They follow the user's name. */
 const LABELS: Readonly<Record<string, string>> = {
   ...Object.assign({}, ...CHANNELS.map(labelsOf)),
   'broadcast.again': 'Sent a broadcast to those it had not gone to',
@@ -120,6 +120,6 @@ const LABELS: Readonly<Record<string, string>> = {
 
 export const actionLabel = (action: string): string => LABELS[action] ?? action
 
-/** The action that words are of, in any case of their letters; words of none stay as they are. */
+/** Returns the action with this label, ignoring case, or the text itself if no action has it. */
 export const actionOf = (words: string): string =>
   Object.keys(LABELS).find((action) => actionLabel(action).toLowerCase() === words.toLowerCase()) ?? words

@@ -1,4 +1,7 @@
-/** The stylesheet and the script: read once, under a path with their digest, so that browsers keep them for ever. */
+/**
+ * Loads the stylesheet and the script. Their paths contain a hash of the content, so they can be cached
+ * forever.
+ */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +11,7 @@ type Name = keyof typeof TYPES
 
 type Asset = { type: string; bytes: Buffer }
 
-/** Each asset's path after /dashboard, and the asset by its path. */
+/** Paths of the assets after /dashboard, and assets by path. */
 export type Assets = { paths: Record<Name, string>; byPath: ReadonlyMap<string, Asset> }
 
 export function readAssets(): Assets {

@@ -1,2 +1,2 @@
-/** Where the dashboard lies: every path of it begins so. */
+/** The prefix of all dashboard paths. */
 export const BASE = '/dashboard'

@@ -1,4 +1,4 @@
-/** Figures of days or hours as a stacked chart, drawn on the server, and as the table that says the same. Pure. */
+/** Renders counts per day or hour as a stacked bar chart and as a table. Pure. */
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import type { FigureRow, HourRow } from '../../../db/stats/daily/stats.sql.ts'
@@ -10,9 +10,9 @@ const DAY = 86_400_000
 const HOUR = 3_600_000
 const PLOT = { left: 44, right: 720, top: 12, bottom: 168 }
 
-/** What a bar is made of, from the bottom up; each in a colour of its own. */
 type Table = Extract<Section, { kind: 'table' }>
 
+/** A part of each bar. Layers are in order from the bottom. */
 type Layer = { label: string; tone: BarTone; statuses: readonly string[] }
 
 const GONE: readonly Layer[] = [
@@ -24,23 +24,23 @@ const EMAIL_LAYERS: readonly Layer[] = [
   ...GONE,
   { label: 'waiting', tone: 'warn', statuses: ['queued'] },
   { label: 'bounced', tone: 'bad', statuses: ['bounced'] },
-  // Delivered, too: what bounced did not arrive.
+  // These were delivered, unlike the bounced ones.
   { label: 'complained', tone: 'worse', statuses: ['complained'] },
 ]
 
-/** A message that the provider has accepted stays `queued` until it reports more. */
+/** A message stays `queued` after the provider has accepted it, until the provider reports a status. */
 const OTHER_LAYERS: readonly Layer[] = [
   ...GONE,
   { label: 'not reported yet', tone: 'warn', statuses: ['queued'] },
   { label: 'failed', tone: 'bad', statuses: ['failed'] },
 ]
 
-/** Only emails bounce, and only of emails somebody complains. */
+/** Returns the layers of a channel. Only emails have bounces and complaints. */
 const layersOf = (channel: Channel): readonly Layer[] => (channel === EMAIL ? EMAIL_LAYERS : OTHER_LAYERS)
 
-/** A bar's figures. @param at what it is called. @param mark what stands below it, where something does. */
+/** The counts of a bar. `at` is its day or hour, and `mark` the label on the axis, if it has one. */
 type Span = { at: string; mark: string | null; counts: number[]; total: number }
-/** The bars of a stretch of time, and the words for them. */
+/** The bars of a period and their labels. */
 type ChartData = {
   spans: readonly Span[]
   layers: readonly Layer[]
@@ -63,7 +63,7 @@ function spanOf(
 const dayShort = (day: string): string =>
   new Date(day).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
-/** Each day of the stretch with its layers, the days without messages too. */
+/** Returns the counts of each day of a period, including days without messages. */
 export function daysOf(
   channel: Channel,
   figures: readonly FigureRow[],
@@ -82,7 +82,11 @@ export function daysOf(
   return { spans, layers, column: 'Day', title: 'By day (UTC)', note }
 }
 
-/** Each hour of the stretch with its layers. @param since the beginning of its first hour. @param zone the reader's. */
+/**
+ * Returns the counts of each hour of a period.
+ * @param since the start of the first hour.
+ * @param zone the reader's time zone.
+ */
 export function hoursOf(
   channel: Channel,
   figures: readonly HourRow[],
@@ -128,7 +132,7 @@ function columnOf(
   return [{ title: `${at}: ${there.map(({ words }) => words).join(', ')}`, bars }]
 }
 
-/** Values beside a chart, in as many equal parts as its top has in round numbers: 3, 4 or 5. */
+/** Returns the values of the y-axis: 3, 4 or 5 equal steps, so that they are round. */
 function ticksOf(top: number): number[] {
   const parts = [5, 4, 3].find((count) => /^[125]0*$/.test(String(top / count))) ?? 4
   const values = Array.from({ length: parts + 1 }, (_, part) => (part * top) / parts)
@@ -162,7 +166,7 @@ function chartOf(title: string, stretch: ChartData, switches: readonly Switch[])
   }
 }
 
-/** The same figures as a table, the latest first; days or hours without messages are left out. */
+/** Builds the table of a chart, latest first, without empty days or hours. */
 const chartTable = ({ spans, layers, column, title, note }: ChartData): Table => ({
   kind: 'table',
   title,
@@ -181,7 +185,7 @@ const chartTable = ({ spans, layers, column, title, note }: ChartData): Table =>
   empty: 'Nothing was accepted on these days.',
 })
 
-/** A stretch as a chart with its table, and links to the others. */
+/** Builds a chart with its table and links to other periods. */
 export const figureSections = (
   title: string,
   stretch: ChartData,

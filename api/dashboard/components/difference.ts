@@ -1,21 +1,20 @@
 /**
- * Compares two texts line by line and, within changed lines, word by word, with npm's `diff`. Pure. If too many lines
- * differ, the old ones are shown, then the new ones, and a line says that nothing was compared.
- * Promises: a page can show it, whatever the texts are. Some of many lines that are all removed, added or kept are
- * left out.
+ * Compares two texts by line and, within changed lines, by word, with npm's `diff`. Pure. If too many lines
+ * differ, it shows the old lines and then the new ones, and says so. The output is bounded: long runs of
+ * removed, added or unchanged lines are cut in the middle.
  */
 import { diffArrays, diffWordsWithSpace } from 'diff'
 import { plural } from './cell.ts'
 
-/** @param sign `…` is for our own words, which are in neither text. @param parts the text, by what changed in it. */
+/** The sign `…` marks our own text. `parts` splits the text into changed and unchanged parts. */
 export type DifferenceLine = { sign: '+' | '-' | ' ' | '…'; text: string; parts?: Part[] }
 type Part = { text: string; changed: boolean }
 
-/** How many lines may be removed and added together, and how many words: the time grows with their square. */
+/** Maximum number of removed and added lines, or words. The time grows quadratically. */
 const MAX_EDITS = 500
-/** How many lines in a row are shown that are all removed or added, and about how many of all that are kept. */
+/** Maximum length of a run of removed or added lines. About as many unchanged lines are shown in total. */
 const MAX_IN_A_ROW = 2_000
-/** The longest block of changed lines, in characters, whose words are compared. */
+/** Maximum length of a block of changed lines that is compared by word, in characters. */
 const MAX_WORDS_LENGTH = 100_000
 
 const UNCOMPARED: DifferenceLine = {
@@ -23,7 +22,7 @@ const UNCOMPARED: DifferenceLine = {
   text: 'Too much differs to be compared line by line: here are the old lines, then the new ones',
 }
 
-/** Lines of one kind: the first and the last of them, where there are too many. */
+/** Returns lines, or the first and last of them if there are too many. */
 function inARow(lines: readonly DifferenceLine[], most = MAX_IN_A_ROW): DifferenceLine[] {
   const left = lines.length - most
   if (left <= 0) return [...lines]
@@ -34,7 +33,7 @@ function inARow(lines: readonly DifferenceLine[], most = MAX_IN_A_ROW): Differen
 const all = (sign: DifferenceLine['sign'], lines: readonly string[]): DifferenceLine[] =>
   lines.map((text) => ({ sign, text }))
 
-/** How many lines of two texts are the same from their beginnings on, at most `most`; from their ends with `back`. */
+/** Counts equal lines at the start of two texts, or at the end with `back`, up to `most`. */
 function sameLines(before: readonly string[], after: readonly string[], most: number, back = false): number {
   const line = (of: readonly string[], at: number) => of[back ? of.length - 1 - at : at]
   let count = 0
@@ -42,7 +41,7 @@ function sameLines(before: readonly string[], after: readonly string[], most: nu
   return count
 }
 
-/** Parts of a text, line by line. */
+/** Splits the parts of a text by line. */
 function byLines(parts: readonly Part[]): Part[][] {
   const lines: Part[][] = [[]]
   for (const { text, changed } of parts) {
@@ -53,7 +52,7 @@ function byLines(parts: readonly Part[]): Part[][] {
   return lines.map((line) => line.filter(({ text }) => text !== ''))
 }
 
-/** Lines that took the place of others, with the words that changed where the two have some in common. */
+/** Returns the lines of a replaced block. Changed words are marked if both versions have words in common. */
 function replaced(before: readonly string[], after: readonly string[]): DifferenceLine[] {
   const [one, other] = [before.join('\n'), after.join('\n')]
   const isShort = one.length + other.length <= MAX_WORDS_LENGTH
@@ -87,7 +86,7 @@ function changed(before: string[], after: string[]): DifferenceLine[] {
   })
 }
 
-/** The lines of both, each as removed, added or kept. */
+/** Returns the lines of both texts, each marked as removed, added or unchanged. */
 export function difference(one: string, other: string): DifferenceLine[] {
   const [before, after] = [one.split(/\r?\n/), other.split(/\r?\n/)]
   const shorter = Math.min(before.length, after.length)

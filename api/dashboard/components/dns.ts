@@ -1,9 +1,12 @@
 /**
- * DNS records as people publish them: a name's part before its zone, and in words how what is published differs from
- * what is needed. Pure.
+ * Formats DNS records: the host for DNS panels, and how a published record differs from the required one.
+ * Pure.
  */
 
-/** What a DNS panel asks for as host: the part before the zone, `@` for the zone itself; the name without a zone. */
+/**
+ * Returns the host for DNS panels: the part before the zone, or `@` for the zone itself. If the zone is
+ * unknown, it is the full name.
+ */
 export function hostIn(zone: string | null, name: string): string {
   if (zone === null) return name
   if (name === zone) return '@'
@@ -12,7 +15,7 @@ export function hostIn(zone: string | null, name: string): string {
 
 const bare = (text: string): string => text.replace(/\s+/g, '')
 
-/** For how many characters both begin alike. */
+/** Returns the length of the common prefix. */
 function alike(one: string, other: string): number {
   let at = 0
   while (at < one.length && one[at] === other[at]) at += 1
@@ -29,11 +32,13 @@ function wordsOf(wanted: string, found: string): string {
   return /(^|;)p=/.test(has) ? 'another key' : 'another text'
 }
 
-/** Of several published values, the one that is most like the needed one. */
+/** Returns the published value with the longest common prefix. */
 const nearestTo = (value: string, published: readonly string[]): string =>
   [...published].sort((a, b) => alike(bare(b), bare(value)) - alike(bare(a), bare(value)))[0] ?? ''
 
-/** Splits a needed value after what DNS already has of it, if the published value was cut short. */
+/**
+ * Splits a required value into the published part and the missing rest, if the published one was cut short.
+ */
 export function cutValue(value: string, published: readonly string[]): { present: string; missing: string } {
   const has = bare(nearestTo(value, published)).length
   const isCut =
@@ -44,7 +49,7 @@ export function cutValue(value: string, published: readonly string[]): { present
   return { present: value.slice(0, end), missing: value.slice(end) }
 }
 
-/** How a published record differs from the one that is needed: of several the nearest counts. */
+/** Describes how a published record differs from the required one. Uses the nearest of several. */
 export function differenceWords(
   { name, value }: { name: string; value: string },
   published: readonly string[],

@@ -1,4 +1,4 @@
-/** Pictures of a few strokes on a grid of 24 × 24, as the `d` of an SVG path each. Ours: nothing is loaded for them. */
+/** Icons on a 24 × 24 grid, as the `d` of an SVG path. */
 export const ICONS = {
   alert: 'M12 4 2.8 20h18.4zM12 10v4M12 17h.01',
   back: 'M19 12H5M11 6l-6 6 6 6',

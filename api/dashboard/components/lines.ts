@@ -1,7 +1,7 @@
 /**
- * Texts that people type one a line. Promises: what is stored comes back as it was: a text that a line cannot show
- * exactly (outer blanks, line breaks, nothing at all) stands there in quotes, as JSON writes it; what a whole field
- * cannot show exactly is left as it is. Pure.
+ * Reads and writes fields with one text per line. Stored texts survive the round trip: a text that a line
+ * can't show exactly (outer spaces, line breaks, or an empty text) is written as a JSON string. If a field is
+ * submitted unchanged, the stored value is kept. Pure.
  */
 
 import { invalidField } from '../../../db/errors.ts'
@@ -14,25 +14,32 @@ const isPlain = (text: string): boolean =>
 
 export const lineOf = (text: string): string => (isPlain(text) ? text : JSON.stringify(text))
 
-/** The text that a line stands for: what is typed in quotes, or else the line without outer blanks. */
+/** Returns the text of a line. A JSON string is parsed, and anything else is trimmed. */
 export function textOf(line: string): string {
   const typed = line.trim()
   const text = typed.startsWith('"') ? jsonOf(typed) : typed
   return typeof text === 'string' ? text : typed
 }
 
-/** Lines that say something. @param most how many there may be, empty ones too. @throws RequestError bad_request. */
+/**
+ * Returns the lines that aren't empty.
+ * @param most the maximum number of lines, including empty ones.
+ * @throws RequestError bad_request.
+ */
 export function linesOf(typed: string, field: string, most: number): string[] {
   const lines = typed.split(/\r\n?|\n/, most + 1)
   if (lines.length > most) throw invalidField(field, `must have at most ${most} lines`)
   return lines.filter((line) => line.trim() !== '')
 }
 
-/** A name and its text as one line, `name: text`. */
+/** Formats a name and its text as `name: text`. */
 export const pairLine = ([name, text]: readonly [string, string]): string =>
   `${isPlain(name) && !name.includes(':') ? name : JSON.stringify(name)}: ${text === '' ? '' : lineOf(text)}`
 
-/** The name and the text of a line. @throws RequestError bad_request naming it. */
+/**
+ * Parses a line of the form `name: text`.
+ * @throws RequestError bad_request that quotes the line.
+ */
 export function pairOf(line: string, field: string): [string, string] {
   const quoted = /^\s*("(?:[^"\\]|\\.)*")\s*:(.*)$/s.exec(line)
   const [, name = '', text = ''] = quoted ?? /^([^:]+):(.*)$/s.exec(line) ?? []
@@ -40,20 +47,20 @@ export function pairOf(line: string, field: string): [string, string] {
   throw invalidField(field, fill(TEXTS.notNamedLine, { line: JSON.stringify(line.slice(0, 100)) }))
 }
 
-/** A text as a browser sends it from a field of one line: without its line breaks. */
+/** Removes line breaks, like browsers in a single-line field. */
 const asLine = (text: string): string => text.replace(/[\r\n]/g, '')
 
-/** The same from a field of several: its line breaks are all of one kind. */
+/** Normalizes line breaks, which browsers change in a multi-line field. */
 const asLines = (text: string): string => text.replace(/\r\n?/g, '\n')
 
-/** A field of one line as it was sent, without outer blanks; what is stored where nobody has changed it. */
+/** Returns the submitted value of a single-line field, trimmed, or the stored value if it is unchanged. */
 export const keptOr = (sent: string, stored: string | undefined): string =>
   stored !== undefined && sent === asLine(stored) ? stored : sent.trim()
 
-/** A field of several lines as it was sent; what is stored where nobody has changed it. */
+/** Returns the submitted value of a multi-line field, or the stored value if it is unchanged. */
 export const keptLinesOr = (sent: string, stored: string | undefined): string =>
   stored !== undefined && asLines(sent) === asLines(stored) ? stored : asLines(sent)
 
-/** What was ticked; in the order that is stored where nobody has changed it. */
+/** Returns the checked values, in the stored order if they are unchanged. */
 export const tickedOr = (sent: string[], stored: readonly string[] = []): string[] =>
   new Set(sent).symmetricDifference(new Set(stored)).size === 0 ? [...stored] : sent

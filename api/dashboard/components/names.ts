@@ -1,12 +1,12 @@
-/** How a contact is called, by the properties that usually say so. Pure. */
+/** Finds the name of a contact in its properties. Pure. */
 
-/** The properties that name somebody, as lists and forms have them: before all others. */
+/** Properties with names. Lists and forms show them first, in this order. */
 const NAMES = ['name', 'first_name', 'firstname', 'given_name', 'last_name', 'lastname', 'family_name']
 
-/** A property's name without what people write in different ways. */
+/** Normalizes the case and the separators of a property's name. */
 const plain = (property: string): string => property.toLowerCase().replace(/[\s-]+/g, '_')
 
-/** Orders properties: those that name somebody first, all others by their names. */
+/** Compares properties for sorting: names first, the others alphabetically. */
 export function compareProperties(one: string, other: string): number {
   const rank = (property: string): number => {
     const place = NAMES.indexOf(plain(property))
@@ -15,7 +15,7 @@ export function compareProperties(one: string, other: string): number {
   return rank(one) - rank(other) || one.localeCompare(other, 'en')
 }
 
-/** The name of a contact; null where no property says it. */
+/** Returns the name of a contact, or null if it has none. */
 export function nameOf(properties: Readonly<Record<string, string>>): string | null {
   const given = new Map(
     Object.entries(properties).map(([property, value]) => [plain(property), value.trim()]),

@@ -1,11 +1,12 @@
-/** How fast something goes on and how long it may take still, in words. Pure. */
+/** Describes the rate of a task and its remaining time. Pure. */
 import { duration, plural } from './cell.ts'
 
 const MINUTE = 60_000
 
 /**
- * Such as `about 300 emails a minute, done in about 4 minutes`; '' until there is enough to tell.
- * @param least for how long it has to be under way, in milliseconds.
+ * Returns a text such as `about 300 emails a minute, done in about 4 minutes`, or '' if it is too early to
+ * tell.
+ * @param least the minimum time since the start, in milliseconds.
  */
 export function paceWords(
   { done, left, since }: { done: number; left: number; since: string | null },

@@ -1,7 +1,7 @@
 /**
- * A contact's properties and topics as people choose them: a new contact's properties are one a line, `name: value`;
- * stored ones have a row each. Promises: what is stored comes back as it was unless somebody changed it, outer blanks
- * and line breaks too; what has changed after the page was drawn stays so, where its reader left it alone.
+ * Form fields for a contact's properties and topics. A new contact has one property per line, `name: value`.
+ * Stored properties have a row each. Values that the user didn't edit keep their spaces and line breaks, and
+ * changes made by others since the page was rendered are kept.
  */
 
 import { object } from 'yup'
@@ -23,37 +23,44 @@ const schema = object({ properties: contactProperties() })
 const checked = (pairs: readonly (readonly [string, string])[]): Record<string, string> =>
   parse(schema, { properties: Object.fromEntries(pairs) }).properties ?? {}
 
-/** Lines at most, empty ones among them: a contact has 100 properties. */
+/** Maximum number of lines, including empty ones. A contact has up to 100 properties. */
 const MAX_PROPERTY_LINES = 1_000
 
-/** @throws RequestError bad_request naming the line, or what a property may not be. */
+/** @throws RequestError bad_request that quotes the line or explains what is wrong with a property. */
 const propertiesOf = (typed: string): Record<string, string> =>
   checked(namedLines(typed, 'properties', MAX_PROPERTY_LINES))
 
 const fields = object({ email: address().required(REQUIRED), topic_ids: uuids() })
 
-/** A new contact as a form has it. @throws RequestError bad_request. */
+/**
+ * Reads a new contact from a form.
+ * @throws RequestError bad_request.
+ */
 export const contactOf = (form: URLSearchParams) => ({
   ...parse(fields, { email: form.get('email') || null, topic_ids: form.getAll('topic_ids') }),
   properties: propertiesOf(form.get('properties') ?? ''),
 })
 
-/** The topics that a form has ticked. @throws RequestError bad_request. */
+/**
+ * Reads the checked topics of a form.
+ * @throws RequestError bad_request.
+ */
 export const topicsOf = (form: URLSearchParams): string[] =>
   parse(object({ topic_ids: uuids() }), { topic_ids: form.getAll('topic_ids') }).topic_ids ?? []
 
-/** How many rows there are for properties to add. */
+/** Number of empty rows for new properties. */
 const FREE_ROWS = 1
 
-/** Properties in order: the database keeps no order of theirs that says anything. */
+/** Sorts properties, because the database doesn't keep their order. */
 export const inOrder = (properties: Properties): [string, string][] =>
   Object.entries(properties).sort(([one], [other]) => compareProperties(one, other))
 
 const shortMark = (text: string): string => markOf(text).slice(0, 16)
 
 /**
- * A row for each property, and some to add others. Names travel as JSON: a form would change their line breaks. A row's
- * fields are named after its property, not its place: drawn again after a refusal, there may be others.
+ * Builds a row for each property and empty rows for new ones. Names are sent as JSON, because forms change
+ * line breaks. The fields of a row are named after a hash of the property, because the rows can differ when a
+ * rejected form is shown again.
  */
 export const propertyFields = (properties: Properties): Field[] => [
   ...inOrder(properties).flatMap(([name, value]): Field[] => {
@@ -83,15 +90,17 @@ export const propertyFields = (properties: Properties): Field[] => [
   ]).flat(),
 ]
 
-/** A text as a browser sends it back: its line breaks are all of one kind. */
+/** Converts line breaks to CRLF, like browsers. */
 const asSent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
 type Shown = { topics: ReadonlySet<string>; marks: ReadonlyMap<string, string> }
 
-/** By which a value is known again as the one that was shown, however long it is. */
+/** Returns a hash that shows if a value has been changed. */
 const valueMark = (value: string): string => shortMark(asSent(value))
 
-/** What the form shows of a contact: the contact may be another one when the form is sent. */
+/**
+ * Builds a hidden field with the shown topics and hashes of the values, because others can edit the contact.
+ */
 export const shownField = (properties: Properties, topicIds: readonly string[]): Field => {
   const marks = Object.entries(properties).map(([name, value]) => [name, valueMark(value)])
   return { name: 'shown', label: '', type: 'hidden', value: JSON.stringify([topicIds, marks]) }
@@ -100,7 +109,7 @@ export const shownField = (properties: Properties, topicIds: readonly string[]):
 const isPair = (pair: unknown): pair is [string, string] =>
   Array.isArray(pair) && pair.length === 2 && pair.every((each) => typeof each === 'string')
 
-/** What a form was drawn with; null where it does not say. */
+/** Reads the hidden field of `shownField`, or returns null if it is missing or invalid. */
 function shownIn(form: URLSearchParams): Shown | null {
   const shown = jsonOf(form.get('shown') ?? '')
   const [topics, marks] = Array.isArray(shown) ? shown : []
@@ -109,7 +118,8 @@ function shownIn(form: URLSearchParams): Shown | null {
 }
 
 /**
- * Stored topics as a form has changed them: who has left one since, or got one, does not get or lose it again.
+ * Applies the changes of a form to the stored topics. Keeps topics that were added or removed since the
+ * page was rendered.
  * @throws RequestError bad_request.
  */
 export function changedTopics(form: URLSearchParams, stored: readonly string[]): string[] {
@@ -125,18 +135,21 @@ function nameIn(sent = ''): string | null {
   return typeof name === 'string' ? name : null
 }
 
-/** The first value of each field, in the form's order. */
+/** Returns the first value of each field, in order. */
 const firstOf = (form: URLSearchParams): ReadonlyMap<string, string> =>
   new Map([...new Map([...form].reverse())].reverse())
 
-/** Stored properties as a form has changed them. @throws RequestError bad_request. */
+/**
+ * Applies the changes of a form to the stored properties.
+ * @throws RequestError bad_request.
+ */
 export function changedProperties(form: URLSearchParams, stored: Properties): Record<string, string> {
   const pairs: (readonly [string, string])[] = []
   const removed = new Set(form.getAll('remove'))
   const sent = firstOf(form)
   const shown = shownIn(form)?.marks
   const rows = new Set<string>()
-  // One more than there may be is refused as it is.
+  // One more than the maximum is enough for an error.
   for (const [field, json] of sent) {
     if (pairs.length > MAX_KEYS) break
     const [, row] = /^name\.(.+)$/s.exec(field) ?? []
@@ -151,7 +164,7 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
     if (!isLeft) pairs.push([name, value])
     else if (before !== undefined) pairs.push([name, before])
   }
-  // What it has got since the page was drawn.
+  // Properties that were added since the page was rendered.
   if (shown) pairs.push(...Object.entries(stored).filter(([name]) => !rows.has(name)))
   for (let at = 0; at < FREE_ROWS; at += 1) {
     const name = form.get(`new_name.${at}`)?.trim() ?? ''

@@ -1,15 +1,13 @@
 /**
- * What pages are made of: a handful of sections, each with a view of the same name under views/partials/.
- * Promises: plain data, so that all HTML is in the views, where everything is escaped. Must not know any page.
+ * Types of the sections that pages consist of. Each has a partial of the same name in views/partials/.
+ * Sections are plain data. All HTML is in the views, which escape everything.
  */
 import type { Cell, Loose, Tone } from './cell.ts'
 import type { DifferenceLine } from './difference.ts'
 
 /**
- * @param href after /dashboard, or the service's own where it is `outside`.
- * @param tab whether it opens beside the page.
- * @param main whether it is what the page is mostly for, beside its title.
- * @param menu whether it is in the menu beside the title, however few buttons there are.
+ * A link. `href` is the path after /dashboard, or after the origin with `outside`. `tab` opens a new tab.
+ * `main` makes it the main button next to the title. `menu` always puts it into the menu next to the title.
  */
 export type Link = Loose<{
   href: string
@@ -41,48 +39,51 @@ export type Field = Loose<{
   placeholder?: string
   required?: boolean
   autofocus?: boolean
-  /** The page's own word: a form shown again after a refusal does not get back what was sent. */
+  /** Keeps the page's value when a rejected form is shown again. */
   own?: boolean
-  /** Whether it shares a line with those beside it that say so, too. */
+  /** Puts it on one line with adjacent fields that also set this. */
   beside?: boolean
   rows?: number
   code?: boolean
   options?: readonly { value: string; label: string; selected?: boolean }[]
-  /** A box that takes away what the field is about. */
+  /** A checkbox that removes the object of the field. */
   removal?: Loose<{ name: string; value: string; label: string; checked?: boolean }>
-  /** What a browser offers to complete it with; anything else may be typed. */
+  /** Suggestions of the browser. Other values are allowed. */
   offers?: readonly string[]
 }>
 
 export type Form = Loose<{
-  /** After /dashboard. */
+  /** The path after /dashboard. */
   action: string
   method: 'get' | 'post'
   fields: readonly Field[]
   submit: string
-  /** What the form says as `next` when it is sent by its button. */
+  /** The value of `next` if it is sent with its button. */
   next?: string
   /**
-   * Other buttons that send it, and say something else as `next`; they do not insist on what is required. What `counts`
-   * is pressed by the page's script as the form changes.
+   * Other buttons that send it, with another value of `next` and without checking required fields. The script
+   * clicks the one that `counts` when the form changes.
    */
   others?: readonly { next: string; label: string; counts?: boolean }[]
   tone?: 'danger' | 'quiet'
-  /** Whether it is in the menu beside the title, however few buttons there are. */
+  /** Always puts it into the menu next to the title. */
   menu?: boolean
-  /** What another form of the page joins it by. */
+  /** The ID of its element, for `joins` and `saves`. */
   name?: string
-  /** Another form of the page, whose fields are sent with these; the answer is shown in a frame, and the page stays. */
+  /**
+   * Adds the fields to another form of the page. The button sends it to `action` and shows the response in a
+   * frame.
+   */
   joins?: { form: string; frame: string }
-  /** Whether a file is the response: the page stays. */
+  /** True if the response is a download. */
   file?: boolean
-  /** A form that sends a file. */
+  /** True if it uploads a file. */
   multipart?: boolean
-  /** Whether its fields stand two in a row: a choice and what belongs to it. */
+  /** Shows two fields per row: a choice and its option. */
   pairs?: boolean
-  /** Whether each field is one line: its label, its value, and a box that takes it away. */
+  /** Shows a field per row: its label, its value and the checkbox that removes it. */
   rows?: boolean
-  /** What it does, in the menu beside the title. */
+  /** Its description in the menu next to the title. */
   about?: string
 }>
 
@@ -94,7 +95,10 @@ export type Tile = Loose<{
   tone?: Tone
   href?: string
 }>
-/** @param at a time that the title ends with. @param folded several of one kind, behind a title for all of them. */
+/**
+ * `at` is a time at the end of the title. `folded` contains several similar alerts, collapsed under one
+ * title.
+ */
 export type Alert = Loose<{
   tone: Tone
   title: string
@@ -103,37 +107,35 @@ export type Alert = Loose<{
   link?: Link
   folded?: readonly Alert[]
 }>
-/** Links to other views of the same thing, side by side. */
+/** Links to other views of the same data. */
 export type Switch = { label: string; links: readonly (Link & { current: boolean })[] }
-/** A choice of a list's filter. @param off whether a press takes the choice away. */
+/** A value of a list's filter. With `off`, a click removes it. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
+/** `after` is a short text behind them. */
+export type Chips = Loose<{ chips: readonly Chip[]; after?: string }>
 type Step = Loose<{ label: string; href?: string; done?: boolean; current?: boolean }>
-/** What a new team does first. */
+/** A first step of a new team. */
 export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
 export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
 export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
-/** @param wrap whether long values take several lines; otherwise a row is one line, with the whole in its tip. */
+/** With `wrap`, long values wrap. Otherwise they are cut and have a tooltip. */
 export type Column = Loose<{ label: string; number?: boolean; wrap?: boolean }>
-/** A line of a checklist. @param cell what is known of it, at the right. */
+/** A line of a checklist, with `cell` at the right. */
 export type Check = Loose<{ label: string; detail?: string; tone: 'good' | 'bad' | 'plain'; cell?: Cell }>
-/**
- * A DNS record to publish. Each line has a value to copy.
- * @param missing the end of the value that DNS does not have yet
- */
+/** A DNS record to publish. `missing` is the end of the value that isn't in DNS yet. */
 export type DnsRecord = Loose<{
   title: string
   state: Cell
   detail: string
   lines: readonly Loose<{ label: string; value: string; missing?: string; copied?: string; tip?: string }>[]
 }>
-/** The colours of a chart: of two that are bad, one is worse. */
+/** The colours of a chart. */
 export type BarTone = Tone | 'worse'
 type Bar = { x: number; y: number; width: number; height: number; tone: BarTone }
 
 /**
- * @param noteAt a time that the note ends with.
- * @param fold whether the title alone is seen until it is pressed.
- * @param about what a folded section belongs to, for who hears the title alone.
+ * `noteAt` is a time at the end of the note. `fold` collapses the section under its title. `about` completes
+ * the title of a collapsed section for screen readers.
  */
 type Titled = Loose<{
   title?: string
@@ -146,9 +148,9 @@ type Titled = Loose<{
 
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 
-/** What can be done with something: links and buttons in one line. Beside a title two are buttons (server/acts.ts). */
+/** Links and buttons on one line. Next to a title, at most two are shown as buttons (server/acts.ts). */
 export type Actions = Loose<{
-  /** The main button: it sends a form of the page, by its name. */
+  /** A main button that sends the form of the page with this name. */
   saves?: { form: string; label: string }
   links?: readonly Link[]
   forms?: readonly Form[]
@@ -157,61 +159,67 @@ export type Actions = Loose<{
 export type Section = Titled &
   Loose<
     | { kind: 'tiles'; tiles: readonly Tile[]; live?: boolean }
-    /** @param calm what is said where there are none. */
+    /** `calm` is the text if there are none. */
     | { kind: 'alerts'; alerts: readonly Alert[]; calm?: string; live?: boolean }
     | { kind: 'facts'; facts: readonly { label: string; cell: Cell }[]; live?: boolean }
     | {
         kind: 'table'
         columns: readonly Column[]
         rows: readonly Row[]
-        /** A list says how many rows are new, instead of showing them by itself. */
+        /** Shows the number of new rows instead of inserting them. */
         fresh?: boolean
-        /** What to say, and what to do next, when there are no rows. */
+        /** The text of an empty table. `start` links to the next step. */
         empty: string
         start?: Link
         next?: readonly PageLink[]
         live?: boolean
       }
     | ({ kind: 'form'; reset?: Link } & Form & {
-          /** Whether a button beside the page's title opens it, or an entry of the menu there. */
+          /** Opens it with a button next to the title of the page, or from the menu there. */
           folded?: boolean | 'menu'
         })
-    | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; further?: readonly Field[] } & Form)
-    /** @param after a few words beside them. */
-    | { kind: 'chips'; chips: readonly Chip[]; after?: string }
-    /** The steps of something that is done page by page. */
+    /** `pressed` are choices that a click makes. */
+    | ({
+        kind: 'filter'
+        reset: Link | null
+        more?: readonly Link[]
+        further?: readonly Field[]
+        pressed?: Chips
+      } & Form)
+    | ({ kind: 'chips' } & Chips)
+    /** The steps of a wizard. */
     | { kind: 'stepper'; steps: readonly Step[] }
     | { kind: 'steps'; steps: readonly ChecklistItem[] }
     | ({ kind: 'actions' } & Actions)
     | { kind: 'tabs'; links: readonly (Link & { current: boolean })[] }
     | { kind: 'timeline'; moments: readonly Moment[]; live?: boolean; empty: string }
-    /** How far something has come: `done` of `of`, in words beside the bar. */
+    /** A progress bar, with `words` below it. */
     | { kind: 'progress'; done: number; of: number; words: string; label: string; live?: boolean }
-    /** What is well and what is not, one line each. @param empty what is said where there are none. */
+    /** Checks with their result, one per line. `empty` is the text if there are none. */
     | { kind: 'checklist'; checks: readonly Check[]; empty: string; next?: Link; live?: boolean }
     | { kind: 'records'; records: readonly DnsRecord[] }
     | { kind: 'code'; code: string }
-    /** An email as its recipient sees it, with ways to those of others. */
+    /** An email as a recipient sees it, with links to those of other recipients. */
     | { kind: 'inbox'; from: string; subject: string; src: string; links: readonly Link[] }
     | { kind: 'text'; paragraphs: readonly string[] }
     | {
         kind: 'frame'
         src: string
-        /** What forms show their answer in it by. */
+        /** The name for forms that show their response in it. */
         name?: string
         links?: readonly (Link & { current?: boolean })[]
         width?: 'phone' | 'tablet'
       }
     | {
         kind: 'chart'
-        /** One for each hour or day, whose bars stand on each other; `title` says what they say. */
+        /** Stacked bars of each hour or day. `title` describes them in text. */
         columns: readonly { title: string; bars: readonly Bar[] }[]
         ticks: readonly { y: number; label: string }[]
         marks: readonly { x: number; label: string }[]
         legend: readonly { tone: BarTone; label: string; total: string }[]
         label: string
         switches?: readonly Switch[]
-        /** The same as a table, behind its title. */
+        /** The same data as a table, collapsed under its title. */
         table?: Extract<Section, { kind: 'table' }>
       }
     | { kind: 'difference'; lines: readonly DifferenceLine[] }
@@ -220,21 +228,21 @@ export type Section = Titled &
 export type View = Loose<{
   title: string
   lead?: string
-  /** How the thing stands that the page is about. */
+  /** The status of the object that the page is about. */
   state?: Cell
-  /** What can be done with it, beside the title. */
+  /** The actions next to the title. */
   actions?: Actions
-  /** Where the page hangs. */
+  /** The link to the parent page. */
   back?: Link
-  /** What is above both columns. */
+  /** Sections above both columns. */
   above?: readonly Section[]
   sections: readonly Section[]
-  /** What stands beside the sections, or below them where there is no room. */
+  /** Sections in the right column, or below the others on narrow screens. */
   aside?: readonly Section[]
-  /** What stands below both columns. */
+  /** Sections below both columns. */
   below?: readonly Section[]
-  /** Whether both columns are as wide as each other. */
+  /** True if both columns have the same width. */
   even?: boolean
-  /** For people who are not signed in: a single narrow column, no navigation. */
+  /** True for a single narrow column without navigation, such as before sign-in. */
   narrow?: boolean
 }>

@@ -1,4 +1,4 @@
-/** What became of an email or a webhook in one plain sentence, for the top of its page. Pure. */
+/** Describes the status of an email or a webhook in one sentence, for the top of its page. Pure. */
 
 import { DISABLED } from '../../../db/channels/events/webhooks.sql.ts'
 import { everyone } from '../../../db/messages/emails/recipients.ts'
@@ -6,7 +6,7 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { ShownWebhook } from '../../../db/messages/webhooks/show.ts'
 import { plural } from './cell.ts'
 
-/** What the last two parts of an enhanced status code mean (RFC 3463). */
+/** Meanings of enhanced status codes by their last two parts (RFC 3463). */
 const MEANINGS: Readonly<Record<string, string>> = {
   '1.0': 'the address is not accepted',
   '1.1': 'the mailbox does not exist',
@@ -24,7 +24,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '7.26': 'it failed SPF, DKIM or DMARC',
 }
 
-/** A refusal in plain words, as far as its code says; '' when it says nothing. */
+/** Returns the meaning of the enhanced status code in a rejection, or '' if it is missing or unknown. */
 function meaningIn(detail: string): string {
   const code = /\b[45]\.(\d{1,3}\.\d{1,3})\b/.exec(detail)?.[1]
   return (code !== undefined && MEANINGS[code]) || ''
@@ -38,7 +38,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   complained: 'The recipient reported it as spam.',
 }
 
-/** Of one that has not gone out. */
+/** Describes the status of a message that hasn't been sent. */
 export function queuedSentence(
   last: { kind: string; detail: string } | undefined,
   waiting: { state: string } | undefined,

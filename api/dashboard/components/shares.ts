@@ -1,7 +1,13 @@
-/** What counts of emails by status come to, as shares, against what mailbox providers put up with. Pure. */
+/**
+ * Calculates delivery, bounce and complaint rates, and compares them with the limits of mailbox providers.
+ * Pure.
+ */
 import type { Tone } from './cell.ts'
 
-/** Shares from which mailbox providers turn against a sender; with fewer than MIN_SENT_FOR_SHARES they mean nothing. */
+/**
+ * Rates above which mailbox providers start to block a sender. They aren't meaningful below
+ * MIN_SENT_FOR_SHARES emails.
+ */
 export const ALARMING_SHARE = { bounced: 0.05, complained: 0.001 }
 const MIN_SENT_FOR_SHARES = 50
 
@@ -9,7 +15,10 @@ const DELIVERED = ['delivered', 'opened', 'clicked', 'complained']
 
 export type Sums = { sent: number; delivered: number; bounced: number; complained: number }
 
-/** What counts of emails by status come to: all that is not queued was sent, and what was opened was delivered. */
+/**
+ * Sums counts by status. Emails are sent unless they are queued or suppressed. Opened, clicked and complained
+ * ones are also delivered.
+ */
 export function sumsOf(counts: readonly { status: string; count: number }[]): Sums {
   const sum = (fits: (status: string) => boolean): number =>
     counts.filter(({ status }) => fits(status)).reduce((all, { count }) => all + count, 0)
@@ -23,19 +32,19 @@ export function sumsOf(counts: readonly { status: string; count: number }[]): Su
 
 export type Share = 'delivered' | 'bounced' | 'complained'
 
-/** With SMTP most servers report bounces alone: that nothing is known to have arrived says nothing. */
+/** True if deliveries aren't reported. Most SMTP servers only report bounces. */
 export const isUnreported = (sent: number, delivered: number): boolean => sent > 0 && delivered === 0
-/** What a figure says in place of a share then. */
+/** Shown instead of the rate if deliveries aren't reported. */
 export const UNREPORTED = { value: '–', detail: 'your mail server reports no deliveries' }
 
 export const percent = (share: number): string =>
   `${(share * 100).toFixed(share !== 0 && Math.abs(share) < 0.01 ? 2 : 1)} %`
 
-/** The share of what was sent, in words; a dash where nothing was. */
+/** Formats the share of sent emails, or a dash if none were sent. */
 export const shareWords = (sums: Sums, kind: Share): string =>
   sums.sent === 0 ? '–' : percent(sums[kind] / sums.sent)
 
-/** Bad for a share with which mailbox providers do not put up, once there are enough emails to tell. */
+/** Returns `bad` if a rate is above the limit of mailbox providers, with enough emails. */
 export const toneOf = (sums: Sums, kind: Share): Tone =>
   kind !== 'delivered' && sums.sent >= MIN_SENT_FOR_SHARES && sums[kind] / sums.sent > ALARMING_SHARE[kind]
     ? 'bad'

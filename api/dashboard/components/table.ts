@@ -1,24 +1,27 @@
 /**
- * Tables and cells made ready for their views: which columns take the room that is left, what a cut value's tip says,
- * what a button's name adds, and where a long word may break. Pure.
+ * Prepares tables and cells for their views: wide columns, tooltips of cut values, accessible names of
+ * buttons, and line breaks in long words. Pure.
  */
 import type { Cell } from './cell.ts'
 import type { Column, Section } from './section.ts'
 
 type Table = Extract<Section, { kind: 'table' }>
 
-/** A value longer than this may be cut in a row. */
+/** A longer value can be cut in a row. */
 const LONG_CELL_CHARACTERS = 20
-/** The same where there are more columns than a row has room for. */
+/** The same in a table with more than MANY_COLUMNS columns. */
 const LONG_AMONG_MANY = 8
 const MANY_COLUMNS = 6
 
-/** Long words in parts: an address breaks after its @ and its dots, an id after its dashes. */
+/** Splits long words where they can break: after the @ and dots of an address, and the dashes of an ID. */
 export function withBreaks(words: string): string[] {
   return words.split(/(?<=[@._/-])(?=[^@._/\s-])/)
 }
 
-/** A cell by itself. @param of what its button is about. */
+/**
+ * Prepares a cell outside a table.
+ * @param of the object of its button.
+ */
 export const cellReady = (cell: Cell, of?: string) => {
   const { short: _, ...whole } = cell
   const parts =
@@ -26,16 +29,18 @@ export const cellReady = (cell: Cell, of?: string) => {
   return { ...whole, of, parts, detailed: withBreaks(whole.detail ?? '') }
 }
 
-/** What a row is about: its first words, else what it begins with. */
+/** Returns the text that identifies a row: its first plain text, otherwise its first cell. */
 const subjectOf = (cells: readonly Cell[]): string =>
   cells.find(({ iso, button, tone, number, text }) => !(iso || button || tone || number) && text !== '–')
     ?.text ??
   cells[0]?.text ??
   ''
 
+const isBlank = ({ text, bar, button }: Cell): boolean => text === '' && !bar && !button
+
 const isShort = ({ iso, tone, button, bar }: Cell): boolean => Boolean(iso || tone || button || bar)
 
-/** Whether a column's values are words, and some are longer than this. */
+/** True for a text column with a value longer than `long`. */
 const isLong = (rows: Table['rows'], { number, wrap }: Column, index: number, long: number): boolean =>
   !number &&
   !wrap &&
@@ -49,7 +54,7 @@ const isLong = (rows: Table['rows'], { number, wrap }: Column, index: number, lo
     )
   })
 
-/** The place of the cell that the row is about: the first that leads somewhere, else the first of words. */
+/** Returns the index of the main cell of a row: the first with a link, otherwise the first with text. */
 function mainOf(cells: readonly Cell[]): number {
   const linked = cells.findIndex(({ href, iso, number }) => href !== undefined && !iso && !number)
   return linked === -1 ? cells.findIndex((cell) => !isShort(cell) && !cell.number) : linked
@@ -58,8 +63,11 @@ function mainOf(cells: readonly Cell[]): number {
 type CellPlace = { wide: boolean; clear: boolean; main: boolean; times: number }
 
 /**
- * @param wide whether its column takes the room that is left. @param clear whether its values say what they are.
- * @param main whether the cell is what the row is about. @param times how many of them the row has.
+ * Returns the CSS classes of a cell.
+ * @param wide true if its column fills the remaining width.
+ * @param clear true if its values need no label.
+ * @param main true for the main cell of the row.
+ * @param times the number of times in the row.
  */
 function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: CellPlace): string {
   const isClear = isShort(cell) || (cell.href !== undefined && !cell.number) || clear
@@ -70,18 +78,22 @@ function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: Cell
     wrap && 'wrap',
     wide && 'wide',
     isSelf && 'self',
-    cell.text === '–' && 'none',
+    (cell.text === '–' || isBlank(cell)) && 'none',
   ]
   return looks.filter(Boolean).join(' ')
 }
 
-/** From this many columns on, a table of numbers is wider than a tablet. */
+/** With this many columns or more, a table of numbers is wider than a tablet. */
 const NUMBERS_WIDER_THAN_TABLETS = 5
 
-/** A table with what its view needs. On a narrow screen a row reads as a card, unless few numbers follow its name. */
+/** Prepares a table for its view. On narrow screens each row is a card, except in small tables of numbers. */
 export function tableReady(section: Table) {
   const { columns, rows } = section
-  const cards = columns.length >= NUMBERS_WIDER_THAN_TABLETS || columns.slice(1).some(({ number }) => !number)
+  const isExplained = rows.some(({ cells }) => cells.some(({ number, detail }) => number && detail))
+  const cards =
+    isExplained ||
+    columns.length >= NUMBERS_WIDER_THAN_TABLETS ||
+    columns.slice(1).some(({ number }) => !number)
   const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
   const places = columns.map((column, index) => ({
     wide: isLong(rows, column, index, long),

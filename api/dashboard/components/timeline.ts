@@ -1,8 +1,7 @@
 /**
- * What happened to a message, in words: its timeline, what became of each recipient, why it waits. Pure.
- * Promises: the provider's own words are beside ours where they are about this message. What they say of our senders,
- * the names of these, and what holds a message back for their sake are for operators alone: they can name another
- * team's recipient.
+ * Describes what happened to a message: its timeline, the outcome of each recipient, and why it waits. Pure.
+ * Responses of the provider about this message are shown to everyone. Sender names, and responses about our
+ * senders, are only for operators, because they can name another team's recipient.
  */
 
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
@@ -41,21 +40,24 @@ export const WORDING: Record<EmailEventKind, Wording> = {
   copied_from: { title: 'Sent as a copy of another email', tone: 'busy' },
 }
 
-/** What happened, in words; its own name where there are none. */
+/** Returns the wording of an event. An unknown event is shown as its kind. */
 export const wordingOf = (kind: string): Wording =>
   (WORDING as Record<string, Wording>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
 
-/** Who reads it, and when. */
+/** The reader and the current time. */
 export type Viewer = { person: { operator: boolean }; now: Date }
 
-/** The provider's words in an entry of a timeline, as far as this viewer may read them. */
+/** Returns the provider's response in an event, or '' if this viewer must not see it. */
 export const wordsFor = ({ person }: Viewer, { kind, detail }: { kind: string; detail: string }): string =>
   kind === 'held' && !person.operator ? '' : detail
 
-/** How many entries of a kind a timeline shows: a mail to a list is opened by all who read that, each time. */
+/** Maximum number of entries per kind. An email to a mailing list can be opened many times. */
 const MAX_OF_A_KIND = 500
 
-/** A message's timeline, the latest first. @param said what is said of an event, but for its time. */
+/**
+ * Builds a message's timeline, latest first.
+ * @param said returns the entry of an event, without its time.
+ */
 export function timelineOf<E extends { kind: string; time: string }>(
   { events, created_at }: { events: readonly E[]; created_at: string },
   now: Date,
@@ -64,7 +66,7 @@ export function timelineOf<E extends { kind: string; time: string }>(
   const byKind = [...Map.groupBy(events, ({ kind }) => kind).values()]
   const left = byKind.map((those) => those.slice(0, -MAX_OF_A_KIND))
   const isLeft = new Set(left.flat())
-  // The last that is left out stands for those before it.
+  // The last hidden event is replaced by the number of hidden ones.
   const counts = new Map(left.map((those) => [those.at(-1), those.length]))
   const moments = events.flatMap((event): Moment[] => {
     const at = time(event.time, now)
@@ -77,7 +79,7 @@ export function timelineOf<E extends { kind: string; time: string }>(
   return [...moments.reverse(), { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }]
 }
 
-/** An email's timeline. */
+/** Builds an email's timeline. */
 export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, viewer: Viewer): Moment[] =>
   timelineOf(email, viewer.now, (event) => {
     const link = linkIn(event)
@@ -85,7 +87,7 @@ export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, view
     return { ...wordingOf(event.kind), who: event.recipient ?? undefined, detail }
   })
 
-/** `as`: in which of the send's lists. */
+/** `as` is the field that contains the address. */
 type Addressee = { address: string; as: 'To' | 'Cc' | 'Bcc' }
 type Outcome = Addressee & { outcome: string; words: string }
 
@@ -94,7 +96,7 @@ function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail
   return [...to_emails.map(listed('To')), ...cc_emails.map(listed('Cc')), ...bcc_emails.map(listed('Bcc'))]
 }
 
-/** What became of each recipient: the highest rung that any event gives it. */
+/** Returns the outcome of each recipient, which is the highest status among its events. */
 export function recipientOutcomes(email: ShownEmail, viewer: Viewer): Outcome[] {
   const { events, status } = email
   const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
@@ -109,7 +111,7 @@ export function recipientOutcomes(email: ShownEmail, viewer: Viewer): Outcome[] 
   })
 }
 
-/** `until` null: until an operator resumes it. */
+/** A null `until` means that an operator has to resume it. */
 type Pause = { sender: string; until: string | null; reason: string | null }
 
 const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
@@ -119,7 +121,10 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   text: reason ?? 'It gave no reason.',
 })
 
-/** What stands still for our senders' sake, for a team. @param what which delivery, at the head of a sentence. */
+/**
+ * Builds the alert for delivery that waits for a paused sender, as a team sees it.
+ * @param what the subject of a sentence.
+ */
 export const pausedDelivery = (what: string): Alert => ({
   tone: 'warn',
   title: 'Delivery is paused; we retry automatically',
@@ -127,8 +132,8 @@ export const pausedDelivery = (what: string): Alert => ({
 })
 
 /**
- * What an operator has stopped, or what stands because the database is a copy. @param subject what is stopped, at the
- * head of a sentence.
+ * Builds the alert for a queue that was paused by an operator, or because the database is a copy.
+ * @param subject the subject of a sentence.
  */
 export const pausedQueue = (subject: string, reason: string | null): Alert => ({
   tone: 'warn',
@@ -139,24 +144,24 @@ export const pausedQueue = (subject: string, reason: string | null): Alert => ({
   text: 'What is queued waits until an operator resumes it; nothing is lost.',
 })
 
-/** Nothing of a team goes out, whatever else is paused. */
+/** The alert for a suspended team. */
 export const SUSPENDED_TEAM: Alert = {
   tone: 'bad',
   title: 'Nothing goes out: the team is suspended',
   text: 'What is queued goes out once an operator resumes the team.',
 }
 
-/** Until when bulk email of a team is paused. */
+/** When paused bulk email is sent. */
 export const BULK_NEXT = 'They are sent once an owner or operator resumes them. Single emails go on.'
 
-/** All deliveries stand, since the database is a copy. */
+/** The alert for a restored copy of the database, where all deliveries are paused. */
 export const RESTORED_COPY: Alert = {
   tone: 'bad',
   title: 'Nothing goes out: this is not the database it was before',
   text: 'It was restored, cloned or moved. After a failover this ends by itself within a minute; otherwise an operator looks through what waits, since some of it may have gone out before, and resumes it.',
 }
 
-/** How the wait of a message is worded, but for the pauses in its way. */
+/** Describes the waiting state of a message, without the pauses that affect it. */
 export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   const { state, reason, attempts, last_response, next_attempt_at } = waiting
   const text = last_response ? { text: `The last answer: ${last_response}` } : {}
@@ -185,12 +190,12 @@ type Waits = {
   waiting?: Waiting | null
 }
 
-/** What would not change if all went on just now: it waits for its time or for a person, or is being sent. */
+/** States that pauses don't affect: scheduled, failed or being sent. */
 const WHATEVER_STOPS: readonly Waiting['state'][] = ['scheduled', 'failed', 'in_flight']
 
 /**
- * The most specific reason why a message waits: what is stopped comes before the wait for a next try, which cannot come
- * before that ends. Its last answer is kept.
+ * Returns why a message waits. A pause replaces the wait for the next attempt, because there is no attempt
+ * before it ends. The last response is added.
  */
 export function mainReason(
   attempt: Alert,
@@ -207,13 +212,16 @@ export function mainReason(
   )
 }
 
-/** What stops a message: the widest alone, since nothing goes before that ends. @param pauses of its sender. */
+/**
+ * Returns what stops a message. Only the widest reason counts: the team, then the queue, then the senders.
+ * @param pauses the pauses of its senders.
+ */
 export function stopsOf(waiting: Waiting, pauses: readonly Alert[]): readonly Alert[] {
   if (waiting.team_suspended) return [SUSPENDED_TEAM]
   return waiting.queue_paused ? [pausedQueue('Its queue', waiting.queue_pause_reason)] : pauses
 }
 
-/** Why a message has not gone out yet; nothing when it has. */
+/** Describes why a message hasn't been sent yet. Returns nothing if it has. */
 export function waitingAlerts({ waiting, events, created_at }: Waits, viewer: Viewer): Alert[] {
   if (!waiting) return []
   const { now, person } = viewer

@@ -1,17 +1,18 @@
 /**
- * Several values that people type into one field. Promises: a text with more of them than the field takes is refused
- * before it is taken apart. Pure.
+ * Parses fields with several values. A text with too many parts is rejected before it is fully split. Pure.
  */
 
 import { invalidField } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
 import { TEXTS } from '../texts.ts'
 
-/** How much of a line a refusal quotes, in characters. */
+/** Maximum length of a line quoted in an error, in characters. */
 const MAX_QUOTED = 100
 
 /**
- * The parts of a text, without empty ones: `most` counts those, too. @throws RequestError bad_request naming the field.
+ * Splits a text into its trimmed parts, without empty ones.
+ * @param most the maximum number of parts, including empty ones.
+ * @throws RequestError bad_request that names the field.
  */
 export function partsTyped(
   typed: string,
@@ -23,7 +24,10 @@ export function partsTyped(
   return parts.map((part) => part.trim()).filter((part) => part !== '')
 }
 
-/** JSON as it was typed. @throws RequestError bad_request saying where it breaks. */
+/**
+ * Parses JSON.
+ * @throws RequestError bad_request with the parser's message.
+ */
 export function jsonTyped(source: string | null, what: string): unknown {
   try {
     return JSON.parse(source ?? '')
@@ -32,7 +36,10 @@ export function jsonTyped(source: string | null, what: string): unknown {
   }
 }
 
-/** Lines of the form `name: value`. @throws RequestError bad_request naming the field and the line. */
+/**
+ * Parses lines of the form `name: value`.
+ * @throws RequestError bad_request that names the field and quotes the line.
+ */
 export const namedLines = (typed: string, field: string, most: number): [name: string, value: string][] =>
   partsTyped(typed, { field, between: /\r?\n/, most }).map((line) => {
     const at = line.indexOf(':')

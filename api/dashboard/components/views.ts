@@ -1,7 +1,7 @@
 /**
- * The views, compiled once at the start: layout.hbs around a page's sections, each drawn by the partial of its name.
- * Promises: all values are escaped (a house test forbids the ways around); views reach own properties alone, no
- * prototypes and no helpers but Handlebars' own.
+ * Compiles the views once at startup. layout.hbs renders each section with the partial of its kind. All
+ * values are escaped, which test/architecture.test.ts enforces. Views can't access prototypes, and only have
+ * Handlebars' built-in helpers.
  */
 
 import { readdirSync, readFileSync } from 'node:fs'

@@ -1,4 +1,7 @@
-/** The last days beside as many before: four figures, against what mailbox providers put up with. Pure. */
+/**
+ * Builds four tiles that compare the last days with the days before and with the limits of mailbox providers.
+ * Pure.
+ */
 import type { FigureRow } from '../../../db/stats/daily/stats.sql.ts'
 import type { Tile } from './section.ts'
 import {
@@ -21,7 +24,7 @@ function sumsFrom(figures: readonly FigureRow[], from: Date, days: number): Sums
   return sumsOf(figures.filter(({ day }) => day >= first && day < after))
 }
 
-/** How much more or less than in the days before; nothing where they were empty. */
+/** Describes the change from the days before, or returns '' if these had none. */
 function changeOf(now: number, before: number, days: number): string {
   if (before === 0) return ''
   const part = Math.round(((now - before) / before) * 100)
@@ -32,7 +35,11 @@ function changeOf(now: number, before: number, days: number): string {
 
 type Stretch = { today: Date; days: number }
 
-/** The four figures. @param today the day that counts last. @param emails the address of their list, with a search. */
+/**
+ * Builds the tiles.
+ * @param today the last day of the period.
+ * @param emails the URL of the list of emails, with a query.
+ */
 export function periodTiles(figures: readonly FigureRow[], { today, days }: Stretch, emails: string): Tile[] {
   const start = new Date(today.getTime() - (days - 1) * DAY)
   const now = sumsFrom(figures, start, days)

@@ -1,4 +1,4 @@
-/** What happened to a WhatsApp message, in words, as timeline.ts has it for emails. Pure. */
+/** Describes what happened to a WhatsApp message, like timeline.ts for emails. Pure. */
 import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import type { Moment } from './section.ts'
@@ -15,7 +15,9 @@ const WHATSAPP_WORDING: Record<string, Wording> = {
   unknown: { title: 'The provider’s answer was lost', tone: 'warn' },
 }
 
-/** A WhatsApp message's timeline, the latest first, with the provider's fault codes in plain words. */
+/**
+ * Builds the timeline of a WhatsApp message, latest first, with the meaning of the provider's error codes.
+ */
 export const messageMoments = (
   message: Pick<ShownMessage, 'events' | 'created_at'>,
   viewer: Viewer,
@@ -33,7 +35,7 @@ const MESSAGE_SENTENCES: Readonly<Record<string, string>> = {
   read: 'Delivered and read.',
 }
 
-/** What became of a message in one sentence, for the top of its page. */
+/** Describes the status of a message in one sentence, for the top of its page. */
 export function messageSentence({
   status,
   events,

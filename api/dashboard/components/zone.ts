@@ -1,6 +1,6 @@
 /**
- * The reader's time zone, as their browser says (dashboard.js leaves it in a cookie), and times that are typed and
- * asked about in it. Pure. Promises: without a zone, or with an unknown one, it is UTC, and the words say so.
+ * Converts times to and from the reader's time zone, which dashboard.js stores in a cookie. A missing or
+ * unknown zone means UTC. Pure.
  */
 import { isMoment } from '../../../db/validation/moments.ts'
 import { utc } from './cell.ts'
@@ -14,22 +14,23 @@ export function zoneOf(name = 'UTC'): string {
   }
 }
 
-/** What clocks in a zone show at a moment. The Swedish way to write it is that of ISO 8601, but for the T. */
+/** Returns the local time in a zone. Swedish formatting is ISO 8601, except for the T. */
 const clockAt = (moment: Date, zone: string): string =>
   moment.toLocaleString('sv-SE', { timeZone: zone }).replace(' ', 'T')
 
-/** A moment as a field of the type datetime-local holds it. */
+/** Formats a time for a datetime-local field. */
 export const typedOf = (iso: string, zone: string): string => clockAt(new Date(iso), zone).slice(0, 16)
 
-/** How far clocks in a zone are ahead of UTC, in milliseconds. */
+/** Returns the UTC offset of a zone in milliseconds. */
 const aheadAt = (time: number, zone: string): number => Date.parse(`${clockAt(new Date(time), zone)}Z`) - time
 
 /**
- * The moment that was typed in a zone; what is no time stays as it is. A time that summer time leaves out or has twice
- * is one of the two beside it: what is asked before a start names which.
+ * Parses a local time in a zone. Invalid input is returned with a Z, so that validation rejects it. A time
+ * that the switch to or from summer time skips or repeats becomes one of the two possible times. Starting a
+ * broadcast asks for confirmation of the result.
  */
 export function momentOf(typed: string, zone: string): string {
-  // Browsers leave seconds out where they are none.
+  // Browsers omit seconds of zero.
   const inUtc = /T\d\d:\d\d$/.test(typed) ? `${typed}:00Z` : `${typed}Z`
   if (!isMoment(inUtc)) return `${typed}Z`
   const asUtc = Date.parse(inUtc)
@@ -38,7 +39,7 @@ export function momentOf(typed: string, zone: string): string {
   return Number.isNaN(moment.getTime()) ? `${typed}Z` : moment.toISOString()
 }
 
-/** A moment in words, in a zone and in UTC. */
+/** Formats a time in a zone and in UTC. */
 export function momentWords(iso: string, zone: string): string {
   if (zone === 'UTC') return utc(iso)
   const words = new Date(iso).toLocaleString('en-GB', {

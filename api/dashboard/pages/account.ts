@@ -1,6 +1,6 @@
 /**
- * Where a person begins, and the browsers in which they are signed in. A person who came by a link to one team sees,
- * and ends, sessions that began by such links of that team alone.
+ * The start page, and the sessions of a user. A session from an invitation or owner's link is limited to one
+ * team. It can only list and end sessions from such links of that team.
  */
 
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/members/sessions.sql.ts'
@@ -9,7 +9,7 @@ import { plural, status, text, time } from '../components/cell.ts'
 import { compact, get, post, press, tableOf } from '../server/builders.ts'
 import { type PageTeam, redirect, show, teamPath } from '../server/page.ts'
 
-/** A page of the person's own, in the frame of the team that it was opened from. */
+/** Adds the team whose navigation the page shows. */
 const inTeam = (path: string, team: PageTeam | null): string => (team ? `${path}?team=${team.id}` : path)
 
 const start = get('person', '', async ({ around }) => {

@@ -14,7 +14,7 @@ import { integrationTabs } from './integration-tabs.ts'
 
 export const logPath = (team: PageTeam): string => teamPath(team, 'integration', 'log')
 
-/** A call's key by its name. A prefix without a key is shown as it is. */
+/** Builds the cell with a call's key. A prefix without a key is shown unchanged. */
 function keyCell(prefix: string | null, keys: readonly KeyRow[], team: PageTeam): Cell {
   if (prefix === null) return text('a session token')
   const key = keys.find((one) => one.prefix === prefix)
@@ -22,7 +22,7 @@ function keyCell(prefix: string | null, keys: readonly KeyRow[], team: PageTeam)
   return text(key.name, { href: teamPath(team, 'keys', key.id), detail: `${prefix}…` })
 }
 
-/** @param keys the team's keys. Without them the table does not name keys. */
+/** @param keys the team's keys. Without them the table has no column for keys. */
 export function rejectedTable(
   calls: readonly RejectedCall[],
   { team, now }: TeamRequest,
@@ -35,7 +35,7 @@ export function rejectedTable(
       Request: text(`${method} ${route}`, { code: true }),
       Response: text(code, { code: true, detail: message }),
       Key: keys !== undefined && keyCell(key_prefix, keys, team),
-      // The last characters, because IDs of one minute start alike.
+      // Shows the last characters, because IDs of the same minute have the same start.
       'Request ID': text(`…${http_request_id.slice(-8)}`, {
         code: true,
         tip: http_request_id,

@@ -1,6 +1,6 @@
 /**
- * Background jobs in words, and where a press that has begun one leads: back with the result if it is done already,
- * else to the page that shows how far it has come.
+ * Describes background jobs. Redirects after starting one: with the result if it has already finished,
+ * otherwise to the page with its progress.
  */
 import type { Deliverable } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
@@ -24,11 +24,11 @@ const DELETE_WORDS: Words = {
   outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
 }
 
-/** What judging stored suppressions again has found, by cause. */
+/** Describes the result of re-evaluating stored suppressions, by cause. */
 export const judgedWords = ({ bounce, soft_bounces, complaint, manual }: Record<string, unknown>): string =>
   `${Number(bounce ?? 0)} bounces, ${Number(soft_bounces ?? 0)} soft bounces, ${Number(complaint ?? 0)} complaints, ${Number(manual ?? 0)} added manually.`
 
-/** What each kind of job is called, and what is said of what it has brought. */
+/** Titles and results of each kind of job. */
 const WORDS: Readonly<Record<string, Words>> = {
   'contact.import': {
     title: 'Import contacts',
@@ -83,14 +83,17 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
 }
 
-/** The words for a job; for a kind that nobody here knows its own name. */
+/** Returns the texts of a job. An unknown kind is shown by its name. */
 export const wordsOf = ({ kind }: Pick<BackgroundJobRow, 'kind'>): Words =>
   WORDS[kind] ?? { title: kind, verb: 'Done', outcome: () => '' }
 
 export const backgroundJobPath = ({ team_id, id }: Pick<BackgroundJobRow, 'team_id' | 'id'>): string =>
   team_id === null ? `/operator/background-jobs/${id}` : teamPath({ id: team_id }, 'background-jobs', id)
 
-/** What a press answers that has begun a job. @param path where it leads once the job is done. */
+/**
+ * Returns the response after starting a job.
+ * @param path the target if the job has already finished.
+ */
 export const backgroundJobAnswer = (
   job: BackgroundJobRow,
   path: string,

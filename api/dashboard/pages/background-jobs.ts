@@ -1,4 +1,4 @@
-/** Background jobs: what a team's people, or operators, have begun lately, and how far each has come. */
+/** Lists recent background jobs of a team, or of all teams for operators, with their progress. */
 
 import { RequestError } from '../../../db/errors.ts'
 import {
@@ -14,16 +14,16 @@ import { show, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { backgroundJobPath, wordsOf } from './background-job.ts'
 
-/** How many are listed. */
+/** Maximum number of listed jobs. */
 const JOBS_SHOWN = 50
 
 const stateOf = ({ finished_at, fault }: BackgroundJobRow): string =>
   fault !== null ? 'failed' : finished_at === null ? 'running' : 'done'
 
-/** For how long a job goes on before its pace says something, in milliseconds. */
+/** How long a job runs before its rate is shown, in milliseconds. */
 const PACE_SHOWN_AFTER_MS = 10_000
 
-/** How fast a job goes on and how long it may take still; '' for one that is over. */
+/** Describes the rate and remaining time of a job, or returns '' if it has finished. */
 const paceOf = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
   finished_at !== null || total === null
     ? ''
@@ -32,7 +32,7 @@ const paceOf = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: D
         least: PACE_SHOWN_AFTER_MS,
       })
 
-/** How far a job has come, of how many where that is known. */
+/** Formats the progress of a job, with the total if it is known. */
 const doneWords = ({ done, total }: BackgroundJobRow): string =>
   total === null ? number(done).text : `${number(done).text} of ${number(total).text}`
 

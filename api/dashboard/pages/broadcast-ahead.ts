@@ -1,4 +1,4 @@
-/** What a draft, or a scheduled broadcast, is going to do: whom it goes to, how long it takes, what is in its way. */
+/** Shows the audience, duration and problems of a draft or scheduled broadcast. */
 
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
@@ -19,14 +19,17 @@ import { type BroadcastStep, stepPath } from './broadcast-fields.ts'
 import { broadcastPath, namesOf } from './broadcast-sections.ts'
 import { slotWords } from './template-parts.ts'
 
-/** What a press is bound to, with the form. */
+/** Returns hidden fields that bind a form to the state shown. */
 export const seenFields = ({ updated_at, template_version_id, audience }: Seen): Field[] => [
   hidden('seen', updated_at, true),
   hidden('version', template_version_id ?? '', true),
   hidden('audience', audience?.toString() ?? '', true),
 ]
 
-/** What somebody has seen who presses. @throws RequestError bad_request for a press that no page has shown. */
+/**
+ * Reads the state that the form was shown with.
+ * @throws RequestError bad_request for a form that isn't ours.
+ */
 export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
   const audience = form.get('audience') ?? (form.has('seen') ? 'unknown' : '')
   if (!/^\d*$/.test(audience)) throw new RequestError('bad_request', TEXTS.formOutOfDate)
@@ -37,7 +40,7 @@ export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
   }
 }
 
-/** That slots of the message stay empty for everybody. */
+/** Warns about variables that no contact has a property for. */
 export const unfilledSection = (slots: readonly string[]): Section[] =>
   alertsOf([
     slots.length > 0 && {
@@ -47,7 +50,7 @@ export const unfilledSection = (slots: readonly string[]): Section[] =>
     },
   ])
 
-/** What number conditions compare as text. */
+/** Shows the values that number conditions compare as text. */
 export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
   as_text.map(({ property, text, all }) => ({
     label: `“${property}” compared as text`,
@@ -62,7 +65,7 @@ function lengthTiles({ rate_per_minute: rate }: BroadcastRow, { audience }: Read
   return [{ label: 'Takes about', value: duration(Math.max(60, (audience / rate) * 60)), detail }]
 }
 
-/** Whom it goes to as things stand, and what stands in its way. */
+/** Builds the sections about the current audience and problems. */
 function aheadSections(
   row: BroadcastRow,
   { ready, warnings }: { ready: Readiness; warnings: readonly string[] },
@@ -112,7 +115,7 @@ function aheadSections(
   ])
 }
 
-/** What is known of a broadcast before it starts. */
+/** Reads the readiness of a broadcast and its warnings. */
 async function aheadOf(row: BroadcastRow, deps: PageDeps) {
   const [ready, warnings] = await Promise.all([
     readinessOf(deps.database, row, deps.publicUrl),
@@ -129,7 +132,7 @@ export const scheduledSections = async (
 
 const startLabel = ({ send_at }: BroadcastRow): string => (send_at === null ? 'Send now' : 'Schedule')
 
-/** What is asked before a draft starts: whom it goes to is what its page counted. */
+/** Returns the question before a draft starts, with the audience that its page counted. */
 export async function sendQuestion(request: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> {
   const row = await requireBroadcast(database, request.team.id, request.params.id)
   const { audience: count } = seenIn(request)
@@ -163,7 +166,7 @@ function buttonsOf(row: BroadcastRow, ready: Readiness, request: TeamRequest): A
   return { links, forms: compact([isAimed && start, remove]) }
 }
 
-/** What a draft would do, what keeps it from starting, and its buttons. */
+/** Builds the sections and buttons of a draft. */
 export async function draftParts(
   row: BroadcastRow,
   request: TeamRequest,

@@ -1,6 +1,6 @@
 /**
- * The fields of a broadcast's draft, step by step, filled with what is stored. Promises: a form that is sent back as it
- * was changes nothing. Must not look anything up; what a form has changed is broadcast-form.ts's.
+ * Builds the form fields of a draft, for each step. Submitting them unchanged changes nothing.
+ * broadcast-form.ts reads the submitted form.
  */
 
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
@@ -13,7 +13,7 @@ import { field, hidden } from '../server/builders.ts'
 
 type Choice = { id: string; name: string }
 
-/** What a form can choose among. `subscribers` by topic; `properties`: names that contacts have. */
+/** The options of a form. `subscribers` are counts by topic. `properties` are names of contact properties. */
 export type Choices = {
   templates: readonly Choice[]
   topics: readonly Choice[]
@@ -22,7 +22,7 @@ export type Choices = {
   from: string
 }
 
-/** What the fields of a form show: a draft's, or nothing yet. */
+/** The fields of a draft that the form can edit. */
 export type BroadcastDraft = Omit<BroadcastFields, 'headers'>
 
 const FREE_CONDITIONS = 2
@@ -37,7 +37,7 @@ const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
   lt: 'is less than',
 }
 
-/** The value of a condition as it is typed: the values of an `in` are one a line. */
+/** Formats the value of a condition for its field. `in` has one value per line. */
 const valueTyped = (value: Condition['value'] = ''): string =>
   Array.isArray(value) ? value.map(lineOf).join('\n') : value === '' ? '' : lineOf(value)
 
@@ -88,12 +88,12 @@ const topicField = (
       label: `${topic} (${(subscribers.get(id) ?? 0).toLocaleString('en-US')})`,
       selected: chosen.includes(id),
     })),
-    // Saving the rest must not change whom it goes to.
+    // Keeps deleted topics, because saving other fields must not change the audience.
     ...goneOf(topics, chosen).map((id) => ({ value: id, label: `a deleted topic (${id})`, selected: true })),
   ],
 })
 
-/** What is chosen and is no choice any more. */
+/** Returns the chosen IDs that are no longer available. */
 const goneOf = (choices: readonly Choice[], chosen: readonly string[]): string[] =>
   chosen.filter((each) => choices.every(({ id }) => id !== each))
 
@@ -109,7 +109,10 @@ const chosenOf = (choices: readonly Choice[], chosen: string | undefined) => [
 export const STEPS = ['message', 'audience', 'when'] as const
 export type BroadcastStep = (typeof STEPS)[number]
 
-/** Where a step of a draft is written. @param path of the draft's page. */
+/**
+ * Returns the path of a step of a draft.
+ * @param path the path of the draft's page.
+ */
 export const stepPath = (path: string, step: BroadcastStep): string =>
   `${path}/edit?${new URLSearchParams({ step })}`
 
@@ -161,7 +164,10 @@ const whenFields = (draft: BroadcastDraft | null, zone: string): Field[] => [
   hidden('send_at_zone', zone, true),
 ]
 
-/** The fields of a draft, step by step; of a new one without it. @param zone in which its time is typed. */
+/**
+ * Builds the fields of each step. Without a draft they are empty.
+ * @param zone the time zone of its start time.
+ */
 export const draftFields = (
   choices: Choices,
   draft: BroadcastDraft | null,
@@ -172,6 +178,6 @@ export const draftFields = (
   when: whenFields(draft, zone),
 })
 
-/** The time of a draft as its field holds it: to the minute. */
+/** Formats the start time of a draft for its field, to the minute. */
 export const timeTyped = (draft: BroadcastDraft | null, zone: string): string =>
   draft?.send_at ? typedOf(draft.send_at, zone) : ''

@@ -1,6 +1,6 @@
 /**
- * What the form of a step has changed of a broadcast's draft. Promises: each rule is the API's own
- * (db/messages/broadcasts/fields.ts); a form that is sent back as it was changes nothing. Must not look anything up.
+ * Reads the changes of a draft from the form of a step. Validation is the API's
+ * (db/messages/broadcasts/fields.ts). A form that is submitted unchanged changes nothing.
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -11,13 +11,13 @@ import { momentOf, zoneOf } from '../components/zone.ts'
 import { isWithin } from '../server/form.ts'
 import { type BroadcastDraft, type BroadcastStep, timeTyped } from './broadcast-fields.ts'
 
-/** Lines of a field at most: far more than a draft may have of values, tags and variables. */
+/** Maximum number of lines per field, far above the limits of values, tags and variables. */
 const MAX_FIELD_LINES = 1_000
 const MAX_VARIABLE_LINES = 20_000
 
 const propertyOf = (form: URLSearchParams, row: number): string => textOf(form.get(`property.${row}`) ?? '')
 
-/** The rows of a form that are conditions: a blank one is none. */
+/** Returns the rows with a condition. Empty rows are ignored. */
 const rowsOf = (form: URLSearchParams): number[] =>
   Array.from({ length: MAX_CONDITIONS }, (_, row) => row).filter((row) => propertyOf(form, row) !== '')
 
@@ -31,7 +31,7 @@ const conditionsOf = (form: URLSearchParams): object[] =>
     return { property, op, value: linesOf(value, `value.${row}`, MAX_FIELD_LINES).map(textOf) }
   })
 
-/** The errors by the names of the form's fields: a part of a condition is in its row. */
+/** Maps the errors of conditions to the fields of their rows. */
 function byFields(form: URLSearchParams, errors: readonly FieldError[]): FieldError[] {
   const rows = rowsOf(form)
   const names = new Map<string, string>(
@@ -45,7 +45,11 @@ function byFields(form: URLSearchParams, errors: readonly FieldError[]): FieldEr
 const variablesOf = (typed: string): Record<string, string> =>
   Object.fromEntries(linesOf(typed, 'variables', MAX_VARIABLE_LINES).map((line) => pairOf(line, 'variables')))
 
-/** Reads what a step says. @param known errors found before. @throws RequestError with all fields at fault. */
+/**
+ * Validates a step.
+ * @param known errors that were found before.
+ * @throws RequestError with all invalid fields.
+ */
 function readAll(
   form: URLSearchParams,
   given: Readonly<Record<string, unknown>>,
@@ -81,7 +85,7 @@ function messageOf(form: URLSearchParams, sent: Sent, draft: BroadcastDraft | nu
   return { reply_to: '', variables: {}, tags: [], ...readAll(form, given, faults) }
 }
 
-/** @param isAimed whether it must say whom it goes to. */
+/** @param isAimed true if a topic is required. */
 function audienceOf(form: URLSearchParams, draft: BroadcastDraft | null, isAimed: boolean): GivenFields {
   const topics = form.getAll('topic_ids')
   const given = {
@@ -109,7 +113,10 @@ function whenOf(form: URLSearchParams, sent: Sent, draft: BroadcastDraft | null)
 
 type Aimed = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
 
-/** Whom the form would go to, whatever else it says. @throws RequestError bad_request. */
+/**
+ * Reads the audience from a form, which can be incomplete.
+ * @throws RequestError bad_request.
+ */
 export function aimOf(form: URLSearchParams): Aimed {
   const topic_ids = form.getAll('topic_ids')
   const where = conditionsOf(form)
@@ -123,8 +130,9 @@ export function aimOf(form: URLSearchParams): Aimed {
 }
 
 /**
- * What the form of a step has changed of a draft; of a new one all that it says. @throws RequestError as the API's.
- * @param isAimed whether the step that says whom it goes to must name a topic.
+ * Returns the fields of a draft that the form of a step changes, or all fields of a new draft.
+ * @param isAimed true if the audience step requires a topic.
+ * @throws RequestError like the API.
  */
 export function draftChanges(
   form: URLSearchParams,

@@ -1,4 +1,4 @@
-/** What a broadcast says, as the contacts of its audience get it, one after the other, or a chosen one. */
+/** Previews a broadcast as a contact of its audience, or any other contact, would receive it. */
 
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { contactIdentity, noContact } from '../../../db/audience/contacts/edit.ts'
@@ -21,13 +21,15 @@ import { raw, type TeamRequest } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 import { broadcastPath } from './broadcast-sections.ts'
 
-/** Where a preview's unsubscribe link leads: nowhere. */
+/** The unsubscribe link of a preview, which does nothing. */
 const LINK = '#unsubscribe'
 
-/** Among how many contacts the next of an audience is looked for: a page must not wait for one that few fit. */
+/**
+ * How many contacts are searched for the next one of the audience, so that rare matches don't delay the page.
+ */
 const MAX_LOOKED_AT = 10_000
 
-/** The version that is sent: the one fixed at the start, before that the template's newest. */
+/** Returns the version that is sent: the one fixed at the start, or the template's newest before that. */
 async function versionOf(
   { team_id, template_id, template_version_id }: BroadcastRow,
   { database }: PageDeps,
@@ -40,7 +42,7 @@ async function versionOf(
 
 type Addressee = { email: string; properties: Readonly<Record<string, string>> }
 
-/** The contact that is asked for by address, else the next of the audience. `id`: what the one after it follows. */
+/** Returns the requested contact, otherwise the next one of the audience. */
 async function shownTo(
   row: BroadcastRow,
   { query }: TeamRequest,
@@ -54,7 +56,10 @@ async function shownTo(
   return contact
 }
 
-/** The subject and the parts as one contact gets them. @throws RequestError bad_request where it would get none. */
+/**
+ * Renders the email for a contact.
+ * @throws RequestError bad_request if the contact would be skipped.
+ */
 async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: PageDeps) {
   const version = await versionOf(row, deps)
   const mailing = mailingOf(row, version.slots)
@@ -76,7 +81,7 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
 
 type Shown = (Addressee & { id: string }) | null
 
-/** The ways to the next contact of the audience, and back to the first. */
+/** Returns links to the next contact of the audience and back to the first. */
 function waysOn(contact: Shown, request: TeamRequest<'id'>): Link[] {
   const path = broadcastPath(request)
   return compact<Link>([
@@ -85,7 +90,7 @@ function waysOn(contact: Shown, request: TeamRequest<'id'>): Link[] {
   ])
 }
 
-/** How another contact is chosen. */
+/** Builds the form that chooses another contact. */
 const choice = (contact: Shown, request: TeamRequest<'id'>): Section => ({
   kind: 'filter',
   title: 'As another contact',
@@ -108,7 +113,7 @@ const whoseWords = (contact: Shown, request: TeamRequest): string => {
   return `No ${request.query.has('follows') ? 'further ' : ''}contact of the audience was found`
 }
 
-/** What the first of the audience gets, or the contact that was chosen, as in an inbox, with the way to the next. */
+/** Builds the preview for the chosen contact, or the first of the audience, with a link to the next. */
 export async function previewSections(
   row: BroadcastRow,
   request: TeamRequest<'id'>,

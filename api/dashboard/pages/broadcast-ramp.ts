@@ -1,4 +1,4 @@
-/** The ramp-up of a broadcast's sending domain, on the broadcast's page: today's limit, or the offer of one. */
+/** Shows the ramp-up of a broadcast's sending domain: today's limit, or a button that starts a ramp-up. */
 import { domainByName } from '../../../db/accounts/domains/domains.sql.ts'
 import { daysLeft, HISTORY_DAYS, HISTORY_EMAILS, USUAL_RAMP } from '../../../db/accounts/domains/ramp.ts'
 import { countHistory, rampOf } from '../../../db/accounts/domains/ramps.sql.ts'
@@ -13,11 +13,11 @@ import { alertsOf, formOf, hidden } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 
-/** What a domain may send today, in words. */
+/** Describes today's limit of a domain and its use. */
 export const rampWords = ({ limit, used }: ShownRamp): string =>
   `${plural(limit, 'broadcast email')} today, ${number(used).text} sent`
 
-/** When it will be done, if each day is a good one. */
+/** Describes when the broadcast will be done, if the limit rises every day. */
 function doneWords(ramp: ShownRamp, { audience, stats }: BroadcastView): string {
   const rest = Math.max(0, (audience ?? 0) - stats.skipped - (stats.made - stats.queued))
   const left = Math.max(0, ramp.limit - ramp.used)
@@ -25,7 +25,7 @@ function doneWords(ramp: ShownRamp, { audience, stats }: BroadcastView): string 
   return days === 0 ? 'It will be done today.' : `It will be done in about ${plural(days, 'day')}.`
 }
 
-/** Null: too many to be counted while somebody waits. */
+/** True if the domain has sent enough email before. Null if the count took too long. */
 const hasHistory = async ({ database }: PageDeps, name: string): Promise<boolean | null> =>
   countHistory(database, name).then(
     (count) => count >= HISTORY_EMAILS,
@@ -44,11 +44,15 @@ async function offer(name: string, { team }: TeamRequest, deps: PageDeps): Promi
   const label = `Start slowly: ${number(USUAL_RAMP.limit).text} emails on the first day`
   const fields = [hidden('limit', String(USUAL_RAMP.limit))]
   return [
-    formOf(teamPath(team, 'domains', name, 'ramp'), label, fields, { title: 'A new sending domain', note }),
+    formOf(teamPath(team, 'domains', name, 'ramp'), label, fields, {
+      title: 'A new sending domain',
+      tone: 'quiet',
+      note,
+    }),
   ]
 }
 
-/** The sections about the ramp-up of a broadcast's domain. */
+/** Builds the sections about the ramp-up. */
 export async function rampSections(
   row: BroadcastRow,
   view: BroadcastView,

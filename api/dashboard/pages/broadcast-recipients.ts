@@ -1,4 +1,7 @@
-/** The people behind a broadcast's figures, as lists and as CSV: who got it and how it ended, who got none and why. */
+/**
+ * Lists the recipients of a broadcast with their outcome, and the skipped contacts with the reason, also as
+ * CSV.
+ */
 
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { requireBroadcast } from '../../../db/messages/broadcasts/draft.ts'
@@ -20,7 +23,7 @@ import { broadcastPath } from './broadcast-sections.ts'
 
 const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
-/** The statuses of emails that have come as far as this one, which is how a broadcast counts. */
+/** Returns the statuses that count as having reached this one, like the stats of a broadcast. */
 function statusesOf(reached: EmailStatus | undefined): readonly EmailStatus[] | undefined {
   if (reached === 'sent') return EMAIL_LADDER.filter((status) => status !== 'queued')
   if (reached === 'delivered') return ['delivered', 'opened', 'clicked', 'complained']
@@ -29,7 +32,7 @@ function statusesOf(reached: EmailStatus | undefined): readonly EmailStatus[] | 
 }
 
 const filter = defineFilter({ status: chips(EMAIL_LADDER) })
-/** Nothing is asked for. */
+/** A filter without parts. */
 const ALL = defineFilter({})
 
 const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id

@@ -1,4 +1,4 @@
-/** The sections of one broadcast's page: how it stands, its figures, and the buttons that change it. */
+/** Sections of a broadcast's page: its state, stats and buttons. */
 
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import type { HistoryEntry } from '../../../db/messages/broadcasts/history.ts'
@@ -17,26 +17,26 @@ import { whatHappened } from './message-sections.ts'
 
 export const MAX_TESTS = 5
 
-/** The address of a broadcast's page, or of one below it. */
+/** Returns the path of a broadcast's page, or of one below it. */
 export const broadcastPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id, ...rest)
 
 const percent = (part: number, of: number): string => `${of === 0 ? 0 : ((part * 100) / of).toFixed(2)} %`
 
-/** What has become of the emails that have left. */
+/** Summarizes the outcome of the emails sent so far. */
 function outcomeWords({ made, queued, bounced, complained }: BroadcastView['stats']): string {
   const left = made - queued
   return `${plural(left, 'email')} sent, ${percent(bounced, left)} bounced, ${percent(complained, left)} complained`
 }
 
-/** What a broadcast's ids are called; `template` null: it is deleted. */
+/** Names of a broadcast's topics and template. A null `template` was deleted. */
 type Names = { topics: ReadonlyMap<string, string>; template: string | null }
 
-/** Things by their names; one that is gone by its id. */
+/** Lists the names of objects. A deleted one is shown by its ID. */
 export const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
   ids.map((id) => names.get(id) ?? id).join(', ')
 
-/** What happened, and what it means for how it stands. */
+/** Titles and tones of history entries. */
 const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone }>> = {
   create: { title: 'Created', tone: 'plain' },
   schedule: { title: 'Scheduled', tone: 'busy' },
@@ -65,7 +65,7 @@ export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
     })),
   )
 
-/** How many of a broadcast's emails have left, of how many that are to. */
+/** Formats the number of emails sent and the size of the audience. */
 export function progressWords({ audience, stats }: Pick<BroadcastView, 'audience' | 'stats'>): string {
   if (audience === null) return ''
   const left = stats.made - stats.queued
@@ -73,7 +73,7 @@ export function progressWords({ audience, stats }: Pick<BroadcastView, 'audience
   return `${left.toLocaleString('en-US')} of ${plural(audience, 'contact')}${skipped}`
 }
 
-/** How it stands, in one sentence; one that was stopped says by whom. */
+/** Describes the state in one sentence, with who paused or cancelled it. */
 export function broadcastSentence(
   { state, audience, stats: counted, send_at }: BroadcastView,
   entries: readonly HistoryEntry[],
@@ -96,7 +96,7 @@ const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'
   cancelled: 'Cancelled',
 }
 
-/** Why it stands still, where no person has stopped it. */
+/** Explains why a broadcast paused itself. */
 export const pausedAlert = ({ state_reason: reason, brake }: BroadcastRow): Section[] =>
   alertsOf([reason !== null && { tone: 'warn', title: pausedBecause(reason, brake) }], {
     id: 'paused',
@@ -134,7 +134,7 @@ export function progress(view: BroadcastView, now: Date): Section[] {
   if (state !== 'sending') return []
   const left = audience - done
   const pace = paceWords({ done: gone, left, since: view.started_at }, now, { noun: 'email' })
-  const words = `${[`${share}: ${progressWords(view)}`, pace].filter(Boolean).join(', ')}.`
+  const words = `${[share, pace].filter(Boolean).join(', ')}.`
   return [{ kind: 'progress', id: 'progress', live: true, label: 'Progress', done, of: audience, words }]
 }
 
@@ -142,7 +142,7 @@ type Outcome = { label: string; count: number; href: string; tone: Tone; note?: 
 
 const share = (count: number, of: number): string => (of === 0 ? '' : percentOf(count / of))
 
-/** What became of the emails: each count has those who went on from there, as shares of what was sent. */
+/** Builds the table of outcomes. Counts are cumulative, and shares are of the emails sent. */
 export function outcomes({ stats: counted, audience }: BroadcastView, request: TeamRequest<'id'>): Section {
   const { made, queued, skipped, delivered, opened, clicked, bounced, complained } = counted
   const sent = made - queued
@@ -188,14 +188,14 @@ export function outcomes({ stats: counted, audience }: BroadcastView, request: T
   }
 }
 
-/** Whom it has not reached yet, in words. */
+/** Describes the contacts that haven't been sent to yet. */
 function restWords({ stats: counted, audience }: BroadcastView): string {
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   if (audience === null) return 'its audience'
   return `the ${plural(left, 'contact')} that ${left === 1 ? 'is' : 'are'} left`
 }
 
-/** What is asked before one that is no draft any more is paused, resumed or cancelled. */
+/** Questions before a broadcast is paused, resumed or cancelled. */
 export const STATE_QUESTIONS: Readonly<
   Record<'pause' | 'resume' | 'cancel', (view: BroadcastView) => Question>
 > = {
@@ -215,11 +215,11 @@ export const STATE_QUESTIONS: Readonly<
   }),
 }
 
-/** Why a broadcast pauses itself, by the status that one looks at before it is resumed. */
+/** Emails to review before resuming a broadcast that paused itself, by the reason. */
 const STOPPED_BY: Readonly<Record<string, EmailStatus>> = { bounces: 'bounced', complaints: 'complained' }
 const LOOK = 'Show the addresses'
 
-/** What can be done with one that is no draft any more. */
+/** Returns the actions for a broadcast that isn't a draft. */
 export function actions(view: BroadcastView, request: TeamRequest): Actions {
   if (request.team.role === 'viewer') return {}
   const { state, state_reason: reason, audience } = view

@@ -1,7 +1,6 @@
 /**
- * A broadcast's draft as it is written, in three steps: what it says, whom it goes to, when. Promises: each step is
- * stored as it is left (DECISIONS: Drafts in steps); the count beside the audience is of what the form says, saved or
- * not; what the message asks for and no contact has is said from the first step on.
+ * Edits a draft in three steps: message, audience and time. Each step is saved when the user leaves it
+ * (DECISIONS: Drafts in steps). The audience count is that of the form, saved or not.
  */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
@@ -31,7 +30,9 @@ const TITLES: Readonly<Record<BroadcastStep, string>> = {
   when: 'When',
 }
 
-/** A draft that is written: where its form is sent, what is stored of it, how its pages are called. */
+/**
+ * The draft being edited, with the path of its form and the titles of its pages. Null if it isn't stored yet.
+ */
 export type Writing = Pick<View, 'title' | 'back'> & { action: string; draft: BroadcastRow | null }
 
 const isStep = (word: string | null): word is BroadcastStep => STEPS.some((step) => step === word)
@@ -53,13 +54,13 @@ type Aim = ReturnType<typeof aimOf>
 
 const NOBODY: Aim = { topic_ids: [], exclude_topic_ids: [], conditions: [] }
 
-/** Whom a form aims at; of what cannot be read the reason, in the words of its fields. */
+/** Reads the audience from a form, or returns the error with the labels of its fields. */
 function aimSent(form: URLSearchParams, fields: readonly Field[]): Aim | RequestError {
   const aim = resultOrError(() => aimOf(form))
   return aim instanceof RequestError ? new RequestError(aim.code, describeByLabels(fields, aim)) : aim
 }
 
-/** How many contacts it goes to as it stands; of what cannot be read the reason. */
+/** Counts the audience, or shows why it can't be counted. */
 async function audienceTiles(
   aim: Aim | RequestError,
   { team }: TeamRequest,
@@ -80,7 +81,7 @@ const audienceSection = async (...asked: Parameters<typeof audienceTiles>): Prom
   tiles: await audienceTiles(...asked),
 })
 
-/** The buttons of a step: the next step first. */
+/** Returns the buttons of a step, with the next step first. */
 function buttonsOf(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'others'> {
   const at = STEPS.indexOf(step)
   const [before, after] = [STEPS[at - 1], STEPS[at + 1]]
@@ -95,7 +96,7 @@ function buttonsOf(step: BroadcastStep): Pick<Form, 'submit' | 'next' | 'others'
   return { submit: main.label, next: main.next, others }
 }
 
-/** The steps, with links to those of a draft that is stored. */
+/** Builds the stepper. A stored draft has links to the other steps. */
 const stepperOf = (step: BroadcastStep, draft: BroadcastRow | null, { team }: TeamRequest): Section => ({
   kind: 'stepper',
   id: 'steps',
@@ -107,7 +108,7 @@ const stepperOf = (step: BroadcastStep, draft: BroadcastRow | null, { team }: Te
   })),
 })
 
-/** What is beside a step's form: what the stored message looks like, or how many contacts there are. */
+/** Builds the right column of a step: the preview of the message, or the size of the audience. */
 async function besideOf(
   step: BroadcastStep,
   { aim, draft }: { aim: Aim | RequestError; draft: BroadcastRow | null },
@@ -120,7 +121,10 @@ async function besideOf(
   return (await previewSections(draft, of, deps)).slice(0, 1)
 }
 
-/** A step as its page shows it. @param sent what the form says so far; absent: what is stored. */
+/**
+ * Builds the page of a step.
+ * @param sent the submitted form, to show instead of the stored draft.
+ */
 async function stepView(
   { title, back, action, draft }: Writing,
   step: BroadcastStep,
@@ -151,7 +155,7 @@ async function stepView(
   }
 }
 
-/** The step that is asked for; after a refusal the one that was sent. */
+/** Shows the requested step, or the submitted one after an error. */
 export async function stepShown(writing: Writing, request: TeamRequest, deps: PageDeps): Promise<PageAnswer> {
   const typed = request.form.get('step')
   const asked = isStep(typed) ? typed : wordParam(request.query, 'step', STEPS)
@@ -164,19 +168,19 @@ export const stepSent = ({ form }: Pick<TeamRequest, 'form'>): BroadcastStep => 
   return isStep(step) ? step : 'message'
 }
 
-/** The step that a press leads to; null: the draft itself. */
+/** Returns the step that the clicked button leads to, or null for the draft's page. */
 export const stepWanted = ({ form }: Pick<TeamRequest, 'form'>): BroadcastStep | null => {
   const next = form.get('next')
   return isStep(next) ? next : null
 }
 
-/** The same step with what its form says, not stored: whom it would go to is counted. */
+/** Shows the submitted step again with its audience counted, without saving it. */
 export const stepCounted = async (
   writing: Writing,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<PageAnswer> => show(await stepView(writing, stepSent(request), request, deps, request.form))
 
-/** Whether a press leads back: then a step need not be whole. */
+/** True if the clicked button leads back. The step can then be incomplete. */
 export const isBack = (from: BroadcastStep, next: BroadcastStep | null): boolean =>
   next !== null && STEPS.indexOf(next) < STEPS.indexOf(from)

@@ -1,4 +1,4 @@
-/** The pages of one broadcast: its own, what its buttons do, and whom a second walk would go to. */
+/** The page of a broadcast, its actions, and the page for sending to contacts that weren't reached. */
 
 import type { By } from '../../../db/accounts/audit/record.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
@@ -167,7 +167,10 @@ async function againQuestion(request: TeamRequest<'id'>, { database }: PageDeps)
   return { question: `Send “${name}” to ${rest} more?`, answer: `Send to ${rest}` }
 }
 
-/** The addresses that were typed. @throws RequestError bad_request. */
+/**
+ * Parses a list of addresses.
+ * @throws RequestError bad_request.
+ */
 function addressesOf(typed: string): string[] {
   const to = partsTyped(typed, { field: 'to', between: /[,;\s]/, most: 1_000 })
   const odd = to.find((each) => parseMailbox(each) === null)
@@ -183,7 +186,10 @@ const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, reques
   return redirect(broadcastPath(request), 'A test is on its way.')
 })
 
-/** The people whom an ended broadcast has not reached yet: counted on this page alone, as it may take seconds. */
+/**
+ * Counts the contacts that an ended broadcast hasn't reached. It has its own page, because counting can take
+ * seconds.
+ */
 const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {
   const row = await requireBroadcast(database, request.team.id, request.params.id)
   const audience = await unreachedSize(database, row)

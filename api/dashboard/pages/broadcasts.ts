@@ -1,4 +1,4 @@
-/** A team's broadcasts: the list with how far each has come, and a new one. */
+/** Lists the broadcasts of a team with their progress, and creates new ones. */
 
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
@@ -24,7 +24,7 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
 export const broadcastStateCell = (state: BroadcastState): Cell =>
   status(state, TONES[state] ? { tone: TONES[state] } : {})
 
-/** How many of its emails have left, of how many that are to; the tip has the rest. */
+/** Builds the cell with the number of emails sent and the audience. Its tooltip has the details. */
 const sentCell = (view: BroadcastView): Cell => {
   const { audience, stats } = view
   const words =
@@ -32,7 +32,7 @@ const sentCell = (view: BroadcastView): Cell => {
   return text(words, { number: true, tip: progressWords(view) })
 }
 
-/** When a broadcast began, or will by itself: `send_at` says nothing of a draft, nor of one that was stopped first. */
+/** Returns when a broadcast started or will start. `send_at` only counts while it is scheduled. */
 const begins = ({ state, started_at, send_at }: BroadcastView): string | null =>
   started_at ?? (state === 'scheduled' ? send_at : null)
 
@@ -96,7 +96,7 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps)
   return show({ title, back, sections: needs })
 })
 
-/** Its first step: what it says. It is a draft from then on. */
+/** Stores the first step, the message, as a new draft. */
 const create = act('editor', '/teams/:team/broadcasts/new', async (by, request) => {
   const { team, form } = request
   const fields = draftChanges(form, null, 'message')

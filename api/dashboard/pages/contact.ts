@@ -1,4 +1,4 @@
-/** One contact: status, what suppresses it and since when, topics and properties, what was sent to it; and changes. */
+/** The page of a contact: status, suppression, topics, properties and messages, with its actions. */
 
 import { Readable } from 'node:stream'
 import disposition from 'content-disposition'
@@ -65,7 +65,7 @@ const here = ({ team, params }: TeamRequest<'email'>, ...rest: string[]): string
 
 type ShownAddress = Pick<ContactDetail, 'email' | 'suppression' | 'suppression_cause'>
 
-/** What the suppression of an address stops. */
+/** Describes which messages the suppression of an address stops. */
 async function effectWords({ team }: TeamRequest, { database }: PageDeps, identity: string): Promise<string> {
   const stored = await suppressedAddress(database, team.id, identity)
   const which = await suppressTransactionalOf(database, team.id)
@@ -75,7 +75,7 @@ async function effectWords({ team }: TeamRequest, { database }: PageDeps, identi
     : `${broadcasts} Transactional email is still sent to it.`
 }
 
-/** Who suppressed it, when, and with which response. */
+/** Shows the cause of a suppression, its time and the response. */
 function causeFacts({ suppression_cause: cause }: ShownAddress, now: Date): Section[] {
   if (!cause) return []
   const report = cause.report_id ?? (cause.email_id === null ? null : 'none: the server said so at once')
@@ -102,7 +102,7 @@ const liftForm = (contact: ShownAddress, request: TeamRequest<'email'>): Section
     { title: 'Lift the suppression', folded: true },
   )
 
-/** Why it is suppressed, what that stops, and the way out. */
+/** Builds the sections about a suppression: its cause, its effect, and the form that lifts it. */
 async function suppression(
   contact: ShownAddress,
   request: TeamRequest<'email'>,
@@ -128,7 +128,7 @@ async function suppression(
   ])
 }
 
-/** The form of the page, by which the button beside the title sends it. */
+/** The ID of the form that the button next to the title sends. */
 const EDITING = 'contact'
 
 function actions(contact: ContactDetail, request: TeamRequest): Actions {
@@ -157,7 +157,7 @@ function actions(contact: ContactDetail, request: TeamRequest): Actions {
   return { saves: { form: EDITING, label: 'Save changes' }, forms }
 }
 
-/** Everything that was sent to the contact, over every channel, newest first. */
+/** Lists messages to the contact on all channels, newest first. */
 async function sent(
   contact: Pick<ContactDetail, 'email' | 'properties'>,
   { team, now }: TeamRequest,
@@ -199,7 +199,7 @@ async function sent(
   )
 }
 
-/** The page of an address that is no contact: what was sent to it all the same, and the way to make it one. */
+/** Builds the page of an address that isn't a contact: the messages to it, and a button to add it. */
 async function strangerView(email: string, request: TeamRequest<'email'>, deps: PageDeps): Promise<View> {
   const { team } = request
   const stored = await suppressedAddress(deps.database, team.id, contactIdentity(email))
@@ -245,7 +245,12 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     sections: compact([...(await suppression(contact, request, deps)), await sent(contact, request, deps)]),
     aside: compact([
       edits &&
-        formOf(here(request), 'Save changes', fields, { title: 'Properties', name: EDITING, rows: true }),
+        formOf(here(request), 'Save changes', fields, {
+          title: 'Properties',
+          name: EDITING,
+          rows: true,
+          tone: 'quiet',
+        }),
       factsOf({
         Address: text(contact.email, { copy: true }),
         Topics: !edits && text(names.join(', ')),
@@ -264,7 +269,7 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
   })
 })
 
-/** Whether a form leaves a contact as it is; in what order its properties and topics lie counts for nothing. */
+/** True if a form doesn't change a contact. The order of properties and topics doesn't matter. */
 const isSame = (
   { properties: stored, topic_ids }: Pick<ContactDetail, 'properties' | 'topic_ids'>,
   properties: Readonly<Record<string, string>>,
@@ -322,7 +327,7 @@ const remove = act(
   },
 )
 
-/** All that erasing the person would find, as a file. */
+/** Downloads all data that an erasure would find. */
 const exported = post('owner', '/teams/:team/contacts/:email/export', async (request, deps) => {
   const { team, params, person } = request
   const by = { now: await serviceTime(deps.database), actor: person.email }
@@ -334,7 +339,7 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
   return raw(headers, Readable.from(pieces))
 })
 
-/** Goes through all that names the person: it is a background job. */
+/** Erases all data about the contact in a background job. */
 const erase = post(
   'owner',
   '/teams/:team/contacts/:email/erase',

@@ -1,4 +1,4 @@
-/** A team's contacts: the list with its filter, as CSV, and a new one. */
+/** Lists the contacts of a team with a filter, exports them as CSV, and adds new ones. */
 
 import { isDeepStrictEqual } from 'node:util'
 import { accountRowOf, contactColumnsOf } from '../../../db/accounts/teams/teams.sql.ts'
@@ -39,7 +39,7 @@ const filter = defineFilter({
   status: chips(CONTACT_STATUSES),
 })
 
-/** What somebody typed: a part of an address where any contact has it, else words of addresses and properties. */
+/** Parses a search: part of an address if any contact has it, otherwise words in addresses and properties. */
 async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Promise<ContactSearch> {
   if (typed === undefined) return {}
   const part = { email: typed }
@@ -48,13 +48,13 @@ async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Prom
   return { words: wordsIn(typed) }
 }
 
-/** How many properties are columns while nobody has chosen them, and what the list's own columns are called. */
+/** Maximum number of property columns by default. */
 const MAX_PROPERTY_COLUMNS = 2
-/** With more of them topics have no column: the address needs the room. */
+/** With more property columns, topics have no column, because the address needs the space. */
 const MAX_COLUMNS_BESIDE_TOPICS = 2
 const OWN_COLUMNS = ['Status', 'Address', 'Topics', 'Added']
 
-/** The properties that most of these contacts have; of as many those that name somebody. */
+/** Returns the most frequent properties of these contacts. Among equally frequent ones, names come first. */
 function commonProperties(contacts: readonly ContactRow[]): string[] {
   const counts = new Map<string, number>()
   for (const { properties } of contacts)
@@ -67,7 +67,7 @@ function commonProperties(contacts: readonly ContactRow[]): string[] {
 
 const columnOf = (name: string): string => (OWN_COLUMNS.includes(name) ? `${name} (property)` : name)
 
-/** Which topics a form offers, and which of them a contact has. */
+/** Builds checkboxes for topics, with the chosen ones checked. */
 export const topicChoices = (topics: Topics, chosen: readonly string[]): Field[] =>
   topics.length === 0
     ? []
@@ -94,15 +94,15 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
     { title: 'Add a contact', folded: true },
   )
 
-/** Lines of the field at most, empty ones among them. */
+/** Maximum number of lines, including empty ones. */
 const MAX_COLUMN_LINES = 100
 
-/** What is said of columns that nobody has chosen, and of others. */
+/** Hints for default columns and for chosen ones. */
 const BY_ITSELF =
   'These are those that most of the contacts listed here have, and follow them until others are saved.'
 const CHOSEN = 'Leave it empty for those that most contacts have.'
 
-/** @param isChosen whether somebody has chosen those that are shown. */
+/** @param isChosen true if the team has chosen the columns shown. */
 const columnsForm = ({ team }: TeamRequest, shown: readonly string[], isChosen: boolean): Section =>
   formOf(
     teamPath(team, 'contacts', 'columns'),
@@ -135,7 +135,7 @@ async function readerOf(
 
 const namesOf = (topics: Topics) => new Map(topics.map(({ id, name }) => [id, name]))
 
-/** The import that is asked for, by the name of its file. */
+/** Returns the file name of the import in the filter. */
 async function importChosen({ team, query }: TeamRequest, { database }: PageDeps) {
   const { import: id } = filter.read(query)
   const found = id && (await importById(database, team.id, id))
@@ -204,7 +204,7 @@ const create = act('editor', '/teams/:team/contacts', async (by, { team, form })
 const choose = act('editor', '/teams/:team/contacts/columns', async (by, { team, form }) => {
   const names = linesOf(form.get('columns') ?? '', 'columns', MAX_COLUMN_LINES).map(textOf)
   const list = teamPath(team, 'contacts')
-  // What the list has chosen by itself is not chosen by who has changed nothing of it.
+  // Submitting the default columns unchanged doesn't save them.
   if (isDeepStrictEqual(names, jsonOf(form.get('shown') ?? ''))) return redirect(list, 'Nothing was changed.')
   await chooseContactColumns(by, team.id, names)
   return redirect(list, 'The columns were saved.')

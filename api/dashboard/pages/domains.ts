@@ -1,4 +1,4 @@
-/** Sending domains: the DNS records to publish, what DNS has in their place, and whether mail may be sent from them. */
+/** Sending domains: their DNS records, what is published in DNS, and whether they are verified. */
 
 import { addDomain, domainView, removeDomain, requireDomain } from '../../../db/accounts/domains/add.ts'
 import { type DomainRow, domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
@@ -28,7 +28,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { rampWords } from './broadcast-ramp.ts'
 
-/** How many records of one name are shown. */
+/** Maximum number of published records shown per name. */
 const MAX_PUBLISHED_SHOWN = 10
 
 const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { database }) => {
@@ -76,12 +76,12 @@ function purposeOf({ name, type, value }: Pick<Line, 'name' | 'type' | 'value'>)
   return name.startsWith('_dmarc.') ? 'DMARC: what to do with forged email' : 'SPF: who may send for it'
 }
 
-/** A record as it is needed, with what DNS has instead. */
+/** A required record with what is published in DNS. */
 type Line = Pick<RecordCheck, 'type' | 'name' | 'value' | 'required'> & Partial<RecordCheck>
 
 const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')
 
-/** A record with its whole values to copy, and what DNS has if that is something else. */
+/** Builds a record with values to copy, and the published value if it differs. */
 function recordShown(
   { type, name, value, state, required, published = [] }: Line,
   zone: string | null,
@@ -138,7 +138,7 @@ function leadOf(verified: boolean, records: readonly Line[]): string {
     : `Not verified: ${first.name} ${what}. Publish it where the domain’s DNS is kept; it can take an hour to show.`
 }
 
-/** What DNS has just now; without an answer, what to publish. */
+/** Checks the records in DNS. Without a response from DNS, returns only the records to publish. */
 async function recordsOf({ team }: TeamRequest, deps: PageDeps, name: string): Promise<readonly Line[]> {
   const { database, returnDomain } = deps
   try {
@@ -149,7 +149,7 @@ async function recordsOf({ team }: TeamRequest, deps: PageDeps, name: string): P
   }
 }
 
-/** Where bounces of the domain's emails return to. */
+/** Shows where bounces of the domain's emails go. */
 function returnPathFacts(
   { name, return_path, return_path_rejected_at, return_path_response }: DomainRow,
   now: Date,
@@ -242,7 +242,7 @@ const add = act('owner', '/teams/:team/domains', async (by, { team, form }) => {
   )
 })
 
-/** DNS is asked before the transaction, which is the use case's own. */
+/** The use case queries DNS before it opens its transaction. */
 const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team, params, person }, deps) => {
   const name = params.name
   const by = { now: await serviceTime(deps.database), actor: person.email }
@@ -271,7 +271,7 @@ const rekey = act(
   }),
 )
 
-/** DNS is asked before the transaction, which is the use case's own. */
+/** The use case queries DNS before it opens its transaction. */
 const returnPath = post('owner', '/teams/:team/domains/:name/return-path', async (request, deps) => {
   const { team, params, form, person } = request
   const by = { now: await serviceTime(deps.database), actor: person.email }

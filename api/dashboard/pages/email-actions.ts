@@ -1,6 +1,6 @@
 /**
- * What is done with one email: tried again, cancelled or moved while it waits for its time, sent to oneself or to a
- * corrected address, deleted.
+ * Actions of an email: requeue, cancel or reschedule it, send a copy, resend it to another address, delete
+ * it.
  */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'

@@ -1,4 +1,4 @@
-/** What an email holds, in one view of several: preview, text, html, headers, and the whole as JSON. */
+/** Shows the content of an email: as a preview, text, HTML, headers, or JSON. */
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { text } from '../components/cell.ts'
 import type { Section } from '../components/section.ts'
@@ -15,7 +15,7 @@ const VIEW_LABELS = {
 } as const
 const VIEWS = Object.keys(VIEW_LABELS) as (keyof typeof VIEW_LABELS)[]
 
-/** An email that is looked at. `emptied`: what it said is gone. */
+/** An email to show. `emptied` is true if its content was deleted. */
 type Looked = {
   email: ShownEmail
   emptied: boolean
@@ -36,7 +36,7 @@ const headersShown = ({ headers }: ShownEmail, emptied: boolean): Section =>
         })),
       }
 
-/** The html in a frame of its own, as wide as a phone, a tablet, or the page. */
+/** Shows the HTML in a frame with the width of a phone, a tablet, or the page. */
 function previewShown(request: TeamRequest): Section {
   const pictures = wordParam(request.query, 'pictures', ['on']) === 'on'
   const width = wordParam(request.query, 'width', ['390', '768'])
@@ -63,7 +63,7 @@ function previewShown(request: TeamRequest): Section {
   }
 }
 
-/** The text part as it is sent: without one of its own an email gets one made from its HTML. */
+/** Shows the text part. If the email has none, it is generated from the HTML. */
 async function textShown({ email, emptied, sentText }: Looked): Promise<Section> {
   const code = email.body_text === '' && !emptied ? await sentText() : email.body_text
   if (code !== '') return { kind: 'code', code }

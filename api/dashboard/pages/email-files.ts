@@ -1,7 +1,7 @@
 /**
- * What an email carries: the list on its page, each file to be saved, and inline pictures for the preview.
- * Promises: a file is only ever saved, never shown as a page of ours, whatever its type says; pictures in a preview are
- * of the email itself, and bounded; an operator's look is noted.
+ * Attachments of an email: their list, downloads, and inline images in the preview. Files are always
+ * downloaded and never displayed, whatever their type. Inline images come only from the email itself, and
+ * their size is limited.
  */
 
 import { Readable } from 'node:stream'
@@ -19,7 +19,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { type PageAnswer, raw, type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 
-/** The list; nothing without any. */
+/** Lists the attachments, if there are any. */
 export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamRequest): Section | undefined =>
   attachments &&
   tableOf(
@@ -33,21 +33,27 @@ export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamReques
     { title: 'Attachments', note: 'Press a name to save its file.', empty: '' },
   )
 
-/** The attachment at a place in the list. @throws RequestError not_found */
+/**
+ * Returns the attachment at an index.
+ * @throws RequestError not_found
+ */
 export function fileAt({ attachments = [] }: ShownEmail, place: string): EmailFile {
   const file = /^\d{1,2}$/.test(place) ? attachments[Number(place)] : undefined
   if (!file) throw new RequestError('not_found', fill(TEXTS.noAttachment, { place }))
   return file
 }
 
-/** The bytes of a file, to be saved. @throws RequestError not_found when they have been deleted */
+/**
+ * Streams a file as a download.
+ * @throws RequestError not_found if it has been deleted
+ */
 export async function fileAnswer(
   { team }: TeamRequest,
   { database }: PageDeps,
   { filename, size, sha256 }: EmailFile,
 ): Promise<PageAnswer> {
   const pieces = piecesOf(database, { team_id: team.id, sha256 })
-  // Before anything is answered: it may be gone.
+  // Reads before the response starts, because the file may have been deleted.
   const first = await pieces.next()
   async function* bytes() {
     if (!first.done) yield first.value
@@ -65,9 +71,9 @@ export async function fileAnswer(
 }
 
 const PICTURE = /^image\/(?:png|jpe?g|gif|webp|avif|bmp|svg\+xml)(?=;|$)/i
-/** Where html names a part of its own email: at the start of an attribute or of a url(). */
+/** A reference in HTML to a part of the same email, at the start of an attribute or of a url(). */
 const CID = /(["'(=]\s*)cid:([\w.@%+-]{1,400})/gi
-/** How long a preview may become by its pictures: beyond it the others stay out. */
+/** Limit for the inline images of a preview, in bytes. Further images are left out. */
 const MAX_PREVIEW_LENGTH = 12 * 1024 * 1024
 
 const decoded = (text: string): string => percentDecoded(text) ?? text
@@ -78,7 +84,7 @@ async function dataUrl(file: EmailFile, { team }: TeamRequest, { database }: Pag
   return `data:${PICTURE.exec(file.content_type)?.[0]};base64,${Buffer.concat(chunks).toString('base64')}`
 }
 
-/** Html with the email's inline pictures in it; references to anything else, or to too much, stay as they were. */
+/** Embeds inline images into HTML. References to anything else, or beyond the limit, don't change. */
 export async function withPictures(
   { html, attachments = [] }: ShownEmail,
   request: TeamRequest,

@@ -1,7 +1,4 @@
-/**
- * The email of a request: where it is, who may see what it holds, the trace that an operator's look leaves; and whom
- * one of a list went to.
- */
+/** Finds the email of a request, checks access to internal emails, and records when an operator opens it. */
 
 import { RequestError } from '../../../db/errors.ts'
 import { fill } from '../../../db/fill.ts'
@@ -15,7 +12,10 @@ import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 import { TEXTS } from '../texts.ts'
 
-/** An email to look at, with its state; internal mail is an operator's to look at. @throws RequestError not_found. */
+/**
+ * Returns an email with its state. Only operators can see internal emails.
+ * @throws RequestError not_found.
+ */
 export async function emailAndState({ team, params, person, now }: TeamRequest<'id'>, deps: PageDeps) {
   const publicUrl = deps.publicUrl ?? undefined
   const found = await emailWithState({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id)
@@ -23,7 +23,10 @@ export async function emailAndState({ team, params, person, now }: TeamRequest<'
   throw new RequestError('not_found', fill(TEXTS.noEmail, { id: params.id }))
 }
 
-/** The same without its state. @throws RequestError not_found. */
+/**
+ * Returns an email.
+ * @throws RequestError not_found.
+ */
 export const emailOf = async (request: TeamRequest<'id'>, deps: PageDeps): Promise<ShownEmail> =>
   (await emailAndState(request, deps)).email
 
@@ -33,7 +36,7 @@ export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]
 export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>
   auditRead(request, deps, { action: 'email.open', subject: id })
 
-/** Whom an email went to, as a list has it: the name first, and the address beside it. */
+/** Builds the cell with the recipient of an email: its name and address, and the number of others. */
 export function recipientsCell(email: ListedEmail): Cell {
   const [first = '', ...others] = everyone(email)
   const mailbox = parseMailbox(first)

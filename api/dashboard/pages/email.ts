@@ -1,4 +1,4 @@
-/** One email: what became of it, who said what, why it waits, what it holds; and what can be done about it. */
+/** The page of an email: status, timeline, recipients, why it waits, content and actions. */
 
 import { contactsWithIdentities, type RecipientContact } from '../../../db/audience/contacts/search.sql.ts'
 import { suppressedAmong } from '../../../db/audience/suppressions/addresses.sql.ts'
@@ -30,10 +30,10 @@ import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForm, moveForm, shownState } from './scheduled.ts'
 
-/** An email that is looked at, and by whom. `emptied`: what it said is gone. */
+/** An email to show, and the request. `emptied` is true if its content was deleted. */
 type Looked = { email: ShownEmail; emptied: boolean; request: TeamRequest<'id'>; deps: PageDeps }
 
-/** What opens the content of an email. */
+/** Builds the sections with the content of an email. */
 const contentOf = ({ email, state, sent }: Found, request: TeamRequest<'id'>, deps: PageDeps) =>
   content({
     ...{ email, emptied: state?.emptied === true, request },
@@ -41,7 +41,7 @@ const contentOf = ({ email, state, sent }: Found, request: TeamRequest<'id'>, de
   })
 type Found = Awaited<ReturnType<typeof emailAndState>>
 
-/** What stands beside the timeline: what people ask for first, and its ids behind a press. */
+/** Builds the right column: the most important facts, and its IDs collapsed. */
 function facts(
   { email, request: { team, now } }: Looked,
   contacts: Contacts,
@@ -76,7 +76,7 @@ async function contactsOf({ email, request, deps }: Looked): Promise<Contacts> {
   return new Map(contacts.map((contact) => [contact.identity, contact]))
 }
 
-/** The email's template, by its name as long as there is one; null for an email without. */
+/** Builds the cell with the email's template. Null if it has none. */
 async function templateOf({ email, request: { team }, deps }: Looked): Promise<Cell | null> {
   const { template_id: id } = email
   if (id === null) return null
@@ -84,7 +84,7 @@ async function templateOf({ email, request: { team }, deps }: Looked): Promise<C
   return name === null ? text('deleted') : text(name, { href: teamPath(team, 'templates', id) })
 }
 
-/** Who of the recipients should get nothing more, with the way to the cause and to lifting it. */
+/** Lists suppressed recipients, with links to their contacts. */
 async function suppressed({ email, request: { team }, deps }: Looked): Promise<Section[]> {
   const refs = everyone(email).map((to) => ({ team_id: team.id, identity: recipientIdentity(to) }))
   const alerts = (await suppressedAmong(deps.database, refs)).map(
@@ -121,10 +121,10 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
   )
 }
 
-/** How it can be tried again; null: it cannot. */
+/** How it can be requeued. Null if it can't. */
 type Way = Awaited<ReturnType<typeof requeueWay>>
 
-/** Why what came back cannot be tried again as it is. */
+/** Explains why a bounced email can't be requeued. */
 function takenNote({ email, emptied, request }: Looked, way: Way): Section[] {
   if (emptied || email.status !== 'bounced' || request.team.role === 'viewer' || way !== null) return []
   const words =
@@ -147,7 +147,7 @@ function actions({ email, emptied, request }: Looked, way: Way): Actions {
   }
 }
 
-/** A form that sends what the email holds to another address: what a wrong one is put right with. */
+/** Builds a form that sends the same content to a corrected address. */
 function resending({ email, emptied, request }: Looked): Section | null {
   if (request.team.role === 'viewer' || email.internal || emptied || email.broadcast_id !== null) return null
   const all = everyone(email)
@@ -171,7 +171,7 @@ const LINKED: Record<LinkKind, { title: string; label: string }> = {
   copied_from: { title: 'A copy of an email to', label: 'The original' },
 }
 
-/** The emails that were sent again from this one, or the one that it was sent again from. */
+/** Lists emails that were resent or copied from this one, and its original. */
 async function linked({ email, request: { team, now }, deps }: Looked): Promise<Section[]> {
   const links = await linkedEmails(deps.database, email)
   const alerts = links.map(({ kind, id, by, time: at, to_emails }): Alert => {

@@ -1,4 +1,4 @@
-/** What is done with all emails that match a filter: counted first, asked about, then requeued or deleted. */
+/** Bulk actions on emails that match a filter. They are counted and confirmed, then requeued or deleted. */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
@@ -17,15 +17,15 @@ import { backgroundJobAnswer, wordsOf } from './background-job.ts'
 import { filter, parseEmailFilter, searchOf } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
 
-/** How many emails one press changes at most. */
+/** Maximum number of emails per action. */
 const MAX_CHANGED = 10_000
 
-/** What a click would change: how many, in words, between which of them, and when they were counted. */
+/** What an action would change: the number, the range of IDs, and the snapshot of the count. */
 type Bulk = Counted & { many: string; newest: boolean; between: Between }
 
 /**
- * A button for all that match; the filter goes along, and what was counted. It stands in the form's address too, by
- * which its page is shown again: what is asked about, or refused, must not lead back to all emails there are.
+ * Builds a button for all matching emails, with the filter and the count. The filter is also in the URL, so
+ * that a question or an error leads back to the same filter and not to all emails.
  */
 const bulkForm = (
   { team, query }: TeamRequest,
@@ -67,7 +67,7 @@ const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
 
 const HOW_MANY = MAX_CHANGED.toLocaleString('en-US')
 
-/** @param newest whether there are more of them than one click changes. */
+/** @param newest true if more emails match than one action changes. */
 const manyWords = (count: number, newest: boolean): string =>
   newest ? `the newest ${HOW_MANY} emails` : plural(count, 'email')
 
@@ -113,7 +113,10 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   })
 })
 
-/** Between which emails those lie that the page counted. @throws RequestError bad_request without. */
+/**
+ * Reads the range of IDs that the page counted.
+ * @throws RequestError bad_request if it is missing.
+ */
 function betweenOf(form: URLSearchParams): Between {
   const newest = idParam(form, 'newest')
   const oldest = idParam(form, 'oldest')

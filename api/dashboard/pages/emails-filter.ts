@@ -1,4 +1,4 @@
-/** The filter of a team's emails: how the address, or a form, holds it. */
+/** The filter of a team's emails. */
 
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { invalidField } from '../../../db/errors.ts'
@@ -11,10 +11,10 @@ import { parseSearch } from '../server/search.ts'
 import { TEXTS } from '../texts.ts'
 import { SCHEDULED_STATUS, statusFilter } from './scheduled.ts'
 
-/** Which emails a list has. Those of a broadcast would hide all others. */
+/** Which emails a list has. By default it leaves out emails of broadcasts, which would hide all others. */
 const KINDS = ['single', 'broadcasts', 'all'] as const
 
-/** The search of a link that means emails of broadcasts, too. */
+/** Query of links that include emails of broadcasts. */
 export const ALL_EMAILS = { kind: 'all' } as const
 
 export const filter = defineFilter(
@@ -43,13 +43,16 @@ export const filter = defineFilter(
 
 const IN_BROADCAST = { single: false, broadcasts: true, all: undefined } as const
 
-/** The emails that the address, or a form, means. @throws RequestError bad_request. */
+/**
+ * Parses the filter from a URL or a form.
+ * @throws RequestError bad_request.
+ */
 export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<EmailFilter, 'team_id'> {
   const { q, kind, status, template, broadcast, ...asked } = filter.read(query, zone)
   const parsed = q === undefined ? {} : parseSearch(q)
   const twice = (['recipient', 'id', 'subject'] as const).find((name) => name in parsed && asked[name])
   if (twice !== undefined) throw invalidField('q', fill(TEXTS.otherInSearch, { thing: twice }))
-  // Who names an email or a broadcast means that one, whatever it is.
+  // A broadcast or an ID in the filter also finds emails of broadcasts.
   const isNamed = broadcast !== undefined || asked.id !== undefined || 'id' in parsed
   const in_broadcast = isNamed && kind === undefined ? undefined : IN_BROADCAST[kind ?? 'single']
   const which = in_broadcast === undefined ? {} : { in_broadcast }
@@ -63,7 +66,7 @@ export function parseEmailFilter(query: URLSearchParams, zone: string): Omit<Ema
   }
 }
 
-/** The same, with what a search of a team's emails goes by: no email of the team is older than it. */
+/** Returns the search of a request. It starts at the creation of the team. */
 export const searchOf = ({ team, query, now, cookies }: TeamRequest) => ({
   ...parseEmailFilter(query, zoneOf(cookies('zone'))),
   ...{ team_id: team.id, since: new Date(team.created_at), now },

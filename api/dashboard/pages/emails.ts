@@ -1,4 +1,4 @@
-/** A team's emails: the list with its filter, and as CSV. */
+/** Lists the emails of a team with a filter, also as CSV. */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
@@ -22,14 +22,14 @@ import { testEmailForm } from './test-email.ts'
 
 type Names = ReadonlyMap<string, string>
 
-/** The template of an email, by its name as long as there is one. */
+/** Builds the cell with the template of an email. */
 function templateCell(team: { id: string }, id: string | null, names: Names): Cell {
   if (id === null) return text('')
   const name = names.get(id)
   return name ? text(name, { href: teamPath(team, 'templates', id) }) : text('deleted')
 }
 
-/** @param named whether some email of the page has a template: an empty column only takes the others' room. */
+/** @param named true if any email on the page has a template. Otherwise the column is left out. */
 const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: ListedEmail) => ({
   Status: listedState(email, request.now),
   Recipient: recipientsCell(email),
@@ -40,7 +40,7 @@ const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: 
   Accepted: time(email.created_at, request.now),
 })
 
-/** @throws RequestError bad_request for a filter that does not parse. */
+/** @throws RequestError bad_request for an invalid filter. */
 function readerOf(request: TeamRequest, deps: PageDeps): RowReader<ListedEmail> {
   const search = searchOf(request)
   return async (place) => {
@@ -73,7 +73,7 @@ async function namesOfTemplates({ team }: TeamRequest, { database }: PageDeps): 
   return new Map(templates.map(({ id, name }) => [id, name]))
 }
 
-/** How many emails there are of each status. They are counted together with those of broadcasts. */
+/** Counts emails by status. Undefined if the counts would include broadcasts that the list leaves out. */
 async function countsOf(request: TeamRequest, deps: PageDeps) {
   const { team, query, now } = request
   const isAll = query.get('kind') === ALL_EMAILS.kind

@@ -1,6 +1,6 @@
 /**
- * What a new team does first: five steps, each with the page that it is done on. They stay until all are done; but who
- * works alone invites nobody, so that this step is there for a week after the first email at most. Viewers can do none.
+ * The first five steps of a new team, with links. They are shown until all are done. The invitation counts as
+ * done a week after the first email, because someone who works alone invites no one. Viewers don't see them.
  */
 import { keysOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
@@ -13,10 +13,10 @@ import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 import { keyState } from './keys.ts'
 
-/** For how many days after the first email somebody who is alone in a team is asked to invite others. */
+/** Number of days after the first email until the invitation counts as done. */
 const INVITE_ASKED_DAYS = 7
 
-/** What everything needs that is sent through the API: a verified domain, and a key. */
+/** Returns the steps that the API needs: a verified domain and a key. */
 export async function setUpSteps(
   { team, now }: TeamRequest,
   { database }: PageDeps,
@@ -49,7 +49,7 @@ export async function setUpSteps(
 
 const OWNERS = 'Owners of the team add its domain, keys and people.'
 
-/** The steps, ticked as far as they are done; nothing once all are, nor for who can do none. */
+/** Builds the list of steps. It is empty if all are done, and for viewers. */
 export async function firstSteps(request: TeamRequest, deps: PageDeps): Promise<Section[]> {
   const { team, now } = request
   const { database } = deps

@@ -1,4 +1,4 @@
-/** The form that says what the columns of an uploaded file become, each with its first values; and what it sent. */
+/** The form that maps the columns of an uploaded file, with sample values, and its parser. */
 
 import type { TopicRow } from '../../../db/audience/contacts/topics.sql.ts'
 import { AFTER_NO } from '../../../db/audience/import/consent.ts'
@@ -17,7 +17,7 @@ import { TEXTS } from '../texts.ts'
 import { topicChoices } from './contacts.ts'
 
 const SAMPLE_RECORDS = 5
-/** How much of a value is shown below its column's field, and how much in the table. */
+/** Maximum length of a sample value below a field and in the table. */
 const FIELD_SAMPLE_CHARACTERS = 40
 const TABLE_SAMPLE_CHARACTERS = 120
 
@@ -59,13 +59,13 @@ function glimpseOf({ table }: Draft, at: number): string {
   return few.map((value) => cut(value, FIELD_SAMPLE_CHARACTERS)).join(' · ')
 }
 
-/** A choice for each column; for contacts the name of its property beside it. */
+/** Builds a select for each column, and for contacts a field with the name of the property. */
 export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[] {
   const options = choices(draft, topics)
   return draft.table.header.flatMap((name, at) => {
     const label = name || `Column ${at + 1}`
     const chosen = draft.mapping.columns[at] ?? { to: 'ignore' }
-    // A topic may be gone since.
+    // The topic may have been deleted.
     const column = options.some(({ value }) => value === choiceOf(chosen)) ? chosen : IGNORED
     const select: Field = field(`column.${at}`, label, {
       type: 'select',
@@ -85,7 +85,7 @@ const NO_LABELS: Readonly<Record<(typeof AFTER_NO)[number], string>> = {
   ignore: 'are imported like the others: ignore the column',
 }
 
-/** The question what a column of consent means, if the file has one. */
+/** Builds the choice for contacts without consent, if a column has consent. */
 const consentFields = ({ no }: Mapping): Field[] =>
   no === undefined
     ? []
@@ -138,7 +138,7 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
         })),
       ]
 
-/** The first records, a row for each column: files are wider than pages. */
+/** Shows the first records. Each column of the file is a row, because files are wider than pages. */
 export function samples({ table: { header, records } }: Draft): Section {
   const first = records.slice(0, SAMPLE_RECORDS)
   return {
@@ -159,7 +159,10 @@ export function samples({ table: { header, records } }: Draft): Section {
   }
 }
 
-/** What a form says of one column. @throws RequestError bad_request. */
+/**
+ * Reads the mapping of one column.
+ * @throws RequestError bad_request.
+ */
 function columnOf(form: URLSearchParams, at: number): Becomes {
   const choice = form.get(`column.${at}`) ?? 'ignore'
   if (choice.startsWith('topic:')) return { to: 'topic', id: choice.slice('topic:'.length) }
@@ -171,7 +174,10 @@ function columnOf(form: URLSearchParams, at: number): Becomes {
   return { to: simple }
 }
 
-/** The mapping that a form sent. @throws RequestError bad_request. */
+/**
+ * Reads the mapping from a form.
+ * @throws RequestError bad_request.
+ */
 export const mappingSent = (form: URLSearchParams, draft: Draft): Mapping => ({
   names: draft.table.header,
   columns: draft.table.header.map((_, at) => columnOf(form, at)),

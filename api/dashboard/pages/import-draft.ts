@@ -1,7 +1,4 @@
-/**
- * An uploaded file before it is imported: what its columns become, what would happen then, and its start. Rules and
- * figures are db/audience/import's.
- */
+/** An uploaded file before its import: mapping its columns, checking the result, and starting the import. */
 
 import { type TopicRow, topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import {
@@ -26,7 +23,7 @@ import { redirect, show, type TeamRequest, teamPath } from '../server/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
-/** How many records that would be refused are shown. */
+/** Maximum number of rejected records shown. */
 const REFUSALS_SHOWN = 10
 
 const SEPARATORS: Readonly<Record<string, string>> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' }
@@ -36,7 +33,7 @@ const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
 
 export const purposeOf = ({ suppress }: Mapping): Purpose => (suppress ? 'suppressions' : 'contacts')
 
-/** Where files are uploaded. */
+/** Returns the link to the upload page. */
 export const uploads = (team: { id: string }, purpose: Purpose): Link => ({
   href: teamPath(team, purpose, 'import'),
   label: `Import ${purpose}`,
@@ -58,7 +55,10 @@ const discarding = (request: TeamRequest): Actions => ({
   forms: [press(here(request, 'discard'), 'Discard upload', { tone: 'danger' })],
 })
 
-/** A draft's page: its columns, and what each becomes. @throws RequestError not_found. */
+/**
+ * Builds the page that maps the columns.
+ * @throws RequestError not_found.
+ */
 export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Promise<View> {
   const { database } = deps
   const { team, params, now } = request
@@ -88,7 +88,7 @@ const save = post('editor', '/teams/:team/contacts/imports/:id', async (request,
   return redirect(here(request, 'check'))
 })
 
-/** What happens to contacts that exist already. */
+/** Describes what happens to existing contacts. */
 function fateOf({ suppress, columns, merge }: Mapping): string {
   if (suppress) return 'are suppressed'
   if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'keep status and properties'
@@ -123,7 +123,7 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
   ])
 }
 
-/** That properties have names that no variable of a template can have. */
+/** Warns about properties whose names can't be variables of a template. */
 function unusable({ mapping: { columns } }: Draft): Section[] {
   const names = columns.flatMap((column) =>
     column.to === 'property' && !isSlotName(column.name) ? [`“${column.name}”`] : [],
@@ -137,7 +137,7 @@ function unusable({ mapping: { columns } }: Draft): Section[] {
   ])
 }
 
-/** Says that no broadcast would reach the new contacts. */
+/** Warns that broadcasts won't reach the new contacts. */
 const withoutTopic = ({ mapping: { suppress, topic_ids, columns } }: Draft, path: string): Section[] =>
   alertsOf([
     suppress === null &&
@@ -174,7 +174,7 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
   })
 }
 
-/** What the press is bound to: a colleague may choose other columns while somebody reads what would happen. */
+/** Binds the form to the mapping shown, because a colleague can change it in the meantime. */
 const seenField = ({ mapping }: Draft): Field => hidden('seen', markOf(mapping), true)
 
 const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (request, deps) => {

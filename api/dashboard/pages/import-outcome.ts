@@ -1,4 +1,4 @@
-/** What an import has made and refused, or would: in the same words before it is started and after. Pure. */
+/** Shows the expected or actual result of an import. Pure. */
 
 import type { Made, RecordRefusal } from '../../../db/audience/import/imports.sql.ts'
 import type { Mapping } from '../../../db/audience/import/mapping.ts'
@@ -6,7 +6,7 @@ import { headed, number, text } from '../components/cell.ts'
 import type { Section, Tile } from '../components/section.ts'
 import { tableOf } from '../server/builders.ts'
 
-/** Records that were refused, or would be: where each stands in its file, and why. */
+/** Builds the table of rejected records, with their row and the reason. */
 export const refusedTable = (
   refused: readonly (RecordRefusal & { row: number })[],
   { names }: Mapping,
@@ -23,7 +23,10 @@ export const refusedTable = (
     { wrap: ['Why'], ...more },
   )
 
-/** What an import has made, or would make; `said` of each. */
+/**
+ * Builds tiles with the numbers of new, updated and repeated records.
+ * @param said their details.
+ */
 export const madeTiles = (
   { created, updated, repeated }: Made,
   { suppress }: Mapping,

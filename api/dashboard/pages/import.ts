@@ -1,6 +1,6 @@
 /**
- * Contacts, or suppressions, from a CSV file: its upload, how far an import has come, and what it refused as a file.
- * What lies between the upload and the start is import-draft.ts.
+ * Imports contacts or suppressions from a CSV file: the upload, the progress, and the rejected records as
+ * CSV. import-draft.ts has the steps between upload and start.
  */
 
 import { storeDraft } from '../../../db/audience/import/draft.ts'
@@ -21,9 +21,9 @@ import { TEXTS } from '../texts.ts'
 import { draftView, importDraftPages, purposeOf, uploads } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
-/** How many refused records the page itself shows. */
+/** Maximum number of rejected records shown. */
 const REFUSALS_SHOWN = 50
-/** From when on an import's pace is said, in milliseconds. */
+/** How long an import runs before its rate is shown, in milliseconds. */
 const PACE_SHOWN_AFTER_MS = 5_000
 
 const NOTES: Readonly<Record<Purpose, string>> = {
@@ -75,7 +75,7 @@ const form = (purpose: Purpose): TeamPage =>
     })
   })
 
-/** Keeps the file that was sent, and asks what its columns become. */
+/** Stores the uploaded file and redirects to its columns. */
 const upload = (purpose: Purpose): TeamPage =>
   act(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
     const source = sent.get('file') ?? ''
@@ -86,13 +86,13 @@ const upload = (purpose: Purpose): TeamPage =>
     return redirect(teamPath(team, 'contacts', 'imports', id))
   })
 
-/** What an import has stored, as a list. */
+/** Returns the link to the imported contacts. */
 const storedLink = (team: PageTeam, id: string): Link => ({
   href: `${teamPath(team, 'contacts')}?${new URLSearchParams({ import: id })}`,
   label: 'Show them',
 })
 
-/** How fast one that is under way goes on, once its file is read. */
+/** Describes the rate and remaining time of an import, once its file has been read. */
 async function paceOf(
   { id, done, records, reading }: ImportRow,
   { team, now }: TeamRequest,
@@ -114,7 +114,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
   const stored = mapping.suppress
     ? `${plural(created + updated, 'address', 'addresses')} suppressed`
     : `${plural(created + updated, 'contact')} stored`
-  // All of it keeps up by itself, the last part too.
+  // All sections are live, including the last one.
   const sections: Section[] = [
     {
       kind: 'tiles',

@@ -1,4 +1,4 @@
-/** The tabs of Integration: each is a page of its own. */
+/** The tabs of Integration. Each is a page. */
 
 import type { Section } from '../components/section.ts'
 import { type PageTeam, teamPath } from '../server/page.ts'

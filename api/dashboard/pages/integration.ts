@@ -1,4 +1,7 @@
-/** How to call the API as this team: requests to paste, with its own domain and templates, and what is missing. */
+/**
+ * Shows how to call the API: example requests with the team's domain and templates, and the missing set-up
+ * steps.
+ */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
@@ -20,7 +23,7 @@ type Language = (typeof LANGUAGES)[number]
 
 const DOCUMENTATION: Link = { href: '/docs', label: 'API documentation', outside: true }
 
-/** The domain that examples are from: a verified one, if there is any. */
+/** Returns the domain for the examples, a verified one if possible. */
 async function sendingDomain({ team }: TeamRequest, { database }: PageDeps): Promise<string> {
   const domains = await domainsOfTeam(database, team.id)
   return (domains.find(({ status }) => status === 'verified') ?? domains[0])?.name ?? 'example.com'
@@ -33,7 +36,7 @@ const settings = ({ home }: TeamRequest): Section => ({
   code: `export HELIOGRAPH_KEY=hg_…\nexport HELIOGRAPH_URL=${home.origin}`,
 })
 
-/** What stands for the value of a slot: where the link goes into a header, a send without an address is refused. */
+/** Returns a sample value. The unsubscribe link must be a URL, because it can be in a header. */
 const sampleOf = (slot: string): string =>
   slot === UNSUBSCRIBE_SLOT ? 'https://example.com/unsubscribe' : '…'
 
@@ -73,7 +76,7 @@ async function examples(request: TeamRequest, deps: PageDeps, language: Language
   return [...sections, { kind: 'code', title: 'Add a contact', code: code('/v1/contacts', contact) }]
 }
 
-/** What a first call lacks, with where to get it; nothing once it can work. */
+/** Lists the steps that are missing before a first call works. */
 async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]> {
   const steps = await setUpSteps(request, deps)
   if (steps.every(({ done }) => done)) return []
@@ -81,7 +84,7 @@ async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]>
   return [{ kind: 'steps', id: 'lacking', title: 'Before your first call', note, steps }]
 }
 
-/** To whom a test team sends to try things out; of a live team, where that can be done. */
+/** Lists the test recipients of a test team, or explains test teams. */
 function testRecipients({ test }: PageTeam): Section {
   const all = [
     ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: `${to}@example.com` })),

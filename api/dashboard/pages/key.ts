@@ -1,4 +1,4 @@
-/** One API key: what it may do, its last use, its rejected calls, and how it is rotated and revoked. */
+/** The page of an API key: permissions, last use and rejected calls. Rotates and revokes the key. */
 
 import { type KeyRow, keysOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { rotateKey } from '../../../db/accounts/credentials/issue.ts'

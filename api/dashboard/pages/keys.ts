@@ -1,4 +1,4 @@
-/** API keys: what each may do and when it was used last. A new one is shown once, on its own page. */
+/** Lists API keys and creates new ones. A new key is shown once, on its page. */
 
 import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../../../db/accounts/credentials/issue.ts'
@@ -17,7 +17,7 @@ export function keyState({ revoked_at, expires_at }: KeyRow, now: Date): 'active
   return expires_at !== null && new Date(expires_at) <= now ? 'expired' : 'active'
 }
 
-/** A key's state. No key of a suspended team works. */
+/** Shows the state of a key. Keys of a suspended team don't work. */
 export function stateCell(key: KeyRow, { suspended }: Pick<PageTeam, 'suspended'>, now: Date): Cell {
   const state = keyState(key, now)
   return suspended && state === 'active' ? status('suspended', { tone: 'warn' }) : status(state)
@@ -25,14 +25,14 @@ export function stateCell(key: KeyRow, { suspended }: Pick<PageTeam, 'suspended'
 
 const HOUR_MS = 3_600_000
 
-/** When a key was used last. Uses are stored by the hour, so minutes would be made up. */
+/** Shows the last use of a key. Uses are stored by the hour, so minutes aren't known. */
 export const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
   at !== null && now.getTime() - Date.parse(at) < HOUR_MS ? text('within the last hour') : time(at, now)
 
 export const scopeWords = (scopes: readonly string[]): string =>
   SCOPES.every((scope) => scopes.includes(scope)) ? 'everything' : scopes.join(', ')
 
-/** The last day of a key, which counts in full, as its form's fields `expires` has it. */
+/** Builds the field for the last day of a key, which is included. */
 export const lastDayField = ({ cookies }: TeamRequest) =>
   field('expires', dayLabel('Last day', zoneOf(cookies('zone'))), {
     type: 'date',

@@ -1,7 +1,7 @@
 /**
- * What a search finds in the other teams that someone may see. Promises: it shows counts alone: what a team holds is
- * read, and noted in its audit log, in its own search. A member's search looks into the member's teams, one by one, for
- * a moment. An operator's looks through all teams by what has an index, and through emails for a moment.
+ * Counts search results in other teams. It shows only counts. The results themselves are in the search of
+ * that team, which is recorded in its audit log. A member's search covers their teams, one by one, within a
+ * time limit. An operator's covers all teams. It uses indexes, and searches emails within a time limit.
  */
 import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
 import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
@@ -17,19 +17,19 @@ import type { OwnRequest } from '../server/page.ts'
 import { isAddressPart, numberIn, parseSearch, wordsIn } from '../server/search.ts'
 import { contactsFound, emailsFound, lookedTo, SHOWN_OF_EACH_KIND } from './locate-in-team.ts'
 
-/** How many teams a member's search looks into, and for how many milliseconds in all. */
+/** Maximum number of teams in a member's search, and its time limit. */
 const MAX_OTHER_TEAMS = 20
 const OTHERS_MS = 500
-/** How much of each kind an operator's search counts over all teams. */
+/** Maximum count per kind in an operator's search. */
 const MAX_COUNTED = 50
 
-/** What was found of a kind in one team. @param more whether there may be more of it. */
+/** The number of results of a kind in a team. `more` is true if there can be more. */
 type Count = { team_id: string; kind: string; count: number; more: boolean }
 type Counted = { counts: Count[]; note: Pick<Section, 'note' | 'noteAt'> }
 
 type Search = { typed: string; here: string | null; request: OwnRequest; deps: PageDeps }
 
-/** Counts the teams in a list that has one for each row found. */
+/** Counts results by team. `ids` has the team of each result. */
 const countTeams = (kind: string, ids: readonly string[]): Count[] =>
   [...Map.groupBy(ids, (id) => id)].map(([team_id, all]) => ({
     team_id,
@@ -54,7 +54,7 @@ async function messagesOfAll(typed: string, { database }: PageDeps): Promise<Cou
   })
 }
 
-/** Counts over all teams, for an operator. A whole address has an index, and other words are looked for in time. */
+/** Counts in all teams, for an operator. A complete address uses an index. Other words have a time limit. */
 async function countAll({ typed, request: { now }, deps }: Search): Promise<Counted> {
   const parsed = parseSearch(typed)
   if ('id' in parsed) return { counts: [], note: {} }
@@ -100,7 +100,7 @@ async function countIn(
     .map(([kind, count]) => ({ team_id, kind, count, more: count >= SHOWN_OF_EACH_KIND }))
 }
 
-/** Counts in a member's other teams, as long as there is time. */
+/** Counts in a member's other teams, until the time limit. */
 async function countOwn(search: Search): Promise<Counted> {
   const { memberships } = search.request.person
   const ids = memberships.map(({ team_id }) => team_id).filter((id) => id !== search.here)
@@ -120,10 +120,12 @@ async function countOwn(search: Search): Promise<Counted> {
 const countCell = (count: Count | undefined): Cell =>
   count ? number(count.count, count.more ? { text: `${count.count}+` } : {}) : text('')
 
-/** @param words how much there is in which team; '' where nothing was found. */
+/** `words` lists the counts by team. It is '' if nothing was found. */
 type Elsewhere = { words: string; section: Section }
 
-/** Finds the same in other teams, or in all of them where the page is in none. Null where there is nothing to say. */
+/**
+ * Searches other teams, or all teams if the page belongs to none. Returns null if there is nothing to show.
+ */
 export async function elsewhere(search: Search): Promise<Elsewhere | null> {
   const { typed, here, request, deps } = search
   const { counts, note } = await (request.person.operator ? countAll(search) : countOwn(search))

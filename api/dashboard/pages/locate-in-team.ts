@@ -1,4 +1,4 @@
-/** What a search finds in one team, kind by kind. Promises: newest first, and no longer than the search may take. */
+/** Searches one team, by kind of object, newest first. Searches without an index have a time limit. */
 import { namesOfThings, thingsNamed } from '../../../db/accounts/teams/search-index.sql.ts'
 import type { TeamRow } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
@@ -19,10 +19,10 @@ import { recipientsCell } from './email-place.ts'
 import { ALL_EMAILS } from './emails-filter.ts'
 import { kindOf, thingPath } from './search-results.ts'
 
-/** How many of each kind a search shows. */
+/** Maximum number of results per kind. */
 export const SHOWN_OF_EACH_KIND = 10
 
-/** @param patience for how many milliseconds to look through what has no index. */
+/** `patience` is the time limit for searches without an index, in milliseconds. */
 type Asked = {
   team: TeamRow
   typed: string
@@ -31,7 +31,7 @@ type Asked = {
   patience?: number | undefined
 }
 
-/** Up to where a search has come that was broken off; nothing where it has come to the end. */
+/** Describes how far back a search got before its time limit. Empty if it is complete. */
 export const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'noteAt'> =>
   reached === null
     ? {}
@@ -40,7 +40,7 @@ export const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note
         noteAt: time(new Date(timeOfId(reached)).toISOString(), now),
       }
 
-/** The links to a list that finds the same, and on from where a search was broken off. */
+/** Returns links to the list with the same search, and to where an incomplete search continues. */
 function further(
   { team, typed }: Asked,
   { path, title, more = {} }: { path: string; title: string; more?: Record<string, string> },
@@ -58,7 +58,7 @@ function further(
   ])
 }
 
-/** A whole address is found by an index; what only looks like one may be a part of another, or words. */
+/** Finds emails. A complete address uses an index. If it finds nothing, the address is searched as text. */
 export async function emailsFound({
   team,
   typed,
@@ -75,7 +75,7 @@ export async function emailsFound({
     )
   const parsed = parseSearch(typed)
   if ('id' in parsed) return search(parsed)
-  // A newsletter would hide all other emails to somebody.
+  // Single emails come first, because newsletters would hide them.
   const single = await search({ ...parsed, in_broadcast: false })
   const found = single.emails.length > 0 || single.reached !== null ? single : await search(parsed)
   return 'recipient' in parsed && found.emails.length === 0 ? search({ text: typed }) : found
@@ -101,7 +101,10 @@ async function emailsFor(asked: Asked): Promise<Section> {
   )
 }
 
-/** The contact with this very address; else those with a part of it, found by an index; else those with such words. */
+/**
+ * Finds the contact with this address, otherwise contacts that contain it in their address (using an index)
+ * or have these words.
+ */
 export async function contactsFound({
   team,
   typed,
@@ -164,7 +167,7 @@ async function messagesFor(asked: Asked): Promise<Section[]> {
   )
 }
 
-/** Broadcasts, templates and the like with such words in their names, or with this ID. */
+/** Finds broadcasts, templates and other objects by words of their name, or by ID. */
 async function thingsFor({ team, typed, request: { around }, deps: { database } }: Asked): Promise<Section> {
   const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
   const things = isUuid(typed)
@@ -180,7 +183,7 @@ async function thingsFor({ team, typed, request: { around }, deps: { database } 
   )
 }
 
-/** What a team holds of it, kind by kind; kinds that were looked through to their end without a find are left out. */
+/** Searches a team. Kinds without results are left out if their search was complete. */
 export async function foundIn(asked: Asked): Promise<Section[]> {
   const all = [
     await contactsFor(asked),

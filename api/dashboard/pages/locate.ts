@@ -1,9 +1,7 @@
 /**
- * The search for everything: by any id, in whichever of the person's teams, straight to the message; by an address, a
- * phone number, or words of names, addresses, properties, subjects and what things are called, in the team of the page
- * that it was asked on; how much of it there is in the other teams that the person may see.
- * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted. What has no
- * index is looked for newest first for a moment only: the answer says how far, and offers to go on.
+ * The global search. An ID of a message leads to the message, in any of the user's teams. Addresses, phone
+ * numbers and words are searched in the team of the page, and counted in the user's other teams. A search by
+ * an operator in a team that they aren't a member of is in its audit log.
  */
 
 import { auditRead } from '../../../db/accounts/audit/audit-read.ts'
@@ -31,7 +29,7 @@ const channelOf = ({ channel }: MessagePlace): Channel | undefined =>
 const pathTo = (place: MessagePlace): string =>
   teamPath({ id: place.team_id }, channelOf(place)?.path ?? '', place.id)
 
-/** The messages that one id names: a request's key names as many as it had numbers. */
+/** Lists messages with the same ID. An idempotency key of a request can have a message for each number. */
 async function choice(found: readonly MessagePlace[], { database }: PageDeps): Promise<Section> {
   const teams = await namesOfTeams(database, [...new Set(found.map(({ team_id }) => team_id))])
   return tableOf(
@@ -46,7 +44,8 @@ async function choice(found: readonly MessagePlace[], { database }: PageDeps): P
 }
 
 /**
- * The team to search in: the one that the page stands in. @throws RequestError not_found for one that is not theirs.
+ * Returns the team to search in: the one of the page.
+ * @throws RequestError not_found for a team that the user can't see.
  */
 async function teamOf(
   { query, person, now, around }: OwnRequest,
@@ -61,7 +60,7 @@ async function teamOf(
   return team
 }
 
-/** Lists teams with such a name, among those that the person may see. */
+/** Lists teams with a matching name that the user can see. */
 async function teamsFor(typed: string, { person }: OwnRequest, { database }: PageDeps): Promise<Section> {
   const word = typed.toLowerCase()
   const found = person.operator
@@ -75,7 +74,7 @@ async function teamsFor(typed: string, { person }: OwnRequest, { database }: Pag
   })
 }
 
-/** The first words of the results. */
+/** Writes the summary above the results. */
 function leadOf(where: string, found: number, others: string, nothing: string): string {
   if (found > 0) return `Results${where}${others ? `, and ${others}` : ''}.`
   if (others) return where === '' ? `${others}.` : `0 here, ${others}.`

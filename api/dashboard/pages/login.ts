@@ -1,7 +1,7 @@
 /**
- * Signing in, by a one-time link (from the CLI, from an owner, by mail) or an OpenID provider; and signing out.
- * Promises: following a link changes nothing, since scanners follow links too; only its button does. Each sign-in makes
- * a new session. A stranger gets the same words whether or not we know the address.
+ * Sign-in with a one-time link (from the CLI, an owner or by email) or an OpenID provider, and sign-out.
+ * Opening a link only shows a button that signs in, because scanners follow links. Each sign-in creates a new
+ * session. The response to a request for a link doesn't reveal if the address is known.
  */
 
 import {
@@ -74,7 +74,7 @@ const askForLink = post('open', '/login', async (request, deps) => {
   })
 })
 
-/** A link that no longer works: whom to ask, and the form for a new one. */
+/** Builds the page for a link that no longer works, with a form for a new one. */
 const usedLinkView = ({ query }: PageRequest, { from, openid }: PageDeps): View => ({
   title: 'This link has been used or has expired',
   narrow: true,
@@ -90,7 +90,7 @@ const usedLinkView = ({ query }: PageRequest, { from, openid }: PageDeps): View 
   ]),
 })
 
-/** Null for a link that no longer works. */
+/** Resolves to null for a link that no longer works. */
 const unlessUsed = <T>(found: Promise<T>): Promise<T | null> =>
   found.catch((error: unknown) => {
     if (error instanceof RequestError && error.code === 'not_found') return null
@@ -137,7 +137,7 @@ const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, sec
   ])
 })
 
-/** The provider's answer could not be used: what to do about it. */
+/** Builds the page for a failed sign-in with the provider. */
 const refusedView = (words: string): View => ({
   title: 'You could not be signed in',
   narrow: true,
@@ -145,7 +145,7 @@ const refusedView = (words: string): View => ({
   sections: [{ kind: 'actions', links: [{ href: '/login', label: 'Try again' }] }],
 })
 
-/** Why the provider's word lets somebody in as nobody. */
+/** Explains why a user of the provider can't sign in. */
 function notHere({ email, email_verified }: IdentityClaims): string {
   const who = email === '' ? 'your address' : email
   if (email_verified === null)

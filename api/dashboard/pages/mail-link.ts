@@ -1,8 +1,7 @@
 /**
- * Sends a sign-in link by mail, through the service's own delivery: as an email of the team whose verified domain
- * DASHBOARD_FROM is of.
- * Promises: the answer reveals nothing: known or unknown, limited or not, its words and its time are the same. The
- * email is internal: in no team's lists, exports and figures, and its body is shown to nobody.
+ * Emails a sign-in link with our own delivery, from the team that has verified the domain of DASHBOARD_FROM.
+ * The response and its duration don't reveal if the address is known or a limit is reached. The email is
+ * internal: it isn't in the team's lists, exports and stats, and no one can see its content.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,10 +18,13 @@ import { localPath } from '../server/guard.ts'
 import type { PageRequest } from '../server/page.ts'
 import { sendOwn } from './own-mail.ts'
 
-/** How long any answer takes at least, in milliseconds: longer than the work behind it. */
+/** Minimum duration of a response in milliseconds, longer than the work takes. */
 const MIN_ANSWER_MS = 400
 
-/** Where a link leads, after /dashboard. @param returnTo where its owner wanted to go, after /dashboard. */
+/**
+ * Returns the path of a sign-in link, after /dashboard.
+ * @param returnTo the page to open afterwards, as a path after /dashboard.
+ */
 export const linkPath = (secret: string, returnTo: string): string => {
   const search = returnTo === '' ? '' : `?${new URLSearchParams({ return_to: BASE + returnTo })}`
   return `/login/${encodeURIComponent(secret)}${search}`
@@ -30,7 +32,10 @@ export const linkPath = (secret: string, returnTo: string): string => {
 
 const MAX_TEAMS_NAMED = 3
 
-/** What a link opens: `, owner of Northwind and viewer of Contoso`; '' for an operator who is in no team. */
+/**
+ * Lists the teams of a link: `, owner of Northwind and viewer of Contoso`, or '' for an operator without
+ * teams.
+ */
 export function placeWords(places: readonly Place[]): string {
   const named = places.slice(0, MAX_TEAMS_NAMED).map(({ name, role }) => `${role} of ${name}`)
   const others = places.length - named.length
@@ -38,7 +43,7 @@ export function placeWords(places: readonly Place[]): string {
   return all.length === 0 ? '' : `, ${new Intl.ListFormat('en-GB').format(all)}`
 }
 
-/** What an email says that carries a link. */
+/** Writes the email with a link. */
 function linkWords({ to, places }: { to: string; places: readonly Place[] }, url: string) {
   const words = `Follow this link to sign in to Heliograph as ${to}${placeWords(places)}. It works once, within 15 minutes.`
   const ignore = 'If you did not ask for it, you can ignore this email.'
@@ -51,7 +56,10 @@ function linkWords({ to, places }: { to: string; places: readonly Place[] }, url
 
 type LinkMail = { from: Mailbox; to: string; places: readonly Place[]; url: string }
 
-/** Sends a link in the name of the team that has verified the sender's domain. @returns false if there is none. */
+/**
+ * Sends a link as the team that has verified the sender's domain.
+ * @returns false if no team has.
+ */
 async function sendLink(deps: PageDeps, { from, to, places, url }: LinkMail): Promise<boolean> {
   const team = await teamOfDomain(deps.database, from.domain)
   if (team === null) {
@@ -61,7 +69,7 @@ async function sendLink(deps: PageDeps, { from, to, places, url }: LinkMail): Pr
     )
     return false
   }
-  // A link that is over by the time it arrives helps nobody.
+  // The email expires with its link.
   const when = { scheduled_at: null, expires_in: LINK_LENGTH_MS / 1_000 }
   const mail = { from, to: [to], when, ...linkWords({ to, places }, url) }
   await sendOwn(deps, { team_id: team, domain: null, internal: true }, mail)
@@ -84,7 +92,7 @@ async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, em
   }
 }
 
-/** Sends a link if somebody may sign in with this address; never reveals whether it did. */
+/** Sends a link if a user can sign in with this address. Takes the same time either way. */
 export async function mailLink(request: PageRequest, deps: PageDeps, email: string): Promise<void> {
   const sent = send(request, deps, email).catch((error: unknown) =>
     deps.log.error({ err: error }, 'a sign-in link was not sent'),

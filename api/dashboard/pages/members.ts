@@ -1,6 +1,6 @@
 /**
- * The people of a team: who they are, what they may do, when they were here; invited by a link, signed out, removed.
- * Promises: an owner reads the same of everybody: nothing reveals their other teams.
+ * Members of a team: their roles and last activity. Owners invite them with a link, sign them out and remove
+ * them. Nothing reveals a member's other teams.
  */
 
 import {
@@ -28,7 +28,7 @@ const SAYS: Record<Role, string> = {
     'Owner: also manages keys, domains, webhooks and people; deletes emails, erases contacts, reads the audit trail',
 }
 
-/** The roles to choose from, each with what it may do. */
+/** Builds the choice of roles, each with its permissions. */
 const roleField = (chosen: Role): Field =>
   field('role', 'Role', {
     type: 'radios',
@@ -72,7 +72,10 @@ function roleOf(form: URLSearchParams): Role {
   throw invalidField('role', `must be one of ${ROLES.join(', ')}`)
 }
 
-/** What to hand on to a member: the same words for all, so that they do not reveal anybody's other teams. */
+/**
+ * Builds the notice with a link for a member. It is the same for all, so that it doesn't reveal their other
+ * teams.
+ */
 function linkNotice(
   { site, team }: TeamRequest,
   { email, secret }: { email: string; secret: string },

@@ -1,4 +1,4 @@
-/** What the pages of messages have alike, whatever the channel: why one waits, what happened when, its ids. */
+/** Sections that the pages of messages share on all channels: why it waits, timeline, times and IDs. */
 import { text, time } from '../components/cell.ts'
 import type { Alert, Moment, Section } from '../components/section.ts'
 import { alertsOf, factsOf } from '../server/builders.ts'
@@ -24,7 +24,7 @@ export const whatHappened = (moments: Moment[]): Section => ({
   empty: 'Nothing has happened yet.',
 })
 
-/** When it was accepted, and what is to become of it by when. */
+/** Returns the times of a message. */
 export const timesOf = (message: Times, now: Date) => ({
   Accepted: time(message.created_at, now),
   'Scheduled for': message.scheduled_at && time(message.scheduled_at, now),

@@ -1,4 +1,4 @@
-/** What a team has under way, and what comes next by itself: broadcasts and scheduled messages. */
+/** Lists running and scheduled broadcasts of a team, and its scheduled messages. */
 
 import { openBroadcasts } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
@@ -10,19 +10,19 @@ import { type TeamRequest, teamPath } from '../server/page.ts'
 import { broadcastStateCell } from './broadcasts.ts'
 import { SCHEDULED_STATUS, scheduledMessages } from './scheduled.ts'
 
-/** More broadcasts under way than this are on their own page. */
+/** Maximum number of broadcasts shown. */
 const MAX_BROADCASTS = 5
 
 const sentOf = ({ audience, stats }: BroadcastView): string =>
   audience === null ? '' : `${number(stats.made - stats.queued).text} of ${number(audience).text}`
 
-/** How far one has come that is being sent; of any other how it stands. */
+/** Shows the progress of a broadcast that is being sent, otherwise its state. */
 const stateOf = ({ state, audience, stats }: BroadcastView): Cell =>
   state === 'sending' && audience !== null
     ? bar(stats.made - stats.queued + stats.skipped, audience, 'busy')
     : broadcastStateCell(state)
 
-/** Nothing where a team has nothing under way. */
+/** Builds the section, or nothing if there are none. */
 export async function aheadSection({ team, now }: TeamRequest, deps: PageDeps): Promise<Section[]> {
   const open = await broadcastViews(
     deps.database,

@@ -1,6 +1,6 @@
 /**
- * The chart of a team's first page: one channel's last hours or days, with links to the others.
- * Promises: it is drawn from figures that are kept, never from the messages.
+ * The chart on a team's overview: the last hours or days of a channel, with links to the others. It uses
+ * stored counts and never reads messages.
  */
 
 import type { Channel } from '../../../db/channels/channel.sql.ts'
@@ -17,7 +17,7 @@ import type { PageDeps } from '../server/deps.ts'
 import { addressWith, wordParam } from '../server/list.ts'
 import type { TeamRequest } from '../server/page.ts'
 
-/** How many days are drawn at most, today's among them. */
+/** Maximum number of days, including today. */
 export const CHART_DAYS = 30
 const HOURS = 24
 const HOUR = 3_600_000
@@ -26,12 +26,15 @@ const RANGES = { '24h': '24 hours', '7d': '7 days', '30d': '30 days' } as const
 type Range = keyof typeof RANGES
 const RANGE_NAMES = Object.keys(RANGES) as Range[]
 
-/** A channel's messages, as a heading has them. */
+/** Returns the plural name of a channel's messages, capitalized. */
 export const many = ({ noun }: Channel): string => headed(`${noun}s`)
 
 type Figures = ReadonlyMap<Channel, readonly FigureRow[]>
 
-/** What the address asks for; else the emails of the last 30 days. @throws RequestError bad_request. */
+/**
+ * Reads the channel and period from the URL. The default is the emails of the last 30 days.
+ * @throws RequestError bad_request.
+ */
 function chartAsked({ query }: Pick<TeamRequest, 'query'>): { channel: Channel; range: Range } {
   const names = CHANNELS.map(({ name }) => name)
   const name = wordParam(query, 'channel', names) ?? EMAIL.name
@@ -41,7 +44,7 @@ function chartAsked({ query }: Pick<TeamRequest, 'query'>): { channel: Channel; 
   }
 }
 
-/** Links to the other charts: the channels, where more than one has messages, and the stretches of time. */
+/** Returns links to other periods, and to other channels if they have messages. */
 function switches(request: TeamRequest, figures: Figures): Switch[] {
   const asked = chartAsked(request)
   const used = CHANNELS.filter((channel) => channel === EMAIL || (figures.get(channel) ?? []).length > 0)
@@ -61,7 +64,10 @@ function switches(request: TeamRequest, figures: Figures): Switch[] {
   return compact([used.length > 1 && channels, ranges])
 }
 
-/** The chart that the address asks for. @param figures of each channel's days. */
+/**
+ * Builds the requested chart.
+ * @param figures the daily counts of each channel.
+ */
 export async function chartSections(
   request: TeamRequest,
   { database }: PageDeps,

@@ -1,4 +1,4 @@
-/** The first page of a team: what needs attention, what is used and left, and how the last 30 days went. */
+/** The overview of a team: alerts, quotas, and the last 30 days. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { bulkPauseOf } from '../../../db/accounts/teams/reputation.sql.ts'
@@ -37,9 +37,9 @@ import {
 } from './stopped.ts'
 import { testEmailForm } from './test-email.ts'
 
-/** What waits for longer needs a look, in milliseconds. */
+/** Messages that wait longer cause an alert. */
 const LONG_WAIT_MS = 5 * 60_000
-/** How many that wait are counted: to count a backlog takes too long. */
+/** Maximum count of waiting messages, because counting a large backlog is slow. */
 const MAX_COUNTED = 1_000
 
 function usageTile(
@@ -55,7 +55,7 @@ function usageTile(
   return { label, value, detail, filled: percent, tone, href }
 }
 
-/** Too many that bounced, or were complained about, among the emails of these days. */
+/** Returns alerts if too many emails bounced or were reported as spam. */
 function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
   const sums = sumsOf(figures)
   const alert = (status: Share, words: string): Alert | false =>
@@ -67,14 +67,17 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
   return compact([alert('bounced', 'bounced'), alert('complained', 'were reported as spam')])
 }
 
-/** The address of a team's emails, those of broadcasts too, with a search to add to. */
+/** Returns the URL of a team's emails, including those of broadcasts. More parameters can be appended. */
 const allEmails = (team: PageTeam): string =>
   `${teamPath(team, 'emails')}?${new URLSearchParams({ ...ALL_EMAILS })}`
 
 const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
 
-/** Senders that take nothing. A team reads that they do: a provider's words can name somebody else's recipient. */
+/**
+ * Returns alerts for paused senders. Only operators see the provider's response, because it can name another
+ * team's recipient.
+ */
 function senderAlerts(senders: readonly ShownSender[], { person, team, now }: TeamRequest): Alert[] {
   if (person.operator)
     return pausedSenderAlerts(senders, ({ key, paused_until }) => ({
@@ -88,7 +91,7 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
     .map(({ title }) => pausedDelivery(title))
 }
 
-/** What was given up, and what waits for long, of each channel, with the most common refusal. */
+/** Returns alerts for failed messages and long waits of each channel, with the most common response. */
 async function waitAlerts({ team, person, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
   const alerts: Alert[] = []
   for (const channel of CHANNELS) {
@@ -111,13 +114,13 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
   return alerts
 }
 
-/** Broadcasts that paused themselves: until a person looks, nothing more of them goes out. */
+/** Returns alerts for broadcasts that paused themselves. */
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
   const alerts = stoppedBroadcastAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED))
   return groupAlerts(alerts, `${alerts.length} broadcasts have paused themselves`)
 }
 
-/** Webhooks that were disabled by themselves, and those that nothing but failures come back from. */
+/** Returns alerts for webhooks that were disabled automatically or that keep failing. */
 async function webhookAlerts(
   { team, now }: TeamRequest,
   { database }: PageDeps,
@@ -140,7 +143,7 @@ async function webhookAlerts(
   }
 }
 
-/** Deliveries that an operator has paused, or all of them in one alert, where the database is a copy. */
+/** Returns alerts for paused delivery queues, or a single one if the database is a copy. */
 function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person, team }: TeamRequest): Alert[] {
   const all = queuesOf(team)
   const own = all.flatMap(({ job, title }) => {
@@ -153,7 +156,7 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person, team }: 
   return [person.operator ? { ...RESTORED_COPY, link } : RESTORED_COPY]
 }
 
-/** What needs attention: first what has stopped by itself and waits for a person, then what waits for others. */
+/** Returns all alerts. Those that need manual action come first. */
 async function alertsOf(
   request: TeamRequest,
   deps: PageDeps,
@@ -210,7 +213,7 @@ const calmOf = ({ test }: PageTeam, isNew: boolean): string => {
   return isNew ? 'Nothing needs attention yet.' : 'Nothing needs attention. Everything is going out.'
 }
 
-/** What the team has used of its plan in this period. */
+/** Builds the section with the quotas of this period. */
 async function quotaSection({ team, now }: TeamRequest, shown: Awaited<ReturnType<typeof showTeam>>) {
   const { plan, limits, used, period } = shown
   const tile = (label: string, of: keyof typeof used, how: Parameters<typeof usageTile>[2]) =>
@@ -231,7 +234,7 @@ async function quotaSection({ team, now }: TeamRequest, shown: Awaited<ReturnTyp
   return section
 }
 
-/** What a team does next: a broadcast, or a first email. */
+/** Returns the main action: resuming bulk email, or a new broadcast. */
 function nextActs({ team }: TeamRequest, isPaused: boolean, isNew: boolean): Actions {
   if (isPaused && team.role === 'owner') return { forms: [press(teamPath(team, 'resume-bulk'), RESUME_BULK)] }
   if (team.role === 'viewer' || isNew) return {}
@@ -241,7 +244,7 @@ function nextActs({ team }: TeamRequest, isPaused: boolean, isNew: boolean): Act
 const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const { team, now } = request
   const shown = await showTeam(deps.database, team.id)
-  // As many days again, to compare with.
+  // Twice the days, for the comparison with the period before.
   const since = dayBefore(now, 2 * CHART_DAYS - 1)
   const figures = new Map<Channel, readonly FigureRow[]>()
   for (const channel of CHANNELS)

@@ -1,6 +1,6 @@
 /**
- * Mail that the dashboard sends by itself: sign-in links, tests of templates, copies of emails.
- * Promises: each is accepted as a client's send is, and counts in the same figures.
+ * Emails that the dashboard sends: sign-in links, tests of templates, copies of emails. They are accepted
+ * like those of API clients, and count in the same metrics.
  */
 import { acceptEmails, type EmailOutcome } from '../../../db/messages/emails/accept.ts'
 import type { EmailSender } from '../../../db/messages/emails/call.ts'
@@ -8,7 +8,11 @@ import { emailItem, type SaidOfEmail } from '../../../db/messages/emails/item.ts
 import { countSends } from '../../sends/count.ts'
 import type { PageDeps } from '../server/deps.ts'
 
-/** Counts an email of ours that was to be accepted. @returns its id. @throws RequestError */
+/**
+ * Counts the outcome of our own email.
+ * @returns its ID.
+ * @throws RequestError if it was rejected.
+ */
 export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[]): string {
   const [outcome] = countSends(metrics, 'email', outcomes)
   if (outcome?.kind === 'refused') throw outcome.refusal
@@ -16,7 +20,11 @@ export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[
   return outcome.row.id
 }
 
-/** Sends an email in a team's name. @returns its id. @throws RequestError */
+/**
+ * Sends an email as a team.
+ * @returns its ID.
+ * @throws RequestError
+ */
 export async function sendOwn(deps: PageDeps, sender: EmailSender, said: SaidOfEmail): Promise<string> {
   const items = [emailItem(said)]
   return countOwn(deps, await deps.database.transaction((tx) => acceptEmails({ ...deps, tx }, sender, items)))

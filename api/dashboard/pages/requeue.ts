@@ -1,7 +1,7 @@
 /**
- * The button that tries a message again, and what it does, for either channel: what waits as it is, what was refused
- * outright or has expired by force and after a confirmation. What waits for its time is sent now by it. What a provider
- * has taken has no button. DECISIONS: Requeue.
+ * Requeues a message of any channel. A rejected or expired message needs a confirmation and force. A
+ * scheduled message is sent now. A message that a provider has accepted can't be requeued. DECISIONS:
+ * Requeue.
  */
 
 import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
@@ -12,10 +12,13 @@ import { hidden, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import type { Question, TeamRequest } from '../server/page.ts'
 
-/** The value of the field `force` that means those too that were refused, that wait for their time or have expired. */
+/** The value of `force` that includes rejected, scheduled and expired messages. */
 export const FORCE = 'refused'
 
-/** The button, if there is a way. @param path where its form goes. */
+/**
+ * Builds the button if the message can be requeued.
+ * @param path the path of its form.
+ */
 export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
   if (way === null) return []
   if (way === 'plain') return [press(path, 'Send again')]
@@ -24,7 +27,7 @@ export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: 
   return [press(path, way === 'expired' ? 'Send it anyway' : 'Send again', { fields })]
 }
 
-/** What is asked before a message that has expired, or that a server rejected, is sent all the same. */
+/** Returns the question before an expired or rejected message is sent. */
 export function requeueQuestion({ form }: Pick<TeamRequest, 'form'>): Question | null {
   if (form.get('seen') === 'expired')
     return { question: 'It has expired. Send it anyway?', answer: 'Send it anyway' }
@@ -33,9 +36,9 @@ export function requeueQuestion({ form }: Pick<TeamRequest, 'form'>): Question |
 }
 
 /**
- * What stands in the way of what was requeued; '' when nothing does. Our senders' names are for operators alone.
- * @param sender what the message goes through, where that is one of many.
- * @returns words to go behind a sentence.
+ * Describes the pauses that delay a requeued message. Only operators see the names of our senders.
+ * @param sender the message's sender, if the channel has several.
+ * @returns a sentence to append, or ''.
  */
 export async function pauseWords(
   { database }: Pick<PageDeps, 'database'>,
@@ -49,10 +52,17 @@ export async function pauseWords(
   return ` Delivery is paused just now${named}: the next try comes when that ends.`
 }
 
-/** What is said of a message that was requeued. @param paused what stands in its way: see `pauseWords`. */
+/**
+ * Returns the notice after a requeue.
+ * @param paused the result of `pauseWords`.
+ */
 export const requeuedWords = (paused: string): string => `Queued to be sent again.${paused}`
 
-/** Does what the button says. @returns what to say of it. @throws RequestError. */
+/**
+ * Requeues a message as submitted.
+ * @returns the notice.
+ * @throws RequestError.
+ */
 export async function requeueAsAsked<J extends DeliveryJob>(
   request: TeamRequest<'id'>,
   deps: PageDeps,

@@ -1,6 +1,6 @@
 /**
- * What waits for its time, on the page of a message of any channel: the chip that says so, the form that moves
- * it, the button that cancels it. That it is sent now is requeue.ts's.
+ * Scheduled messages of any channel: their state, the form that reschedules one, and the button that cancels
+ * it. requeue.ts sends them now.
  */
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
@@ -16,24 +16,24 @@ import { act, field, formOf, hidden, press } from '../server/builders.ts'
 import type { PageDeps } from '../server/deps.ts'
 import { redirect, type TeamPage, type TeamRequest, teamPath } from '../server/page.ts'
 
-/** How a filter calls what waits for its time, beside the statuses. */
+/** The value for scheduled messages in a filter, in addition to the statuses. */
 export const SCHEDULED_STATUS = 'scheduled' as const
 
-/** What the word of a list's chip means. */
+/** Converts the value of a status chip to a filter. */
 export const statusFilter = <W extends string>(
   word: W | undefined,
 ): { status?: Exclude<W, typeof SCHEDULED_STATUS> | undefined; scheduled?: true } =>
   word === SCHEDULED_STATUS
     ? { scheduled: true }
-    : // As the condition says.
+    : // The condition excludes it.
       { status: word as Exclude<W, typeof SCHEDULED_STATUS> | undefined }
 
-/** How many of a team's messages are counted that wait for their time. */
+/** Maximum count of a team's scheduled messages. */
 const MAX_COUNTED = 100_000
 
 type Figure = Pick<FigureRow, 'status' | 'count'>
 
-/** The figures of a list, with what waits for its time apart from what is queued. */
+/** Splits the count of queued messages into queued and scheduled ones. */
 export async function scheduledApart(
   { team }: TeamRequest,
   { database }: PageDeps,
@@ -49,10 +49,10 @@ export async function scheduledApart(
   ]
 }
 
-/** Messages of a channel that wait for their time: how many, and when the first is due. */
+/** The number of scheduled messages of a channel, and when the first is due. */
 type Scheduled = { channel: Channel; messages: number; next: string }
 
-/** What waits for its time, of each channel that has such messages. */
+/** Returns the channels with scheduled messages. */
 export async function scheduledMessages(team: { id: string }, { database }: PageDeps): Promise<Scheduled[]> {
   const all: Scheduled[] = []
   for (const channel of CHANNELS) {
@@ -62,7 +62,7 @@ export async function scheduledMessages(team: { id: string }, { database }: Page
   return all
 }
 
-/** A message, as far as it waits for its time. */
+/** The fields of a message that show if it is scheduled. */
 type Waits = {
   status: string
   scheduled_at?: string
@@ -72,11 +72,11 @@ type Waits = {
 const dueAt = ({ waiting }: Waits): string | null =>
   waiting?.state === 'scheduled' ? waiting.next_attempt_at : null
 
-/** The chip beside the title. */
+/** Builds the state next to the title. */
 export const shownState = (message: Waits): Cell =>
   status(dueAt(message) === null ? message.status : 'scheduled')
 
-/** The chip in a list: its time says whether it waits. */
+/** Builds the state in a list. A queued message is scheduled if its time is in the future. */
 export function listedState(
   { status: word, scheduled_at = null }: { status: string; scheduled_at?: string | null | undefined },
   now: Date,
@@ -86,7 +86,11 @@ export function listedState(
   return status('scheduled', { text: `scheduled ${ageOf(scheduled_at, now)}` })
 }
 
-/** The button that cancels. @param noun such as `email`. @param path of the message's page. */
+/**
+ * Builds the button that cancels a scheduled message.
+ * @param noun such as `email`.
+ * @param path the path of the message's page.
+ */
 export const cancelForm = (message: Waits, noun: string, path: string): Form | false =>
   dueAt(message) !== null && press(`${path}/cancel`, `Cancel this ${noun}`, { tone: 'danger' })
 
@@ -106,7 +110,10 @@ export function moveForm(message: Waits, path: string, given: string | undefined
   return formOf(`${path}/move`, 'Save new time', fields, { title: 'Move to another time', folded: true })
 }
 
-/** What the two do. @param noun a message on these pages. */
+/**
+ * Defines the actions that cancel and reschedule a message.
+ * @param noun such as `email`.
+ */
 export const scheduledActs = ({ name: channel, path }: Channel, noun: string): TeamPage[] => [
   act(
     'editor',
@@ -125,7 +132,8 @@ export const scheduledActs = ({ name: channel, path }: Channel, noun: string): T
     const zone = zoneOf(form.get('zone') ?? undefined)
     const id = params.id
     const [typed, shown] = [form.get('scheduled_at') ?? '', form.get('shown') ?? '']
-    // The field has no seconds, and an hour that summer time has twice only once: left alone it moves nothing.
+    // The field has no seconds and can't tell a repeated hour apart, so an unchanged value must not
+    // reschedule.
     if (isMoment(shown) && typed === typedOf(shown, zone))
       return redirect(teamPath(team, path, id), 'Nothing was changed.')
     const time = momentOf(typed, zone)

@@ -1,10 +1,13 @@
-/** Where the things that a team calls by a name are shown, and what their kinds are called. Pure. */
+/** Titles and pages of the kinds of objects that a search finds. Pure. */
 import type { NamedThing } from '../../../db/accounts/teams/search-index.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { headed } from '../components/cell.ts'
 import { type PageTeam, teamPath } from '../server/page.ts'
 
-/** What each kind is called, and its pages' first part; whose page is their editors' alone is found in its list. */
+/**
+ * The title of each kind and the path of its pages. For `editors`, viewers get the list, not the object's
+ * page.
+ */
 const KINDS: Readonly<Record<string, { title: string; pages: string; by?: 'name'; editors?: true }>> = {
   ...Object.fromEntries(
     CHANNELS.flatMap(({ name, noun, title, path }) => [
@@ -22,7 +25,10 @@ const KINDS: Readonly<Record<string, { title: string; pages: string; by?: 'name'
 
 export const kindOf = ({ kind }: NamedThing): string => KINDS[kind]?.title ?? kind
 
-/** The page of a thing; undefined where it has none. @param team whose it is, and as whom it is seen. */
+/**
+ * Returns the path of an object's page, or undefined if it has none.
+ * @param team its team, with the user's role.
+ */
 export function thingPath(
   team: { id: string } & Partial<Pick<PageTeam, 'sees'>>,
   { kind, id, name }: NamedThing,

@@ -19,7 +19,7 @@ const CHOICES: Record<SuppressTransactional, string> = {
   nothing: 'Nothing: transactional email is sent to every address',
 }
 
-/** Addresses that are counted at most. */
+/** Maximum count of addresses. */
 const MAX_COUNTED = 10_000
 
 const page = get('viewer', '/teams/:team/settings', async ({ team }, { database }) => {

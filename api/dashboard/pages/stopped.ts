@@ -1,4 +1,4 @@
-/** What stopped by itself, as alerts: on the first page of its team, and for operators on the page of health. Pure. */
+/** Alerts for things that stopped automatically, on pages of teams and operators. Pure. */
 import { type BulkPause, pauseFigures } from '../../../db/accounts/teams/reputation.ts'
 import type { ShownSender } from '../../../db/delivery/senders/show.ts'
 import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/auto-pause.sql.ts'
@@ -8,19 +8,22 @@ import type { Alert } from '../components/section.ts'
 import { BULK_NEXT } from '../components/timeline.ts'
 import { teamPath } from '../server/page.ts'
 
-/** More alerts of one kind than this are folded into one. */
+/** More alerts of one kind are collapsed into one. */
 const MAX_ALIKE = 3
 
-/** Several alerts of one kind behind one title. */
+/** Collapses similar alerts under one title if there are many. */
 export const groupAlerts = (alerts: readonly Alert[], title: string): readonly Alert[] => {
   const [first] = alerts
   return first && alerts.length > MAX_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
 }
 
-/** Whether a sender takes nothing: between two probes, or while the next one is on its way. */
+/** True if a sender is paused or being probed. */
 export const isPaused = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
 
-/** Senders that take nothing, with the provider's words. @param shown what a page says of one besides. */
+/**
+ * Builds alerts for paused senders, with the provider's response.
+ * @param shown returns the other fields of an alert.
+ */
 export const pausedSenderAlerts = (
   senders: readonly ShownSender[],
   shown: (sender: ShownSender) => Omit<Alert, 'text'>,
@@ -32,7 +35,7 @@ export const pausedSenderAlerts = (
 /** The label of the button that resumes a team's bulk email. */
 export const RESUME_BULK = 'Resume broadcasts and batches'
 
-/** Bulk email of a team that is paused: why, by how much, since when and until when. */
+/** Builds the alert for paused bulk email of a team, with the reason. */
 export const bulkPausedAlert = ({ since, pause }: { since: string; pause: BulkPause }, now: Date): Alert => ({
   tone: 'bad',
   title: 'Broadcasts and batches of the team are paused since',
@@ -40,7 +43,10 @@ export const bulkPausedAlert = ({ since, pause }: { since: string; pause: BulkPa
   text: `${pauseFigures(pause)}. ${BULK_NEXT}`,
 })
 
-/** Broadcasts that paused themselves, with why. @param ofTeams whether each says whose it is. */
+/**
+ * Builds alerts for broadcasts that paused themselves, with the reason.
+ * @param ofTeams true to include the team.
+ */
 export const stoppedBroadcastAlerts = (
   stopped: Awaited<ReturnType<typeof stoppedBroadcasts>>,
   ofTeams = false,

@@ -1,6 +1,6 @@
 /**
- * A team's suppressed addresses: which, why, since when; one added manually; all that fit a filter lifted; the list as
- * CSV. One contact is lifted on its own page.
+ * Lists the suppressed addresses of a team, also as CSV. Adds one, or lifts all that match a filter. The page
+ * of a contact lifts a single one.
  */
 
 import { CAUSES } from '../../../db/audience/contacts/effect.ts'
@@ -62,7 +62,7 @@ const readerOf =
   (place) =>
     suppressedAddresses(database, team.id, { ...filter.read(query), ...place })
 
-/** Addresses that are counted at most. */
+/** Maximum count of addresses. */
 const MAX_COUNTED = 10_000
 
 const addressCount = (count: number): string => plural(count, 'address', 'addresses')
@@ -70,7 +70,7 @@ const addressCount = (count: number): string => plural(count, 'address', 'addres
 const countWords = (count: number): string =>
   count > MAX_COUNTED ? `More than ${addressCount(MAX_COUNTED)}.` : `${addressCount(count)}.`
 
-/** Lifts all that fit the filter. */
+/** Builds the form that lifts all matching suppressions. */
 async function liftForm(request: TeamRequest, { database }: PageDeps): Promise<Section | false> {
   const { team, query } = request
   if (filter.set(query).size === 0) return false

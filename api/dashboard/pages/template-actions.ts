@@ -1,4 +1,4 @@
-/** What can be done with a template as a whole: rename, duplicate, delete. */
+/** Renames, duplicates and deletes templates. */
 
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
@@ -11,7 +11,7 @@ import { templateOf, templatePath } from './template-parts.ts'
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
 
-/** The forms that buttons beside the title open. */
+/** Builds the forms that open from the menu. */
 export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
   formOf(templatePath(request, 'rename'), 'Save name', [nameField(name)], {
     title: 'Rename template',
@@ -24,7 +24,7 @@ export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Secti
   }),
 ]
 
-/** @param publish the button that publishes the draft, if there is one: what the page is for then. */
+/** @param publish the button that publishes the draft, if there is one. It becomes the main button. */
 export const wholeActions = (publish: Form | null, request: TeamRequest): Actions => ({
   forms: compact([publish, press(templatePath(request, 'delete'), 'Delete template', { tone: 'danger' })]),
 })

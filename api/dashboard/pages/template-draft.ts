@@ -1,4 +1,4 @@
-/** The draft of a template: its editor, what publishing it would change, and publishing or discarding it. */
+/** Edits the draft of a template, shows its changes, and publishes or discards it. */
 
 import { discardTemplateDraft, publishDraft, saveDraft } from '../../../db/content/templates/draft.ts'
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
@@ -22,7 +22,7 @@ import {
   templatePath,
 } from './template-parts.ts'
 
-/** The variables of the draft that sends do not give yet. */
+/** Returns the variables of the draft that the published version doesn't have. */
 const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] => [
   ...new Set(draft.slots).difference(new Set(slots)),
 ]
@@ -39,7 +39,7 @@ const discardForm = (draft: DraftRow, request: TeamRequest): Form =>
     tone: 'danger',
   })
 
-/** The editor: what it saves is a draft. */
+/** Builds the editor, which saves drafts. */
 const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
   formOf(
     templatePath(request, 'draft'),
@@ -51,10 +51,11 @@ const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRe
         ? 'This is the draft. Sends use the published version until you publish it.'
         : 'What you save is a draft: sends use the published version until you publish it.',
       name: EDITOR,
+      tone: 'quiet',
     },
   )
 
-/** Who saved the draft and what can be done with it. */
+/** Builds the section about the draft: who saved it, and its actions. */
 function sectionsOf(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] {
   const isStale = draft.version_id !== template.version_id
   return [
@@ -85,7 +86,7 @@ export const draftSections = (
     request.team.role !== 'viewer' && editor(template, draft, request),
   ])
 
-/** @throws RequestError not_found where there is no draft. */
+/** @throws RequestError not_found if there is no draft. */
 async function draftToAskAbout(request: TeamRequest<'id'>, { database }: PageDeps) {
   const template = await templateOf(request, database)
   const draft = await draftOf(database, request.team.id, template.id)

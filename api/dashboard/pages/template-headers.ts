@@ -1,4 +1,4 @@
-/** Whether a template's emails carry List-Unsubscribe headers: what its page says of it, and the way to change it. */
+/** Turns the List-Unsubscribe headers of a template's emails on or off. */
 
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
@@ -14,7 +14,7 @@ const OFF =
 const WARNING =
   'unsubscribe_url becomes a variable: emails to a single stored contact get it from PUBLIC_URL, all others are refused without it.'
 
-/** How it stands, and for editors a button. */
+/** Shows if the headers are on, and a button for editors. */
 export const headersSection = ({ list_unsubscribe: has }: ShownTemplate, request: TeamRequest): Section => ({
   kind: 'actions',
   title: `List-Unsubscribe headers: ${has ? 'on' : 'off'}`,

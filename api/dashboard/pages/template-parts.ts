@@ -1,4 +1,4 @@
-/** What the pages of email templates share: a template by its address, the fields of its parts, words for variables. */
+/** Shared by the pages of email templates: finding a template, its form fields, and lists of variables. */
 
 import { type ShownTemplate, templateById } from '../../../db/content/templates/templates.sql.ts'
 import { RequestError } from '../../../db/errors.ts'
@@ -11,26 +11,29 @@ import { TEXTS } from '../texts.ts'
 
 const MAX_SLOTS_NAMED = 20
 
-/** The name of the editor's form: what is previewed belongs to it. */
+/** The ID of the editor's form, which the preview joins. */
 export const EDITOR = 'editor'
 
-/** The path of the template that a request is about, or of what is below it. */
+/** Returns the path of the request's template, or of a page below it. */
 export const templatePath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'templates', params.id, ...rest)
 
-/** The template that a request is about. @throws RequestError not_found. */
+/**
+ * Returns the template of a request.
+ * @throws RequestError not_found.
+ */
 export async function templateOf({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> {
   const template = await templateById(tx, team.id, params.id)
   if (!template) throw new RequestError('not_found', TEXTS.noTemplate)
   return template
 }
 
-/** The first of a template's slots, and how many more there are. */
+/** Lists the first slots, and the number of others. */
 export const slotWords = (slots: readonly string[]): string =>
   slots.slice(0, MAX_SLOTS_NAMED).join(', ') +
   (slots.length > MAX_SLOTS_NAMED ? ` and ${slots.length - MAX_SLOTS_NAMED} more` : '')
 
-/** A sentence about variables that were percent-encoded in links. '' if there were none. */
+/** Returns a sentence about variables that were percent-encoded in links, or '' if there were none. */
 export const decodedWords = (decoded: readonly string[]): string =>
   decoded.length > 0 ? ` Variables in links were decoded: ${slotWords(decoded)}.` : ''
 
@@ -46,6 +49,9 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
   field('text', 'Plain text (optional)', { type: 'textarea', code: true, rows: 6, value: plain }),
 ]
 
-/** A part of a template as a form sends it. @param stored what the form showed: it stays unless somebody changed it. */
+/**
+ * Reads a part of a template from a form.
+ * @param stored the value shown, which is kept if it wasn't edited.
+ */
 export const partOf = (form: URLSearchParams, name: string, stored?: string): string =>
   keptLinesOr(form.get(name) ?? '', stored)

@@ -1,7 +1,7 @@
 /**
- * What a template looks like: its draft or its published version with sample values, and for editors the text that
- * stands in the editor. Promises: what is previewed from the editor is neither stored nor lost: the editor's own
- * form is sent into the frame beside it, and the page stays as it is.
+ * Previews the draft or the published version of a template with sample values. Editors can also preview
+ * unsaved text: the editor's form is sent into the frame next to it, so that nothing is stored and the page
+ * stays open.
  */
 
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
@@ -24,13 +24,16 @@ import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
 const MAX_FIELDS = 50
 
-/** What is previewed and sent as a test: the draft, else the version in use. */
+/** The draft, otherwise the published version. It is previewed and sent as a test. */
 export type Previewed = Pick<
   ShownTemplate,
   'name' | 'html' | 'text' | 'slots' | 'list_unsubscribe' | 'keeps_equals'
 > & { isDraft: boolean }
 
-/** The published version where it is asked for by `of`. @throws RequestError not_found. */
+/**
+ * Returns the draft, or the published version if `of` asks for it or there is no draft.
+ * @throws RequestError not_found.
+ */
 export async function previewedOf(
   request: TeamRequest,
   { database }: PageDeps,
@@ -44,21 +47,27 @@ export async function previewedOf(
   return { template, draft, previewed: { ...template, html, text, slots, keeps_equals, isDraft } }
 }
 
-/** A slot's name, so that its place can be seen; of a link that goes into a header, an address that it takes. */
+/**
+ * Returns a sample value: the slot's name, or a URL for the unsubscribe link, which must be valid in a
+ * header.
+ */
 const sampleOf = (slot: string): string =>
   slot === UNSUBSCRIBE_SLOT ? 'https://example.com/unsubscribe' : `[${slot}]`
 
-/** The value of each slot: what was given, else a sample. */
+/** Returns the value of each slot: the given one, otherwise a sample. */
 export const valuesOf = ({ slots }: Previewed, given: URLSearchParams): Record<string, string> =>
   Object.fromEntries(slots.map((slot) => [slot, given.get(`v.${slot}`) ?? sampleOf(slot)]))
 
-/** Fields for the first slots; the others keep their names. */
+/** Builds fields for the first slots. The others have their sample values. */
 export const valueFields = (values: Record<string, string>): Field[] =>
   Object.entries(values)
     .slice(0, MAX_FIELDS)
     .map(([slot, value]) => field(`v.${slot}`, slot, { value }))
 
-/** What the template makes of the values. @throws RequestError bad_request, as a send of them is refused. */
+/**
+ * Fills a template with values.
+ * @throws RequestError bad_request if the result is too large or a value is invalid, like a send.
+ */
 export async function filledOf(
   previewed: Previewed,
   values: Record<string, string>,
@@ -69,7 +78,7 @@ export async function filledOf(
   throw new RequestError('bad_request', fill(TEXTS.filledTooLarge, { part: filled.too_large }))
 }
 
-/** The two parts as they would be sent, or why they would not. */
+/** Builds both parts, or the error. */
 async function parts(
   previewed: Previewed,
   values: Record<string, string>,
@@ -84,12 +93,12 @@ async function parts(
   }
 }
 
-/** Which of the two is previewed, as a field keeps it. */
+/** Builds the hidden field that keeps which version is previewed. */
 export const choice = ({ isDraft }: Previewed): Field[] => (isDraft ? [] : [hidden('of', 'published')])
 
 const FRAME = 'preview'
 
-/** The previews of a template, and the values that they are filled with. */
+/** Builds the previews of a template and the form with their values. */
 export async function preview(
   { draft, previewed }: { draft: DraftRow | null; previewed: Previewed },
   request: TeamRequest,
@@ -136,7 +145,7 @@ const frame = get('viewer', '/teams/:team/templates/:id/preview', async (request
   return raw(frameHeaders(false), framed(html))
 })
 
-/** The editor's html with its plain text below, or why there is no preview, as the frame shows it. */
+/** Renders the HTML of the editor with its plain text below, or the error. */
 async function writtenIn(
   { form }: TeamRequest,
   { name, list_unsubscribe }: ShownTemplate,

@@ -1,4 +1,4 @@
-/** How the newest emails of a template stand: four figures, as the overview has them of all emails. */
+/** Delivery stats of a template, like those of all emails on the overview. */
 import { countsOfTemplate } from '../../../db/messages/emails/of-template.sql.ts'
 import { number } from '../components/cell.ts'
 import type { Section, Tile } from '../components/section.ts'
@@ -7,10 +7,13 @@ import type { PageDeps } from '../server/deps.ts'
 import { type TeamRequest, teamPath } from '../server/page.ts'
 
 const FIGURE_DAYS = 30
-/** Emails that are counted at most. */
+/** Maximum number of emails that are counted. */
 const MAX_COUNTED = 5_000
 
-/** Of the last 30 days; of a template that sends much, of its newest emails alone, and it says so. */
+/**
+ * Builds tiles for the last 30 days. Only the newest emails are counted, and a note says so if there are
+ * more.
+ */
 export async function templateFigures(
   { team, now }: TeamRequest,
   { database }: PageDeps,

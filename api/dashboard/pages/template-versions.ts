@@ -1,4 +1,4 @@
-/** The versions of a template: the list, what changed between two of them, and restoring one. */
+/** Lists, compares and restores versions of a template. */
 
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import {
@@ -30,7 +30,7 @@ const restoreCell = (version: ListedVersion, request: TeamRequest): Cell =>
     sends: { version: version.id },
   })
 
-/** The newest versions. One more is read than shown: what changed since then is shown, too. */
+/** Lists the newest versions. Reads one more than it shows, for the changes of the last one. */
 export async function history(
   template: ShownTemplate,
   request: TeamRequest,
@@ -58,7 +58,7 @@ export async function history(
   })
 }
 
-/** A version as its emails look, with when it was published, and by whom. */
+/** Builds the preview of a version, with its author and time. */
 const rendered = (
   { id, number, created_at, created_by }: ComparedVersion,
   request: TeamRequest,

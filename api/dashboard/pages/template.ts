@@ -1,4 +1,4 @@
-/** One template: its editor beside its preview, a test send, and its versions. */
+/** The page of a template: editor, preview, test email, stats and versions. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
@@ -94,7 +94,7 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   const from = parseMailbox(form.get('from') ?? '')
   if (!from) throw invalidField('from', 'must be an email address')
   const variables = valuesOf(previewed, form)
-  // A draft is no version that an email could keep: the test holds what it makes of the values.
+  // An email can't refer to a draft, so the test contains the rendered text.
   const content = previewed.isDraft
     ? { ...(await filledOf(previewed, variables, deps)), variables: {} }
     : { template_id: template.id, variables }

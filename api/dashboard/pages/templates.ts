@@ -1,4 +1,4 @@
-/** Email templates: the list, and a new one. */
+/** Lists email templates and creates new ones. */
 
 import { templatesWithDraft } from '../../../db/content/templates/drafts.sql.ts'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
@@ -11,10 +11,10 @@ import { redirect, show, teamPath } from '../server/page.ts'
 import { decodedWords, partFields, partOf, slotWords } from './template-parts.ts'
 
 const USAGE_DAYS = 30
-/** The most emails of one template that are counted. */
+/** Maximum number of emails per template that are counted. */
 const MAX_COUNTED = 1_000
 
-/** How often each template was used lately, and when last. */
+/** Builds cells with the recent use of each template and its last use. */
 async function usageCells(tx: Tx, teamId: string, ids: readonly string[], now: Date) {
   const since = new Date(now.getTime() - USAGE_DAYS * 86_400_000)
   const usage = await usageOfTemplates(tx, teamId, ids, { since, most: MAX_COUNTED })

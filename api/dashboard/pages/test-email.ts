@@ -1,4 +1,4 @@
-/** A first email to see that everything works: from a verified domain of the team to whom the person likes. */
+/** Sends a test email from a verified domain of the team to any address. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { invalidField } from '../../../db/errors.ts'
@@ -14,7 +14,7 @@ import { sendOwn } from './own-mail.ts'
 const SUBJECT = 'A test email from Heliograph'
 const TEXT = 'It works: this email was accepted, signed and delivered as every email of your team will be.'
 
-/** The form behind a button; nothing for a viewer, or before a domain is verified. */
+/** Builds the form. It is empty for viewers and before a domain is verified. */
 export async function testEmailForm(
   { team, person }: TeamRequest,
   tx: Tx,

@@ -1,4 +1,4 @@
-/** What contacts can be subscribed to: topics with their subscribers, created, renamed and deleted. */
+/** Lists topics with their subscribers. Creates, renames and deletes them. */
 
 import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'

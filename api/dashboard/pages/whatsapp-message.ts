@@ -1,4 +1,4 @@
-/** One WhatsApp message: what became of it, why it waits, what it is filled with; and trying it again. */
+/** The page of a WhatsApp message: status, timeline, why it waits, parameters and actions. */
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
@@ -28,7 +28,7 @@ const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
         },
       ]
 
-/** What a message is filled with; an operator of another team opens it on a page of its own. */
+/** Shows the parameters of a message. An operator who isn't a member opens them on a separate page. */
 function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
   if (team.member || filling(message).length === 0) return filling(message)
   const href = teamPath(team, 'whatsapp', message.id, 'content')
@@ -44,13 +44,13 @@ const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request
   return show({ title: `To ${message.to}`, back, sections: filling(message) })
 })
 
-/** What Meta charges for the message. */
+/** Describes how Meta charges for the message. */
 function pricingText({ category, type, billable }: NonNullable<ShownMessage['pricing']>): string {
   const charge = billable === null ? null : billable ? 'billable' : 'free'
   return [category, type, charge].filter((part) => part !== null).join(', ')
 }
 
-/** What stands beside the timeline, and its ids behind a press. */
+/** Builds the right column: facts, and the IDs collapsed. */
 async function facts(
   row: ShownMessage,
   { team, now }: TeamRequest,

@@ -1,4 +1,4 @@
-/** The recipients who opted out of a team's marketing by WhatsApp, and changing that manually. */
+/** Lists recipients who opted out of a team's WhatsApp marketing. Opts numbers out or in manually. */
 import { optOutsOfTeam } from '../../../db/messages/whatsapp/opt-outs.sql.ts'
 import { optInManually, optOutManually } from '../../../db/messages/whatsapp/opt-outs.ts'
 import { text, time } from '../components/cell.ts'
@@ -9,7 +9,10 @@ import { redirect, show, teamPath } from '../server/page.ts'
 const PATH = '/teams/:team/whatsapp-opt-outs'
 
 const numberForm = (action: string, submit: string, title: string): Section =>
-  formOf(action, submit, [field('to', 'Number', { required: true, placeholder: '+15551234567' })], { title })
+  formOf(action, submit, [field('to', 'Number', { required: true, placeholder: '+15551234567' })], {
+    title,
+    folded: true,
+  })
 
 const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   const here = teamPath(team, 'whatsapp-opt-outs')

@@ -1,4 +1,4 @@
-/** WhatsApp templates as the provider keeps them: their states and slots, and bringing them up to date. */
+/** Lists WhatsApp templates with the state and slots that the provider has, syncs them and adds new ones. */
 
 import { RequestError } from '../../../db/errors.ts'
 import { createWhatsappTemplate } from '../../../db/messages/whatsapp/save-template.ts'
@@ -34,7 +34,7 @@ const PATH = '/teams/:team/whatsapp-templates'
 
 type Sync = SyncOutput | 'waiting' | { fault: string }
 
-/** How the sync of this id ended; null without one. */
+/** Returns the result of a sync, or null without an ID. */
 async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<Sync | null> {
   if (id === null || !isUuid(id)) return null
   try {
@@ -45,7 +45,7 @@ async function syncOf(tx: Tx, teamId: string, id: string | null): Promise<Sync |
   }
 }
 
-/** What the account has and the team doesn't, as the last sync found it. */
+/** Lists templates of the account that the team doesn't have, from the last sync. */
 function availableSection(sync: Sync, here: string, canAdd: boolean): Section {
   if (sync !== 'waiting' && 'fault' in sync)
     return { kind: 'alerts', alerts: [{ tone: 'warn', title: 'The sync failed', text: sync.fault }] }
@@ -119,7 +119,7 @@ const SENDABLE: Readonly<Record<TemplateState, string>> = {
   disabled: 'The provider has disabled it: it cannot be sent.',
 }
 
-/** What recipients read: the texts of the provider's object, part by part. */
+/** Shows the texts of the provider's template object, by component. */
 function readable({ components }: Readonly<Record<string, unknown>>): Section[] {
   const parts = Array.isArray(components) ? components : []
   const facts = parts.flatMap((part: unknown) => {

@@ -1,4 +1,4 @@
-/** A team's WhatsApp messages: the list with its filter, and as CSV. */
+/** Lists the WhatsApp messages of a team with a filter, also as CSV. */
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../../db/channels/whatsapp.ts'
@@ -33,7 +33,10 @@ const filter = defineFilter(
   },
 )
 
-/** The messages that the address means. @throws RequestError bad_request. */
+/**
+ * Parses the filter from the URL.
+ * @throws RequestError bad_request.
+ */
 function parseMessageFilter({ query, cookies }: TeamRequest): MessageFilter {
   const { q, status, recipient, id, template, ...asked } = filter.read(query, zoneOf(cookies('zone')))
   const sought = q === undefined ? null : numberIn(q)

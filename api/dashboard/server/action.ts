@@ -1,6 +1,6 @@
 /**
- * Who acts behind a page: use cases are given the person of the request, at the database's time, and write their own
- * line in the audit trail (db/accounts/audit/record.ts). Must not write lines.
+ * Runs use cases as the user of a request, at the database's time. Use cases write their own audit entries
+ * (db/accounts/audit/record.ts).
  */
 import { auditRead as audit } from '../../../db/accounts/audit/audit-read.ts'
 import type { By } from '../../../db/accounts/audit/record.ts'
@@ -8,7 +8,7 @@ import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import type { PageDeps } from './deps.ts'
 import type { PersonRequest, TeamRequest } from './page.ts'
 
-/** Does something as the person of the request, in one transaction. */
+/** Runs `work` in one transaction, as the user of the request. */
 export const asActor = <T>(
   { person }: PersonRequest,
   { database }: Pick<PageDeps, 'database'>,
@@ -16,7 +16,7 @@ export const asActor = <T>(
 ): Promise<T> =>
   database.transaction(async (tx) => work({ tx, now: await serviceTime(tx), actor: person.email }))
 
-/** An operator who reads what a team's messages and lists hold, without being its member, leaves a trace. */
+/** Records in the audit log that an operator read the data of a team, unless they are a member of it. */
 export const auditRead = (
   { team, person, now }: TeamRequest,
   { database }: Pick<PageDeps, 'database'>,

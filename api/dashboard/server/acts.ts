@@ -1,6 +1,6 @@
 /**
- * The buttons beside a page's title: at most two, the likely next step first and in black, and a menu with the rest,
- * the destructive ones last. Pure.
+ * Splits the actions of a page into a menu and up to two buttons next to its title. The main action comes
+ * first and is black. Destructive actions come last in the menu. Pure.
  */
 import type { Actions, Form, Link, Section } from '../components/section.ts'
 
@@ -11,12 +11,12 @@ type Act =
   | { kind: 'form'; form: Form }
   | { kind: 'folded'; section: FoldedForm }
 
-/** How many buttons there are beside the menu. */
+/** Maximum number of buttons outside the menu. */
 const MAX_BUTTONS = 2
 
 export type Acts = { links: readonly Link[]; forms: readonly Form[]; folded: readonly FoldedForm[] }
 
-/** `last`: what destroys something. */
+/** `last` contains the destructive actions. */
 type SplitActs = Acts & { saves: Actions['saves']; menu: Acts & { last: readonly Form[] } }
 
 const isMain = (act: Act): boolean =>
@@ -35,7 +35,7 @@ const grouped = (acts: readonly Act[]): Acts => ({
 
 const quiet = (form: Form): Form => ({ ...form, tone: 'quiet' })
 
-/** Decides which of a page's acts are buttons. At most one of them is the main one. */
+/** Chooses the actions that are buttons. At most one is the main action. */
 export function splitActs(
   { saves, links = [], forms = [] }: Actions,
   folded: readonly FoldedForm[],

@@ -1,7 +1,6 @@
 /**
- * How pages are written: a page to look at, a press that does something, a table by its columns, a form, and what is
- * there for some people alone. Promises: each page is a plain value still (page.ts); what a press does is one
- * transaction, as the person who presses, at the database's time. Must not know any page.
+ * Builders for pages and their parts: pages, actions, tables, facts and forms. Each returns a plain value
+ * (page.ts). An action runs in one transaction, as the user who clicked, at the database's time.
  */
 import type { By } from '../../../db/accounts/audit/record.ts'
 import type { Cell, Loose } from '../components/cell.ts'
@@ -19,16 +18,16 @@ import {
 
 type Access = Page['access']
 
-/** Whom a page is for, and what is apart about it. */
+/** The access that a page needs, with its options if it has any. */
 type For<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'fromReplica' | 'takes'>>)
 
-/** For a list that only reads, and may be a moment behind (DECISIONS: Reads from a replica). */
+/** Marks a read-only list that can lag slightly (DECISIONS: Reads from a replica). */
 export const fromReplica = <A extends Access>(access: A) => ({ access, fromReplica: true }) as const
 
-/** For a form with a file, or with a template's text. */
+/** Raises the size limit of a form, for files and templates. */
 export const large = <A extends Access>(access: A) => ({ access, takes: MAX_LARGE_FORM_BYTES })
 
-/** What is asked before a form is carried out. */
+/** Returns the question to confirm before a form is processed. */
 type Asks<A extends Access, P extends string> = (
   request: RequestOf<A, ParamsOf<P>>,
   deps: PageDeps,
@@ -50,13 +49,13 @@ const made =
       asks,
     }) as Page as PageOf<A>
 
-/** A page to look at, or a file to save. */
+/** Defines a page or a download. */
 export const get = made('GET')
 
-/** What a form is sent to that begins a background job, answers by itself, or does things around its transaction. */
+/** Defines a form handler that enqueues a background job or needs work outside a transaction. */
 export const post = made('POST')
 
-/** What a form is sent to that does one thing, in one transaction as the person, and then leads on. */
+/** Defines a form handler that runs in one transaction, as the user. */
 export const act = <A extends Exclude<Access, 'open'>, P extends string>(
   whom: For<A>,
   path: P,
@@ -72,13 +71,13 @@ export const act = <A extends Exclude<Access, 'open'>, P extends string>(
 
 type Falsy = false | null | undefined | '' | 0
 
-/** A list without what is not there: false, or null, in the place of an item or of several. */
+/** Flattens a list of items and lists by one level, without falsy items. */
 export const compact = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
   all.flatMap((each) => (each ? (each as T | readonly T[]) : []))
 
-/** Cells by their labels; what is not there is left out. */
+/** Cells by label. Falsy ones are left out. */
 type Labelled = Readonly<Record<string, Cell | Falsy>>
-/** The same where labels are not ours: an object would put a number, such as a year, before all others. */
+/** The same for labels from outside. An object would move a numeric label, such as a year, to the front. */
 type Pairs = Iterable<readonly [label: string, cell: Cell | Falsy]>
 
 const thoseOf = (cells: Labelled | Pairs): { label: string; cell: Cell }[] => {
@@ -88,14 +87,14 @@ const thoseOf = (cells: Labelled | Pairs): { label: string; cell: Cell }[] => {
 
 type More<K extends Section['kind'], Own extends string> = Omit<Extract<Section, { kind: K }>, 'kind' | Own>
 
-/** What there is to know of a thing. */
+/** Builds a section of labelled facts. */
 export const factsOf = (facts: Labelled, more: More<'facts', 'facts'> = {}): Section => ({
   ...more,
   kind: 'facts',
   facts: thoseOf(facts),
 })
 
-/** Alerts, where there are any. */
+/** Builds a section of alerts, or nothing if there are none. */
 export const alertsOf = (
   alerts: readonly (Alert | Falsy)[],
   more: More<'alerts', 'alerts' | 'calm'> = {},
@@ -107,8 +106,10 @@ export const alertsOf = (
 type Table = Extract<Section, { kind: 'table' }>
 
 /**
- * A table by what it shows of each row, label by label; one without rows shows words alone.
- * @param keyOf what a row is known by from one look to the next. @param wrap which columns may take several lines.
+ * Builds a table from the cells of each row, by label. Without rows it has no columns, only the text for an
+ * empty table.
+ * @param keyOf identifies a row across refreshes.
+ * @param wrap the columns that can wrap.
  */
 export function tableOf<R>(
   rows: readonly R[],
@@ -133,7 +134,7 @@ export function tableOf<R>(
   }
 }
 
-/** A field to fill in: for text, unless `more` says otherwise. */
+/** Builds a field. Its type is text unless `more` has another one. */
 export const field = (name: string, label: string, more: Partial<Field> = {}): Field => ({
   name,
   label,
@@ -141,18 +142,21 @@ export const field = (name: string, label: string, more: Partial<Field> = {}): F
   ...more,
 })
 
-/** A field that nobody sees. @param own whether a form that is shown again keeps the page's own value. */
+/**
+ * Builds a hidden field.
+ * @param own if true, a form that is shown again after an error has the page's value, not the submitted one.
+ */
 export const hidden = (name: string, value: string, own = false): Field =>
   field(name, '', { type: 'hidden', value, own })
 
-/** A button in a line of a table. */
+/** Builds a table cell with a button. */
 export const buttonCell = (
   action: string,
   label: string,
   more: Partial<NonNullable<Cell['button']>> = {},
 ): Cell => ({ text: '', button: { action, label, ...more } })
 
-/** A button that changes something. */
+/** Builds a form with only a button. */
 export const press = (action: string, submit: string, more: Partial<Form> = {}): Form => ({
   action,
   method: 'post',
@@ -163,7 +167,7 @@ export const press = (action: string, submit: string, more: Partial<Form> = {}):
 
 type FormSection = Extract<Section, { kind: 'form' }>
 
-/** A form that changes something. */
+/** Builds a section with a form that is posted. */
 export const formOf = (
   action: string,
   submit: string,

@@ -1,19 +1,19 @@
 /**
- * The choices of a list's filter as chips: one of some words, such as a status, and whatever else is set, with a way to
- * take it away. Promises: a press begins at the list's first page. Must not know any list.
+ * Builds the chips of a list's filter: one for each value of a part, such as a status, and one for each other
+ * part that is set, which removes it. A chip leads to the first page of the list.
  */
-import type { Chip, Section } from '../components/section.ts'
+import type { Chip, Chips, Section } from '../components/section.ts'
 import { addressWith, PLACE_PARAMS } from './list.ts'
 import type { PageRequest } from './page.ts'
 
-/** The address of the list's first page with a part of its filter changed. */
+/** Returns the URL of the list's first page with one part of its filter changed. */
 const filteredBy = (request: PageRequest, name: string, value: string | undefined): string =>
   addressWith(request, {
     ...Object.fromEntries(PLACE_PARAMS.map((part) => [part, undefined])),
     [name]: value,
   })
 
-/** A chip for each word that a part of the filter may be, behind one for all. @param counts of each. */
+/** Builds a chip for all values, then one for each value. */
 export function wordChips(
   request: PageRequest,
   name: string,
@@ -34,21 +34,28 @@ export function wordChips(
   ]
 }
 
-/** The same with figures of the last days, which are those of the whole list: shown while nothing else is asked for. */
+/**
+ * Builds chips for statuses with counts of the last 30 days. The counts ignore the rest of the filter, so
+ * they are only shown while nothing else is set.
+ */
 export function statusChips(
   request: PageRequest,
   words: readonly string[],
   figures: readonly { status: string; count: number }[],
   others: URLSearchParams,
-): Section {
+): Chips {
   const isBare = [...others.keys()].every((name) => name === 'status' || name === 'kind')
   const counts = new Map<string, number>()
   for (const { status, count } of figures) counts.set(status, (counts.get(status) ?? 0) + count)
   const chips = wordChips(request, 'status', words, isBare ? counts : null)
-  return { kind: 'chips', chips, after: isBare ? '30 days' : undefined }
+  return { chips, after: isBare ? '30 days' : undefined }
 }
 
-/** What of the filter is set, each with a way to take it away. @param called a part's name. @param said a value's. */
+/**
+ * Builds a chip for each part that is set. It removes the part.
+ * @param called returns the label of a part.
+ * @param said returns the label of a value.
+ */
 export function setChips(
   request: PageRequest,
   set: URLSearchParams,

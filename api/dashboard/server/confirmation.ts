@@ -1,8 +1,7 @@
 /**
- * Asks before a form is carried out, if its route says so, and if its session ended before it was sent. A question is a
- * page with an address of its own, with the form sealed in it for the session that sent it. Promises: nothing of what
- * was sent is lost or shown; what is carried out is what was asked about; a form that is longer than any of ours is
- * rejected. Must not know any page.
+ * Asks for confirmation before a form is processed, if its page requires it or its session ended in between.
+ * The question has its own URL, with the submitted form encrypted for the session. The answer submits the
+ * same fields again. A form that is larger than any of ours is rejected.
  */
 
 import { RequestError } from '../../../db/errors.ts'
@@ -25,16 +24,19 @@ import {
   type TeamRequest,
 } from './page.ts'
 
-/** The field of a form that outlived its session. */
+/** Marks a form whose session has ended. */
 export const KEPT = 'kept-after-sign-out'
 
-/** Fields that belong to the page that a form stands on, not to what it sends. */
+/** Fields that the dashboard adds to forms. */
 const OWN = ['csrf', 'confirmed', KEPT]
 
-/** What a page carries on of a form, in fields and in characters: the columns of an import are the most fields. */
+/** Limits of a form that is repeated on another page. The columns of an import need the most fields. */
 const MAX_KEPT = { fields: 500, characters: 32 * 1024 }
 
-/** What a form sent, to be sent once more. @throws RequestError bad_request when that is too much for a page. */
+/**
+ * Returns hidden fields that send a form again.
+ * @throws RequestError bad_request for a form that is too large.
+ */
 function carried(form: URLSearchParams): Field[] {
   const pairs = [...form].filter(([name]) => !OWN.includes(name))
   const characters = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
@@ -43,11 +45,17 @@ function carried(form: URLSearchParams): Field[] {
   return pairs.map(([name, value]) => hidden(name, value))
 }
 
-/** The form that was sent, to be sent once more. @param by what says so. */
+/**
+ * Builds a form that sends the submitted one again.
+ * @param by the field that marks it.
+ */
 const again = (request: PageRequest, submit: string, by: Field, more: Parameters<typeof formOf>[3] = {}) =>
   formOf(addressWith(request, {}), submit, [...carried(request.form), by], more)
 
-/** The page with a question. @param cancel where to go instead. */
+/**
+ * Builds the page that asks a question.
+ * @param cancel the path that cancelling leads to.
+ */
 const questionView = ({ question, ...asked }: Question, request: PageRequest, cancel: string): View => ({
   title: question,
   lead: asked.warning,
@@ -66,11 +74,14 @@ const questionView = ({ question, ...asked }: Question, request: PageRequest, ca
   ],
 })
 
-/** The question about a form that outlived its session and asks none of its own. */
+/** Builds the question for a form whose session ended, if its page asks nothing itself. */
 export const outlivedView = (request: PageRequest, cancel: string): View =>
   questionView({ question: 'Send this form now?', answer: 'Send it' }, request, cancel)
 
-/** The longest form that an address carries, sealed, in characters. A longer one is asked about on the spot. */
+/**
+ * Maximum length of an encrypted form in a URL, in characters. For a longer one, the response to the POST is
+ * the question.
+ */
 const MAX_IN_ADDRESS = 6_000
 const QUESTION = '/confirm'
 
@@ -78,7 +89,7 @@ type Sealed = { path: string; session: string; form: [name: string, value: strin
 type Above = (path: string, query: URLSearchParams) => string
 type Handle = (request: PersonRequest, deps: PageDeps) => Promise<PageAnswer>
 
-/** Asks before a page's form is carried out, at an address of its own, which a browser may go back to. */
+/** Returns a handler that redirects to the question, which has a URL so that browsers can go back to it. */
 export const asksFirst =
   (page: Page, above: Above): Handle =>
   async (request, deps) => {
@@ -94,7 +105,7 @@ export const asksFirst =
     )
   }
 
-/** Shows the question again that a form was answered with. What is gone since then is no longer asked about. */
+/** Returns the handler of a question's URL. Says so if there is nothing left to confirm. */
 const asksAgain =
   (page: Page, above: Above): Handle =>
   async (request, deps) => {
@@ -123,7 +134,10 @@ const asksAgain =
     }
   }
 
-/** The pages that ask, for those who may carry out what they ask about. @param above the page that a form is on. */
+/**
+ * Returns the pages with questions. They need the same access as the forms that they ask about.
+ * @param above returns the path of the page that contains a form.
+ */
 export const questionPages = (pages: readonly Page[], above: Above): Page[] =>
   pages
     .filter(({ asks }) => asks !== undefined)
@@ -132,16 +146,16 @@ export const questionPages = (pages: readonly Page[], above: Above): Page[] =>
       handle: asksAgain(page, above),
     })) as Page[]
 
-/** Whether a form sent anything that somebody typed or chose. */
+/** True if a form has fields other than the dashboard's. */
 export const isWorthKeeping = ({ form }: PageRequest): boolean => carried(form).length > 0
 
-/** Why a form whose session is over cannot be kept, when it cannot even be read. */
+/** Returns the error for a form without a session that can't be read. */
 export const endedError = (error: unknown): unknown =>
   error instanceof RequestError && error.code === 'payload_too_large'
     ? new RequestError('payload_too_large', TEXTS.sessionEnded)
     : error
 
-/** A form whose session is over: kept until its sender has signed in elsewhere. */
+/** Builds the page for a form whose session has ended. It keeps the form until the user has signed in. */
 export const endedView = (request: PageRequest): View => ({
   title: 'Your session has ended',
   narrow: true,

@@ -1,6 +1,6 @@
 /**
- * What was counted before a press: the form carries how many, and the moment (db/postgres/snapshot.sql.ts), so that the
- * press does no more than it says, and nothing to what has come to match since.
+ * Form fields with the number of rows that a bulk action was confirmed for, and the snapshot of that count
+ * (db/postgres/snapshot.sql.ts). The action never changes more rows, or rows that matched later.
  */
 
 import { RequestError } from '../../../db/errors.ts'
@@ -15,7 +15,10 @@ export const countedWords = ({ most, seen }: Counted) => ({ total: String(most),
 export const countedFields = (counted: Counted): Field[] =>
   Object.entries(countedWords(counted)).map(([name, value]) => hidden(name, value))
 
-/** What a form was counted to change. @throws RequestError bad_request where it does not say. */
+/**
+ * Reads the confirmed count from a form.
+ * @throws RequestError bad_request if it is missing or invalid.
+ */
 export function countedOf(form: URLSearchParams): Counted {
   const most = Number(form.get('total') ?? Number.NaN)
   const seen = form.get('seen') ?? ''

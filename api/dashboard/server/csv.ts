@@ -1,10 +1,8 @@
 /**
- * Lists as CSV (RFC 4180), streamed row by row.
- * Promises: no piece of a line is a formula, however a spreadsheet splits it (db/validation/formulas.ts); imports undo
- * that. The file begins with a byte order
- * mark: Excel reads UTF-8 as such only then. The first rows are read before anything is answered, so that what cannot
- * be listed is a page that says so, not a file that breaks off. It does break off once its reader's session is over, or
- * they have left the team.
+ * Streams lists as CSV (RFC 4180). Cells can't become formulas, however a spreadsheet splits a line
+ * (db/validation/formulas.ts), and imports undo that. The file starts with a byte order mark, because Excel
+ * needs it to detect UTF-8. The first rows are read before the response starts, so that an error is a page
+ * and not a truncated file. The download is cut off when its reader's session ends or they leave the team.
  */
 
 import { Readable } from 'node:stream'
@@ -33,7 +31,10 @@ const csvLine = (cells: readonly Value[]): string =>
 
 const BYTE_ORDER_MARK = '\uFEFF'
 
-/** A file of rows as they come, named with the reader's time. @throws whatever keeps the first row from being read. */
+/**
+ * Streams rows as a file with the reader's local time in its name.
+ * @throws any error of reading the first row.
+ */
 export async function csvFile(
   { cookies, now }: Pick<TeamRequest, 'cookies' | 'now'>,
   name: string,
@@ -59,7 +60,7 @@ export async function csvFile(
 
 const EXPORT_BATCH = 500
 
-/** All rows of a list, by batches, until one is short and nothing says that there are more. */
+/** Reads all rows of a list in batches. A short batch is the last one, unless its search stopped early. */
 async function* rowsBy<R>(read: RowReader<R>, keyOf: (row: R) => string) {
   for (let before: string | undefined; ; ) {
     const { rows, reached } = await readBy(read, { before, limit: EXPORT_BATCH })
@@ -70,7 +71,7 @@ async function* rowsBy<R>(read: RowReader<R>, keyOf: (row: R) => string) {
   }
 }
 
-/** What a file is read and written by. @param keyOf what the next batch follows. @param subject for the audit trail. */
+/** `keyOf` returns a row's key, which the next batch follows. `subject` is for the audit log. */
 type Lines<R> = {
   read: RowReader<R>
   keyOf: (row: R) => string
@@ -79,7 +80,8 @@ type Lines<R> = {
 }
 
 /**
- * Holds before each further batch that the team is open to its reader still. @throws RequestError insufficient_scope.
+ * Checks before each further batch that the reader's session is valid and can still see the team.
+ * @throws RequestError insufficient_scope.
  */
 const whileOpen =
   <R>(read: RowReader<R>, { team, person }: TeamRequest, { primary, clock }: PageDeps): RowReader<R> =>
@@ -90,8 +92,9 @@ const whileOpen =
   }
 
 /**
- * A list of a team as a file, for all who may read it; what an operator takes along is noted as `action`.
- * @param filter what its address may say.
+ * Defines the CSV download of a team's list. Viewers can use it. A download by an operator who isn't a member
+ * is recorded in the audit log as `action`.
+ * @param filter the parameters that its URL can have.
  */
 export const csvOf = <R>(
   path: string,

@@ -1,4 +1,4 @@
-/** What the dashboard works with. Types alone. */
+/** The dependencies of the dashboard. Only types. */
 import type { DomainLookups, ZoneLookup } from '../../../db/accounts/domains/dns-lookups.ts'
 import type { Versions } from '../../../db/content/templates/versions.ts'
 import type { UnsubscribeLinks } from '../../../db/messages/emails/unsubscribe-token.ts'
@@ -13,7 +13,7 @@ import type { Producer } from '../../../db/queue/producer.ts'
 import type { Bodies } from '../../http/bodies.ts'
 import type { OpenId } from './openid.ts'
 
-/** What it shares with the API of its process. */
+/** Shared with the API of the same process. */
 export type SharedDeps = {
   bodies: Bodies
   queue: Producer
@@ -21,35 +21,35 @@ export type SharedDeps = {
   versions: Versions
   links: UnsubscribeLinks | null
   metrics: Metrics
-  /** Where lists are read that may be a moment behind. */
+  /** For lists that can lag slightly. */
   replica: Pick<Replica, 'read'>
   log: Log
   clock: () => Date
 }
 
-/** What the dashboard has of its own; made by main.ts. */
+/** The dashboard's own dependencies, created by main.ts. */
 export type DashboardDeps = DomainLookups & {
-  /** A pool of its own with a short statement timeout: no page keeps the API waiting. */
+  /** A separate pool with a short statement timeout, so that pages don't delay the API. */
   database: Database
-  /** Makes the text parts that emails get. */
+  /** Creates text parts like those of sent emails. */
   texts: PlainTexts
   zoneOf: ZoneLookup
-  /** RETURN_PATH_DOMAIN, as the workers have it; null if it isn't set. */
+  /** RETURN_PATH_DOMAIN, or null if it isn't set. */
   returnDomain: string | null
-  /** Private networks that webhooks may reach. */
+  /** Private networks that webhooks can reach. */
   webhookNetworks: readonly Network[]
-  /** The address that people reach the service at; null: the one that they asked for. */
+  /** PUBLIC_URL, or null if it isn't set. */
   publicUrl: string | null
-  /** Who sign-in links by mail come from; null: there are none. */
+  /** From address of sign-in links by email. Null disables them. */
   from: string | null
-  /** Meta's Graph API with its version: what numbers are checked by. */
+  /** The URL of Meta's Graph API, with its version. */
   graphApi: string
   /** The plan of new teams. */
   defaultPlan: string
   openid: OpenId | null
-  /** Which optional settings this process has; never their values. */
+  /** The optional settings that this process has, without their values. */
   switches: readonly { name: string; isSet: boolean }[]
 }
 
-/** `primary`: the database itself, where `database` may be a standby that lags. */
+/** `primary` is never a replica, but `database` can be. */
 export type PageDeps = SharedDeps & DashboardDeps & { primary: Database }

@@ -1,13 +1,12 @@
 /**
- * From a page of the dashboard to its answer: asset or page → session → origin and token → rights → handler → HTML.
- * Request ids, the log, matching, bounds of bodies and the names of faults are those of all requests (app.ts,
- * api/http/); what is apart from the API's dispatch.ts, and why:
- * - who asks comes by a cookie and acts by a form with a token, not by a credential in each request;
- * - a fault is a page, or the page before with what was typed: only here it is known which;
- * - neither deadline nor turns of a team: the dashboard has connections of its own, with short statements.
- * Promises: only those whom its access names get a page. A POST counts only from our own pages, and its form within
- * the process's bounds for bodies, a person's own. Every answer carries the security headers. A fault of ours is a page
- * too, and shows nothing but the request's id.
+ * Serves the dashboard: asset or page → session → origin and token → access → handler → HTML. Request IDs,
+ * logging, body limits and error codes are shared with the API (app.ts, api/http/). It differs from the API's
+ * dispatch.ts:
+ * - Requests are authenticated by a session cookie, and forms by a token, not by credentials in each request.
+ * - An error is a page, or the previous page with the submitted values.
+ * - There are no deadlines or per-team queues, because the dashboard has its own connections with a short
+ *   statement timeout. Every response has the security headers. An internal error shows only the request's
+ *   ID.
  */
 
 import type { Context, Middleware } from 'koa'
@@ -54,22 +53,19 @@ import { type Page, type PageAnswer, type PageRequest, type PageTeam, redirect, 
 import { isFrozen } from './read-only.ts'
 import { teamAround } from './team.ts'
 
-/**
- * What a form may send, in bytes: where nobody has signed in, and to a page that says nothing else. The properties of a
- * contact take the most, percent-encoded.
- */
+/** Size limits of forms, before sign-in and by default. The properties of a contact need the most. */
 const MAX_OPEN_FORM_BYTES = 16 * 1024
 const MAX_FORM_BYTES = 2 * 1024 * 1024
 const NOTICE_SECONDS = 120
 
 type Dashboard = { assets: Assets; finder: Finder; layout: Layout; deps: PageDeps }
 
-/** One request on its way: who asks, and in which team. */
+/** A request with its user and team. */
 type Visit = {
   ctx: Context
   request: PageRequest
   person: Person | null
-  /** The team that the page stands in (team.ts): of a page of a team, that of its path where it is the person's. */
+  /** The team shown around the page (team.ts), which isn't necessarily the one in its path. */
   team: PageTeam | null
 }
 
@@ -81,7 +77,10 @@ const roleError = ({ sees }: PageTeam, needed: Role): RequestError =>
     reaches(sees, needed) ? TEXTS.suspended : fill(TEXTS.roleNeeded, { needed, role: sees }),
   )
 
-/** Does what may lag on the replica; after a change of the person's own, which left a notice, the primary is read. */
+/**
+ * Reads from the replica if the page can lag. Uses the primary while a notice cookie exists, so that users
+ * see their own changes.
+ */
 const reading = (
   page: Page,
   { request }: Visit,
@@ -92,7 +91,10 @@ const reading = (
     ? deps.replica.read(deps.database, (database) => read({ ...deps, database }))
     : read(deps)
 
-/** Runs a page's handler if the caller may open it. @throws RequestError. */
+/**
+ * Runs the handler of a page if the user has access to it.
+ * @throws RequestError.
+ */
 async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
   const { request, person, team } = visit
   if (page.access === 'open') return page.handle({ ...request, person }, deps)
@@ -116,14 +118,14 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }
 
-/** How large the form of a visit may be: without a session nobody sends much. */
+/** Returns the size limit of a request's form, which is small without a session. */
 const limitOf = (page: Page, { person }: Visit): number =>
   page.access === 'open' || !person ? MAX_OPEN_FORM_BYTES : (page.takes ?? MAX_FORM_BYTES)
 
 /**
- * Reads what a form sent into the request, and proves that it comes from a page of ours and of this session.
- * @returns whether it outlived its session.
- * @throws RequestError: what was typed is in the request then, unless it came from elsewhere or could not be read.
+ * Reads a form into the request and checks that it was sent from our page, with this session's token.
+ * @returns true if its session has ended and the user signed in again.
+ * @throws RequestError. The request then has the form, unless its origin was wrong or it couldn't be read.
  */
 async function readForm(page: Page, visit: Visit, { secrets }: PageDeps, body: Body): Promise<boolean> {
   const { ctx, request, person } = visit
@@ -134,7 +136,7 @@ async function readForm(page: Page, visit: Visit, { secrets }: PageDeps, body: B
   })
   request.form = form
   const isOutlived = person !== null && !isFormToken(secrets, person.session_id, form.get('csrf'))
-  // A form that outlived its session is asked about, with a token of this one.
+  // A form of an ended session has to be confirmed, with a token of this session.
   if (isOutlived && !form.has(KEPT)) throw foreign()
   if (isOutlived) form.delete('confirmed')
   for (const value of form.values()) {
@@ -152,7 +154,7 @@ function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
       const value = seal(dashboard.deps.secrets, 'notice-cookie', answer.notice)
       writeCookie(ctx, home, { name: 'notice', value, seconds: NOTICE_SECONDS })
     }
-    // A page that was opened from a list still knows it once something was done there.
+    // A page that was opened from a list keeps its link back after an action.
     const list = request.query.get(LIST)
     const isAbove = `${BASE}${request.path}`.startsWith(`${answer.to}/`) && !answer.to.includes('?')
     const kept = list !== null && isAbove ? `?${new URLSearchParams({ [LIST]: list })}` : ''
@@ -176,7 +178,7 @@ function sendPage(
   { view, status }: Shown,
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
-  // A live page that asks for itself leaves the notice to the page that the reader is on the way to.
+  // A refresh by the script must not use up the notice for the next page.
   const isLookedAt = ctx.get('Sec-Fetch-Dest') !== 'empty'
   const left = isLookedAt ? readCookie(ctx, request.home, 'notice') : undefined
   const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, 'notice-cookie', left)
@@ -196,14 +198,17 @@ function sendPage(
   ctx.body = layout(view, frame)
 }
 
-/** A filter's fault, shown on the list's page above the filter as it was typed. The list itself is left out. */
+/**
+ * Shows the error of a filter on its page, with the filter as submitted and without the list.
+ * @returns false if it can't be shown there.
+ */
 async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {
   const { request } = visit
   if (fault.status !== 400 || request.query.size === 0) return false
   const looked = { ...visit, request: { ...request, query: new URLSearchParams() } }
   const answer = await answerOf(page, looked, dashboard.deps).catch(() => null)
   if (answer?.kind !== 'show') return false
-  // What the filter's links lead to would not be filtered.
+  // The filter's links would lead to unfiltered pages.
   const sections = answer.view.sections.flatMap((section) =>
     section.kind === 'filter' ? [{ ...section, more: [] }] : [],
   )
@@ -214,7 +219,10 @@ async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, faul
   return true
 }
 
-/** A fault, shown on the page that has the form; false when there is none, or it cannot be shown. */
+/**
+ * Shows an error on the page that contains the form.
+ * @returns false if it can't be shown there.
+ */
 async function showOnPage(
   dashboard: Dashboard,
   visit: Visit,
@@ -239,13 +247,16 @@ async function showOnPage(
   return true
 }
 
-/** The page that a form is on, with the filter that it was sent from. */
+/** Returns the path of the page that contains a form, with its filter. */
 const pageAbove = ({ finder }: Pick<Dashboard, 'finder'>, path: string, query: URLSearchParams): string => {
   const above = finder.above(path)
   return above ? addressWith({ path: above.path, query }, {}) : ''
 }
 
-/** The page that answers a request: one that is asked about first does, unless the answer is there. Rights stay. */
+/**
+ * Returns the page with a handler that asks first, if a confirmation is needed. The access that it needs
+ * doesn't change.
+ */
 function askingPage(dashboard: Dashboard, page: Page, request: PageRequest, isOutlived: boolean): Page {
   const above = (path: string, query: URLSearchParams) => pageAbove(dashboard, path, query)
   if (page.asks && request.form.get('confirmed') !== 'yes')
@@ -254,7 +265,7 @@ function askingPage(dashboard: Dashboard, page: Page, request: PageRequest, isOu
   return { ...page, handle: async () => show(outlivedView(request, above(request.path, request.query))) }
 }
 
-/** Whose forms count together: a person's own; those of all who have not signed in. */
+/** Returns the owner whose body limits apply: the user, or one for all who aren't signed in. */
 const ownerOf = ({ person }: Visit): Owner => ({
   name: person ? `dashboard:${person.user_id}` : 'dashboard',
   isProved: person !== null,

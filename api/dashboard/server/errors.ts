@@ -1,4 +1,4 @@
-/** What went wrong, as a page: in the words of a refusal, or with the request's id alone. */
+/** Turns errors into pages. Internal errors show only the request's ID. */
 import { type Code, RequestError } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import type { Log } from '../../../db/process/log.ts'
@@ -23,7 +23,7 @@ const TITLES: Record<number, string> = {
   503: 'Try again later',
 }
 
-/** What is said of a fault that is no refusal, by the refusal that the API would answer. */
+/** Texts for errors that aren't RequestErrors, by the code that the API would return. */
 const WORDS: Partial<Record<Code, { title: string; words: (requestId: string) => string }>> = {
   unavailable: {
     title: 'Try again later',
@@ -36,7 +36,7 @@ const WORDS: Partial<Record<Code, { title: string; words: (requestId: string) =>
   },
 }
 
-/** What to say of anything that was thrown; what is our own fault is logged. */
+/** Describes a thrown error. Logs it unless it is a RequestError. */
 export function faultOf(error: unknown, requestId: string, log: Log): Fault {
   if (isTooSlow(error)) {
     log.warn({ request_id: requestId, err: error }, 'a page took too long')

@@ -1,10 +1,10 @@
-/** Finds the page of a path, as the API finds its routes: but a parameter called `team` or `…id` is a UUID. */
+/** Finds the page of a path. Parameters named `team` or `…id` only match UUIDs. */
 import { match } from 'path-to-regexp'
 import { isUuid } from '../../../db/validation/strings.ts'
 import { allowedMethods, type Params } from '../../http/route.ts'
 import type { Page } from './page.ts'
 
-/** More parts than any page's path has. */
+/** Maximum number of path segments. No page has as many. */
 const MAX_PATH_PARTS = 20
 
 export type Found = { page: Page; params: Params; path: string }
@@ -12,11 +12,14 @@ export type Found = { page: Page; params: Params; path: string }
 export type OtherMethod = { allowed: readonly string[] }
 
 export type Finder = {
-  /** @param path after /dashboard. @returns where only its method is wrong, which it takes; null if it is unknown. */
+  /**
+   * @param path after /dashboard.
+   * @returns the page, the allowed methods if only the method is wrong, or null for an unknown path.
+   */
   page(method: string, path: string): Found | OtherMethod | null
   /**
-   * The page that the forms to this path stand on: the GET page of this path, else the nearest above it. What is a word
-   * in the form's path is no parameter in its page's: `contacts/columns` stands on no contact's page.
+   * Returns the page that contains the forms for this path: its GET page, otherwise the nearest one above it.
+   * The form's route must start with the page's, so that `contacts/columns` isn't on the page of a contact.
    */
   above(path: string): Found | null
 }
@@ -24,7 +27,7 @@ export type Finder = {
 const isReadable = ([name, value]: [string, string]): boolean =>
   name === 'team' || name.endsWith('id') ? isUuid(value) : !value.includes('\0')
 
-/** The parameters of a path that fits; null when it does not, or one of them is no percent-encoded UTF-8. */
+/** Returns the parameters of a matching path, or null if it doesn't match or isn't percent-encoded UTF-8. */
 function paramsOf(fit: ReturnType<typeof match<Record<string, string>>>, path: string): Params | null {
   try {
     const found = fit(path)

@@ -1,6 +1,6 @@
 /**
- * Forms made ready for their views: ids, what was typed before a refusal, and the refusal's words under the fields that
- * they are about, the first of which gets the focus. Pure.
+ * Prepares forms for their views. A rejected form has the submitted values and the error under each invalid
+ * field. The first of these gets the focus. Pure.
  */
 
 import type { FieldError, RequestError } from '../../../db/errors.ts'
@@ -16,7 +16,10 @@ export type Reason = Pick<RequestError, 'message' | 'fields'>
 
 export const asSent = (fields: readonly Field[], form: URLSearchParams): Field[] => filled(fields, form, true)
 
-/** True for a field, or a part of it such as `to[3]`. @param path of the field at fault */
+/**
+ * True for a field or a part of it, such as `to[3]`.
+ * @param path of the invalid field
+ */
 export const isWithin = (path: string, name: string): boolean =>
   path === name || path.startsWith(`${name}[`) || path.startsWith(`${name}.`)
 
@@ -44,11 +47,11 @@ type AnyForm = Form & { further?: readonly Field[] | undefined }
 
 const allFields = ({ fields, further = [] }: AnyForm): Field[] => [...fields, ...further]
 
-/** Writes why the form was rejected that is one of these. */
+/** Describes why one of these forms was rejected. */
 export const describeOn = (forms: readonly AnyForm[], { action, error }: Rejected): string =>
   describeByLabels(forms.filter((form) => form.action === action).flatMap(allFields), error)
 
-/** The sentence under each field at fault. A form with one field shows any error there. */
+/** Returns the error under each invalid field. A form with a single field shows any error there. */
 function faultsOf(fields: readonly Field[], error: Reason): Map<string, string> {
   const faults = new Map<string, string>()
   for (const each of error.fields) {
@@ -60,17 +63,17 @@ function faultsOf(fields: readonly Field[], error: Reason): Map<string, string> 
   return faults
 }
 
-/** What people choose rather than type, and what they never see. */
+/** Types of fields that users choose or never see. */
 const NOT_TYPED: readonly Field['type'][] = ['hidden', 'file', 'select', 'checks', 'radios']
 
-/** Lists the fields to type into with their labels, one a line. The form sends it along as `labels`. */
+/** Lists text fields with their labels, one per line. The form submits this as `labels`. */
 const labelLines = (fields: readonly Field[]): string =>
   fields
     .filter(({ type }) => !NOT_TYPED.includes(type))
     .map(({ name, label }) => `${name} ${label.replace(/\s+/g, ' ')}`)
     .join('\n')
 
-/** The fields that someone typed into, with their labels. */
+/** Returns the text fields of a submitted form with their labels. */
 function labelsIn(form: URLSearchParams): [name: string, label: string][] {
   const lines = (form.get('labels') ?? '').split(/\r?\n/)
   return lines
@@ -88,10 +91,10 @@ const formsOf = ({ actions, sections, aside = [], below = [] }: View): AnyForm[]
     [...(actions?.forms ?? [])],
   )
 
-/** More characters than both parts of a template have. To draw as many takes a tenth of a second. */
+/** More characters than both parts of a template can have. Rendering this many takes 0.1 seconds. */
 const MAX_LOST = 2_200_000
 
-/** Shows all that someone typed into fields that the page no longer has, to copy from. */
+/** Shows submitted text of fields that the page no longer has, so that it can be copied. */
 export function lostText(view: View, { action, form }: Pick<Rejected, 'action' | 'form'>): Section[] {
   const known = new Set(
     formsOf(view)
@@ -129,11 +132,14 @@ const fieldReady = (field: Field, form: string, fault: string | undefined, first
   }
 }
 
-/** What a form changes leads back to a page that still knows its list. */
+/** Adds the list's filter to a form's URL, so that the page after it can still link back to the list. */
 const withList = (action: string, list: string): string =>
   `${action}${action.includes('?') ? '&' : '?'}${new URLSearchParams({ [LIST]: list })}`
 
-/** Adds what a form's view needs. @param id begins the ids of its fields. */
+/**
+ * Prepares a form for its view.
+ * @param id the prefix of its field IDs.
+ */
 export function formReady<F extends AnyForm>(
   form: F,
   id: string,

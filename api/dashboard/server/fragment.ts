@@ -1,7 +1,8 @@
 /**
- * Responds to a live tab that asks for its page again: 304 if nothing has changed, otherwise the page's main part,
- * compressed. It has no forms and no token, because an attacker who sees the size of compressed responses could guess
- * a token next to text of their choice (BREACH). Marks show the script where the forms of its page belong.
+ * Responds to a live tab that refreshes its page: 304 if nothing has changed, otherwise the main part of the
+ * page, compressed. It has no forms and no token, because an attacker who sees the size of compressed
+ * responses could guess a token next to text of their choice (BREACH). Placeholders show the script where its
+ * forms belong.
  */
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
@@ -11,14 +12,14 @@ import type { Assets } from '../components/assets.ts'
 import type { View } from '../components/section.ts'
 import type { PageTeam } from './page.ts'
 
-/** What the script accepts (assets/dashboard.js). */
+/** The media type that the script accepts (assets/dashboard.js). */
 const TYPE = 'application/vnd.heliograph.fragment'
 
-/** The script counts ages itself, so a page that only got older has not changed. */
+/** Drops ages. The script updates them itself, so a page with only new ages hasn't changed. */
 const withoutAges = (key: string, value: unknown): unknown =>
   key === 'age' || (key === 'short' && /^just now$|^in | ago$/.test(String(value))) ? undefined : value
 
-/** Tags what a page shows this reader. Notices, which are shown once, don't count. */
+/** Returns the ETag of a page for this user. It ignores notices. */
 export function tagOf(view: View, person: Person, team: PageTeam | null, { paths }: Assets): string {
   const shown = JSON.stringify([view, person.operator, team, paths], withoutAges)
   return createHash('sha256').update(shown).digest('base64url').slice(0, 22)
@@ -29,8 +30,9 @@ export const isFragmentWanted = (ctx: Context): boolean => ctx.get('Accept') ===
 const TOKEN = /<input type="hidden" name="csrf" value="">/g
 
 /**
- * Sends a page's main part, or 304 if the tab has it already. Its date is the time by which ages were counted.
- * @param draw writes the page without a token
+ * Sends the main part of a page, or 304 if the tab already has it. The Date header is the time that ages
+ * refer to.
+ * @param draw renders the page without a token
  */
 export function sendFragment(
   ctx: Context,

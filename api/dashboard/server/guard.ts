@@ -1,8 +1,6 @@
 /**
- * Keeps the dashboard's browser safe: cookies, tokens of forms, headers, where one may go on to. Who may see a page is
- * decided in dispatch.ts.
- * Promises: a session's secret is in one HttpOnly cookie that no script, other site or plain connection gets; a form
- * counts only with its session's token and from our own pages; it never redirects to another site.
+ * Browser security of the dashboard: cookies, form tokens, security headers and redirect targets. dispatch.ts
+ * checks access to pages.
  */
 
 import type { Context } from 'koa'
@@ -18,10 +16,13 @@ const NAMES: Record<CookieName, string> = {
 }
 
 const LOOPBACK_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
-/** Where a proxy of ours would call from: loopback and private addresses. */
+/** Loopback and private addresses, from which a reverse proxy connects. */
 const NEAR = /^(::ffff:)?(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)|^::1$|^f[cd]/i
 
-/** The service as the browser knows it. */
+/**
+ * Returns the URL of the service as the browser sees it. It is taken from the Host header without PUBLIC_URL,
+ * and on loopback unless PUBLIC_URL is https.
+ */
 export function homeOf({ host }: Pick<Context, 'host'>, publicUrl: string | null): URL {
   const asked = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : new URL('http://localhost')
   const local = LOOPBACK_HOST.test(host) && !publicUrl?.startsWith('https:')
@@ -29,13 +30,13 @@ export function homeOf({ host }: Pick<Context, 'host'>, publicUrl: string | null
 }
 
 /**
- * Where links to the service lead: PUBLIC_URL, else this machine and the port listened on. Never what the request calls
- * us: an attacker could have a link mailed that leads to a host of their own.
+ * Returns the base of links to the service: PUBLIC_URL, otherwise localhost with our port. Never uses the
+ * Host header, because an attacker could set it and have us email a link to their own host.
  */
 export const siteOf = ({ req }: Pick<Context, 'req'>, publicUrl: string | null): URL =>
   new URL(publicUrl ?? `http://localhost:${req.socket.localPort ?? 0}`)
 
-/** Whether cookies are marked for encrypted connections alone: always, but for plain http on this very machine. */
+/** True if cookies are Secure, which they always are except with plain HTTP on loopback. */
 const isSecure = (home: URL): boolean => home.protocol === 'https:' || !LOOPBACK_HOST.test(home.host)
 
 const cookieName = (name: CookieName, home: URL): string => `${isSecure(home) ? '__Host-' : ''}${NAMES[name]}`
@@ -52,14 +53,17 @@ export function writeCookie(ctx: Context, home: URL, { name, value, seconds }: C
   )
 }
 
-/** The address that a request came from: the last that a proxy near us wrote down, else the connection's own. */
+/**
+ * Returns the client's IP address. X-Forwarded-For only counts from a private address, and only its last
+ * entry.
+ */
 export function originOf(ctx: Context): string {
   const peer = ctx.req.socket.remoteAddress ?? ''
   const forwarded = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim()
   return NEAR.test(peer) && forwarded ? forwarded.slice(0, 64) : peer
 }
 
-/** Whether a form was sent from a page of ours: the browser's own word, else its Origin. */
+/** True if a form was sent from our own page, according to Sec-Fetch-Site or, without it, Origin. */
 export function isOurs(ctx: Context, home: URL): boolean {
   const site = ctx.get('Sec-Fetch-Site')
   if (site !== '') return site === 'same-origin'
@@ -74,14 +78,17 @@ export const isFormToken = (secrets: Secrets, sessionId: string, token: string |
   secrets.verify('csrf', Buffer.from(sessionId), Buffer.from(token ?? '', 'base64url').subarray(0, 32)) &&
   (token ?? '').length === 43
 
-/** What is sealed: values of cookies and what a question is about. Each has a purpose of its own. */
+/** The purposes of encrypted values: cookies and the forms of questions. */
 type Sealed = Extract<SecretPurpose, 'notice-cookie' | 'openid-cookie' | 'question'>
 
-/** Seals a value, for a browser to bring back unread and unchanged. */
+/** Encrypts and authenticates a value that the browser sends back. */
 export const seal = (secrets: Secrets, purpose: Sealed, value: unknown): string =>
   secrets.encrypt(purpose, Buffer.from(JSON.stringify(value))).toString('base64url')
 
-/** Opens what `seal` made for this purpose. @returns null for anything else. */
+/**
+ * Decrypts a value of `seal`.
+ * @returns null if it is invalid or was encrypted for another purpose.
+ */
 export function unseal<T>(secrets: Secrets, purpose: Sealed, sealed: string | undefined): T | null {
   if (!sealed) return null
   try {
@@ -91,7 +98,7 @@ export function unseal<T>(secrets: Secrets, purpose: Sealed, sealed: string | un
   }
 }
 
-/** A path of the dashboard to go on to, after /dashboard; '' for anything else. */
+/** Returns a local redirect target as a path after /dashboard, or '' for any other URL. */
 export function localPath(given: string | null | undefined): string {
   const home = 'http://dashboard.invalid'
   if (!given?.startsWith('/') || !URL.canParse(given, home)) return ''
@@ -112,7 +119,7 @@ const CSP = [
   "base-uri 'none'",
 ].join('; ')
 
-/** What every answer of the dashboard carries. */
+/** Returns the security headers of every response. */
 export const safeHeaders = (home: URL): Record<string, string> => ({
   'Content-Security-Policy': CSP,
   'X-Content-Type-Options': 'nosniff',
@@ -125,14 +132,17 @@ export const safeHeaders = (home: URL): Record<string, string> => ({
 })
 
 /**
- * A stranger's HTML with an end of ours: a link that is pressed leads nowhere, and shows its target below while it is
- * pointed at. At the end, so that its doctype stays in front.
+ * Makes links of untrusted HTML open nowhere when clicked and show their target on hover or focus. The
+ * addition is at the end, so that the doctype stays first.
  */
 export const framed = (html: string): string =>
   `${html}\n<base target="_blank"><style>a[href]:is(:hover,:focus)::after{content:attr(href);position:fixed;left:0;` +
   `bottom:0;z-index:99999;padding:4px 8px;background:#1b1f23;color:#fff;font:12px/1.4 sans-serif}</style>`
 
-/** For a stranger's HTML in a frame of ours: no script, form or link, and no pictures from elsewhere unless asked. */
+/**
+ * Returns headers for untrusted HTML in a frame. They block scripts, forms and links.
+ * @param pictures true if remote images are allowed.
+ */
 export const frameHeaders = (pictures: boolean): Record<string, string> => ({
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': [

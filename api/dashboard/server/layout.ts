@@ -1,6 +1,6 @@
 /**
- * A view as a whole HTML page: layout, navigation, notice, and the sections made ready for their partials.
- * Must not know any page's content.
+ * Renders a view as an HTML page, with its navigation and notice, and prepares its sections for their
+ * partials.
  */
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
 import type { Assets } from '../components/assets.ts'
@@ -15,17 +15,17 @@ import type { Notice, PageTeam } from './page.ts'
 import { isFrozen, withoutForms } from './read-only.ts'
 
 export type Frame = {
-  /** After /dashboard. */
+  /** The path after /dashboard. */
   path: string
   person: Person | null
   team: PageTeam | null
   csrf: string
   notice: Notice | null
-  /** What the page is tagged with (fragment.ts). */
+  /** The ETag of the page (fragment.ts). */
   tag: string
-  /** A form that was refused: it is shown again with what was typed. */
+  /** A rejected form, which is shown again with the submitted values. */
   refused: Rejected | null
-  /** What was searched for, in the field of every page. */
+  /** The value of the search field in the page header. */
   asked?: string
   /** The filter of the list that the page was opened from. */
   list?: string | null
@@ -33,16 +33,16 @@ export type Frame = {
 
 const SIGNS = { '+': 'add', '-': 'del', ' ': 'same', '…': 'calm' } as const
 
-/** What a mark of a checklist means, for readers who don't see it. */
+/** Texts of the marks in a checklist, for screen readers. */
 const SAID = { good: 'fine', bad: 'a problem', plain: 'off' } as const
 
 const isForm = (section: Section): section is FoldedForm => section.kind === 'form'
 
-/** Whether it has fields whose faults are said on top, too. */
+/** True for a section with fields. Their errors are also shown in the notice at the top. */
 const isFilled = (section: Section): section is Extract<Section, { kind: 'form' | 'filter' }> =>
   section.kind === 'form' || section.kind === 'filter'
 
-/** Whether a button beside the title opens it. */
+/** True for a form that opens with a button next to the title. */
 const isOpened = (section: Section): section is FoldedForm => isForm(section) && Boolean(section.folded)
 
 const slug = (words: string): string =>
@@ -51,7 +51,7 @@ const slug = (words: string): string =>
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '')
 
-/** Names each section, so that the script finds the same one in a later version of the page. */
+/** Assigns a stable ID to each section, so that the script can find it again after a refresh. */
 function idsOf(sections: readonly Section[]): Map<Section, string> {
   const used = new Set<string>()
   return new Map(
@@ -66,7 +66,7 @@ function idsOf(sections: readonly Section[]): Map<Section, string> {
   )
 }
 
-/** A section with what its partial cannot work out for itself. */
+/** Adds the values that a section's partial needs. */
 function prepared(given: Section, id: string, frame: Frame): object {
   const section = { ...given, id }
   if (section.kind === 'form') return formReady(section, id, frame)
@@ -113,7 +113,7 @@ function prepared(given: Section, id: string, frame: Frame): object {
   return section
 }
 
-/** The buttons beside the title and the menu, made ready for the layout. */
+/** Prepares the buttons next to the title, and the menu. */
 function actsReady(view: View, folded: readonly FoldedForm[], ids: Map<Section, string>, frame: Frame) {
   const { menu, ...shown } = splitActs(view.actions ?? {}, folded)
   const hasMain =
@@ -182,7 +182,7 @@ export const createLayout =
       alarming: notice?.tone === 'bad',
       suspended: team?.suspended,
       test: team?.test,
-      // A page with a rejected form has the address of that form, which can't be asked for again.
+      // The URL of a page with a rejected form is the form's, which a refresh can't GET.
       live: refused === null && all.some(isLive),
       tag: frame.tag,
       ...actsReady(view, all.filter(isOpened), ids, frame),

@@ -1,7 +1,7 @@
 /**
- * Lists and their filters: the link to the next page by its last row, forms filled with what the address holds, and
- * the readers of what a filter says. Promises: a value that does not parse is refused, never ignored: a bulk act on
- * "all that match" must not widen because of a typo.
+ * Lists: keyset pagination, filter fields with the values in the URL, and parsers of URL parameters. An
+ * invalid value is an error and is never ignored, because a typo must not widen a bulk action on "all that
+ * match".
  */
 
 import { invalidField, RequestError } from '../../../db/errors.ts'
@@ -14,10 +14,10 @@ import { TEXTS } from '../texts.ts'
 import { compact, tableOf } from './builders.ts'
 import type { PageRequest } from './page.ts'
 
-/** How many rows a page of a list has; a query reads one more, to know whether more follow. */
+/** Rows per page. Queries read one more to detect a next page. */
 const PAGE_SIZE = 50
 
-/** The address of this page with some of its parameters changed; undefined takes one away. */
+/** Returns the URL of this page with some parameters changed. Undefined removes one. */
 export function addressWith(
   { path, query }: Pick<PageRequest, 'path' | 'query'>,
   changes: Record<string, string | undefined>,
@@ -32,13 +32,13 @@ export function addressWith(
   return search === '' ? path : `${path}?${search}`
 }
 
-/** The field of an address that keeps the filter of the list that a page was opened from. */
+/** The parameter with the filter of the list that a page was opened from. */
 export const LIST = 'list'
 
-/** The longest filter that the links of a list carry, in characters: each of its rows has one. */
+/** Maximum length of a filter in the links of a list, which has one per row. In characters. */
 const MAX_LIST_CHARACTERS = 2_000
 
-/** A link from a list to a page of its own, which finds back to the list as it is. */
+/** Returns the URL of a row's page. The list's filter is added, so that the page can link back. */
 export function fromList({ query }: PageRequest, href: string): string {
   const list = query.toString()
   return list === '' || list.length > MAX_LIST_CHARACTERS
@@ -46,26 +46,29 @@ export function fromList({ query }: PageRequest, href: string): string {
     : `${href}?${new URLSearchParams({ [LIST]: list })}`
 }
 
-/** The way back to the list that a page was opened from, filtered as it was. */
+/** Returns the link back to the list, with the filter that the page was opened from. */
 export function backTo({ query }: PageRequest, path: string, label: string): Link {
   const list = readQuery(query.get(LIST) ?? '').toString()
   return { href: list === '' ? path : `${path}?${list}`, label }
 }
 
-/** How many pages back `Newer` leads; from there on `First` does. */
+/** Number of pages that `Newer` can go back. After these, only `First` remains. */
 const MAX_PAGES_BACK = 20
 
-/** How a list goes on: back in time, or on by another order. */
+/** The direction of a list: back in time, or forward in another order. */
 type Way = 'back' | 'on'
 const WAYS = {
   back: { name: 'before', newer: 'Newer', older: 'Older' },
   on: { name: 'after', newer: 'Previous', older: 'Next' },
 } as const
 
-/** What an address says of the page of a list. */
+/** URL parameters for the position in a list. */
 export const PLACE_PARAMS = ['before', 'after', 'newer'] as const
 
-/** The links to the first page, to the one before, and to rows beyond `key`; null: there are none. */
+/**
+ * Builds the links to the first, previous and next page.
+ * @param key the last row's key, or null if there is no next page.
+ */
 function pageLinks(request: PageRequest, way: Way, key: string | null, label?: string): PageLink[] {
   const { name, newer, older } = WAYS[way]
   const here = request.query.get(name) || undefined
@@ -84,15 +87,14 @@ function pageLinks(request: PageRequest, way: Way, key: string | null, label?: s
 }
 
 /**
- * What reads a list, a page or a batch at a time: the rows that follow the key `before`, and where a search was broken
- * off, if it was.
+ * Reads the rows that follow the key `before`. `reached` is the key at which a search stopped early, or null.
  */
 export type RowReader<R> = (place: {
   before: string | undefined
   limit: number
 }) => Promise<readonly R[] | { rows: readonly R[]; reached: string | null }>
 
-/** @param reached null where nothing was broken off. */
+/** Reads a page or batch. */
 export async function readBy<R>(
   read: RowReader<R>,
   place: Parameters<RowReader<R>>[0],
@@ -101,7 +103,7 @@ export async function readBy<R>(
   return 'rows' in found ? found : { rows: found, reached: null }
 }
 
-/** @param further the link to what was not looked at yet. */
+/** `further` links to rows that weren't searched yet. */
 type Paged<R> = {
   rows: readonly R[]
   next: readonly PageLink[]
@@ -109,13 +111,16 @@ type Paged<R> = {
   further?: PageLink | undefined
 }
 
-/** The page of a list that the address asks for. */
+/** Reads the requested page of a list that is ordered by ID, newest first. */
 export const pageById = <R extends { id: string }>(
   request: PageRequest,
   read: RowReader<R>,
 ): Promise<Paged<R>> => pageBy(request, read, { keyOf: ({ id }) => id, way: 'back' })
 
-/** The same of any list. @param keyOf what the next page follows. */
+/**
+ * Reads the requested page of any list.
+ * @param keyOf returns the key of a row, which the next page follows.
+ */
 export async function pageBy<R>(
   request: PageRequest,
   read: RowReader<R>,
@@ -133,9 +138,8 @@ export async function pageBy<R>(
 }
 
 /**
- * What a list says where there is nothing. @param filtered whether anything is asked for. @param nothing what is said
- * then. @param none what is said otherwise. @param start where one begins when there is none.
- * @param fresh whether it says how many rows are new, as long as it is looked at.
+ * Texts and options of a list. An empty list shows `nothing` if it is filtered, otherwise `none` and the link
+ * `start`. `many` names the rows in the plural. A list that is `fresh` counts new rows while it is open.
  */
 type Said = {
   filtered: boolean
@@ -147,7 +151,7 @@ type Said = {
   wrap?: readonly string[]
 }
 
-/** The table of a list's page. */
+/** Builds the table of a list. */
 export function listOf<R extends { id: string }>(
   { rows, next, first, further }: Paged<R>,
   shown: Parameters<typeof tableOf<R>>[1],
@@ -165,15 +169,15 @@ export function listOf<R extends { id: string }>(
 }
 
 /**
- * Fields with the values that were given; a select chooses its option.
- * @param sent whether the form itself was sent: then boxes that it does not name were not ticked.
+ * Fills fields with values.
+ * @param sent true for values of a submitted form, where missing checkboxes are unchecked.
  */
 export const filled = (fields: readonly Field[], given: URLSearchParams, sent = false): Field[] =>
   fields.map((field) => {
     const { removal } = field
     const checked = removal && given.getAll(removal.name).includes(removal.value)
     const shown = removal ? { ...field, removal: { ...removal, checked } } : field
-    // Browsers let no page preset a file field.
+    // Browsers don't let pages set a file field.
     if (field.type === 'file' || field.own || !(given.has(field.name) || (sent && field.type === 'checks')))
       return shown
     const values = given.getAll(field.name)
@@ -181,18 +185,21 @@ export const filled = (fields: readonly Field[], given: URLSearchParams, sent = 
     return { ...shown, value: values[0] ?? '', ...(options ? { options } : {}) }
   })
 
-/** Choices from words. The first is for any. */
+/** Builds options from values, after one for any. */
 export const optionsWithAny = (words: readonly string[], any = 'any'): { value: string; label: string }[] => [
   { value: '', label: any },
   ...words.map((word) => ({ value: word, label: word.replaceAll('_', ' ') })),
 ]
 
-/** The longest value that a filter takes: a subject has at most 998 characters. */
+/** Maximum length of a filter value. A subject has up to 998 characters. */
 const MAX_FILTER_CHARACTERS = 1_000
 
 const refused = (name: string, must: string) => invalidField(name, `must be ${must}`)
 
-/** A parameter of the address, trimmed; undefined when it is absent or empty. @throws RequestError bad_request. */
+/**
+ * Returns a URL parameter, trimmed, or undefined if it is missing or empty.
+ * @throws RequestError bad_request if it is too long.
+ */
 export function queryParam(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)?.trim() || undefined
   if (value !== undefined && value.length > MAX_FILTER_CHARACTERS)
@@ -200,14 +207,20 @@ export function queryParam(query: URLSearchParams, name: string): string | undef
   return value
 }
 
-/** An id of the address. @throws RequestError bad_request for what is no UUID. */
+/**
+ * Returns a URL parameter that is an ID.
+ * @throws RequestError bad_request unless it is a UUID.
+ */
 export function idParam(query: URLSearchParams, name: string): string | undefined {
   const value = queryParam(query, name)
   if (value === undefined || isUuid(value)) return value?.toLowerCase()
   throw refused(name, 'an id, such as 019a0000-0000-7000-8000-000000000000')
 }
 
-/** One of some words of the address. @throws RequestError bad_request for any other. */
+/**
+ * Returns a URL parameter with a fixed set of values.
+ * @throws RequestError bad_request for any other value.
+ */
 export function wordParam<W extends string>(
   query: URLSearchParams,
   name: string,
@@ -219,7 +232,10 @@ export function wordParam<W extends string>(
   throw refused(name, `one of ${words.join(', ')}`)
 }
 
-/** Refuses an address that names anything else than these, or one of them twice. @throws RequestError bad_request. */
+/**
+ * Rejects unknown and repeated parameters.
+ * @throws RequestError bad_request.
+ */
 export function refuseUnknownParams(query: URLSearchParams, names: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of query.keys()) {
@@ -231,10 +247,13 @@ export function refuseUnknownParams(query: URLSearchParams, names: readonly stri
 }
 
 const DAY_MS = 86_400_000
-/** Years that both a browser and PostgreSQL write with four digits, a day later too; UUIDv7 begins in 1970. */
+/** UUIDv7 starts in 1970. Browsers and PostgreSQL write years with four digits, also for the day after. */
 const YEARS = { first: 1970, last: 9998 }
 
-/** The start of a day of the address in a zone, or of the day that follows it. @throws RequestError bad_request. */
+/**
+ * Returns the start of a day in a time zone, or of the day after it with `next`.
+ * @throws RequestError bad_request for an invalid date.
+ */
 export function dayOf(
   query: URLSearchParams,
   name: string,

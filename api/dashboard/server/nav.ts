@@ -1,4 +1,4 @@
-/** Where one can go: the pages of a team, those of the operator, and from team to team. */
+/** The navigation: pages of a team, pages of the operator, and the team switcher. */
 
 import { type Role, reaches } from '../../../db/accounts/members/roles.ts'
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
@@ -9,7 +9,7 @@ import { type PageTeam, teamPath } from './page.ts'
 type Entry = { label: string; href: string; current: boolean; icon?: string }
 type Place = readonly [path: string, label: string, icon: Icon, role?: Role]
 
-/** A team's pages in groups: path under the team, label, picture, and who sees it if not everybody. */
+/** Pages of a team in groups: path in the team, label, icon, and minimum role if it isn't viewer. */
 const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
   { label: '', places: [['', 'Overview', 'home']] },
   {
@@ -51,7 +51,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
   },
 ]
 
-/** The operator's pages: path after /operator. */
+/** Pages of the operator, with the path after /operator. */
 const OPERATOR_PAGES: readonly Place[] = [
   ['', 'Overview', 'home'],
   ['health', 'Health', 'pulse'],
@@ -65,7 +65,10 @@ const OPERATOR_PAGES: readonly Place[] = [
   ['audit', 'Audit', 'shield'],
 ]
 
-/** The links of a group whose paths begin with `home`, as one sees them who may see as much as this role. */
+/**
+ * Builds the links of a group that this role can see.
+ * @param home the prefix of their paths.
+ */
 const linksOf = (path: string, home: string, pages: readonly Place[], sees: Role): Entry[] =>
   pages
     .filter(([, , , role = 'viewer']) => reaches(sees, role))
@@ -75,7 +78,7 @@ const linksOf = (path: string, home: string, pages: readonly Place[], sees: Role
       return { label, href, current, icon: ICONS[icon] }
     })
 
-/** @param path of the page that is shown, after /dashboard. */
+/** @param path the path of the current page after /dashboard. */
 export function navigation(path: string, person: Person | null, team: PageTeam | null) {
   const ofTeam = team
     ? TEAM_PAGES.map(({ label, places: pages }) => {
@@ -88,7 +91,7 @@ export function navigation(path: string, person: Person | null, team: PageTeam |
   return [...ofTeam, ...ofOperator].filter(({ links }) => links.length > 0)
 }
 
-/** The teams that one can change to, when there is more than one place to be. */
+/** Returns the entries of the team switcher: the user's teams, and the operator pages. */
 export function places({ memberships, operator }: Person, team: PageTeam | null): Entry[] {
   const teams = memberships.map(({ team_id: id, name }) => ({
     label: name,

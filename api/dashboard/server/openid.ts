@@ -1,7 +1,6 @@
 /**
- * Sign-in through an OpenID provider: authorization code with PKCE, state and nonce.
- * Promises: what the provider says of itself is read when it is first needed, and again after a failure; what one
- * attempt needs travels sealed in the browser's own cookie, so that nobody else can finish it.
+ * Signs users in with OpenID Connect: authorization code flow with PKCE, state and nonce. The provider's
+ * configuration is loaded when first needed, and again after a failure.
  */
 
 import {
@@ -22,30 +21,33 @@ import { BASE } from '../components/base.ts'
 
 export type OpenIdSettings = { issuer: string; clientId: string; clientSecret: string; only: boolean }
 
-/** One attempt, from leaving us to coming back. */
+/** The values of one attempt, until the callback. */
 export type Flow = { state: string; nonce: string; verifier: string; return_to: string }
 
 export type OpenId = {
-  /** Whether links by mail are closed: the provider alone lets people in, and the CLI. */
+  /** True if sign-in links by email are disabled. Links from the CLI still work. */
   only: boolean
-  /** Where to send the browser, and what it has to bring back. */
+  /** Returns the provider's URL for the browser, and the values that the callback needs. */
   begin(site: URL, returnTo: string): Promise<{ url: string; flow: Flow }>
-  /** What the provider says of the person who comes back. @throws Error when any of it does not fit. */
+  /**
+   * Returns the provider's claims about the user.
+   * @throws Error if a check fails.
+   */
   finish(came: URL, flow: Flow): Promise<IdentityClaims>
 }
 
 const LOOPBACK_ISSUER = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/
 
-/** Of each answer of the provider's: its description, its keys, its tokens. */
+/** Limits of each response from the provider. */
 const FETCH_LIMITS = { bytes: 1024 * 1024, ms: 5_000 }
 
 const callback = (site: URL): string => new URL(`${BASE}/openid/callback`, site).href
 
-/** Makes a provider's client. Asks nothing of it yet. */
+/** Creates a client for a provider, without connecting to it yet. */
 export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSettings): OpenId {
   let known: Promise<Configuration> | null = null
   const configuration = (): Promise<Configuration> => {
-    // Plain http is for a provider on this very machine.
+    // Plain HTTP is only for a provider on this host.
     const execute = LOOPBACK_ISSUER.test(issuer) ? [allowInsecureRequests] : []
     known ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
       execute,
@@ -91,7 +93,7 @@ export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSet
         issuer: iss,
         subject: sub,
         email: typeof email === 'string' ? email : '',
-        // Some providers write the word.
+        // Some providers send a string.
         email_verified:
           email_verified === undefined ? null : email_verified === true || email_verified === 'true',
       }

@@ -1,20 +1,20 @@
 /**
- * What its people do of a suspended team: look at it. Promises: no form of a page is drawn that would be refused, so
- * that a page need not ask whether its team is suspended, but for buttons in cells of what viewers may press too; what
- * was typed into a form that was refused is kept. Pure.
+ * Hides the forms of a suspended team, which its members can only read. Pages don't have to check for it,
+ * except for buttons in table cells that viewers can use too. A form that was just rejected is still shown.
+ * Pure.
  */
 import type { Person } from '../../../db/accounts/members/sign-in.ts'
 import type { Form, Section, View } from '../components/section.ts'
 import type { Rejected } from './form.ts'
 import type { PageTeam } from './page.ts'
 
-/** Whether this person may change nothing of the team, whatever their role is. */
+/** True if the user can't change anything in the team, whatever their role. */
 export const isFrozen = (
   { suspended }: Pick<PageTeam, 'suspended'>,
   { operator }: Pick<Person, 'operator'>,
 ): boolean => suspended && !operator
 
-/** A view without the forms that change something of a team, but for the one that was just refused. */
+/** Removes the forms that change the team, except the one that was just rejected. */
 export function withoutForms(view: View, refused: Rejected | null): View {
   const stays = ({ action, method }: Form): boolean =>
     method === 'get' || !action.startsWith('/teams/') || action === refused?.action

@@ -1,6 +1,6 @@
 /**
- * Which team a page stands in, and what the person who asks may do there. Promises: a team that is not theirs is
- * nobody's, whether there is one or not. Must not decide who may open a page: that is dispatch.ts.
+ * Finds the team of a page and the user's role in it. A team that isn't theirs looks like one that doesn't
+ * exist. dispatch.ts checks access to pages.
  */
 import type { Membership, Person } from '../../../db/accounts/members/sign-in.ts'
 import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
@@ -19,7 +19,7 @@ function asMember(membership: Membership, person: Person): PageTeam {
   return { id, name, role, sees, member: true, suspended, test, created_at }
 }
 
-/** A team as this person may use it; null when it is none of theirs. */
+/** Returns a team with the user's role, or null if they can't see it. */
 async function teamFor(
   person: Person,
   id: string,
@@ -34,7 +34,7 @@ async function teamFor(
   return { id, name, role: 'owner', sees: 'owner', member: false, suspended, test, created_at }
 }
 
-/** The member's team that the session was used in last; the first of them before it was used at all. */
+/** Returns the team that this session used last, or the first one if it hasn't used any. */
 function latest(person: Person): PageTeam | null {
   const [first, ...others] = person.memberships
   if (!first) return null
@@ -46,8 +46,8 @@ function latest(person: Person): PageTeam | null {
 }
 
 /**
- * The team that a page stands in: the one of its path; on a page of the person's own the one that `?team=` names, which
- * links between them carry on, else the one used last. The operator's pages stand in none.
+ * Returns the team of a page: the one in its path, then the one in `?team=`, then the team used last. The
+ * operator's pages have none.
  */
 export async function teamAround(
   person: Person,

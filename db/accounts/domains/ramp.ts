@@ -12,7 +12,7 @@ export const HISTORY_EMAILS = 1_000
 export const HISTORY_DAYS = 30
 
 /** Parses `500x2`. Null for `off`, undefined for anything else. */
-export function rampStartOf(text: string): RampStart | null | undefined {
+export function parseRampStart(text: string): RampStart | null | undefined {
   if (text === 'off') return null
   const [, limit, factor] = /^(\d{1,6})x(\d{1,3}(?:\.\d{1,3})?)$/.exec(text) ?? []
   const start = { limit: Number(limit), factor: Number(factor) }

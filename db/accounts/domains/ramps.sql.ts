@@ -23,7 +23,7 @@ const secondsLeft = sql.fragment`
   extract(epoch from ((${today} + 1)::timestamp at time zone 'UTC') - service_time())::float8`
 
 /** Returns the ramps of domain names. A name has none if no one has set or disabled its ramp. */
-export const rampsOf = (tx: Tx, names: readonly string[]) =>
+export const readRamps = (tx: Tx, names: readonly string[]) =>
   tx.any(sql.type(rampRow)`
     select name, state, day_limit as limit, factor, case when day = ${today} then used else 0 end as used,
       ${secondsLeft} as seconds_left
@@ -31,7 +31,7 @@ export const rampsOf = (tx: Tx, names: readonly string[]) =>
 
 /** Returns the ramp of a domain name, or null if no one has set or disabled one. */
 export const rampOf = async (tx: Tx, name: string): Promise<RampRow | null> =>
-  (await rampsOf(tx, [name]))[0] ?? null
+  (await readRamps(tx, [name]))[0] ?? null
 
 type Ramp = Pick<RampRow, 'name' | 'state' | 'limit' | 'factor'>
 

@@ -10,7 +10,7 @@ import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type Bucket, refill } from '../../process/bucket.ts'
-import { burstOf, planFigures } from '../plans/defaults.ts'
+import { computeBurst, planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { PlanRow } from '../plans/plans.sql.ts'
 import { byQuota, byUse, isPeriodic, type QuotaName, USED } from '../plans/quotas.ts'
@@ -88,7 +88,7 @@ export function accountOf(row: AccountRow): Account {
       ...byQuota((quota) => (fresh && isPeriodic(quota) ? 0 : row[quota.used]), USED),
       storage: row.storage_used,
     },
-    bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
+    bucket: refill(bucket, { rate: limits.rate, capacity: computeBurst(limits.rate) }, now),
     places: {
       email: row.email_place,
       email_batch: row.email_batch_place,
@@ -157,10 +157,10 @@ export async function freePlaces(
 /**
  * A part of a statement that saves locked accounts, so that charges and rows are stored in one round trip.
  */
-export const chargesOf = (accounts: ReadonlyMap<string, Account>) =>
+export const buildCharges = (accounts: ReadonlyMap<string, Account>) =>
   savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, figuresOf(account)])))
 
-export const chargeOf = (teamId: string, account: Account) => chargesOf(new Map([[teamId, account]]))
+export const buildCharge = (teamId: string, account: Account) => buildCharges(new Map([[teamId, account]]))
 
 /** Returns the rest of a limit. Infinity without a limit. */
 export const left = (limit: number | null, used: number): number =>
@@ -185,7 +185,7 @@ export const firstAllowance = (
     period_end: period.end.toISOString(),
     ...byUse(() => 0),
     storage_used: 0,
-    bucket_tokens: burstOf(planFigures(plan.kind, plan).rate),
+    bucket_tokens: computeBurst(planFigures(plan.kind, plan).rate),
     refilled_at: now.toISOString(),
     ...{ email_place: 0, email_batch_place: 0, broadcast_place: 0 },
     ...{ whatsapp_place: 0, whatsapp_batch_place: 0 },

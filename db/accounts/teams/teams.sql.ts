@@ -141,7 +141,7 @@ export const lockFreeAccountRows = (tx: Tx, teamIds: readonly string[]) =>
       order by team_id for update skip locked`)}`)
 
 /** Locks the accounts of teams in one order until the transaction ends. Skips teams that don't exist. */
-export const holdAccounts = (tx: Tx, teamIds: readonly string[]) =>
+export const lockExistingAccounts = (tx: Tx, teamIds: readonly string[]) =>
   tx.query(sql.type(object())`
     select from allowances where team_id = any(${sql.array(teamIds, 'uuid')}) order by team_id for update`)
 
@@ -257,7 +257,7 @@ const overridesRow = row({
 export type OverridesRow = InferType<typeof overridesRow>
 
 /** Returns a team's own limits. Null where the plan's apply (DECISIONS: Limits of a team). */
-export const overridesOf = (tx: Tx, teamId: string) =>
+export const readOverrides = (tx: Tx, teamId: string) =>
   tx.one(sql.type(overridesRow)`
     select ${columnsOf(QUOTAS.map(({ limit }) => limit))}, send_rate_per_second, storage_gb
     from subscriptions where team_id = ${teamId}`)

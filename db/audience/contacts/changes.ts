@@ -1,6 +1,6 @@
 /**
- * Publishes changes of contacts' subscriptions and suppressions, in the transaction of the change. Every such
- * change calls it. Only for actual changes.
+ * Publishes changes of contacts' subscriptions and suppressions, in the transaction of the change. All code
+ * that changes these calls it, and only for actual changes.
  */
 import type { ContactEvent } from '../../channels/events/domain-event.ts'
 import { publish } from '../../channels/events/webhooks.ts'
@@ -10,13 +10,13 @@ type ConsentChange = Pick<
   ContactEvent,
   'team_id' | 'kind' | 'topic_ids' | 'about' | 'occurred_at' | 'detail'
 > & {
-  /** Null if it is about an address that is no contact. */
+  /** Null for an address that isn't a contact. */
   contact_id: string | null
-  /** Whether anybody listens to its team. */
+  /** True if the team has webhooks or other listeners. */
   has_listeners: boolean
 }
 
-/** Announces changes of contacts whose teams are listened to. */
+/** Publishes the changes of teams that have listeners. */
 export const publishContacts = (tx: Tx, changes: readonly ConsentChange[]): Promise<void> =>
   publish(
     tx,

@@ -1,6 +1,6 @@
 /**
- * Chooses the properties that a team's list of contacts shows as columns, for all its members. A property
- * that no contact has can be chosen. Without a choice, the list chooses automatically.
+ * Chooses the properties that a team's list of contacts shows as columns, for all its members. Properties
+ * that no contact has are allowed. Without a choice, the list chooses automatically.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -11,10 +11,10 @@ import { codePoints } from '../../validation/strings.ts'
 import { TEXTS } from '../texts.ts'
 import { LONGEST_KEY } from './fields.ts'
 
-/** More would leave no room for the address. */
+/** More would leave no space for the address. */
 export const MAX_COLUMNS = 4
 
-/** @throws RequestError bad_request for too many, or a name that no property can have. */
+/** @throws RequestError bad_request for too many columns, or a name that is too long for a property. */
 export async function chooseContactColumns(by: By, teamId: string, names: readonly string[]): Promise<void> {
   const chosen = [...new Set(names)]
   if (chosen.length > MAX_COLUMNS)

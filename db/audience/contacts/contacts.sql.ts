@@ -1,4 +1,4 @@
-/** Rows of contacts, and the queries over them. Topics are in topics.sql.ts. */
+/** Queries on contacts. Topics are in topics.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, object, string } from 'yup'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
@@ -14,7 +14,7 @@ export const contactRow = row({
   id: string(),
   email: string(),
   status: string().oneOf(CONTACT_STATUSES),
-  /** What a delivery report once found; outlives an unsubscribe (DECISIONS: Unsubscribe). */
+  /** The suppression from a delivery report. An unsubscribe keeps it (DECISIONS: Unsubscribe). */
   suppression: string().oneOf(['bounced', 'complained']).nullable(),
   properties: mixed<Record<string, string>>(),
   topic_ids: array(string()),
@@ -26,11 +26,11 @@ export type ContactRow = InferType<typeof contactRow>
 export const contactColumns = sql.fragment`
   id, email, status, suppression, properties, topic_ids, created_at, updated_at`
 
-/** The new `updated_at`: it advances with every change, even when two come close together or a clock lags. */
+/** The new `updated_at`. It always advances, even for quick successive changes or a clock that lags. */
 export const touchedAt = (now: Date) =>
   sql.fragment`greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
-/** A contact to store: its email as given, and the identity that makes two spellings one. */
+/** A contact to insert. `identity` is the same for all spellings of its address. */
 type NewContact = {
   id: string
   email: string
@@ -39,17 +39,20 @@ type NewContact = {
   topic_ids: readonly string[]
   status: ContactStatus
   suppression: 'bounced' | 'complained' | null
-  /** Those that the person left before the contact was made again. */
+  /** Topics that the person left before the contact was created again. */
   left_topic_ids: readonly string[]
 }
 
 /**
- * What new contacts belong to: what they cost (limits.ts, chargeOf), and when they were made: by the locked account's
- * clock, so that all contacts made before a moment under that lock are committed then (DECISIONS: Broadcasts).
+ * `now` is the time of the locked account. All contacts created before it are therefore committed (DECISIONS:
+ * Broadcasts). `charge` is the statement that charges for the contacts (limits.ts, buildCharge).
  */
 type Storing = { now: Date; charge: FragmentSqlToken }
 
-/** Stores a contact whose identity is not taken and charges for it, in one statement: ask under the account's lock. */
+/**
+ * Inserts a contact and charges for it in one statement. Check that the identity is free while you have the
+ * account's lock.
+ */
 export const insertContact = (tx: Tx, teamId: string, contact: NewContact, { now, charge }: Storing) =>
   tx.one(sql.prepared('insert_contact', contactRow)`
     with charged as (${charge})
@@ -80,8 +83,8 @@ export async function statusesOf(
 const propertiesRow = row({ identity: string(), properties: mixed<Record<string, string>>() })
 
 /**
- * The properties of those of these identities that are contacts. @param hold whether nobody may change them until the
- * transaction ends; they are locked by id, as every lock of many contacts does.
+ * Returns the properties of the contacts among these identities. @param hold true to lock them, ordered by ID
+ * like every lock of several contacts, until the transaction ends.
  */
 export async function propertiesOf(tx: Tx, teamId: string, identities: readonly string[], hold: boolean) {
   const rows = await tx.any(sql.type(propertiesRow)`
@@ -95,7 +98,7 @@ export const contactExists = async (tx: Tx, teamId: string, identity: string): P
   tx.exists(sql.prepared('contact_exists', object())`
     select 1 from contacts where team_id = ${teamId} and identity = ${identity}`)
 
-/** As `contactByIdentity`, locked until the transaction ends. */
+/** Like `contactByIdentity`, but locks the contact until the transaction ends. */
 export const lockContact = (tx: Tx, teamId: string, identity: string) =>
   tx.maybeOne(sql.prepared('lock_contact', contactRow)`
     select ${contactColumns} from contacts
@@ -104,11 +107,11 @@ export const lockContact = (tx: Tx, teamId: string, identity: string) =>
 const idsRow = row({ ids: mixed<Record<string, string>>() })
 
 /**
- * Locks the contacts of these identities by id, as every lock of many contacts does, and writes the maps that come with
- * them; null leaves a contact as it is. One statement, one row as its answer: a thousand rows, each validated by
- * itself, took half of the time. Each is looked up by its keys, whatever the planner thinks of the team: one that has
- * grown since the last ANALYZE counts as nearly empty, and each of its contacts was compared with each item.
- * @returns the ids of those that exist, by identity.
+ * Locks the contacts of these identities, ordered by ID, and replaces the properties of those whose value
+ * isn't null. Returns a single row, because validating a thousand rows took half of the time. The query looks
+ * each contact up by key, because for a team that has grown since the last ANALYZE the planner would compare
+ * each contact with each item.
+ * @returns the IDs of the existing contacts, by identity.
  */
 export async function writeContacts(
   tx: Tx,
@@ -138,7 +141,7 @@ const CONTACT = {
   ...{ status: 'text', suppression: 'text', left_topic_ids: 'text' },
 }
 
-/** As `insertContact`, for many in one statement. */
+/** Inserts many contacts and charges for them in one statement. */
 export async function insertContacts(
   tx: Tx,
   teamId: string,
@@ -155,36 +158,35 @@ export async function insertContacts(
     from ${rowsOf('item', CONTACT, items)}`)
 }
 
-/**
- * What a page of the list shows: `email` is a substring, taken literally and without regard to case, of the address as
- * it was given or in ASCII form.
- */
+/** Filters of a list page. `email` is a case-insensitive substring of the address, as given or in ASCII. */
 export type ContactFilter = { email?: string | undefined; status?: ContactStatus | undefined }
 
-// Few addresses have two forms, and an index of their own.
+// Few addresses have two forms. They have their own index.
 const inAsciiForm = (teamId: string, part: string) => sql.fragment`
   team_id = ${teamId} and has_two_forms and identity ilike ${likePattern(part)}`
 
-/** Whether the ASCII form of some address holds this part: only then need a search look at these forms at all. */
+/** True if the ASCII form of some address contains this part. Otherwise a search can ignore these forms. */
 export async function hasAsciiForm(tx: Tx, teamId: string, part: string | undefined): Promise<boolean> {
   if (!part) return false
   return tx.exists(sql.type(object())`select 1 from contacts where ${inAsciiForm(teamId, part)}`)
 }
 
-/** Whether an address holds this part; with `ascii`, in either of its forms. */
-export const holdsPart = (teamId: string, part: string, ascii: boolean) =>
+/** Matches addresses that contain this part. With `ascii`, in either form. */
+export const matchesPart = (teamId: string, part: string, ascii: boolean) =>
   ascii
     ? sql.fragment`(email ilike ${likePattern(part)} or id in (
         select id from contacts where ${inAsciiForm(teamId, part)}))`
     : sql.fragment`email ilike ${likePattern(part)}`
 
-/** The same of a row that is read anyway, whatever the indexes: a part may be too short for them. */
-export const rowHoldsPart = (part: string) =>
+/**
+ * Like `matchesPart`, for rows that are read anyway. Uses no index, because the part can be too short for one.
+ */
+export const rowMatchesPart = (part: string) =>
   sql.fragment`(email ilike ${likePattern(part)} or identity ilike ${likePattern(part)})`
 
 type Page = { offset: number; limit: number }
 
-/** The query of a page: ids from an index alone, then only the page's own rows. Exported for EXPLAIN. */
+/** Builds the query of a page: IDs from an index only, then the rows of the page. Exported for EXPLAIN. */
 export function contactPage(
   teamId: string,
   { email, status, ascii = false }: ContactFilter & { ascii?: boolean },
@@ -193,7 +195,7 @@ export function contactPage(
   const fits = allOf(
     sql.fragment`team_id = ${teamId}`,
     status !== undefined && sql.fragment`status = ${status}`,
-    email !== undefined && email !== '' && holdsPart(teamId, email, ascii),
+    email !== undefined && email !== '' && matchesPart(teamId, email, ascii),
   )
   return sql.type(contactRow)`
     select ${contactColumns} from contacts
@@ -204,19 +206,19 @@ export function contactPage(
     order by created_at desc, id desc`
 }
 
-/** A team's contacts, newest first. */
+/** Returns a page of a team's contacts, newest first. */
 export async function contactsOfTeam(tx: Tx, teamId: string, filter: ContactFilter, page: Page) {
   const ascii = await hasAsciiForm(tx, teamId, filter.email)
   return tx.any(contactPage(teamId, { ...filter, ascii }, page))
 }
 
-/** What PATCH replaces; an absent field stays as it is. */
+/** The fields that PATCH replaces. Absent fields stay. */
 export type ContactChange = {
   properties?: Readonly<Record<string, string>> | undefined
   topic_ids?: readonly string[] | undefined
 }
 
-/** Changes a contact. @returns the changed row, or null without one. */
+/** Changes a contact. @returns the changed row, or null if it doesn't exist. */
 export async function updateContact(
   tx: Tx,
   teamId: string,
@@ -235,7 +237,10 @@ export async function updateContact(
 
 const changedRow = contactRow.concat(row({ has_listeners: boolean() }))
 
-/** Changes whether a contact hears from us; what a report found stays. `has_listeners`: is its team listened to. */
+/**
+ * Sets whether a contact is subscribed. A suppression stays. `has_listeners` is true if its team has
+ * listeners.
+ */
 export const updateContactStatus = (
   tx: Tx,
   teamId: string,
@@ -249,7 +254,7 @@ export const updateContactStatus = (
 
 const unsubscribedRow = row({ id: string(), has_listeners: boolean() })
 
-/** Unsubscribes those of these contacts that aren't. @returns them. */
+/** Unsubscribes the contacts that aren't unsubscribed yet. @returns those. */
 export const unsubscribeContacts = (tx: Tx, teamId: string, ids: readonly string[], now: Date) =>
   tx.any(sql.type(unsubscribedRow)`
     update contacts set status = 'unsubscribed', updated_at = ${touchedAt(now)}
@@ -258,7 +263,7 @@ export const unsubscribeContacts = (tx: Tx, teamId: string, ids: readonly string
 
 const emailRow = row({ email: string() })
 
-/** Deletes a contact. @returns its address; null when there was none. */
+/** Deletes a contact. @returns its address, or null if it doesn't exist. */
 export const deleteContact = (tx: Tx, teamId: string, identity: string) =>
   tx.maybeOneFirst(sql.prepared('delete_contact', emailRow)`
     delete from contacts where team_id = ${teamId} and identity = ${identity} returning email`)

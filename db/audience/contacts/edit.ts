@@ -1,11 +1,11 @@
 /**
- * Creates, changes and deletes one contact in the caller's transaction. An identity exists once per team. The
- * contact quota is exact, because adding or removing a contact locks the team's account first. A contact only
- * has topics that exist. Manual changes are in the audit log. DECISIONS: Bulk upsert.
+ * Creates, changes and deletes single contacts in the caller's transaction. An identity exists once per team.
+ * The contact quota is exact, because adding or removing a contact locks the team's account first. Contacts
+ * only have existing topics. Changes are in the audit log. DECISIONS: Bulk upsert.
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
-import { chargeOf, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
+import { buildCharge, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -32,19 +32,21 @@ export const noContact = (): RequestError => new RequestError('contact_not_found
 export const contactsReached = (limit: number | null): RequestError =>
   new RequestError('quota_exceeded', fill(TEXTS.contactQuota, { limit: limit?.toLocaleString('en') ?? 'no' }))
 
-/** The identity of an email in a path. Anything that is not an email address answers contact_not_found. */
+/**
+ * Returns the identity of an email address in a path. @throws RequestError contact_not_found if it isn't one.
+ */
 export function contactIdentity(email: string): string {
   const parsed = parseAddress(email)
   if (parsed === null) throw noContact()
   return parsed.identity
 }
 
-/** The ids in lower case, each once, in the order given. */
+/** Returns the IDs in lower case, without duplicates, in the given order. */
 export const distinctTopics = (ids: readonly string[]): string[] => [
   ...new Set(ids.map((id) => id.toLowerCase())),
 ]
 
-/** @throws RequestError bad_request naming the first topic that the team does not have. */
+/** @throws RequestError bad_request for the first topic that the team doesn't have. */
 async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<string[]> {
   const wanted = distinctTopics(ids)
   if (wanted.length === 0) return wanted
@@ -57,15 +59,15 @@ async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): P
   })
 }
 
-/** @throws RequestError bad_request for what would be lost. */
+/** @throws RequestError bad_request if the body claims another status than the contact has. */
 function checkClaims(claims: StatusClaims, status: ContactRow['status']): void {
   const fault = claimFault(claims, status)
   if (fault) throw new RequestError('bad_request', fault)
 }
 
 /**
- * @throws RequestError bad_request for unknown topics, contact_exists, bad_request for claims, quota_exceeded; in
- * order.
+ * @throws RequestError in this order: bad_request for unknown topics, contact_exists, bad_request for a
+ * claimed status, quota_exceeded.
  */
 export async function createContact(
   { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'signatures'> },
@@ -96,15 +98,15 @@ export async function createContact(
     topic_ids: topic_ids.filter((topic) => !beginning.left_topic_ids.includes(topic)),
     ...beginning,
   }
-  const at = { now: account.now, charge: chargeOf(teamId, account) }
+  const at = { now: account.now, charge: buildCharge(teamId, account) }
   const created = await insertContact(tx, teamId, contact, at)
   await record(by, { team_id: teamId, action: 'contact.create', subject: email })
   return created
 }
 
 /**
- * A contact that is to be changed by what it holds: nobody else changes it before that. @param ids topics that it may
- * get. They and those that it has are held first: who deletes a topic locks it before the contacts.
+ * Locks a contact whose change depends on its current values. @param ids topics that it may get. These and
+ * its current topics are locked first, because deleting a topic locks the topic before the contacts.
  * @throws RequestError contact_not_found.
  */
 export async function contactToChange(
@@ -121,8 +123,8 @@ export async function contactToChange(
 }
 
 /**
- * Replaces the fields that are given. @throws RequestError bad_request for unknown topics and for claims on the status
- * that are not so, contact_not_found.
+ * Replaces the given fields. @throws RequestError bad_request for unknown topics or a wrong claimed status,
+ * contact_not_found.
  */
 export async function changeContact(
   by: Caller,
@@ -143,7 +145,7 @@ export async function changeContact(
   return contact
 }
 
-/** Forgets a contact wholly and frees its place. @throws RequestError contact_not_found. */
+/** Deletes a contact and frees its place in the quota. @throws RequestError contact_not_found. */
 export async function removeContact(by: Caller, teamId: string, identity: string): Promise<void> {
   const { tx } = by
   const account = await lockAccount(tx, teamId)

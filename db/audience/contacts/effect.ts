@@ -1,23 +1,26 @@
 /** The effects of a provider's report on a contact (DECISIONS: Delivery reports, Suppression). Pure. */
 
 /**
- * `hard` is a permanent bounce, `soft` counts towards five in a row, `complaint` suppresses permanently, `delivered`
- * ends a row of soft bounces, `unsubscribe` unsubscribes, `none` leaves it untouched.
+ * `hard` is a permanent bounce. `soft` counts towards five in a row. `complaint` suppresses permanently.
+ * `delivered` ends a series of soft bounces. `unsubscribe` unsubscribes. `none` changes nothing.
  */
 export type ContactEffect = 'none' | 'hard' | 'soft' | 'complaint' | 'delivered' | 'unsubscribe'
 
 export type SuppressionCause = {
   what: 'permanent bounce' | 'complaint' | 'soft bounces' | 'added by hand'
-  /** When it happened, by the provider's clock; or was added by a person. */
+  /** The provider's time, or the time at which a user added it. */
   at: string
-  /** The email that it was about, the last one of several; null when a person added it. */
+  /** The email that caused it, the last one if several did. Null if a user added it. */
   email_id: string | null
-  /** The report that it comes from; null when the server refused the recipient at once, or a person added it. */
+  /**
+   * The report that caused it. Null if the server rejected the recipient during delivery, or if a user added
+   * it.
+   */
   report_id: string | null
-  /** The provider's words, or the person's. */
+  /** The provider's response, or the user's reason. */
   detail: string
 }
 
-/** Why an address is suppressed. The lowest rank first: a cause replaces those before it. */
+/** Why an address is suppressed. A later cause in this list replaces an earlier one. */
 export const CAUSES = ['soft_bounces', 'manual', 'bounce', 'complaint'] as const
 export type Cause = (typeof CAUSES)[number]

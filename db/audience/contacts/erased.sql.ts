@@ -1,5 +1,5 @@
 /**
- * Keyed hashes of addresses that aren't contacts and must get no marketing, or none about some topics: erased
+ * Keyed hashes of addresses without a contact that must not get marketing, or not about some topics: erased
  * people, and recipients who unsubscribed after their contact was deleted.
  */
 import { sql } from 'slonik'
@@ -13,7 +13,7 @@ const erasedRow = row({
   hash: mixed<Buffer>(),
   status: string().oneOf(CONTACT_STATUSES),
   suppression: string().oneOf(['bounced', 'complained']).nullable(),
-  /** Why the address is suppressed; null in rows of version 0.1.0. */
+  /** Why the address is suppressed. Null in rows of version 0.1.0. */
   cause: string().oneOf(CAUSES).nullable(),
   left_topic_ids: array(string()),
 })
@@ -23,7 +23,7 @@ export const hasErased = async (tx: Tx, teamId: string): Promise<boolean> =>
   tx.exists(sql.prepared('has_erased', object())`
     select 1 from erased_contacts where team_id = ${teamId}`)
 
-/** Those of these hashes that the team has kept, the latest last. */
+/** Returns the team's rows for these hashes, the latest last. */
 export const erasedByHashes = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
   tx.any(sql.type(erasedRow)`
     select hash, status, suppression, cause, left_topic_ids from erased_contacts
@@ -32,15 +32,15 @@ export const erasedByHashes = (tx: Tx, teamId: string, hashes: readonly Buffer[]
 const statusRow = erasedRow.pick(['status'])
 
 /**
- * The status that is kept of a contact: who had unsubscribed before a report suppressed it is unsubscribed once the
- * suppression is lifted, and the suppression is kept beside it.
+ * Returns the status to store for a contact. If it had unsubscribed before it was suppressed, that is
+ * `unsubscribed`, because that remains when the suppression ends. The suppression is stored separately.
  */
 export const statusToKeep = (tx: Tx, teamId: string, id: string) =>
   tx.oneFirst(sql.type(statusRow)`
     select case status_before when 'unsubscribed' then status_before else status end as status
     from contacts where team_id = ${teamId} and id = ${id}`)
 
-/** Keeps a hash; the later state of the same address counts. */
+/** Stores a hash. Replaces an earlier row of the same address. */
 export const keepErased = (tx: Tx, teamId: string, erased: ErasedRow, now: Date) =>
   tx.query(sql.type(object())`
     insert into erased_contacts (team_id, hash, status, suppression, cause, left_topic_ids, erased_at)
@@ -49,11 +49,14 @@ export const keepErased = (tx: Tx, teamId: string, erased: ErasedRow, now: Date)
     on conflict (team_id, hash) do update set status = excluded.status, suppression = excluded.suppression,
       cause = excluded.cause, left_topic_ids = excluded.left_topic_ids, erased_at = excluded.erased_at`)
 
-export const forgetErased = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
+export const deleteErased = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
   tx.query(sql.type(object())`
     delete from erased_contacts where team_id = ${teamId} and hash = any(${sql.array(hashes, 'bytea')})`)
 
-/** Adds to what is kept of the wishes of somebody who is no contact; `left_topic_ids` null: they want no mail. */
+/**
+ * Records that a recipient without a contact unsubscribed from topics, or from everything if `left_topic_ids`
+ * is null.
+ */
 export const rememberWish = (
   tx: Tx,
   teamId: string,

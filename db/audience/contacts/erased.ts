@@ -1,33 +1,33 @@
 /**
- * Keeps a keyed hash of an erased address: whether it had unsubscribed, why it was suppressed, and the topics
- * it had left. The address can't be read back without SECRET_KEY. For a team without erasures, this costs one
- * look-up in an empty index. DECISIONS: Suppression.
+ * Stores a keyed hash of an erased address with its unsubscribe, its suppression and the topics it had left.
+ * The address can't be read back, or even recognised without SECRET_KEY. For a team without erasures, a
+ * lookup only costs one query on an empty index. DECISIONS: Suppression.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { Cause } from './effect.ts'
-import { type ErasedRow, erasedByHashes, forgetErased, hasErased, keepErased } from './erased.sql.ts'
+import { deleteErased, type ErasedRow, erasedByHashes, hasErased, keepErased } from './erased.sql.ts'
 
-/** What a new contact starts with. */
+/** The initial state of a new contact. */
 type InitialState = {
   status: 'subscribed' | 'unsubscribed'
   suppression: null
-  /** Topics that it does not get, though they are given to it when it is made. */
+  /** Topics that the contact doesn't get, even if it is created with them. */
   left_topic_ids: readonly string[]
 }
 
 export const NEW_CONTACT: InitialState = { status: 'subscribed', suppression: null, left_topic_ids: [] }
 
-/** What is kept of an address. */
+/** The stored state of an address. */
 type Kept = Pick<ErasedRow, 'status' | 'suppression' | 'cause' | 'left_topic_ids'>
 
 const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${teamId}\0${identity}`)
 
-/** The hash that stands for an address in a team, by the key of today. */
+/** Returns the hash of an address in a team, made with the current key. */
 export const erasureHash = (secrets: Pick<Secrets, 'sign'>, teamId: string, identity: string): Buffer =>
   secrets.sign('erasure', hashed(teamId, identity), 32)
 
-/** What is kept of these addresses, by identity. */
+/** Returns the stored states of these addresses, by identity. */
 async function keptOf(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'>,
@@ -48,7 +48,8 @@ async function keptOf(
     [...byHash.keys()].map((hex) => Buffer.from(hex, 'hex')),
   )
   const kept = new Map<string, Kept>()
-  // An address may be kept under both of two keys: the later state counts, and topics that were left stay so.
+  // An address can be stored under both the current and the previous key. The latest state that isn't
+  // `subscribed` counts, and left topics are combined.
   for (const { hash, left_topic_ids, ...state } of rows) {
     const identity = byHash.get(hash.toString('hex')) ?? ''
     const before = kept.get(identity) ?? { ...NEW_CONTACT, cause: null }
@@ -58,7 +59,7 @@ async function keptOf(
   return kept
 }
 
-/** How new contacts of these identities begin: those that are not in the map begin as `NEW_CONTACT`. */
+/** Returns the initial states of new contacts. Identities that aren't in the map start as `NEW_CONTACT`. */
 export async function initialStates(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'>,
@@ -74,7 +75,7 @@ export async function initialStates(
   )
 }
 
-/** Those of these addresses that were suppressed when they were erased, each with the cause. */
+/** Returns the addresses that were suppressed when they were erased, with their causes. */
 export async function erasedSuppressions(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'>,
@@ -85,7 +86,7 @@ export async function erasedSuppressions(
   return new Map(
     [...kept].flatMap(([identity, { suppression, cause }]) => {
       if (suppression === null) return []
-      // Version 0.1.0 kept no cause.
+      // Version 0.1.0 stored no cause.
       return [[identity, cause ?? (suppression === 'complained' ? 'complaint' : 'soft_bounces')] as const]
     }),
   )
@@ -93,16 +94,16 @@ export async function erasedSuppressions(
 
 type Changing = At & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
 
-/** Replaces what is kept of an address. */
+/** Replaces the stored state of an address. */
 async function rewrite({ tx, now, secrets }: Changing, teamId: string, identity: string, kept: Kept) {
-  await forgetErased(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
+  await deleteErased(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
   if (kept.status === 'subscribed' && kept.left_topic_ids.length === 0) return
   await keepErased(tx, teamId, { hash: erasureHash(secrets, teamId, identity), ...kept }, now)
 }
 
 /**
- * Ends what is kept of the wishes of an address whose contact is subscribed again. Topics that its person had left stay
- * left, except those that were chosen now, and so does a suppression.
+ * Deletes the stored unsubscribe of an address whose contact is resubscribed. Left topics stay, except
+ * `chosen` ones. A suppression stays.
  */
 export async function endWishes(
   at: Changing,
@@ -122,7 +123,7 @@ export async function endWishes(
   })
 }
 
-/** Ends what is kept of the suppression of addresses. @returns those that were suppressed. */
+/** Deletes the stored suppressions of addresses. @returns the addresses that were suppressed. */
 export async function endErasedSuppressions(
   at: Changing,
   teamId: string,

@@ -8,12 +8,14 @@ import { codePoints, memberPath } from '../../validation/strings.ts'
 import { TEXTS } from '../texts.ts'
 import type { ContactStatus } from './contacts.sql.ts'
 
-/** Properties of a contact. */
 export const MAX_KEYS = 100
 export const LONGEST_KEY = 128
 const LONGEST_VALUE = 2_048
 
-/** The first breach of the limits: where it is under `path`, and what, after a "must". */
+/**
+ * Returns the first violation of the limits, or null. `path` is the path of the map. The problem is a phrase
+ * that starts with "must".
+ */
 export function breach(map: Readonly<Record<string, string>>, path: string): FieldError | null {
   const entries = Object.entries(map)
   if (entries.length > MAX_KEYS) return { field: path, problem: `must have at most ${MAX_KEYS} keys` }
@@ -45,7 +47,7 @@ export const contactProperties = () =>
 
 const claim = () => mixed().meta({ jsonSchema: { not: {} } } satisfies Described)
 
-/** What each name of a contact's status says of it; other services call it by these names. */
+/** Names of a contact's status, here and in other services, and the value that each has for a status. */
 const STATUS_NAMES = {
   status: (status: ContactStatus) => status,
   subscribed: (status: ContactStatus) => status === 'subscribed',
@@ -55,14 +57,17 @@ const STATUS_NAMES = {
 type StatusName = keyof typeof STATUS_NAMES
 const NAMES = Object.keys(STATUS_NAMES) as StatusName[]
 
-/** What a body may say of a contact's status: only what is so anyway, since clients send back what they have read. */
+/**
+ * Status fields in a body. Clients send back what they have read, so these are accepted if they match the
+ * current status.
+ */
 export const statusClaims = () => ({
   status: claim(),
   subscribed: claim(),
   unsubscribed: claim(),
   emailBlacklisted: claim(),
 })
-/** What an item of a bulk call may hold. */
+/** The schema of an item of a bulk call. */
 export const upsertSchema = object({
   email: address().required(REQUIRED),
   properties: contactProperties(),
@@ -74,7 +79,10 @@ export type StatusClaims = { [name in StatusName]?: unknown }
 export const claimsStatus = (claims: StatusClaims): boolean =>
   NAMES.some((name) => claims[name] !== undefined)
 
-/** What is wrong with the claims on a contact of this status; null: nothing. @param path where they lie, '' or `x.` */
+/**
+ * Returns an error if the body claims another status than the contact has, or null. @param path a prefix, ''
+ * or `x.`
+ */
 export function claimFault(claims: StatusClaims, actual: ContactStatus, path = ''): FieldError | null {
   const wrong = NAMES.find(
     (name) => claims[name] !== undefined && claims[name] !== STATUS_NAMES[name](actual),

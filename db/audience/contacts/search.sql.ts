@@ -1,5 +1,6 @@
 /**
- * Queries for the dashboard's contacts: a filtered list by key, their properties, and messages sent to one.
+ * Queries for the dashboard's contacts: filtered lists, the names of properties, and messages sent to a
+ * contact.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
@@ -14,26 +15,29 @@ import {
   contactColumns,
   contactRow,
   hasAsciiForm,
-  holdsPart,
-  rowHoldsPart,
+  matchesPart,
+  rowMatchesPart,
 } from './contacts.sql.ts'
 import { hasTopic } from './topics.sql.ts'
 
 export type ContactSearch = {
-  /** A part of the address, as it was given or in ASCII form. */
+  /** A part of the address, as given or in ASCII. */
   email?: string | undefined
-  /** Each of them is somewhere in the address, or in the value of a property, whatever the case. */
+  /** Each must appear in the address or in the value of a property, in any case. */
   words?: readonly string[] | undefined
   status?: ContactStatus | undefined
   topic?: string | undefined
-  /** The import that stored them, new or known: as long as it is listed. */
+  /** The import that stored them, new or not. Works as long as the import is listed. */
   import?: string | undefined
 }
 
-/** A page: what follows `before`, newest first, at most `limit` contacts. */
+/** A page of up to `limit` contacts after `before`, newest first. */
 type ContactPage = { before?: string | undefined; limit: number }
 
-/** What leads to the contacts that fit: any index, that of topics, or a look at the next stretch of the list. */
+/**
+ * How to find the matching contacts: with any index, with the index on topics, or by scanning the next `look`
+ * contacts.
+ */
 type Way = 'index' | 'topic' | { look: number }
 
 const newestFirst = sql.fragment`order by created_at desc, id desc`
@@ -41,20 +45,20 @@ const newestFirst = sql.fragment`order by created_at desc, id desc`
 const placeOf = (teamId: string, id: string) =>
   sql.fragment`(select created_at, id from contacts where team_id = ${teamId} and id = ${id})`
 
-/** Whether a row holds each of the words. There is no index on what is free-form. */
+/** Matches rows that contain all words. Free-form values have no index. */
 const rowHoldsWords = (words: readonly string[]) =>
   sql.fragment`not exists (
     select from unnest(${sql.array(words.map(likePattern), 'text')}) word
     where not (email ilike word or identity ilike word
       or exists (select from jsonb_each_text(properties) p where p.value ilike word)))`
 
-/** Whether an import stored it: its slices keep the ids. */
+/** Matches contacts that an import stored. Its slices store their IDs. */
 const storedBy = (teamId: string, importId: string) =>
   sql.fragment`id in (
     select unnest(contact_ids) from contact_import_slices
     where team_id = ${teamId} and import_id = ${importId})`
 
-/** A team's contacts that fit. */
+/** Returns a page of a team's matching contacts. */
 export async function contactsFound(
   tx: Tx,
   teamId: string,
@@ -69,15 +73,15 @@ export async function contactsFound(
   const fits = allOf(
     ofTeam,
     status !== undefined && sql.fragment`status = ${status}`,
-    email !== undefined && (isLook ? rowHoldsPart(email) : holdsPart(teamId, email, ascii)),
+    email !== undefined && (isLook ? rowMatchesPart(email) : matchesPart(teamId, email, ascii)),
     words !== undefined && rowHoldsWords(words),
     withTopic,
     imported !== undefined && storedBy(teamId, imported),
     after,
   )
-  // The planner thinks that any topic has half a percent of all contacts, and that an index on three letters helps to
-  // find two. `offset` and `limit` have the chosen way taken first. A topic is one team's: with the team beside it, the
-  // planner would read all of the team's keys too.
+  // The planner assumes that every topic has half a percent of all contacts, and that a trigram index helps
+  // to find two letters. `offset` and `limit` force it to start with the chosen way. The topic way doesn't
+  // filter by team, because topics belong to one team, and the planner would also read all keys of the team.
   const among = (): FragmentSqlToken => {
     if (way === 'index') return sql.fragment`contacts`
     return way === 'topic'
@@ -85,7 +89,7 @@ export async function contactsFound(
       : sql.fragment`(
           select * from contacts where ${allOf(ofTeam, after)} ${newestFirst} limit ${way.look}) contacts`
   }
-  // Ids from an index alone, then only the page's own rows.
+  // IDs from an index only, then the rows of the page.
   return tx.any(sql.type(contactRow)`
     select ${contactColumns} from contacts
     join (
@@ -93,21 +97,21 @@ export async function contactsFound(
     ) page on team_id = page_team and id = page_id ${newestFirst}`)
 }
 
-/** The teams that have this contact: each is asked by its index. */
+/** Returns the teams that have this contact, with one index lookup per team. */
 export const teamsWithContact = (tx: Tx, identity: string) =>
   tx.anyFirst(sql.type(idRow)`
     select t.id from teams t cross join lateral (
       select from contacts where team_id = t.id and identity = ${identity} offset 0) own`)
 
 /**
- * The teams of some contacts with this part in their address, once for each contact. An index leads to those of a rare
- * part. Of one that many have, any first ones do.
+ * Returns the teams of contacts whose address contains this part, once per contact. An index finds rare
+ * parts. For a common part, the first matches are returned in any order.
  */
 export const teamsOfContactsWith = (tx: Tx, part: string, limit: number) =>
   tx.anyFirst(sql.type(idRow)`
     select team_id as id from contacts where email ilike ${likePattern(part)} limit ${limit}`)
 
-/** The contact that is `count` places further in the list than `before`; null when fewer follow. */
+/** Returns the contact that is `count` places after `before` in the list, or null if fewer follow. */
 export async function contactFurther(tx: Tx, teamId: string, before: string | undefined, count: number) {
   const following = allOf(before !== undefined && sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`)
   return tx.maybeOneFirst(sql.type(idRow)`
@@ -115,13 +119,13 @@ export async function contactFurther(tx: Tx, teamId: string, before: string | un
     offset ${count - 1} limit 1`)
 }
 
-/** How many contacts are asked which properties they have, and how many names are answered. */
+/** The number of contacts that are searched for property names, and the most names returned. */
 const CONTACTS_ASKED = 1_000
 const MAX_NAMES = 100
 
 const nameRow = row({ name: string() })
 
-/** What the properties of a team's latest contacts are called, the most common first. */
+/** Returns the names of properties in a team's latest contacts, most common first. */
 export const propertyNames = (tx: Tx, teamId: string) =>
   tx.anyFirst(sql.type(nameRow)`
     select name from (
@@ -129,7 +133,7 @@ export const propertyNames = (tx: Tx, teamId: string) =>
       jsonb_object_keys(properties) name
     group by name order by count(*) desc, name limit ${MAX_NAMES}`)
 
-/** Which of these properties none of a team's latest contacts has. */
+/** Returns the properties that none of a team's latest contacts has. */
 export async function missingProperties(
   tx: Tx,
   teamId: string,
@@ -155,7 +159,7 @@ export const contactsWithIdentities = (tx: Tx, teamId: string, identities: reado
 const emailRow = row({ id: string(), subject: string(), status: string(), created_at: string() })
 export type SentEmailRow = InferType<typeof emailRow>
 
-/** The latest emails to an address, whatever its spelling: `identities` are its spellings' own. */
+/** Returns the latest emails to an address. `identities` are the identities of its spellings. */
 export const emailsToContact = (tx: Tx, teamId: string, identities: readonly string[], limit: number) =>
   tx.any(sql.type(emailRow)`
     select e.id, e.subject, s.status, e.created_at from (

@@ -1,6 +1,6 @@
 /**
- * Searches contacts interactively. Uses an index if there is one. Otherwise it scans growing parts of the
- * list, newest first, until the page is full or time runs out. A search is quick for any number of contacts,
+ * Searches contacts interactively. Uses an index if there is one. Otherwise scans growing parts of the list,
+ * newest first, until the page is full or time runs out. A search is quick for any number of contacts,
  * returns where to continue, and never returns a contact twice.
  */
 import type { Tx } from '../../postgres/pool.ts'
@@ -8,20 +8,23 @@ import type { ContactRow } from './contacts.sql.ts'
 import { type ContactSearch, contactFurther, contactsFound } from './search.sql.ts'
 import { subscribersOf } from './topic-counts.sql.ts'
 
-/** A page, and the contact to go on after when the search was broken off; null when all was looked through. */
+/**
+ * A page. `reached` is the contact to continue after if the search ran out of time, or null if it is
+ * complete.
+ */
 export type SearchedContacts = { contacts: ContactRow[]; reached: string | null }
 
-/** For how long to begin further stretches, in milliseconds. */
+/** After this time, no further part is scanned, in milliseconds. */
 const SEARCH_MS = 100
-/** How many contacts the first stretch has, and the longest one. */
+/** The number of contacts in the first part, and in the largest one. */
 const FIRST_STRETCH = 2_000
 const LONGEST_STRETCH = 50_000
-/** A topic with fewer contacts than this is found by its index. */
+/** Smaller topics are searched with their index. */
 const LARGE_TOPIC = 5_000
-/** The index on parts of addresses knows no shorter ones. */
+/** The trigram index needs at least this many characters. */
 const SHORTEST_INDEXED = 3
 
-/** What leads to the contacts that fit soonest. */
+/** Chooses the fastest way to find the contacts. */
 async function wayTo(
   tx: Tx,
   teamId: string,
@@ -38,7 +41,7 @@ async function wayTo(
   return email === undefined && status === undefined && topic === undefined ? 'index' : 'looking'
 }
 
-/** A page of a team's contacts that fit, newest first; with `before`, those that follow this one. */
+/** Returns a page of a team's matching contacts, newest first, starting after `before`. */
 export async function searchContacts(
   tx: Tx,
   teamId: string,

@@ -1,6 +1,6 @@
 /**
- * Rows of topic_counts: how many contacts have each topic, as the sum of deltas. Triggers on contacts add rows in
- * the statement that moves them. Promises: a count is never behind the contacts, and the same before and after a fold.
+ * The number of contacts per topic, as sums of deltas in topic_counts. Triggers on contacts add deltas in the
+ * statement that changes the contacts, so a count is always current. Folding the deltas doesn't change it.
  */
 import { sql } from 'slonik'
 import { number, string } from 'yup'
@@ -9,7 +9,7 @@ import { row } from '../../postgres/rows.ts'
 
 const topicCountRow = row({ topic_id: string(), count: number() })
 
-/** How many of a team's contacts have each of these topics; a topic that none has may be absent. */
+/** Returns how many of a team's contacts have each topic. Topics without contacts can be absent. */
 export async function subscribersOf(
   tx: Tx,
   teamId: string,
@@ -21,7 +21,7 @@ export async function subscribersOf(
   return new Map(rows.map(({ topic_id, count }) => [topic_id, count]))
 }
 
-/** Makes one row of all that a topic has, for up to `limit` topics that moved. @returns for how many. */
+/** Merges the deltas of up to `limit` changed topics into one row each. @returns the number of topics. */
 export const foldTopicCounts = (tx: Tx, limit: number) =>
   tx.oneFirst(sql.type(row({ folded: number() }))`
     with moved as (

@@ -1,4 +1,4 @@
-/** Rows of topics, and the queries over them and the contacts that have them. */
+/** Queries on topics, and on the contacts that have them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -8,11 +8,14 @@ import { touchedAt } from './contacts.sql.ts'
 const topicRow = row({ id: string(), name: string(), created_at: string() })
 export type TopicRow = InferType<typeof topicRow>
 
-/** Whether a contact has a topic. The second part is what the index on topics has; without it that is not used. */
+/**
+ * Matches contacts with a topic. The second condition is the one of the partial index, which isn't used
+ * without it.
+ */
 export const hasTopic = (topic: string): FragmentSqlToken =>
   sql.fragment`topic_ids @> array[${topic}::uuid] and topic_ids <> '{}'`
 
-/** Stores a topic. @returns the row, or null when the team has one of this name. */
+/** Inserts a topic. @returns the row, or null if the team has a topic with this name. */
 export const insertTopic = (tx: Tx, teamId: string, topic: { id: string; name: string }, now: Date) =>
   tx.maybeOne(sql.type(topicRow)`
     insert into topics (team_id, id, name, created_at)
@@ -20,19 +23,19 @@ export const insertTopic = (tx: Tx, teamId: string, topic: { id: string; name: s
     on conflict (team_id, name) do nothing
     returning id, name, created_at`)
 
-/** Gives a topic another name. @returns the topic, or null when there is none, or another has the name. */
+/** Renames a topic. @returns the topic, or null if it doesn't exist or the name is taken. */
 export const renameTopicRow = (tx: Tx, teamId: string, { id, name }: { id: string; name: string }) =>
   tx.maybeOne(sql.type(topicRow)`
     update topics t set name = ${name} where team_id = ${teamId} and id = ${id}
       and not exists (select from topics o where o.team_id = t.team_id and o.name = ${name} and o.id <> t.id)
     returning id, name, created_at`)
 
-/** A team's topics, oldest first. */
+/** Returns a team's topics, oldest first. */
 export const topicsOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(topicRow)`
     select id, name, created_at from topics where team_id = ${teamId} order by id`)
 
-/** Of these topics those that the team has; they stay until the transaction ends. */
+/** Returns the topics that the team has among these. They can't be deleted until the transaction ends. */
 export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
   const held = await tx.anyFirst(sql.prepared('hold_topics', idRow)`
     select id from topics where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})
@@ -43,8 +46,9 @@ export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[])
 type Subscribing = { contact_id: string; topic_id: string }
 
 /**
- * Gives contacts topics besides their own, in one statement. Hold the topics before. A contact that was made since then
- * does not get what its person had left: somebody who was erased begins without it, however often it is given.
+ * Adds topics to contacts in one statement. Lock the topics first with `holdTopics`. A contact that was
+ * created after `since` doesn't get topics that its person had left, so an erased person starts without them
+ * however often a file contains them.
  */
 export const addTopics = (
   tx: Tx,
@@ -67,13 +71,13 @@ export const addTopics = (
     update contacts c set updated_at = ${touchedAt(now)}, topic_ids = c.topic_ids || held.topics
     from held where c.team_id = ${teamId} and c.id = held.id and held.topics <> '{}'`)
 
-/** Waits for those that hold the topic; afterwards nobody can, until the transaction ends. */
+/** Waits for transactions that hold the topic, then locks it against them until the transaction ends. */
 export const lockTopic = (tx: Tx, teamId: string, id: string) =>
   tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)
 
 const userRow = row({ name: string(), state: string() })
 
-/** The broadcasts that name a topic, to go to it or not to, and that have not ended. */
+/** Returns the unfinished broadcasts that include or exclude a topic. */
 export const broadcastsNaming = (tx: Tx, teamId: string, id: string) =>
   tx.any(sql.type(userRow)`
     select name, state from broadcasts
@@ -82,9 +86,10 @@ export const broadcastsNaming = (tx: Tx, teamId: string, id: string) =>
     order by id desc`)
 
 /**
- * Deletes a topic and takes it off every contact, in one statement; contacts are locked in the order that everybody
- * keeps. A topic is one team's: with the team beside it, the planner would read all of the team's keys too.
- * @returns the topic, or null without one.
+ * Deletes a topic and removes it from all contacts, in one statement. Contacts are locked by ID, as
+ * everywhere. The query on contacts doesn't filter by team, because a topic belongs to one team and the
+ * planner would also read all keys of the team.
+ * @returns the topic, or null if it doesn't exist.
  */
 export const deleteTopic = (tx: Tx, teamId: string, id: string, now: Date) =>
   tx.maybeOne(sql.type(topicRow)`

@@ -22,7 +22,7 @@ import {
   topicsOfTeam,
 } from './topics.sql.ts'
 
-/** @throws RequestError not_found for the team, bad_request for a name that cannot be or is taken. */
+/** @throws RequestError not_found for the team, bad_request for an invalid name or one that is taken. */
 export async function createTopic(by: By, teamId: string, { name }: { name: string }): Promise<TopicRow> {
   const { tx, now } = by
   checkName(name)
@@ -33,7 +33,7 @@ export async function createTopic(by: By, teamId: string, { name }: { name: stri
   return topic
 }
 
-/** @throws RequestError bad_request for a name that cannot be or is taken, or when there is no such topic. */
+/** @throws RequestError bad_request for an invalid name or one that is taken, not_found. */
 export async function renameTopic(
   by: By,
   teamId: string,
@@ -53,10 +53,12 @@ async function renameError(tx: Tx, teamId: string, { id, name }: { id: string; n
     : new RequestError('not_found', fill(TEXTS.noTopic, { id }))
 }
 
-/** How many broadcasts are named where a topic is in use. */
+/** How many broadcasts the error names. */
 const MAX_NAMED = 5
 
-/** Without a topic that it excludes, a broadcast would go to everybody in it. @throws RequestError invalid_state. */
+/**
+ * Without an excluded topic, a broadcast would also go to its contacts. @throws RequestError invalid_state.
+ */
 async function assertUnused(tx: Tx, teamId: string, id: string): Promise<void> {
   const users = await broadcastsNaming(tx, teamId, id)
   if (users.length === 0) return
@@ -66,13 +68,13 @@ async function assertUnused(tx: Tx, teamId: string, id: string): Promise<void> {
   throw new RequestError('invalid_state', fill(TEXTS.topicInUse, { broadcasts }))
 }
 
-/** @throws RequestError not_found, invalid_state while a broadcast that has not ended names it. */
+/** @throws RequestError not_found, or invalid_state while an unfinished broadcast uses the topic. */
 export async function removeTopic(by: By, teamId: string, id: string): Promise<TopicRow> {
   const { tx, now } = by
   await requireTeam(tx, teamId)
-  // The account's lock keeps bulk upserts out, which lock many contacts too, and broadcasts that begin once more. The
-  // topic's lock waits for calls that are putting it on a contact or into a draft, so that the statements after it see
-  // that contact, or that draft.
+  // The account's lock excludes bulk upserts, which also lock many contacts, and broadcasts that are
+  // starting. The topic's lock waits for calls that are adding it to a contact or a draft, so the next
+  // statements see these.
   await lockAccount(tx, teamId)
   await lockTopic(tx, teamId, id)
   await assertUnused(tx, teamId, id)

@@ -1,15 +1,15 @@
 /**
- * Bulk upsert: judges the items of a call and stores them, set-based, in the caller's transaction.
- * Promises: a handful of statements whatever the number of items; items are admitted in request order until the
- * allowance is full; an existing contact's status never changes. Parallel bulks of a team queue up at its account,
- * and contacts are locked in one order, so that overlapping ones cannot deadlock. DECISIONS: Bulk upsert.
+ * Bulk upsert: validates the items of a call and stores them in the caller's transaction. It runs a handful
+ * of statements, however many items there are. Items are accepted in order until the quota is used up. An
+ * existing contact's status never changes. Parallel calls of a team wait at its account, and contacts are
+ * locked in one order, so they can't deadlock. DECISIONS: Bulk upsert.
  *
- * A call is stored as the text that came (upserts.sql.ts), and the worker judges its items here. So a NUL or a lone
- * surrogate in one item, which no JSON column would take, is refused for that item alone.
+ * Calls are stored as the text that was sent (upserts.sql.ts), and workers validate the items here. So a NUL
+ * or lone surrogate, which a JSON column would reject, only affects its own item.
  */
 
 import type { InferType } from 'yup'
-import { accountOf, chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
+import { accountOf, buildCharge, left, lockAccount } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
 import { RequestError, resultOrError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
@@ -25,7 +25,7 @@ import { breach, claimFault, claimsStatus, type StatusClaims, upsertSchema } fro
 
 type Properties = InferType<typeof upsertSchema>['properties']
 export type ContactItem = {
-  /** What stands before its fields where a refusal names them: '', or `contacts[3].` in a call. */
+  /** The prefix of fields in errors: '', or `contacts[3].` in a call. */
   path: string
   email: string
   identity: string
@@ -47,14 +47,17 @@ function toItem(value: unknown, place: string): ContactItem {
 
 export const readItem = (value: object): ContactItem | RequestError => resultOrError(() => toItem(value, ''))
 
-/** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */
+/** Parses the items of a stored call. Invalid items become errors. */
 export function readItems(body: string): (ContactItem | RequestError)[] {
   const call: unknown = JSON.parse(body)
   const items = isObject(call) && Array.isArray(call.contacts) ? call.contacts : []
   return items.map((item, index) => resultOrError(() => toItem(item, `contacts[${index}]`)))
 }
 
-/** The map that each contact of a call gets: the last one given for it; null when none is. */
+/**
+ * Returns the properties for each contact of a call. The last item with properties wins. Null if none has
+ * any.
+ */
 function mapsOf(items: readonly (ContactItem | RequestError)[]): Map<string, NonNullable<Properties> | null> {
   const maps = new Map<string, NonNullable<Properties> | null>()
   for (const item of items) {
@@ -64,7 +67,10 @@ function mapsOf(items: readonly (ContactItem | RequestError)[]): Map<string, Non
   return maps
 }
 
-/** Admits items in order while there is room. @returns an outcome for each, and the contacts to create. Pure. */
+/**
+ * Accepts items in order while the quota allows. @returns a result for each, and the contacts to create.
+ * Pure.
+ */
 function decide(
   items: readonly (ContactItem | RequestError)[],
   existing: ReadonlyMap<string, string>,
@@ -94,7 +100,9 @@ function decide(
 
 type Upserting = At & { secrets: Pick<Secrets, 'signatures'> }
 
-/** The items, but a refusal for each that says of a contact's status what is not so: it would be lost. */
+/**
+ * Replaces items that claim another status than the contact has with errors, because the claim would be lost.
+ */
 async function withoutLosses(
   { tx, secrets }: Upserting,
   teamId: string,
@@ -117,8 +125,8 @@ async function withoutLosses(
 }
 
 /**
- * The items with their properties added to those of existing contacts, instead of in their place; a refusal for
- * each that would have too many then. @param hold whether these contacts stay as they are until the transaction ends.
+ * Merges the properties of items into those of existing contacts. Items that would have too many become
+ * errors. @param hold true to lock the contacts until the transaction ends.
  */
 async function merged(
   { tx }: { tx: Tx },
@@ -140,13 +148,13 @@ async function merged(
   })
 }
 
-/** Whether properties are added to those of existing contacts, or replace them all, as the API's do. */
+/** With `merge`, properties are added to existing ones. Otherwise they replace all of them, as in the API. */
 type Writing = { merge: boolean }
 const REPLACE: Writing = { merge: false }
 
 /**
- * What would become of items, by what there is now: nothing is stored or held. `repeated`: items of a contact of an
- * item before them.
+ * Predicts the results of an upsert, without storing or locking anything. `repeated` counts items whose
+ * contact an earlier item has.
  */
 export async function tryUpsert(
   at: Upserting,
@@ -175,12 +183,18 @@ export async function tryUpsert(
   return { created, updated: contacts - created, repeated: taken.length - contacts, outcomes }
 }
 
-/** What came of each item: its contact's id, or its refusal; or of the whole call. `created`: contacts that are new. */
+/**
+ * The result of each item, a contact's ID or an error, or an error for the complete call. `created` are the
+ * new contacts.
+ */
 export type Upserted =
   | { items: (string | RequestError)[]; created: readonly string[] }
   | { refusal: RequestError }
 
-/** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
+/**
+ * Upserts the items. If the quota is used up and no item updates an existing contact, the complete call is
+ * rejected.
+ */
 export async function upsertContacts(
   { tx, now, secrets }: Upserting,
   teamId: string,
@@ -202,7 +216,7 @@ export async function upsertContacts(
     const identities = fresh.map(({ identity }) => identity)
     const begun = await initialStates(tx, secrets, teamId, identities)
     const contacts = fresh.map((contact) => ({ ...contact, ...(begun.get(contact.identity) ?? NEW_CONTACT) }))
-    await insertContacts(tx, teamId, contacts, { now: account.now, charge: chargeOf(teamId, account) })
+    await insertContacts(tx, teamId, contacts, { now: account.now, charge: buildCharge(teamId, account) })
   }
   return { items: outcomes, created: fresh.map(({ id }) => id) }
 }

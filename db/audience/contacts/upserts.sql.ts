@@ -1,4 +1,4 @@
-/** Rows of contact_upserts: bulk calls and their results. */
+/** Queries on contact_upserts: bulk calls and their results. */
 import { sql } from 'slonik'
 import { mixed, object, string } from 'yup'
 import { type ErrorData, errorData, RequestError } from '../../errors.ts'
@@ -6,10 +6,10 @@ import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row } from '../../postgres/rows.ts'
 import type { Upserted } from './upsert.ts'
 
-/** What became of each item in request order: its contact's id, or a refusal; or of the whole call. */
+/** The result of each item in order, a contact's ID or an error, or an error for the complete call. */
 export type UpsertResult = { items: (string | ErrorData)[] } | { refusal: ErrorData }
 
-/** Stores a call. `body` is valid JSON in UTF-8: text that can be stored whatever it says. */
+/** Stores a call. `body` is UTF-8 JSON as bytes, so that any text can be stored. */
 export const insertUpsert = (tx: Tx, teamId: string, { id, body }: { id: string; body: Buffer }, now: Date) =>
   tx.query(sql.prepared('insert_contact_upsert', object())`
     insert into contact_upserts (team_id, id, body, created_at)
@@ -17,13 +17,16 @@ export const insertUpsert = (tx: Tx, teamId: string, { id, body }: { id: string;
 
 const bodyRow = row({ body: string() })
 
-/** A call that is still to be carried out, locked until the transaction ends; null when it is done or gone. */
+/**
+ * Locks a call that hasn't been processed until the transaction ends. @returns its body, or null if it is
+ * finished or deleted.
+ */
 export const lockUpsert = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOneFirst(sql.prepared('lock_contact_upsert', bodyRow)`
     select body from contact_upserts
     where team_id = ${teamId} and id = ${id} and finished_at is null for update`)
 
-/** Stores the result of a locked call, and drops its body: nobody needs it again. */
+/** Stores the result of a locked call and deletes its body. */
 export async function finishUpsert(tx: Tx, teamId: string, id: string, upserted: Upserted, now: Date) {
   const result: UpsertResult =
     'refusal' in upserted
@@ -36,12 +39,12 @@ export async function finishUpsert(tx: Tx, teamId: string, id: string, upserted:
 
 const resultRow = row({ result: mixed<UpsertResult>() })
 
-/** The result of a call, or null while there is none. */
+/** Returns the result of a call, or null if there is none yet. */
 export const upsertResult = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOneFirst(sql.prepared('contact_upsert_result', resultRow)`
     select result from contact_upserts where team_id = ${teamId} and id = ${id} and finished_at is not null`)
 
-// A result holds up to a thousand ids, so a batch of this size is deleted quickly.
+// A result contains up to a thousand IDs. A batch of this size is deleted quickly.
 const FORGET_BATCH = 1_000
 
 type Past = { finishedBefore: Date; createdBefore: Date }
@@ -58,8 +61,8 @@ const deleteBatch = (tx: Tx, { finishedBefore, createdBefore }: Past) =>
     select count(*) as count from gone`)
 
 /**
- * Deletes calls that are finished, and calls that no worker has carried out for too long, in batches.
- * Called outside of a transaction, each batch commits by itself. @returns how many.
+ * Deletes finished calls, and calls that weren't processed for too long, in batches. Call it outside of a
+ * transaction, so that each batch commits separately. @returns how many.
  */
 export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
   let deleted = 0

@@ -1,24 +1,24 @@
 /**
- * Recognizes consent columns in exports of other services, and whether a cell means yes or no. The test lists
- * the services. Anything that may mean "no" is never read as yes. Pure.
+ * Recognizes consent columns in exports of other services, and whether a cell means yes or no. Its test lists
+ * the services. A value that may mean "no" is never read as yes. Pure.
  */
 
-/** What becomes of those who said no. `ignore`: the column is not looked at. */
+/** What to do with contacts that said no. `ignore` ignores the column. */
 export const AFTER_NO = ['unsubscribed', 'suppressed', 'ignore'] as const
 export type AfterNo = (typeof AFTER_NO)[number]
 
 const bare = (name: string): string => name.toLowerCase().replace(/[^\p{L}]/gu, '')
 const listed = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
 
-/** Columns whose cells name a state. */
+/** Columns whose cells contain a status. */
 const STATES = listed(
   'status subscriptionstatus subscriberstatus emailstatus contactstatus optinstatus marketingstatus emailmarketing emailmarketingstatus',
 )
-/** Columns whose "true" is a yes. */
+/** Columns in which "true" means yes. */
 const FOR = listed(
   'subscribed issubscribed optin optedin doubleoptin consent emailconsent marketingconsent acceptsmarketing acceptsemailmarketing',
 )
-/** Columns whose "true", or time, is a no. */
+/** Columns in which "true" or a time means no. */
 const AGAINST = listed(
   `unsubscribed isunsubscribed unsubscribedat unsubtime unsubscribetime unsubscribedate unsubscribeddate optout optedout
   optouttime blocklisted blacklisted emailblocklisted emailblacklisted isblocklisted isblacklisted cleaned cleantime
@@ -34,16 +34,16 @@ const NO_STATES = listed(
   neversubscribed transactional suppressed invalid unverified`,
 )
 const TRUE = listed('yes y true t x on 1')
-/** In some exports a double opt-in's "no" is 2. */
+/** Some exports use 2 for the "no" of a double opt-in. */
 const FALSE = listed('no n false f off 0 2')
 const A_TIME = /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/
 const FAILURE_CODE = /^[45]\.\d+\.\d+$/
 
-/** Whether a column of this name says who consented. */
+/** True if the name is that of a consent column. */
 export const isConsent = (name: string): boolean =>
   [STATES, FOR, AGAINST].some((names) => names.has(bare(name)))
 
-/** Whether a cell says yes or no. Null if neither can be read in it. */
+/** Returns the meaning of a cell, or null if it is unclear. */
 export function consentIn(name: string, cell: string): 'yes' | 'no' | null {
   const value = cell.trim().toLowerCase()
   const isAgainst = AGAINST.has(bare(name))

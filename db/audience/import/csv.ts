@@ -1,8 +1,8 @@
 /**
- * Reads CSV files of contacts, as spreadsheets and other services save them and as we export them.
- * A file is read in slices of whole records, and each says where the next begins. Nothing in it is dropped silently: a
- * record with a stray quote is returned with its fault. Our own files come back as they were, without the columns and
- * quotes that we had added. A file with hundreds of columns or a record of megabytes is rejected before it costs much.
+ * Reads CSV files of contacts, from spreadsheets, other services and our own exports. Reads slices of
+ * complete records, and returns where the next slice starts. Nothing is dropped silently: a record with a
+ * stray quote is returned with its fault. Columns and quotes that our own exports added are removed. Files
+ * with hundreds of columns, or with a record of megabytes, are rejected before they use much memory.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -12,31 +12,31 @@ import { TEXTS } from '../texts.ts'
 import {
   afterBreak,
   CARRIAGE_RETURN,
-  cellsOf,
   countBreaks,
   LINE_FEED,
   LONGEST_QUOTED_CELL,
   type Part,
   type RecordAt,
+  readCells,
   recordAt,
 } from './records.ts'
 
 /**
- * `row`: the record's number in a spreadsheet. Empty lines count, line breaks in cells don't. `fault`: why the record
- * is lost. Its cells are then only what can be shown of it.
+ * `row` is the number in a spreadsheet, which counts empty lines but not line breaks in cells. `fault` is why
+ * the record can't be imported. Its cells are then only for display.
  */
 export type CsvRecord = { row: number; cells: string[]; fault?: string }
 export type CsvTable = { header: string[]; records: CsvRecord[] }
 
-/** How many bytes are parsed at once. A longer record needs more. */
+/** Bytes per parse. A longer record needs more. */
 const SLICE_BYTES = 128 * 1024
-/** The longest record, in bytes: more than all properties of a contact. */
+/** The longest record in bytes. All properties of a contact are shorter. */
 const LONGEST_RECORD = 1024 * 1024
-/** A contact has at most 100 properties. Other services export more columns than that. */
+/** A contact has at most 100 properties, but other services export more columns. */
 const MAX_COLUMNS = 200
 const SEPARATORS = [',', ';', '\t'] as const
 
-/** The most frequent separator in the first line, outside of quotes. */
+/** Returns the most frequent separator in the first line, outside of quotes. */
 function separatorOf(source: string): string {
   const counts = new Map<string, number>(SEPARATORS.map((separator) => [separator, 0]))
   let quoted = false
@@ -49,10 +49,9 @@ function separatorOf(source: string): string {
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\u{feff}')
-/** More than Excel's first line takes. */
 const SEPARATOR_LINE_BYTES = 32
 
-/** Excel's first line, such as `sep=;`, which names the separator. @returns null if the file has none. */
+/** Parses Excel's first line, such as `sep=;`, which names the separator. @returns null if there is none. */
 function separatorLine(bytes: Buffer): { separator: string; length: number } | null {
   const [line, separator] =
     /^(?:\u{feff})?"?sep=([\t !#-~])"?(?:\r\n|\n|\r)/iu.exec(
@@ -61,14 +60,14 @@ function separatorLine(bytes: Buffer): { separator: string; length: number } | n
   return line === undefined || separator === undefined ? null : { separator, length: Buffer.byteLength(line) }
 }
 
-/** How many bytes and lines come before the header, and the separator if the file names it. */
+/** Returns how many bytes and lines precede the header, and the separator if the file names it. */
 function beginningOf(bytes: Buffer) {
   const line = separatorLine(bytes)
   if (line) return { at: line.length, line: 1, separator: line.separator }
   return { at: bytes.indexOf(BYTE_ORDER_MARK) === 0 ? BYTE_ORDER_MARK.length : 0, line: 0 }
 }
 
-/** Names a record by the line before it. */
+/** Describes a record by the line before it. */
 const recordAfter = (line: number): string =>
   line === 0 ? TEXTS.firstLine : fill(TEXTS.recordAfterLine, { line })
 
@@ -76,10 +75,10 @@ const recordAfter = (line: number): string =>
 const longestCellOf = (header: readonly string[]): number =>
   isExport(header) ? LONGEST_RECORD : LONGEST_QUOTED_CELL
 
-/** What was read of some bytes: up to which byte and line, and how many of its line breaks are in cells. */
+/** What was read so far: bytes, lines, and line breaks inside of cells. */
 type Read = { at: number; line: number; breaks: number }
 
-/** Moves `read` behind empty lines. */
+/** Moves `read` past empty lines. */
 function skipEmptyLines({ bytes, isLast }: Part, read: Read): void {
   while (bytes[read.at] === LINE_FEED || bytes[read.at] === CARRIAGE_RETURN) {
     const next = afterBreak({ bytes, isLast }, read.at)
@@ -89,7 +88,9 @@ function skipEmptyLines({ bytes, isLast }: Part, read: Read): void {
   }
 }
 
-/** Moves `read` behind the next record. @returns null if there is none, or if these bytes cut it. */
+/**
+ * Moves `read` past the next record. @returns null if there is none, or if it may continue after these bytes.
+ */
 function nextRecord(part: Part, read: Read, lineBefore: number): (RecordAt & { row: number }) | null {
   skipEmptyLines(part, read)
   if (read.at >= part.bytes.length) return null
@@ -104,13 +105,16 @@ function nextRecord(part: Part, read: Read, lineBefore: number): (RecordAt & { r
 }
 
 const contentOf = (part: Part, { row, ...found }: RecordAt & { row: number }): CsvRecord => {
-  const cells = cellsOf(part, found)
+  const cells = readCells(part, found)
   return found.fault === null ? { row, cells } : { row, cells, fault: found.fault }
 }
 
 type Reading = { bytes: Buffer; separator: string; isLast: boolean; header: readonly string[] | null }
 
-/** Reads at most `most` records. The first one is the header if `header` is null. @param line the one before them. */
+/**
+ * Reads up to `most` records. The first one is the header if `header` is null. @param line the line before
+ * them.
+ */
 function recordsIn({ header, ...bytes }: Reading, most: number, line: number) {
   const part = { ...bytes, longestCell: longestCellOf(header ?? []) }
   const read: Read = { at: 0, line: 0, breaks: 0 }
@@ -135,9 +139,9 @@ export function countRecords(file: Buffer, header: readonly string[], most: numb
   return Math.max(count, 0)
 }
 
-/** Columns that we put behind those of a file whose records were refused. */
+/** Columns that our file of rejected records has at the end. */
 export const REFUSED_COLUMNS = ['row', 'reason'] as const
-/** The columns of our export; properties are JSON in the last one. */
+/** The columns of our export. The last one contains the properties as JSON. */
 export const EXPORT_COLUMNS = ['email', 'status', 'topics', 'added', 'changed', 'id', 'properties'] as const
 
 export const SUPPRESSION_COLUMNS = ['email', 'status', 'cause', 'since', 'words'] as const
@@ -145,10 +149,10 @@ export const SUPPRESSION_COLUMNS = ['email', 'status', 'cause', 'since', 'words'
 const hasAll = (header: readonly string[], names: readonly string[]): boolean =>
   names.every((name) => header.includes(name))
 
-/** Whether a file is our own export of contacts. */
+/** True if a file is our own export of contacts. */
 export const isExport = (header: readonly string[]): boolean => hasAll(header, EXPORT_COLUMNS)
 
-/** A table without what we had added to it ourselves. */
+/** Removes what our own files add to a table. */
 function asItWas({ header, records }: CsvTable): CsvTable {
   const refused = REFUSED_COLUMNS.every((name, at) => header.at(at - REFUSED_COLUMNS.length) === name)
   if (!refused && !isExport(header) && !hasAll(header, SUPPRESSION_COLUMNS)) return { header, records }
@@ -165,12 +169,12 @@ function asItWas({ header, records }: CsvTable): CsvTable {
 }
 
 /**
- * Where reading goes on: the byte and the line that the next record begins after, how many line breaks before it stand
- * in cells, and what the first line has said.
+ * Where to continue: the byte and line that the next record starts after, the line breaks in cells before it,
+ * and what the first line contained.
  */
 export type CsvPlace = { at: number; line: number; breaks: number; separator: string; header: string[] }
 
-/** Reads bytes of the file; fewer than asked for at its end. */
+/** Reads bytes of the file, fewer at its end. */
 export type ReadBytes = (at: number, length: number) => Promise<Buffer>
 
 const headerOf = (row: CsvRecord | undefined): string[] => {
@@ -184,16 +188,16 @@ const headerOf = (row: CsvRecord | undefined): string[] => {
   return header
 }
 
-/** @throws RequestError bad_request for a record that does not end. @param line of the one before it. */
+/** @throws RequestError bad_request for a record that doesn't end. @param line the line before it. */
 function checkLength(length: number, line: number): void {
   if (length < LONGEST_RECORD) return
   throw new RequestError('bad_request', fill(TEXTS.recordTooLong, { record: recordAfter(line) }))
 }
 
 /**
- * Reads the next records of a CSV file, at most `most`. @param place null: from the beginning.
- * @returns them under the file's header, and what separates its cells; `place` null at the end of the file.
- * @throws RequestError bad_request saying where it breaks.
+ * Reads up to `most` records of a CSV file. @param place null to start at the beginning.
+ * @returns the records, the separator, and the next `place`, which is null at the end of the file.
+ * @throws RequestError bad_request with the position of the error.
  */
 export async function readSlice(
   readBytes: ReadBytes,
@@ -210,7 +214,7 @@ export async function readSlice(
     const known = place?.header ?? null
     const wanted = known === null ? most + 1 : most
     const { rows, ...read } = recordsIn({ bytes, separator, isLast, header: known }, wanted, line)
-    // The first slice has a record besides its header, to show it on the page.
+    // The first slice has at least one record in addition to the header, for the preview.
     if (rows.length <= (known === null ? 1 : 0) && !isLast) {
       checkLength(length, line + read.line)
       continue

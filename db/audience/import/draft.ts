@@ -1,8 +1,8 @@
 /**
- * Drafts of imports: an uploaded file is stored, previewed, checked, then imported or discarded. A file that
- * can't be imported is rejected at the upload, and nothing is stored. A team has a few drafts at once
- * (concurrent uploads may exceed that), each for a day. Previews and checks only read the start of the file,
- * and change nothing. The import uses the mapping that was shown.
+ * Drafts of imports: an uploaded file is stored, previewed, tested, then imported or discarded. A file that
+ * can't be imported is rejected at the upload and isn't stored. A team can have a few drafts at once, for a
+ * day each. Concurrent uploads can exceed that number. Previews and tests only read the start of the file,
+ * and change nothing. The import uses the mapping that the user saw.
  */
 
 import { RequestError } from '../../errors.ts'
@@ -40,13 +40,13 @@ import {
 } from './imports.sql.ts'
 import { checkMapping, type Mapping, mappingFor, type Purpose } from './mapping.ts'
 
-/** How many files of a team wait for a person at once; with the form's bound, 40 MB. */
+/** Drafts per team. With the form's size limit, that is 40 MB. */
 const MAX_DRAFTS = 5
 
-/** @param source the file's text. @param encoding how it was encoded. */
+/** @param source the file's text. @param encoding its original encoding. */
 type ImportUpload = { name: string; source: string; encoding: string; purpose: Purpose }
 
-/** The first records of a file. `whole`: these are all. */
+/** The first records of a file. `whole` is true if there are no others. */
 type FirstPart = { table: CsvTable; separator: string; whole: boolean }
 
 async function firstPartOf(read: ReadBytes): Promise<FirstPart> {
@@ -61,7 +61,9 @@ const topicsIn = ({ topic_ids, columns }: Mapping): string[] => [
   ...columns.flatMap((one) => (one.to === 'topic' ? [one.id] : [])),
 ]
 
-/** @throws RequestError bad_request for a mapping that cannot be, or with a topic that is gone. */
+/**
+ * Locks the topics of a mapping. @throws RequestError bad_request for an invalid mapping or a deleted topic.
+ */
 async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<void> {
   checkMapping(mapping)
   const topics = topicsIn(mapping)
@@ -69,10 +71,13 @@ async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<vo
   if (topics.some((topic) => !known.has(topic))) throw new RequestError('bad_request', TEXTS.chosenTopicGone)
 }
 
-/** What was chosen for the last file of the same columns, without topics that are gone. Null without one. */
+/**
+ * Returns the mapping of the last import with the same columns, without deleted topics. Null if there is
+ * none.
+ */
 async function chosenBefore(tx: Tx, teamId: string, guess: Mapping): Promise<Mapping | null> {
   const last = await lastMapping(tx, teamId, guess)
-  // A version without consent made the columns properties.
+  // Versions without consent columns imported them as properties.
   if (!last || (guess.no && !last.no)) return null
   const known = await holdTopics(tx, teamId, topicsIn(last))
   return {
@@ -83,8 +88,9 @@ async function chosenBefore(tx: Tx, teamId: string, guess: Mapping): Promise<Map
 }
 
 /**
- * Keeps an uploaded file, with what was chosen for the last one of the same columns: refused records come back so.
- * @returns its id. @throws RequestError bad_request when it cannot be imported at all.
+ * Stores an uploaded file. Reuses the mapping of the last file with the same columns, for example for
+ * corrected records.
+ * @returns the draft's ID. @throws RequestError bad_request if the file can't be imported.
  */
 export async function storeDraft(
   { tx, now }: At,
@@ -111,7 +117,7 @@ export async function storeDraft(
 
 export type Draft = ImportRow & FirstPart & { bytes: number }
 
-/** A draft with its first records. @throws RequestError not_found. */
+/** Returns a draft with its first records. @throws RequestError not_found. */
 export async function showDraft(tx: Tx, teamId: string, id: string): Promise<Draft> {
   const row = await importById(tx, teamId, id)
   if (!row?.draft) throw noDraft()
@@ -119,13 +125,13 @@ export async function showDraft(tx: Tx, teamId: string, id: string): Promise<Dra
   return { ...row, ...(await firstPartOf(importBytes(tx, teamId, id))), bytes }
 }
 
-/** Says what a draft's columns become. @throws RequestError bad_request for what cannot be, not_found. */
+/** Changes the mapping of a draft. @throws RequestError bad_request for an invalid mapping, not_found. */
 export async function setMapping(tx: Tx, teamId: string, id: string, mapping: Mapping): Promise<void> {
   await holdMapping(tx, teamId, mapping)
   if (!(await mapDraft(tx, teamId, id, mapping))) throw noDraft()
 }
 
-/** What would become of the first records. `refused`: those that would not be taken, by their rows. */
+/** A prediction for the first records. `refusals` are those that would be rejected. */
 export type Trial = Made & { tried: number; refusals: RefusedRecord[] }
 
 async function trySuppressions(tx: Tx, teamId: string, read: Parameters<typeof suppressionOutcomes>[2]) {
@@ -136,7 +142,7 @@ async function trySuppressions(tx: Tx, teamId: string, read: Parameters<typeof s
   return { outcomes, ...made }
 }
 
-/** Tries a draft on its first records. @throws RequestError bad_request for a mapping that cannot be. */
+/** Tests a draft on its first records. @throws RequestError bad_request for an invalid mapping. */
 export async function tryDraft(
   at: At & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
@@ -152,14 +158,14 @@ export async function tryDraft(
 }
 
 /**
- * Makes a draft an import: to be called where its work is begun. @param seen the mark of the mapping that somebody has
- * seen; null: of none. @throws RequestError bad_request for a mapping that cannot be, or cannot be any more; not_found;
- * invalid_state when it is another one by now.
+ * Turns a draft into an import. Call it in the transaction that starts its job. @param seen the hash of the
+ * mapping that the user saw, or null for no check. @throws RequestError bad_request for a mapping that is or
+ * has become invalid, not_found, invalid_state if the mapping has changed.
  */
 export async function startDraft(tx: Tx, teamId: string, id: string, seen: string | null): Promise<void> {
   const row = await importById(tx, teamId, id)
   if (!row?.draft) throw noDraft()
-  // Topics before the draft, as where its columns are chosen.
+  // Topics before the draft, as in `setMapping`.
   await holdMapping(tx, teamId, row.mapping)
   const mapping = await endDraft(tx, teamId, id)
   if (!mapping) throw noDraft()
@@ -167,7 +173,7 @@ export async function startDraft(tx: Tx, teamId: string, id: string, seen: strin
   for (const each of [markOf(row.mapping), seen]) assertSeen(each, mark, TEXTS.columnsChanged)
 }
 
-/** Forgets a draft. @throws RequestError not_found. */
+/** Deletes a draft. @throws RequestError not_found. */
 export async function discardImport(tx: Tx, teamId: string, id: string): Promise<void> {
   if (!(await deleteImportDraft(tx, teamId, id))) throw noDraft()
 }

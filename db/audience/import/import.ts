@@ -1,8 +1,8 @@
 /**
  * Imports contacts or suppressions from an uploaded CSV file (draft.ts), as a background job in two passes.
- * The first reads the file to its end. The second upserts its records in slices, and subscribes them to
- * topics or suppresses them. Nothing is stored if the file can't be read to its end. An invalid record
- * doesn't affect others. Rejected records can be downloaded with their reasons.
+ * The first reads the complete file. The second upserts its records in slices, and subscribes them to topics
+ * or suppresses them. Nothing is stored if the file can't be read completely. An invalid record doesn't
+ * affect others. Rejected records can be downloaded with their reasons.
  */
 
 import { lockAccount } from '../../accounts/teams/limits.ts'
@@ -24,25 +24,27 @@ import {
   type ImportRow,
   importById,
   importBytes,
-  mappingOf,
   type RefusedRecord,
+  readMapping,
   refusingSlices,
   setRecords,
 } from './imports.sql.ts'
 import { checkMapping, type Extra, faultOf, type GivenItem, type Mapping, recordOf } from './mapping.ts'
 
-/** How many records are upserted at once, and tried of a draft. */
+/** Records per upsert, and in the test of a draft. */
 export const SLICE_RECORDS = 1_000
 export const MAX_RECORDS = 100_000
 
-/** @throws RequestError bad_request for a file that cannot be imported at all. @param total its records so far. */
+/**
+ * @throws RequestError bad_request if the file has no or too many records. @param total the records so far.
+ */
 export function checkTotal(total: number, isLast: boolean): void {
   if (total === 0 && isLast) throw new RequestError('bad_request', TEXTS.noRecords)
   if (total > MAX_RECORDS)
     throw new RequestError('bad_request', fill(TEXTS.tooManyRecords, { most: MAX_RECORDS }))
 }
 
-/** A record as it is upserted, or why it is not, and what it says beyond its contact. */
+/** A record as an item to upsert, or an error, and its other data. */
 type ReadRecord = { row: number; given: GivenItem; item: ContactItem | RequestError; extra: Extra | null }
 
 export const readRecords = (records: readonly CsvRecord[], mapping: Mapping): ReadRecord[] =>
@@ -52,7 +54,7 @@ export const readRecords = (records: readonly CsvRecord[], mapping: Mapping): Re
     return { row: record.row, given, item, extra }
   })
 
-/** The records that were refused, with what their refusal is to the person whose file it is. */
+/** Returns the rejected records, with reasons that name the user's columns. */
 export const refusedAmong = (
   records: readonly ReadRecord[],
   outcomes: readonly (string | RequestError)[],
@@ -65,10 +67,10 @@ export const refusedAmong = (
     return [{ at, row, message: words, ...where }]
   })
 
-/** Where an import stands: in which pass, how far in the file, and how many records came before that. */
+/** The progress of an import: the pass, the position in the file, and the records before it. */
 export type ImportCursor = { pass: 'check' | 'store'; place: CsvPlace | null; records: number }
 
-/** `done`: records that were stored or refused. `total`: how many there are, once that is known. */
+/** `done` counts records that were stored or rejected. `total` is null until it is known. */
 type Slice = { cursor: ImportCursor | null; total: number | null; done: number; refused: number }
 
 async function checkSlice(
@@ -77,7 +79,7 @@ async function checkSlice(
   id: string,
   { place: from, records: before }: Omit<ImportCursor, 'pass'>,
 ): Promise<Slice> {
-  if (from === null) checkMapping(await mappingOf(tx, teamId, id))
+  if (from === null) checkMapping(await readMapping(tx, teamId, id))
   const { table, place } = await readSlice(importBytes(tx, teamId, id), from)
   const records = before + table.records.length
   checkTotal(records, place === null)
@@ -88,10 +90,10 @@ async function checkSlice(
     : { ...whole, cursor: { pass: 'check', place, records }, total: null }
 }
 
-/** `since`: when the import began, by the database's time. */
+/** `since` is the database time at which the import started. */
 type Upserting = At & { secrets: Pick<Secrets, 'signatures'>; since: Date }
 
-/** The topics that the records of a slice name and the team still has. The account is locked first, as by everybody. */
+/** Locks and returns the topics that the team still has. Locks the account first, as everywhere. */
 async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   await lockAccount(tx, teamId)
@@ -101,7 +103,7 @@ async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promi
 type Stored = { contact_id: string; identity: string; email: string; extra: Extra | null }
 type Storing = Pick<Upserting, 'tx' | 'now' | 'since'>
 
-/** Subscribes the contacts of records to what each wants. */
+/** Adds the topics in `wants` to the contacts of records. */
 async function storeExtras(
   { tx, now, since }: Storing,
   teamId: string,
@@ -114,7 +116,10 @@ async function storeExtras(
   if (subscribing.length > 0) await addTopics(tx, teamId, subscribing, { now, since })
 }
 
-/** Upserts records with all that they say. @returns their contacts or refusals, and the contacts that are new. */
+/**
+ * Upserts records with their topics and consent. @returns a contact ID or an error for each, and the new
+ * contacts.
+ */
 async function upsertRecords(
   { tx, now, secrets, since }: Upserting,
   teamId: string,
@@ -142,7 +147,7 @@ async function upsertRecords(
   return { outcomes: result.items, created: result.created }
 }
 
-/** Unsubscribes or suppresses the contacts of records whose consent says no, those that existed too. */
+/** Unsubscribes or suppresses the contacts of records whose consent is no, including existing contacts. */
 async function storeRefusals(
   { tx, now }: At,
   teamId: string,
@@ -170,10 +175,13 @@ async function storeRefusals(
 
 type Outcomes = { outcomes: (string | RequestError)[]; created: readonly string[] }
 
-/** What stands for an address in the counts of an import. */
+/** An ID for an address, for the counts of an import of suppressions. */
 const addressId = (teamId: string, identity: string): string => idOfName(teamId, identity)
 
-/** What becomes of records of suppressions: an id for each address, and those that aren't suppressed yet. */
+/**
+ * Predicts the results for records of suppressions: an ID for each address, and the addresses that aren't
+ * suppressed yet.
+ */
 export async function suppressionOutcomes(
   tx: Tx,
   teamId: string,
@@ -191,7 +199,7 @@ export async function suppressionOutcomes(
   return { outcomes, created: [...new Set(fresh)] }
 }
 
-/** Suppresses the addresses of records. It makes no contacts, and needs no quota. */
+/** Suppresses the addresses of records. Creates no contacts and uses no quota. */
 async function suppressRecords(
   { tx, now }: Upserting,
   teamId: string,
@@ -213,7 +221,7 @@ async function storeSlice(
   id: string,
   { place: from, records: first }: Omit<ImportCursor, 'pass'>,
 ): Promise<Slice> {
-  const mapping = await mappingOf(at.tx, teamId, id)
+  const mapping = await readMapping(at.tx, teamId, id)
   const { table, place } = await readSlice(importBytes(at.tx, teamId, id), from, SLICE_RECORDS)
   const records = readRecords(table.records, mapping)
   const store = mapping.suppress ? suppressRecords : upsertRecords
@@ -228,14 +236,15 @@ async function storeSlice(
 }
 
 /**
- * Does the next slice of an import. @throws RequestError bad_request for a file or a mapping that cannot be imported.
+ * Processes the next slice of an import. @throws RequestError bad_request if the file or the mapping is
+ * invalid.
  */
 export async function importSlice(at: Upserting, teamId: string, id: string, cursor: ImportCursor | null) {
   const { pass, ...where } = cursor ?? { pass: 'check', place: null, records: 0 }
   return pass === 'check' ? checkSlice(at.tx, teamId, id, where) : storeSlice(at, teamId, id, where)
 }
 
-/** How an import stands, and the first records that it has refused so far. @throws RequestError not_found. */
+/** Returns an import with its first rejected records. @throws RequestError not_found. */
 export async function showImport(
   tx: Tx,
   teamId: string,
@@ -251,8 +260,8 @@ export async function showImport(
 const noImport = () => new RequestError('not_found', TEXTS.noImport)
 
 /**
- * The refused records as they came, each with its row and the reason, and with what stood beyond its columns: to be
- * corrected and imported again. @throws RequestError not_found.
+ * Returns the rejected records as they were uploaded, with row and reason, and with surplus cells at the end,
+ * to be corrected and imported again. @throws RequestError not_found.
  */
 export async function refusedRecords(tx: Tx, teamId: string, id: string) {
   if (!(await importById(tx, teamId, id))) throw noImport()

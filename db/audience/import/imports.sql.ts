@@ -1,4 +1,4 @@
-/** Rows of contact_imports: uploaded files, their progress, and the results of their slices. */
+/** Queries on contact_imports: uploaded files, their progress, and the results of their slices. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -10,7 +10,7 @@ type NewImport = Pick<ImportRow, 'id' | 'file_name' | 'mapping' | 'records' | 'c
   bytes: Buffer
 }
 
-/** How long the chunks are that a file lies in, in bytes. */
+/** Bytes per chunk of a stored file. */
 const CHUNK_BYTES = 128 * 1024
 
 export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: Date): Promise<void> {
@@ -32,13 +32,13 @@ export const countDrafts = (tx: Tx, teamId: string) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::int as count from contact_imports where team_id = ${teamId} and draft`)
 
-/** How long an import's file is, in bytes. */
+/** Returns the size of an import's file in bytes. */
 export const importLength = (tx: Tx, teamId: string, id: string) =>
   tx.oneFirst(sql.type(countRow)`
     select coalesce(sum(octet_length(bytes)), 0)::int as count from contact_import_chunks
     where team_id = ${teamId} and import_id = ${id}`)
 
-/** Changes what a draft's columns become. @returns whether there is such a draft. */
+/** Changes the mapping of a draft. @returns false if there is no such draft. */
 export async function mapDraft(tx: Tx, teamId: string, id: string, mapping: Mapping): Promise<boolean> {
   const { rowCount } = await tx.query(sql.unsafe`
     update contact_imports set mapping = ${JSON.stringify(mapping)}
@@ -48,13 +48,15 @@ export async function mapDraft(tx: Tx, teamId: string, id: string, mapping: Mapp
 
 const mappingRow = row({ mapping: mixed<Mapping>() })
 
-/** Makes a draft an import of which no record was read yet. @returns its mapping; null when there was no such draft. */
+/**
+ * Turns a draft into an import with no records read. @returns its mapping, or null if there is no such draft.
+ */
 export const endDraft = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOneFirst(sql.type(mappingRow)`
     update contact_imports set draft = false, records = 0
     where team_id = ${teamId} and id = ${id} and draft returning mapping`)
 
-/** Deletes a draft with its file. @returns whether there was one. */
+/** Deletes a draft with its file. @returns false if there is no such draft. */
 export async function deleteImportDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from contact_imports where team_id = ${teamId} and id = ${id} and draft`)
@@ -63,7 +65,7 @@ export async function deleteImportDraft(tx: Tx, teamId: string, id: string): Pro
 
 const chunkRow = row({ bytes: mixed<Buffer>() })
 
-/** Reads bytes of an import's file; fewer than asked for at its end. */
+/** Reads bytes of an import's file, fewer at its end. */
 export const importBytes =
   (tx: Tx, teamId: string, importId: string) =>
   async (at: number, length: number): Promise<Buffer> => {
@@ -76,20 +78,20 @@ export const importBytes =
     return Buffer.concat(rows.map(({ bytes }) => bytes)).subarray(start, start + length)
   }
 
-/** Says how many records were read so far. */
+/** Stores how many records were read so far. */
 export const setRecords = (tx: Tx, teamId: string, id: string, records: number) =>
   tx.query(sql.unsafe`
     update contact_imports set records = ${records} where team_id = ${teamId} and id = ${id}`)
 
-/** Why a record was refused: `message` says it of its column, if it is about one. */
+/** Why a record was rejected. `message` is about its column, if it has one. */
 export type RecordRefusal = { message: string } & Omit<Fault, 'words'>
 
-/** A record that was refused, by its place in its slice and by its row in the file. */
+/** A rejected record with its position in its slice, and its row in the file. */
 export type RefusedRecord = RecordRefusal & { at: number; row: number }
 
-/** What a slice has made: contacts that are new, others that it has stored too, and how many records took them. */
+/** The result of a slice: new contacts, existing contacts it stored, and how many records were accepted. */
 type SliceOutcome = {
-  /** The place of its first record among the records, and where the file is read for it. */
+  /** The number of records before the slice, and its position in the file. */
   first: number
   place: CsvPlace | null
   created: readonly string[]
@@ -98,7 +100,7 @@ type SliceOutcome = {
   refused: readonly RefusedRecord[]
 }
 
-/** Adds a slice to what its import has made: a contact that an earlier slice has stored is repeated, not updated. */
+/** Adds the result of a slice. Contacts that an earlier slice stored count as repeated, not as updated. */
 export async function addSlice(
   tx: Tx,
   teamId: string,
@@ -124,7 +126,7 @@ export async function addSlice(
 const importRow = row({
   id: string(),
   file_name: string(),
-  /** Those that were read so far; of a draft all that it has. */
+  /** For a draft, all records. For an import, those read so far. */
   records: number(),
   created_by: string(),
   created_at: string(),
@@ -132,20 +134,20 @@ const importRow = row({
   updated: number(),
   repeated: number(),
   refused: number(),
-  /** Records of which it is known what came of them. */
+  /** Records that were stored or rejected. */
   done: number(),
-  /** Whether the file is still being read: there may be more records. */
+  /** True while the file is being read. There may be more records. */
   reading: boolean(),
-  /** Why nothing of it was imported; null when it was, or is to be. */
+  /** Why nothing was imported. Null if there was no such error. */
   fault: string().nullable(),
-  /** Whether nobody has started it yet. */
+  /** True until a user starts the import. */
   draft: boolean(),
   mapping: mixed<Mapping>(),
   encoding: string().nullable(),
 })
 export type ImportRow = InferType<typeof importRow>
 
-/** Contacts that are new and those that there were, and how many records were of a contact of a record before them. */
+/** The numbers of new contacts, of existing contacts, and of records whose contact an earlier record has. */
 export type Made = Pick<ImportRow, 'created' | 'updated' | 'repeated'>
 
 const importColumns = sql.fragment`
@@ -153,10 +155,10 @@ const importColumns = sql.fragment`
   i.repeated, i.refused, i.created + i.updated + i.repeated + i.refused as done, j.fault,
   j.id is not null and j.finished_at is null and j.total is null as reading`
 
-/** An import has the id of its background job. */
+/** An import has the ID of its background job. */
 const imports = sql.fragment`contact_imports i left join background_jobs j on j.id = i.id`
 
-/** A team's imports, newest first. */
+/** Returns a team's imports, newest first. */
 export const importsOfTeam = (tx: Tx, teamId: string, limit: number) =>
   tx.any(sql.type(importRow)`
     select ${importColumns} from ${imports} where i.team_id = ${teamId} order by i.id desc limit ${limit}`)
@@ -165,11 +167,11 @@ export const importById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(importRow)`
     select ${importColumns} from ${imports} where i.team_id = ${teamId} and i.id = ${id}`)
 
-export const mappingOf = (tx: Tx, teamId: string, id: string) =>
+export const readMapping = (tx: Tx, teamId: string, id: string) =>
   tx.oneFirst(sql.type(mappingRow)`
     select mapping from contact_imports where team_id = ${teamId} and id = ${id}`)
 
-/** What was chosen for the team's last import of a file with these columns; null when it has none lately. */
+/** Returns the mapping of the team's last import with these columns, or null if there is none. */
 export const lastMapping = (
   tx: Tx,
   teamId: string,
@@ -187,7 +189,7 @@ const refusedRow = row({
   refused: mixed<readonly RefusedRecord[]>(),
 })
 
-/** The next slices of an import that have refused records, in the order of the file. */
+/** Returns the next slices with rejected records, in the order of the file. */
 export const refusingSlices = (
   tx: Tx,
   teamId: string,
@@ -199,7 +201,7 @@ export const refusingSlices = (
     where team_id = ${teamId} and import_id = ${id} and first_record > ${after} and refused is not null
     order by first_record limit ${most}`)
 
-/** Deletes old imports that are over, with their files, and drafts that nobody has started by then. */
+/** Deletes old finished imports with their files, and old drafts. */
 export const deleteImports = (tx: Tx, { before, draftsBefore }: { before: Date; draftsBefore: Date }) =>
   tx.query(sql.unsafe`
     delete from contact_imports i

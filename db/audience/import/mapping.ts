@@ -1,7 +1,7 @@
 /**
- * Maps the columns of an imported file: guesses from their names, validates the mapping and applies it to
- * records. By default, a file is read as its header says, and our own exports as they were written. Nothing
- * in a mapped column is dropped: an invalid value is an error of its record. Pure.
+ * Maps the columns of an imported file: guesses the mapping from their names, validates it and applies it to
+ * records. Our own exports are recognised. Nothing in a mapped column is dropped: an invalid value is an
+ * error of its record. Pure.
  */
 import { invalidField, RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
@@ -16,9 +16,9 @@ import { type CsvRecord, EXPORT_COLUMNS, isExport } from './csv.ts'
 export type Purpose = 'contacts' | 'suppressions'
 
 /**
- * What a column becomes. `properties`: a JSON map of them, as in our export. `status`: for contacts, what theirs must
- * be anyway; for suppressions, what each is suppressed as. `reason`: why it is suppressed. `topic`: yes or no.
- * `consent`: whether the person wants email.
+ * The target of a column. `properties` is a JSON map, as in our export. `status` must match the contact's
+ * status, or, for suppressions, is what to suppress as. `reason` is why it is suppressed. `topic` and
+ * `consent` contain yes or no.
  */
 export type Becomes =
   | { to: 'ignore' | 'email' | 'properties' | 'status' | 'reason' | 'consent' }
@@ -26,16 +26,16 @@ export type Becomes =
   | { to: 'topic'; id: string }
 
 export type Mapping = {
-  /** What the file calls its columns. */
+  /** The names in the file. */
   names: readonly string[]
   columns: readonly Becomes[]
-  /** Whether properties are added to those of an existing contact; else they replace them. */
+  /** True to add properties to existing ones, false to replace them. */
   merge: boolean
-  /** What all of them are subscribed to. */
+  /** Topics for all contacts. */
   topic_ids: readonly string[]
-  /** What becomes of those whose consent says no. Absent of a file without such a column. */
+  /** What to do with contacts whose consent is no. Absent if the file has no such column. */
   no?: AfterNo
-  /** What the contacts are suppressed as and why, unless their record says otherwise; null: they are not. */
+  /** The default type and reason of suppressions. Null to import contacts. */
   suppress: ByHand | null
 }
 
@@ -56,7 +56,7 @@ const suppressionColumn = (name: string): Becomes => {
   return { to: REASON_NAMES.includes(bare(name)) ? 'reason' : 'ignore' }
 }
 
-/** What the columns become by their names alone. */
+/** Guesses the mapping from the names of the columns. */
 export function mappingFor(header: readonly string[], purpose: Purpose): Mapping {
   const exact = header.findIndex((name) => name.toLowerCase() === 'email')
   const email = exact < 0 ? header.findIndex((name) => EMAIL_NAMES.includes(bare(name))) : exact
@@ -70,7 +70,7 @@ export function mappingFor(header: readonly string[], purpose: Purpose): Mapping
   return { names: header, columns, merge: false, topic_ids: [], ...no, suppress }
 }
 
-/** @throws RequestError bad_request, of the field of a property's name that cannot be. */
+/** @throws RequestError bad_request for the field of an invalid property name. */
 function checkNames(columns: readonly Becomes[]): void {
   const names = columns.map((column) => (column.to === 'property' ? column.name : null))
   for (const [at, name] of names.entries()) {
@@ -83,7 +83,7 @@ function checkNames(columns: readonly Becomes[]): void {
   }
 }
 
-/** @throws RequestError bad_request for a mapping that no contact could be made by. */
+/** @throws RequestError bad_request for an invalid mapping. */
 export function checkMapping({ columns, suppress }: Mapping): void {
   const refuse = (words: string) => {
     throw new RequestError('bad_request', words)
@@ -99,23 +99,23 @@ export function checkMapping({ columns, suppress }: Mapping): void {
 }
 
 /**
- * Why a record cannot be taken. `column`: the place of the one that it is about, which the words do not name; `value`:
- * what stands there, cut.
+ * Why a record is rejected. `column` is the index of the column that it is about, which `words` doesn't name.
+ * `value` is its shortened value.
  */
 export type Fault = { words: string; column?: number; value?: string }
 
-/** What a record says beyond its contact: topics, a suppression, or why it cannot be taken. */
+/** A record's data in addition to its contact: topics, a suppression, or why it is rejected. */
 export type Extra = { topic_ids?: readonly string[]; suppress?: ByHand; saysNo?: boolean; fault?: Fault }
 
-/** How much of a value is shown. */
+/** How many characters of a value are shown. */
 const SHOWN_LENGTH = 100
 const shown = (value: string): string =>
   value.length > SHOWN_LENGTH ? `${value.slice(0, SHOWN_LENGTH).toWellFormed()}…` : value
 
-/** Characters that nobody sees: control and format characters, other spaces than the common one, and fillers. */
+/** Invisible characters: control and format characters, spaces other than the common one, and fillers. */
 const UNSEEN = /\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}|\u{34f}|\u{115f}|\u{1160}|\u{3164}|\u{ffa0}|(?! )\p{Zs}/gu
 
-/** Names each character that nobody sees, such as U+200B. */
+/** Shows invisible characters by their names, such as U+200B. */
 const withUnseen = (value: string): string =>
   value.replace(UNSEEN, (character) => {
     const code = character.codePointAt(0) ?? 0
@@ -141,7 +141,7 @@ function topicsOf(cells: Cells): { topic_ids: string[]; fault?: Fault } {
   return { topic_ids }
 }
 
-/** What a record is suppressed as: other services have words of their own for it. */
+/** Returns the suppression of a record. Understands other services' names for bounces and complaints. */
 function suppressionOf(cells: Cells, { as, detail }: ByHand): Extra {
   const status = cellOf(cells, 'status')
   const words = cellOf(cells, 'reason').slice(0, 500).toWellFormed() || detail
@@ -152,11 +152,14 @@ function suppressionOf(cells: Cells, { as, detail }: ByHand): Extra {
   return { fault: { words: 'must be bounced or complained', column, value: shown(status) } }
 }
 
-/** Why a record is lost that the file has no whole cells of. */
+/** Returns the fault of a record without complete cells, or null. */
 const lostBy = ({ cells, fault }: CsvRecord): Fault | null =>
   fault === undefined ? null : { words: fault, value: shown(cells.join(' ')) }
 
-/** Cells beyond the named columns, mostly of a value with separators in it: which belongs where is not known. */
+/**
+ * Returns a fault for cells beyond the columns. They usually come from an unquoted separator, so no cell can
+ * be trusted.
+ */
 function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
   const surplus = cells.slice(columns.length)
   if (surplus.every((cell) => cell === '')) return null
@@ -164,7 +167,7 @@ function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
   return { words: fill(TEXTS.quoteSeparators, { surplus: words }), value: shown(surplus.join(' ')) }
 }
 
-/** Whether one of a record's columns of consent says no. */
+/** Returns whether a consent column says no. */
 function refusalIn(
   cells: Cells,
   { names, no = 'unsubscribed' }: Mapping,
@@ -190,7 +193,10 @@ function extraOf(cells: Cells, mapping: Mapping): Extra | null {
   return topic_ids.length > 0 ? { topic_ids } : null
 }
 
-/** A contact's properties; undefined where no column becomes one. Empty cells are none. What is no JSON stays text. */
+/**
+ * Collects a contact's properties. Undefined if no column is mapped to properties. Empty cells are left out.
+ * Invalid JSON stays text, so that its validation fails.
+ */
 function propertiesOf(cells: Cells): unknown {
   const isOne = ([{ to }]: Cells[number]): boolean => to === 'property' || to === 'properties'
   if (!cells.some(isOne)) return undefined
@@ -205,10 +211,10 @@ function propertiesOf(cells: Cells): unknown {
   return isObject(map) ? { ...map, ...named } : map
 }
 
-/** A contact as an item of a bulk upsert has it, before anything of it is judged. */
+/** A contact as an item of a bulk upsert, before validation. */
 export type GivenItem = { email: string; properties?: unknown; status?: string }
 
-/** Where an item holds what a column became: its path in the words of a refusal, and its value. */
+/** Returns the field of an item that a column became, as errors name it, and its value. */
 function heldBy({ email, properties, status = '' }: GivenItem, column: Becomes): [string, string] {
   switch (column.to) {
     case 'email':
@@ -226,7 +232,7 @@ function heldBy({ email, properties, status = '' }: GivenItem, column: Becomes):
   }
 }
 
-/** An item's error as a fault of its record: of the column that became the field at fault. */
+/** Turns an item's error into a fault of its record, about the column with the invalid field. */
 export function faultOf({ columns }: Mapping, item: GivenItem, { message, fields }: RequestError): Fault {
   for (const [column, becomes] of columns.entries()) {
     const [path, value] = heldBy(item, becomes)
@@ -238,7 +244,7 @@ export function faultOf({ columns }: Mapping, item: GivenItem, { message, fields
   return { words: message }
 }
 
-/** A record as an item of a bulk upsert, and what it says beyond that. */
+/** Turns a record into an item of a bulk upsert, and its other data. */
 export function recordOf(mapping: Mapping, record: CsvRecord): { item: GivenItem; extra: Extra | null } {
   const cells = mapping.columns.map((column, at) => [column, record.cells[at] ?? ''] as const)
   const status = mapping.suppress ? '' : cellOf(cells, 'status')

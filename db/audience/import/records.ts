@@ -1,25 +1,27 @@
 /**
- * Finds the records of a CSV file in its bytes (RFC 4180). It is our own parser because a stray quote must only lose
- * its own record: csv-parse stops at one, or reads it as the start of a cell that swallows the next records.
- * Each byte is read a constant number of times, whatever the file is.
+ * Finds the records of a CSV file in its bytes (RFC 4180). It is our own parser because a stray quote must
+ * only affect its own record. csv-parse stops at one, or reads it as the start of a cell that swallows the
+ * next records. Each byte is read a constant number of times, whatever the file contains.
  */
 
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { TEXTS } from '../texts.ts'
 
-/** Cells of a record, empty ones included: as many as a spreadsheet has columns. */
+/** Cells per record, including empty ones: the columns of a spreadsheet. */
 const MAX_CELLS = 16_384
-/** Without its closing quote within this many bytes, a cell counts as not closed. */
+/** A quoted cell that is longer counts as not closed, in bytes. */
 export const LONGEST_QUOTED_CELL = 64 * 1024
 
 export const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d] as const
 const QUOTE = 0x22
 
-/** Bytes of a file. `isLast`: the file ends with them. `longestCell`: how long a quoted cell may be. */
+/**
+ * Bytes of a file. `isLast` is true if the file ends here. `longestCell` limits the length of quoted cells.
+ */
 export type Part = { bytes: Buffer; separator: string; isLast: boolean; longestCell: number }
 
-/** A record's place in the bytes, without its line break. `fault`: why it is lost. */
+/** A record's position in the bytes, without its line break. `fault` is why it can't be imported. */
 export type RecordAt = {
   start: number
   end: number
@@ -36,7 +38,7 @@ function endOfLine(bytes: Buffer, from: number): number {
   return at
 }
 
-/** How many lines end in these bytes. */
+/** Counts the line breaks in these bytes. */
 export function countBreaks(bytes: Buffer, from: number, to: number): number {
   let count = 0
   for (let at = from; at < to; at += 1)
@@ -46,7 +48,7 @@ export function countBreaks(bytes: Buffer, from: number, to: number): number {
 
 type CellEnd = { end: number; fault: string | null }
 
-/** @returns null if the bytes end before it is clear. */
+/** @returns null if that depends on later bytes. */
 function endOfQuoted({ bytes, separator, isLast, longestCell }: Part, start: number): CellEnd | null {
   for (let at = start + 1; at < bytes.length; at += 1) {
     if (at - start > longestCell) return { end: at, fault: TEXTS.quoteNotClosed }
@@ -63,7 +65,7 @@ function endOfQuoted({ bytes, separator, isLast, longestCell }: Part, start: num
   return isLast ? { end: bytes.length, fault: TEXTS.quoteNotClosed } : null
 }
 
-/** @returns null if the bytes end before it is clear. */
+/** @returns null if that depends on later bytes. */
 function endOfCell(part: Part, start: number): CellEnd | null {
   const { bytes, separator, isLast } = part
   if (bytes[start] === QUOTE) return endOfQuoted(part, start)
@@ -76,7 +78,7 @@ function endOfCell(part: Part, start: number): CellEnd | null {
   return end < bytes.length || isLast ? { end, fault } : null
 }
 
-/** Where the next line begins. @returns null if the bytes end before it is clear. */
+/** Returns where the next line starts, or null if that depends on later bytes. */
 export function afterBreak({ bytes, isLast }: Pick<Part, 'bytes' | 'isLast'>, end: number): number | null {
   if (end === bytes.length) return isLast ? end : null
   if (bytes[end] === LINE_FEED) return end + 1
@@ -84,7 +86,9 @@ export function afterBreak({ bytes, isLast }: Pick<Part, 'bytes' | 'isLast'>, en
   return bytes[end + 1] === LINE_FEED ? end + 2 : end + 1
 }
 
-/** A record with a fault ends with the line in which the faulty cell begins, so that the next line isn't lost too. */
+/**
+ * A record with a fault ends at the line in which the faulty cell starts, so that the next line isn't lost.
+ */
 function lostRecord(part: Part, start: number, cell: number, fault: string): RecordAt | null {
   const end = endOfLine(part.bytes, cell)
   const next = afterBreak(part, end)
@@ -92,8 +96,8 @@ function lostRecord(part: Part, start: number, cell: number, fault: string): Rec
 }
 
 /**
- * The record that begins at `start`. @returns null if it may not end in these bytes.
- * @throws RequestError bad_request if it has too many cells. @param name how the message calls the record.
+ * Finds the record that starts at `start`. @returns null if it may continue after these bytes.
+ * @throws RequestError bad_request if it has too many cells. @param name describes the record in the message.
  */
 export function recordAt(part: Part, start: number, name: () => string): RecordAt | null {
   const cells: [number, number][] = []
@@ -123,8 +127,8 @@ function textOf(bytes: Buffer, [from, to]: readonly [number, number]): string {
   return (isQuoted ? text.replaceAll('""', '"') : text).trim()
 }
 
-/** What a record's cells contain. Those of a lost one are split at each separator. */
-export function cellsOf({ bytes, separator }: Part, { start, end, cells, fault }: RecordAt): string[] {
+/** Returns a record's cells. Those of a record with a fault are split at each separator. */
+export function readCells({ bytes, separator }: Part, { start, end, cells, fault }: RecordAt): string[] {
   if (fault === null) return cells.map((cell) => textOf(bytes, cell))
   return bytes.toString('utf8', start, end).split(separator, MAX_CELLS)
 }

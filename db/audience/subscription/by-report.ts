@@ -1,7 +1,7 @@
 /**
- * Unsubscribes addresses after reports that the recipient has left: through the relay's link, list or page.
- * Reports come in any order. A suppressed contact stays suppressed, and is unsubscribed when that ends. For
- * an address without a contact, a keyed hash is stored, as in leaveByLink. The caller locks accounts and
+ * Unsubscribes recipients after reports that they left through the relay's link, list or page. Reports come
+ * in any order. A suppressed contact stays suppressed, and is unsubscribed when the suppression ends. For an
+ * address without a contact, a keyed hash is stored, as in leaveByLink. The caller locks accounts and
  * contacts.
  */
 import type { At } from '../../postgres/pool.ts'
@@ -11,10 +11,10 @@ import { erasureHash } from '../contacts/erased.ts'
 import { leaveWhileSuppressed } from './subscription.sql.ts'
 import { unsubscribe } from './subscription.ts'
 
-/** `contact`: null if the address is none. */
+/** `contact` is null for an address that isn't a contact. */
 type Leaver = { team_id: string; identity: string; contact: unknown }
 
-/** @param secrets without them, only contacts are unsubscribed. */
+/** @param secrets if undefined, only contacts are unsubscribed. */
 export async function unsubscribeReported(
   { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign'> | undefined },
   leavers: readonly Leaver[],

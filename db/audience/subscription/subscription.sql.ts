@@ -1,4 +1,4 @@
-/** The topics of one contact: current ones and those the contact has left. Both change together. */
+/** Queries on the topics of one contact: current ones and those it has left. Both change together. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, string } from 'yup'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
@@ -11,12 +11,15 @@ const ids = () => array(string())
 const contactTopicsRow = row({
   id: string(),
   topic_ids: ids(),
-  /** Left by a link or the one-shot unsubscribe; the team may have put the contact into one of them again. */
+  /** Topics that the recipient left. The team may have added the contact to them again. */
   left_topic_ids: ids(),
 })
 export type ContactTopics = InferType<typeof contactTopicsRow>
 
-/** The topics of the contact of this identity, or null without one. @param hold locked until the transaction ends. */
+/**
+ * Returns the topics of a contact, or null if it doesn't exist. @param hold locks it until the transaction
+ * ends.
+ */
 export const topicsOfContact = (tx: Tx, teamId: string, identity: string, hold: 'hold' | 'look') =>
   tx.maybeOne(sql.type(contactTopicsRow)`
     select id, topic_ids, left_topic_ids from contacts where team_id = ${teamId} and identity = ${identity}
@@ -24,7 +27,7 @@ export const topicsOfContact = (tx: Tx, teamId: string, identity: string, hold: 
 
 const writtenRow = row({ has_listeners: boolean() })
 
-/** Writes the topics of a contact. @returns whether anybody listens to its team. */
+/** Stores the topics of a contact. @returns true if its team has listeners. */
 export const writeTopics = (
   tx: Tx,
   teamId: string,
@@ -37,7 +40,9 @@ export const writeTopics = (
     where team_id = ${teamId} and id = ${id}
     returning ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
 
-/** A suppressed contact whose suppression ends goes back to `unsubscribed`. @returns whether it is suppressed. */
+/**
+ * Makes a suppressed contact `unsubscribed` when its suppression ends. @returns false if it isn't suppressed.
+ */
 export const leaveWhileSuppressed = async (tx: Tx, teamId: string, identity: string): Promise<boolean> => {
   const found = await tx.anyFirst(sql.type(idRow)`
     update contacts set status_before = 'unsubscribed'

@@ -26,7 +26,7 @@ import { findSuppressed } from '../suppressions/suppressed.ts'
 import { TEXTS } from '../texts.ts'
 import { type ContactTopics, topicsOfContact, writeTopics } from './subscription.sql.ts'
 
-/** Who leaves topics, in the audit trail: the person behind a link, or a client of the API. */
+/** Who left the topics, for the audit log: the recipient through a link, or a client of the API. */
 type Leaver = 'recipient' | 'api'
 
 async function locked(tx: Tx, teamId: string, identity: string): Promise<ContactRow> {
@@ -52,13 +52,12 @@ async function become(
   return contact
 }
 
-/** @throws RequestError contact_not_found. */
 export async function unsubscribe(by: Caller, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await locked(by.tx, teamId, identity)
   return contact.status === 'unsubscribed' ? contact : become(by, teamId, contact, 'unsubscribed')
 }
 
-/** Unsubscribes contacts that said no elsewhere, those that aren't yet; the trail has the import alone. */
+/** Unsubscribes contacts that said no elsewhere. The audit log only contains the import. */
 export async function unsubscribeAll({ tx, now }: At, teamId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   const changed = await unsubscribeContacts(tx, teamId, [...new Set(ids)], now)
@@ -71,7 +70,10 @@ export async function unsubscribeAll({ tx, now }: At, teamId: string, ids: reado
   )
 }
 
-/** @param chosen topics that its person has just chosen. @throws RequestError contact_not_found, contact_suppressed. */
+/**
+ * @param chosen topics that the recipient has just chosen. @throws RequestError contact_not_found,
+ * contact_suppressed.
+ */
 export async function resubscribe(
   { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,
@@ -85,7 +87,6 @@ export async function resubscribe(
   return contact.status === 'subscribed' ? contact : become(by, teamId, contact, 'subscribed')
 }
 
-/** @throws RequestError contact_suppressed. */
 async function assertNotSuppressed(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'>,
@@ -99,8 +100,8 @@ async function assertNotSuppressed(
 }
 
 /**
- * Writes the topics that are to stay of those of a contact, and notes that its person has left the others. The trail
- * names the contact by its id: it is kept when the person is erased.
+ * Stores the topics that a contact keeps, and records that it left the others. The audit log only contains
+ * the contact's ID, because entries outlive an erasure.
  */
 export async function keepTopics(
   { tx, now }: At,
@@ -121,7 +122,8 @@ export async function keepTopics(
 }
 
 /**
- * Takes topics off a contact and leaves its status; unknown ones are ignored. @throws RequestError contact_not_found.
+ * Removes topics from a contact, without changing its status. Unknown topics are ignored. @throws
+ * RequestError contact_not_found.
  */
 export async function leaveTopics(
   at: At,
@@ -137,8 +139,8 @@ export async function leaveTopics(
 }
 
 /**
- * What a link does: takes topics off, or (null) everything. Somebody who is no contact any more is remembered by a
- * keyed hash: a contact that is made of the address again begins so.
+ * Handles an unsubscribe link: removes topics, or unsubscribes if `topicIds` is null. For a recipient without
+ * a contact, a keyed hash is stored, and applies to a contact that is created later.
  */
 export async function leaveByLink(
   { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign'> },
@@ -155,7 +157,10 @@ export async function leaveByLink(
   else await leaveTopics(at, teamId, identity, { topic_ids: topicIds, by: 'recipient' })
 }
 
-/** Whether there is such a contact, held until the transaction ends; without one nobody can make it until then. */
+/**
+ * True if the contact exists. It is locked until the transaction ends. If it doesn't exist, the account's
+ * lock prevents its creation.
+ */
 async function isHeld(tx: Tx, teamId: string, identity: string): Promise<boolean> {
   if (await lockContact(tx, teamId, identity)) return true
   await lockAccount(tx, teamId)

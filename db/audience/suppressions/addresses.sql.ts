@@ -1,4 +1,4 @@
-/** Rows of suppressed_addresses, and the queries over them. */
+/** Queries on suppressed_addresses. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
@@ -42,7 +42,7 @@ const ADDRESS = {
 
 const storedRow = row({ team_id: string(), identity: string(), has_listeners: boolean() })
 
-/** Adds addresses that have no row, in the order of their keys. @returns these. */
+/** Inserts addresses that have no row, ordered by key. @returns those. */
 export const insertAddresses = (tx: Tx, addresses: readonly SuppressedAddress[]) =>
   tx.any(sql.prepared('insert_suppressed_addresses', storedRow)`
     insert into suppressed_addresses (${columns})
@@ -56,14 +56,14 @@ const heldRow = addressRow.concat(
   row({ cause: string().oneOf(CAUSES).nullable(), since: string().nullable(), has_listeners: boolean() }),
 )
 
-/** The rows of these addresses, also lifted ones, locked in the order of their keys. */
+/** Locks the rows of these addresses, ordered by key. Includes lifted ones. */
 export const lockAddresses = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.any(sql.prepared('lock_suppressed_addresses', heldRow)`
     select ${columns}, ${hasListeners(sql.fragment`s.team_id`)} as has_listeners from suppressed_addresses s
     where (team_id, identity) in (select * from ${rowsOf('ref', REF, refs)})
     order by team_id, identity for no key update`)
 
-/** Writes why locked addresses are suppressed. */
+/** Stores why locked addresses are suppressed. */
 export const updateAddresses = (tx: Tx, addresses: readonly SuppressedAddress[]) =>
   tx.query(sql.prepared('update_suppressed_addresses', object())`
     update suppressed_addresses s set cause = a.cause, since = a.since, email_id = a.email_id,
@@ -73,8 +73,8 @@ export const updateAddresses = (tx: Tx, addresses: readonly SuppressedAddress[])
 const liftedRow = row({ team_id: string(), identity: string(), email: string(), has_listeners: boolean() })
 
 /**
- * Ends the suppression of addresses. @param lifted when it was lifted manually, so that soft bounces count from zero
- * again; else null. @returns those that were suppressed.
+ * Ends the suppression of addresses. @param lifted the time of a manual lift, which resets the count of soft
+ * bounces, or null. @returns the addresses that were suppressed.
  */
 export const liftAddresses = (tx: Tx, refs: readonly IdentityRef[], lifted: Date | null) =>
   tx.any(sql.prepared('lift_suppressed_addresses', liftedRow)`
@@ -89,24 +89,24 @@ export const liftAddresses = (tx: Tx, refs: readonly IdentityRef[], lifted: Date
     from held where s.team_id = held.team_id and s.identity = held.identity
     returning s.team_id, s.identity, s.email, ${hasListeners(sql.fragment`s.team_id`)} as has_listeners`)
 
-/** What a list of suppressed addresses is filtered by; all of it must fit. */
+/** Filters of a list of suppressed addresses. All must match. */
 export type SuppressionFilter = {
   cause?: Cause | undefined
-  /** A part of the response, without regard to case. */
+  /** A part of the response, in any case. */
   response?: string | undefined
-  /** The domain in ASCII form. */
+  /** The domain in ASCII. */
   domain?: string | undefined
   since?: Date | undefined
   until?: Date | undefined
-  /** A part of the address, in either of its forms. */
+  /** A part of the address, as given or in ASCII. */
   email?: string | undefined
   /** Only addresses with a hard bounce. */
   bounced?: boolean | undefined
-  /** Only what has been as it is since then (postgres/snapshot.sql.ts). */
+  /** Only rows that haven't changed since then (postgres/snapshot.sql.ts). */
   seen?: string | undefined
 }
 
-/** Times count as they are printed, to the millisecond. */
+/** Times are compared as they are printed, in milliseconds. */
 const PRINTED = sql.fragment`date_trunc('milliseconds', since)`
 
 const holds = (text: FragmentSqlToken, part: string) =>
@@ -129,7 +129,9 @@ const fitsFilter = ({ cause, response, domain, since, until, email, seen, bounce
 const listedRow = addressRow.concat(row({ id: string() }))
 export type ListedAddress = InferType<typeof listedRow>
 
-/** A team's suppressed addresses, newest first. @param before the one that the page follows. */
+/**
+ * Returns a page of a team's suppressed addresses, newest first. @param before the address before the page.
+ */
 export async function suppressedAddresses(
   tx: Tx,
   teamId: string,
@@ -145,19 +147,19 @@ export async function suppressedAddresses(
     order by since desc, identity desc limit ${limit}`)
 }
 
-/** How many of a team's addresses are suppressed and fit, counted up to `most`. */
+/** Counts a team's matching suppressed addresses, up to `most`. */
 export const countSuppressed = (tx: Tx, teamId: string, filter: SuppressionFilter, most: number | null) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (
       select from suppressed_addresses where team_id = ${teamId} and ${fitsFilter(filter)} limit ${most}) counted`)
 
-/** Why an address is suppressed; null if it isn't. */
+/** Returns the suppression of an address, or null. */
 export const suppressedAddress = (tx: Tx, teamId: string, identity: string) =>
   tx.maybeOne(sql.prepared('suppressed_address', addressRow)`
     select ${columns} from suppressed_addresses
     where team_id = ${teamId} and identity = ${identity} and cause is not null`)
 
-/** Those of these addresses that are suppressed. */
+/** Returns the suppressed addresses among these. */
 export const suppressedAmong = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.any(sql.prepared('suppressed_among', addressRow)`
     select ${columns} from suppressed_addresses
@@ -165,7 +167,7 @@ export const suppressedAmong = (tx: Tx, refs: readonly IdentityRef[]) =>
 
 const identityRow = row({ identity: string() })
 
-/** The next identities of a team that are suppressed and fit, after one in their order. */
+/** Returns the next matching identities, in order, after `after`. */
 export const nextSuppressed = (
   tx: Tx,
   teamId: string,
@@ -177,7 +179,10 @@ export const nextSuppressed = (
     where team_id = ${teamId} and identity > ${after} and ${fitsFilter(filter)}
     order by identity limit ${limit}`)
 
-/** Deletes what is stored of an address. @returns why it was suppressed; null if it wasn't. */
+/**
+ * Deletes the row of an address. @returns its cause, which is null if it isn't suppressed, or null without a
+ * row.
+ */
 export const deleteAddress = (tx: Tx, teamId: string, identity: string) =>
   tx.maybeOne(sql.type(row({ cause: string().oneOf(CAUSES).nullable(), has_bounced: boolean() }))`
     delete from suppressed_addresses where team_id = ${teamId} and identity = ${identity}
@@ -185,7 +190,7 @@ export const deleteAddress = (tx: Tx, teamId: string, identity: string) =>
 
 const softRow = row({ team_id: string(), identity: string(), email: string() })
 
-/** Addresses that are suppressed for soft bounces, after one in the order of their keys. */
+/** Returns addresses that are suppressed for soft bounces, ordered by key, after `after`. */
 export async function softlySuppressed(tx: Tx, after: IdentityRef | undefined, limit: number) {
   const further = allOf(
     after !== undefined && sql.fragment`(team_id, identity) > (${after.team_id}::uuid, ${after.identity})`,
@@ -204,15 +209,18 @@ const factsRow = row({
   delivered_at: number().nullable(),
 })
 
-/** How soft bounces are counted: email sent before `undisputed` without any report since has arrived. */
+/**
+ * How soft bounces are counted: an email sent before `undisputed` without a report since then counts as
+ * delivered.
+ */
 export type SoftRule = { most: number; undisputed: Date }
 
 const milliseconds = (time: FragmentSqlToken) => sql.fragment`(extract(epoch from ${time}) * 1000)::float8`
 
 /**
- * What soft bounces and deliveries say of addresses (soft-bounces.ts). An address's emails are found by their
- * recipients alone: given the team too, the planner goes through all that a large team sent. A suppression that version
- * 0.1.0 has stored is the contact's until it is copied.
+ * Returns the soft bounces and deliveries of addresses, for soft-bounces.ts. Emails are found by recipient
+ * only, because with the team, the planner would scan all emails of a large team. A suppression that version
+ * 0.1.0 stored is in the contact until it is copied.
  */
 export const softFacts = (
   tx: Tx,
@@ -245,7 +253,7 @@ export const softFacts = (
             and (lower(v.recipient) in (lower(r.email), r.identity) or v.recipient is null and e.contact_id = c.id)
         where e.team_id = r.team_id) t`)
 
-/** Waits until no other transaction counts soft bounces of these addresses, in one order. */
+/** Waits until no other transaction counts soft bounces of these addresses. Locks them in order. */
 export const lockSoftCounts = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.query(sql.type(object())`
     select pg_advisory_xact_lock(hashtext('soft_bounces'), key) from (

@@ -15,12 +15,12 @@ import { suppressionBy } from './cause.ts'
 import { type ContactDetail, reasonOf, type ShownSuppression, showAddress, showSuppression } from './lift.ts'
 import { lockTouched, suppress } from './suppress.ts'
 
-/** What a person can suppress a contact as. */
+/** What users can suppress a contact as. */
 export const SUPPRESSIONS = ['bounced', 'complained'] as const
-/** @param detail why, in the words of the person who says so. */
+/** @param detail the user's reason. */
 export type ByHand = { as: (typeof SUPPRESSIONS)[number]; detail: string }
 
-/** The causes that a person can add an address with. */
+/** The causes that users can choose. */
 export const ADDED_CAUSES = ['bounce', 'complaint', 'manual'] as const satisfies readonly Cause[]
 
 export const CAUSE_AS = { bounced: 'bounce', complained: 'complaint' } as const satisfies Record<
@@ -30,7 +30,7 @@ export const CAUSE_AS = { bounced: 'bounce', complained: 'complaint' } as const 
 
 type Added = { identity: string; email: string; cause: Cause; reason: string }
 
-/** Suppresses those of these addresses that are not suppressed for as much. @returns how many they were. */
+/** Suppresses addresses that don't have an equal or stronger suppression. @returns how many. */
 export async function suppressAddresses(
   { tx, now }: At,
   teamId: string,
@@ -53,8 +53,9 @@ const suppressedAlready = (address: string): RequestError =>
   invalidField('email', fill(TEXTS.alreadySuppressed, { email: address }))
 
 /**
- * Suppresses one address. @returns the contact, or the suppression if it is no contact.
- * @throws RequestError bad_request without an address or a reason, or if it is suppressed for as much already.
+ * Suppresses one address. @returns the contact, or the suppression if there is no contact.
+ * @throws RequestError bad_request for an invalid address or reason, or if it has an equal or stronger
+ * suppression.
  */
 export async function suppressByHand(
   by: By,
@@ -76,7 +77,7 @@ export async function suppressByHand(
   return showAddress(by.tx, teamId, identity)
 }
 
-/** Suppresses one address for a cause, unless it is for as much already. @returns its suppression. */
+/** Suppresses one address, unless it has an equal or stronger suppression. @returns its suppression. */
 export async function addSuppression(
   by: By,
   teamId: string,

@@ -2,16 +2,16 @@
 import type { SuppressTransactional } from '../../accounts/teams/suppress-transactional.ts'
 import { CAUSES, type Cause, type SuppressionCause } from '../contacts/effect.ts'
 
-/** Why an address is suppressed and since when, and its first hard bounce. */
+/** Why and since when an address is suppressed, and its first hard bounce. */
 export type Suppression = {
   cause: Cause
-  /** When it happened, by the provider's clock, or when it was added. */
+  /** The provider's time, or the time at which it was added. */
   since: string
-  /** The email that it is about. Null if it was added manually. */
+  /** The email that caused it. Null if it was added manually. */
   email_id: string | null
-  /** The report that it comes from. Null if the server rejected the recipient in the dialogue. */
+  /** The report that caused it. Null if the server rejected the recipient during delivery. */
   report_id: string | null
-  /** The server's response, or the reason of who added it. */
+  /** The server's response, or the user's reason. */
   response: string
   bounced_at: string | null
   bounce_response: string | null
@@ -19,7 +19,7 @@ export type Suppression = {
 
 const rankOf = (cause: Cause): number => CAUSES.indexOf(cause)
 
-/** Returns the suppression of an address that already has one when another event suppresses it too. */
+/** Merges the suppression of an address with a new one. */
 export function merged(before: Suppression | null, next: Suppression): Suppression {
   if (before === null) return next
   const winner = rankOf(next.cause) > rankOf(before.cause) ? next : before
@@ -27,7 +27,7 @@ export function merged(before: Suppression | null, next: Suppression): Suppressi
   return { ...winner, bounced_at, bounce_response }
 }
 
-/** Makes the suppression that an event or a person causes. A bounce is its own first hard bounce. */
+/** Creates the suppression for an event or a manual addition. A bounce is its own first hard bounce. */
 export const suppressionBy = (
   cause: Cause,
   { since, response, ...from }: Pick<Suppression, 'since' | 'email_id' | 'report_id' | 'response'>,
@@ -37,7 +37,7 @@ export const suppressionBy = (
   bounce_response: cause === 'bounce' ? response : null,
 })
 
-/** The status that a contact of the address gets. */
+/** Returns the status of a contact with this cause. */
 export const statusBy = (cause: Cause): 'bounced' | 'complained' =>
   cause === 'complaint' ? 'complained' : 'bounced'
 
@@ -48,7 +48,7 @@ const WORDS = {
   manual: 'added by hand',
 } as const satisfies Record<Cause, SuppressionCause['what']>
 
-/** The cause as a contact shows it. */
+/** Returns the cause as contacts show it. */
 export const causeShown = ({
   cause,
   since,
@@ -71,7 +71,7 @@ export function stopsTransactional(
   return stops === 'bounces_and_complaints' && (cause === 'complaint' || cause === 'manual')
 }
 
-/** Returns the detail of the event `suppressed`: the first bounce's date and response, or those of the cause. */
+/** Returns the detail of the event `suppressed`: date and response of the first bounce, or of the cause. */
 export function suppressedDetail({
   cause,
   since,

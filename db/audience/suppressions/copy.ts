@@ -1,6 +1,6 @@
 /**
  * Copies suppressions of contacts into suppressed_addresses: those from before that table, and those that
- * version 0.1.0 writes. A permanent bounce is classified again by its response. A manual suppression isn't.
+ * version 0.1.0 writes. A permanent bounce is classified again by its response. Manual suppressions aren't.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { classifyFailure } from '../../validation/failures.ts'
@@ -11,11 +11,11 @@ import { contactsToCopy, type LockedContact, markCopied } from './suppressions.s
 
 const keyOf = ({ team_id, identity }: Pick<LockedContact, 'team_id' | 'identity'>) => `${team_id}/${identity}`
 
-/** True if a stored response states that the address doesn't exist or accepts no mail. */
+/** True if a stored response means that the address doesn't exist or accepts no mail. */
 const isAboutAddress = (response: string): boolean =>
   response !== '' && classifyFailure({ reply: response }).about === 'address'
 
-/** Returns the cause of a contact's suppression, as its row has it. */
+/** Returns the cause of a contact's suppression, from its row. */
 function judgedCause({
   suppression,
   suppression_cause: stored,
@@ -37,11 +37,15 @@ function suppressionFrom(contact: LockedContact, now: Date): Suppression {
   })
 }
 
-/** How many suppressions were copied, by cause. */
+/** The number of copied suppressions, by cause. */
 export type Copied = Partial<Record<Cause, number>>
 
-/** Copies what locked contacts say. @returns how many suppressions, by cause. */
-export async function copyOf(tx: Tx, contacts: readonly LockedContact[], now: Date): Promise<Copied> {
+/** Copies the suppressions of locked contacts. @returns how many, by cause. */
+export async function copyLockedSuppressions(
+  tx: Tx,
+  contacts: readonly LockedContact[],
+  now: Date,
+): Promise<Copied> {
   const changed = contacts.filter(({ is_copied }) => !is_copied)
   if (changed.length === 0) return {}
   const suppressed = changed.filter(({ suppression }) => suppression !== null)
@@ -70,12 +74,14 @@ export async function copyOf(tx: Tx, contacts: readonly LockedContact[], now: Da
   return counts
 }
 
-/** Copies the next suppressions that version 0.1.0 has stored. @returns how many contacts it looked at, and copied. */
+/**
+ * Copies the next suppressions of version 0.1.0. @returns how many contacts it checked, and what it copied.
+ */
 export async function copyNext(
   tx: Tx,
   limit: number,
   now: Date,
 ): Promise<{ checked: number; copied: Copied }> {
   const contacts = await contactsToCopy(tx, limit)
-  return { checked: contacts.length, copied: await copyOf(tx, contacts, now) }
+  return { checked: contacts.length, copied: await copyLockedSuppressions(tx, contacts, now) }
 }

@@ -1,7 +1,7 @@
 /**
  * Shows and removes the suppression of an address, or of all that match a filter. Removing it restores the
- * contact's status, resets the count of soft bounces and deletes the hash of an erasure. The API never
- * removes suppressions. Each action has an audit entry with the reason. DECISIONS: Suppression.
+ * contact's status, resets the count of soft bounces and clears the suppression in an erasure's hash. The API
+ * never removes suppressions. Each removal has an audit entry with the reason. DECISIONS: Suppression.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -25,7 +25,7 @@ import { causeShown, statusBy } from './cause.ts'
 import { release } from './suppress.ts'
 import { lockContacts, suppressionOf } from './suppressions.sql.ts'
 
-/** A contact as users see it: with what suppresses its address, and when that was last lifted. */
+/** A contact with the suppression of its address, and the time of the last lift. */
 export type ContactDetail = ContactRow & {
   suppression_cause: SuppressionCause | null
   suppression_lifted_at: string | null
@@ -44,7 +44,7 @@ export const shownSuppression = ({
 
 const LONGEST_REASON = 500
 
-/** Why a person does it, trimmed. @throws RequestError bad_request. */
+/** Returns a user's reason, trimmed. @throws RequestError bad_request if it is empty or too long. */
 export function reasonOf(text: string): string {
   const words = text.trim()
   if (words === '' || words.length > LONGEST_REASON)
@@ -52,7 +52,7 @@ export function reasonOf(text: string): string {
   return words
 }
 
-/** A contact with the suppression of its address. @throws RequestError contact_not_found. */
+/** Returns a contact with the suppression of its address. @throws RequestError contact_not_found. */
 export async function showContact(tx: Tx, teamId: string, identity: string): Promise<ContactDetail> {
   const contact = await contactByIdentity(tx, teamId, identity)
   const found = contact && (await suppressionOf(tx, teamId, contact.id))
@@ -68,14 +68,17 @@ export async function showContact(tx: Tx, teamId: string, identity: string): Pro
 
 const notSuppressed = (): RequestError => new RequestError('bad_request', TEXTS.notSuppressed)
 
-/** The suppression of an address. @throws RequestError bad_request if it isn't suppressed. */
+/** Returns the suppression of an address. @throws RequestError bad_request if it isn't suppressed. */
 export async function showSuppression(tx: Tx, teamId: string, identity: string): Promise<ShownSuppression> {
   const found = await suppressedAddress(tx, teamId, identity)
   if (!found) throw notSuppressed()
   return shownSuppression(found)
 }
 
-/** A contact, or the suppression of an address that is none. @throws RequestError contact_not_found. */
+/**
+ * Returns a contact, or the suppression of an address without a contact. @throws RequestError
+ * contact_not_found.
+ */
 export async function showAddress(
   tx: Tx,
   teamId: string,
@@ -87,13 +90,13 @@ export async function showAddress(
   return shownSuppression(found)
 }
 
-/** By which a suppression is known again as the one that was shown. */
+/** Identifies a suppression, to detect that it changed after a page showed it. */
 export const markOfSuppression = ({
   suppression,
   suppression_cause: cause,
 }: Pick<ContactDetail, 'suppression' | 'suppression_cause'>): string => `${suppression} ${cause?.at ?? ''}`
 
-/** The suppression of an address that is no contact, as a contact shows it. */
+/** Converts the suppression of an address without a contact into the fields of a contact. */
 export const asContact = (
   shown: ShownSuppression,
 ): Pick<ContactDetail, 'email' | 'suppression' | 'suppression_cause'> => ({
@@ -104,7 +107,7 @@ export const asContact = (
 
 type Lifting = By & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
 
-/** Lifts the suppression of addresses. @returns how many were suppressed. */
+/** Lifts the suppressions of addresses. @returns how many were suppressed. */
 async function liftIdentities(
   at: Omit<Lifting, 'actor'>,
   teamId: string,
@@ -121,10 +124,10 @@ async function liftIdentities(
 }
 
 /**
- * Lifts the suppression of an address. @param seen the mark of the suppression that a page showed, if one did.
- * @returns the contact, or what suppressed the address if it is no contact.
- * @throws RequestError contact_not_found; bad_request without a suppression or a reason; invalid_state if it is not
- * the one that was seen: a complaint is not lifted with the bounce before it.
+ * Lifts the suppression of an address. @param seen the mark of the suppression that a page showed, if any.
+ * @returns the contact, or the previous suppression if there is no contact.
+ * @throws RequestError contact_not_found; bad_request if it isn't suppressed or the reason is invalid;
+ * invalid_state if the suppression has changed, so that lifting a bounce doesn't also lift a later complaint.
  */
 export async function liftSuppression(
   by: Lifting,
@@ -141,7 +144,9 @@ export async function liftSuppression(
   return 'suppression' in before ? showContact(by.tx, teamId, identity) : before
 }
 
-/** Lifts the suppression of an address, if it has one. @returns how many. @throws RequestError bad_request. */
+/**
+ * Lifts the suppression of an address, if it has one. @returns how many. @throws RequestError bad_request.
+ */
 export async function liftOne(
   by: Lifting,
   teamId: string,
@@ -155,22 +160,23 @@ export async function liftOne(
   return lifted
 }
 
-/** How many addresses one transaction lifts. */
+/** Addresses per transaction. */
 const LIFT_BATCH = 500
 
-/** Addresses to lift: those that fit and were suppressed when they were counted. Times are text. */
+/**
+ * Addresses to lift: those that match the filter and were suppressed when they were counted. Times are text.
+ */
 export type BulkLift = {
   filter: Omit<SuppressionFilter, 'since' | 'until'> & {
     since?: string | undefined
     until?: string | undefined
   }
   reason: string
-  /** The limit. */
   most: number
 }
 export type LiftCursor = { after: string }
 
-/** Lifts the next batch of the addresses that fit. @returns how many, and where the next batch begins. */
+/** Lifts the next batch of matching addresses. @returns how many, and where the next batch starts. */
 export async function liftBatch(
   at: Omit<Lifting, 'actor'>,
   teamId: string,

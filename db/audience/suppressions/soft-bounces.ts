@@ -1,23 +1,24 @@
-/** Decides the effect of consecutive soft bounces on an address. Pure. DECISIONS: Suppression. */
+/** Decides the effect of soft bounces in a row on an address. Pure. DECISIONS: Suppression. */
 import type { Cause } from '../contacts/effect.ts'
 
-/** How many soft bounces in a row, without a delivery in between, suppress an address. */
+/** Soft bounces in a row, without a delivery in between, that suppress an address. */
 export const SOFT_BOUNCES = 5
 
-/** What is known of an address. Times are milliseconds since 1970. */
+/** The facts about an address. Times are in milliseconds since 1970. */
 type SoftFacts = {
   /** Null if it isn't suppressed. */
   cause: Cause | null
   since: number | null
-  /** The newest soft bounces after it was last lifted, newest first, at most SOFT_BOUNCES. */
+  /** The newest soft bounces since the last lift, newest first, at most SOFT_BOUNCES. */
   softs: readonly number[]
-  /** The last delivery: a report of one, or an email that counts as one. */
+  /** The last delivery, reported or assumed. */
   delivered_at: number | null
 }
 
 /**
- * Decides whether soft bounces suppress an address, or whether a delivery ends that. A suppression that was judged to
- * be no hard bounce has no such row, and ends with a delivery after it began.
+ * Decides if soft bounces suppress an address, or if a delivery ends their suppression. A permanent bounce
+ * that copy.ts classified as soft doesn't have five soft bounces. It ends with the first delivery after it
+ * started.
  */
 export function judgeSoftBounces({
   cause,

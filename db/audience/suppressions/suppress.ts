@@ -1,8 +1,8 @@
 /**
  * Suppresses addresses and their contacts because of reports. Five soft bounces in a row suppress, and a
- * delivery resets the count. The result only depends on the set of events, not on order, repeats or split
- * over transactions, because soft bounces are counted over stored events. Contacts are locked before the
- * events are stored. Otherwise two transactions could each miss the other's events. DECISIONS: Suppression.
+ * delivery resets the count. The result only depends on the set of events, not on order, repeats or
+ * transactions, because soft bounces are counted over stored events. Contacts are locked before the events
+ * are stored. Otherwise two transactions could each miss the other's events. DECISIONS: Suppression.
  */
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { parseAddress } from '../../validation/address.ts'
@@ -21,16 +21,18 @@ import {
   updateAddresses,
 } from './addresses.sql.ts'
 import { causeShown, merged, type Suppression, statusBy, suppressionBy } from './cause.ts'
-import { copyOf } from './copy.ts'
+import { copyLockedSuppressions } from './copy.ts'
 import { judgeSoftBounces, SOFT_BOUNCES } from './soft-bounces.ts'
 import { type LockedContact, lockContacts, markSuppressed, releaseContacts } from './suppressions.sql.ts'
 
-/** An email that stayed `sent` for so long without a report has arrived (DECISIONS: Delivery reports). */
+/**
+ * An email that stays `sent` this long without a report counts as delivered (DECISIONS: Delivery reports).
+ */
 const SENT_COUNTS_MS = 86_400_000
-/** How many addresses are judged again in one transaction. */
+/** Addresses per transaction of a review. */
 const REJUDGE_BATCH = 500
 
-/** A recipient and what an event means for it. */
+/** A recipient, and what an event means for it. */
 type Touched = {
   team_id: string
   email_id: string
@@ -39,33 +41,33 @@ type Touched = {
   /** The provider's response. */
   detail: string
   effect?: ContactEffect
-  /** The report that it comes from, if any. */
+  /** The report that caused it, if any. */
   report_id?: string | undefined
 }
 
-/** An address that an event is about. `contact`: its contact, locked. Null if it is none. */
+/** The address of an event. `contact` is locked, and null if there is none. */
 type TouchedAddress = IdentityRef & { email: string; contact: LockedContact | null }
 
-/** Finds the address that an event is about. */
+/** Returns the address of an event. */
 export type AddressFor = (event: Touched) => TouchedAddress | undefined
 
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 
-/** The address that an event is about; none if it means nothing for one. */
+/** Returns the address of an event, or undefined if the event has no effect on an address. */
 function refOf({ team_id, recipient, effect = 'none' }: Pick<Touched, 'team_id' | 'recipient' | 'effect'>) {
   if (effect === 'none' || recipient === null) return undefined
   const parsed = parseAddress(recipient)
   return parsed ? { team_id, identity: parsed.identity, email: parsed.address } : undefined
 }
 
-/** Locks the contacts of addresses, and copies what version 0.1.0 has stored of them. */
+/** Locks the contacts of addresses, and copies suppressions of version 0.1.0. */
 export async function lockTouched(
   tx: Tx,
   refs: readonly (IdentityRef & { email: string })[],
   now: Date,
 ): Promise<TouchedAddress[]> {
   const contacts = await lockContacts(tx, refs)
-  await copyOf(tx, contacts, now)
+  await copyLockedSuppressions(tx, contacts, now)
   const byKey = new Map(contacts.map((contact) => [keyOf(contact), contact]))
   return refs.map((ref) => {
     const contact = byKey.get(keyOf(ref)) ?? null
@@ -73,7 +75,7 @@ export async function lockTouched(
   })
 }
 
-/** Locks the contacts of what events are about, in one statement; none if no event means anything for an address. */
+/** Locks the contacts that events are about, in one statement. */
 export async function lockTouchedAddresses(
   tx: Tx,
   events: readonly Touched[],
@@ -88,7 +90,7 @@ export async function lockTouchedAddresses(
   if (wanted.size === 0) return () => undefined
   const touched = await lockTouched(tx, [...wanted.values()], now)
   const soft = events.flatMap((event) => (event.effect === 'soft' ? (refOf(event) ?? []) : []))
-  // A contact's lock does it for contacts.
+  // For contacts, their lock is sufficient.
   const others = soft.filter((ref) => !touched.find((one) => keyOf(one) === keyOf(ref))?.contact)
   if (others.length > 0) await lockSoftCounts(tx, others)
   const byKey = new Map(touched.map((one) => [keyOf(one), one]))
@@ -106,7 +108,7 @@ const suppressionFor = (cause: Cause, event: Touched): Suppression =>
     response: event.detail,
   })
 
-/** Suppresses and releases the locked addresses by events that have just been stored. */
+/** Suppresses and releases locked addresses after their events were stored. */
 export async function applyContactEffects(
   tx: Tx,
   addressFor: AddressFor,
@@ -114,7 +116,7 @@ export async function applyContactEffects(
   now: Date,
   sentCountsMs = SENT_COUNTS_MS,
 ): Promise<void> {
-  /** The addresses of one effect, each with the last event of it. */
+  /** Returns the addresses of events with this effect, each with the last such event. */
   const having = (effect: ContactEffect) => {
     const found = new Map<TouchedAddress, Touched>()
     for (const event of events) {
@@ -140,7 +142,7 @@ export async function applyContactEffects(
   if (undecided.size > 0) await judge(tx, undecided, { now, sentCountsMs })
 }
 
-/** A delivery only matters where soft bounces have suppressed. */
+/** A delivery only matters for addresses that soft bounces suppressed. */
 async function softlyAmong(
   tx: Tx,
   delivered: readonly (readonly [TouchedAddress, Touched])[],
@@ -153,10 +155,13 @@ async function softlyAmong(
   return refs.filter((address) => softly.has(keyOf(address))).map((address) => [address, null])
 }
 
-/** An address, locked if it is a contact, and what is to suppress it. */
+/** An address to suppress. If it is a contact, it is locked. */
 type ToSuppress = { address: TouchedAddress; suppression: Suppression }
 
-/** Stores what suppresses addresses. @returns what suppresses each now, which are new, and which have changed. */
+/**
+ * Stores suppressions. @returns the resulting rows, those that weren't suppressed before, and those whose
+ * cause changed.
+ */
 async function storeSuppressions(tx: Tx, wanted: readonly ToSuppress[]) {
   const rows = new Map(
     wanted.map(({ address, suppression }) => {
@@ -187,8 +192,8 @@ async function storeSuppressions(tx: Tx, wanted: readonly ToSuppress[]) {
 }
 
 /**
- * Suppresses addresses, and their contacts, and announces those that weren't suppressed before.
- * @returns how many have another cause now.
+ * Suppresses addresses and their contacts, and publishes those that weren't suppressed before.
+ * @returns how many have a new cause.
  */
 export async function suppress(tx: Tx, wanted: readonly ToSuppress[], now: Date): Promise<number> {
   const { rows, fresh, changed } = await storeSuppressions(tx, wanted)
@@ -224,10 +229,13 @@ export async function suppress(tx: Tx, wanted: readonly ToSuppress[], now: Date)
   return changed.size
 }
 
-/** How a suppression ends. `lifted`: when it was lifted manually. Null if a delivery ended it. */
+/** How a suppression ends. `lifted` is the time of a manual lift, or null after a delivery. */
 type Ending = { now: Date; lifted: Date | null; detail: string }
 
-/** Ends the suppression of addresses whose contacts are locked, and announces it. @returns the keys of these. */
+/**
+ * Ends the suppression of addresses whose contacts are locked, and publishes it. @returns the keys of those
+ * that were suppressed.
+ */
 export async function release(
   tx: Tx,
   refs: readonly IdentityRef[],
@@ -253,7 +261,7 @@ export async function release(
   return new Set(released.keys())
 }
 
-/** The contacts of addresses whose own rows say nothing of a suppression. */
+/** Returns the contacts of addresses whose contact row has no suppression. */
 async function contactIdsOf(tx: Tx, refs: readonly IdentityRef[]): Promise<Map<string, string>> {
   if (refs.length === 0) return new Map()
   return new Map((await lockContacts(tx, refs)).map((row) => [keyOf(row), row.contact_id]))
@@ -288,8 +296,8 @@ async function judge(
 }
 
 /**
- * Judges addresses that soft bounces alone suppress once more, one batch after another: no event says when an email has
- * stayed `sent` for a day. @returns how many it released.
+ * Judges all addresses again that are suppressed only for soft bounces, in batches, because no event tells
+ * that an email has stayed `sent` for a day. @returns how many it released.
  */
 export async function reviewSoftSuppressions(
   database: Database,

@@ -1,4 +1,6 @@
-/** The queries that suppress contacts and end that. Why an address is suppressed is in addresses.sql.ts. */
+/**
+ * Queries that suppress contacts and end suppressions. Why an address is suppressed is in addresses.sql.ts.
+ */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, string } from 'yup'
 import { hasListeners } from '../../channels/events/webhooks.sql.ts'
@@ -10,7 +12,7 @@ import type { IdentityRef } from './addresses.sql.ts'
 
 const REF = { team_id: 'uuid', identity: 'text' }
 
-/** A contact's suppression as one word, as `suppression_copied` has it. */
+/** The suppression of a contact as one word, in the format of `suppression_copied`. */
 const stored = sql.fragment`case when c.suppressed_softly then 'softly' else c.suppression end`
 
 const lockedRow = row({
@@ -21,7 +23,7 @@ const lockedRow = row({
   suppression: string().nullable(),
   suppression_cause: mixed<SuppressionCause>().nullable(),
   suppressed_softly: boolean(),
-  /** False if version 0.1.0 has changed its suppression since it was copied. */
+  /** False if version 0.1.0 has changed the suppression since it was copied. */
   is_copied: boolean(),
 })
 export type LockedContact = InferType<typeof lockedRow>
@@ -30,21 +32,25 @@ const lockedColumns = sql.fragment`
   c.team_id, c.identity, c.id as contact_id, c.email, c.suppression, c.suppression_cause, c.suppressed_softly,
   c.suppression_copied is not distinct from ${stored} as is_copied`
 
-/** The contacts of these identities, locked by id as everywhere, so that transactions over them cannot deadlock. */
+/**
+ * Locks the contacts of these identities, ordered by ID as everywhere, so that transactions can't deadlock.
+ */
 export const lockContacts = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.any(sql.prepared('lock_contacts', lockedRow)`
     select ${lockedColumns} from contacts c
     where (team_id, identity) in (select * from ${rowsOf('ref', REF, refs)})
     order by team_id, id for no key update`)
 
-/** Contacts whose suppression version 0.1.0 has changed, locked, without those that are locked already. */
+/** Locks contacts whose suppression version 0.1.0 has changed. Skips contacts that are already locked. */
 export const contactsToCopy = (tx: Tx, limit: number) =>
   tx.any(sql.type(lockedRow)`
     select ${lockedColumns} from contacts c
     where (case when suppressed_softly then 'softly' else suppression end) is distinct from suppression_copied
     order by team_id, id limit ${limit} for no key update skip locked`)
 
-/** A contact to suppress. `status`: what the event says; `suppression`: what its address is suppressed as by now. */
+/**
+ * A contact to suppress. `status` is from the event, and `suppression` from the current cause of its address.
+ */
 type SuppressedContact = {
   team_id: string
   contact_id: string
@@ -59,7 +65,7 @@ const SUPPRESSED = {
   ...{ softly: 'bool', cause: 'json' },
 }
 
-/** Suppresses locked contacts. One that has complained stays so. */
+/** Suppresses locked contacts. A complaint is never replaced by a bounce. */
 export const markSuppressed = (tx: Tx, contacts: readonly SuppressedContact[], now: Date) =>
   tx.query(sql.prepared('mark_suppressed', lockedRow)`
     update contacts c set
@@ -71,7 +77,7 @@ export const markSuppressed = (tx: Tx, contacts: readonly SuppressedContact[], n
     where c.team_id = r.team_id and c.id = r.contact_id and (c.status <> 'complained' or r.status = 'complained')
       and (c.status, c.suppression, c.suppressed_softly) is distinct from (r.status, r.suppression, r.softly)`)
 
-/** Notes that the suppression of locked contacts is in suppressed_addresses as it is here. */
+/** Marks the suppressions of locked contacts as copied to suppressed_addresses. */
 export const markCopied = (tx: Tx, refs: readonly IdentityRef[]) =>
   tx.query(sql.type(lockedRow)`
     update contacts c set suppression_copied = ${stored}
@@ -85,7 +91,10 @@ const releasedRow = row({
   has_listeners: boolean(),
 })
 
-/** Ends the suppression of locked contacts, whose status is again what it was. @returns these. */
+/**
+ * Ends the suppression of locked contacts, and restores their status. @returns the contacts that were
+ * suppressed.
+ */
 export const releaseContacts = (
   tx: Tx,
   refs: readonly IdentityRef[],
@@ -105,7 +114,10 @@ const shownRow = row({
   lifted_at: string().nullable(),
 })
 
-/** What a contact's row says of its suppression, and when it or its address was last lifted; null without it. */
+/**
+ * Returns the suppression in a contact's row, and when the contact or its address was last lifted. Null
+ * without the contact.
+ */
 export const suppressionOf = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(shownRow)`
     select c.suppression_cause, greatest(c.lifted_at, s.lifted_at) as lifted_at

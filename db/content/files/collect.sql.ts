@@ -7,10 +7,10 @@ import { number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { refRow, row } from '../../postgres/rows.ts'
 
-/** Whether a live upload needs a file `f`. */
+/** True if an active upload needs a file `f`. */
 const isUploaded = sql.fragment`coalesce(f.kept_until > service_time(), false)`
 
-/** Lets go what no upload keeps any more, at most `limit` files. @returns how many. */
+/** Marks up to `limit` files of expired uploads as no longer kept. @returns how many. */
 export async function releaseFiles(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     update files set kept_until = null where (team_id, id) in (
@@ -19,9 +19,9 @@ export async function releaseFiles(tx: Tx, limit: number): Promise<number> {
 }
 
 /**
- * Files that nobody has used since `before` and nobody needs, the oldest first. Those that uploads keep are not in the
- * index: it would have to be walked past all of them each time. What is needed is found by the emails
- * that still have to be delivered: a content may have gone out with millions that are not.
+ * Returns files that weren't used since `before` and that no unfinished email needs, oldest first. Files of
+ * active uploads aren't in the index, so that it isn't scanned past all of them each time. Needed files are
+ * found through unfinished emails, because millions of finished ones can refer to the same file.
  */
 export const unusedFiles = (tx: Tx, before: Date, limit: number) =>
   tx.any(sql.type(refRow)`
@@ -41,9 +41,8 @@ export const unusedFiles = (tx: Tx, before: Date, limit: number) =>
 const sizeRow = row({ size: number() })
 
 /**
- * Orphans those of the files that are still unused: whatever has come to need one since they were found has written
- * its time of use first, and `accepted` is the first id that mail accepted meanwhile can have. The team's account is
- * locked. @returns their sizes.
+ * Orphans the files that are still unused. A concurrent use has updated `last_used_at`, or is by an email
+ * with an ID of at least `accepted`. The caller has locked the team's account. @returns their sizes.
  */
 export const orphanUnused = (
   tx: Tx,
@@ -69,7 +68,7 @@ export const orphanUnused = (
 
 const contentRow = row({ sha256: string() })
 
-/** Takes the contents away from emails that say nothing any more. @returns them. */
+/** Detaches the files of purged emails. @returns their hashes. */
 export async function detachFiles(tx: Tx, teamId: string, emailIds: readonly string[]) {
   const contents = await tx.anyFirst(sql.type(contentRow)`
     delete from email_files where team_id = ${teamId} and email_id = any(${sql.array(emailIds, 'uuid')})
@@ -78,8 +77,8 @@ export async function detachFiles(tx: Tx, teamId: string, emailIds: readonly str
 }
 
 /**
- * Orphans those of the contents that no email and no live upload refers to. The team's account is locked. What is just
- * being used is passed over.
+ * Orphans files that no email and no active upload refers to. Skips files that are being used right now. The
+ * caller has locked the team's account.
  */
 export const orphanDetached = (tx: Tx, teamId: string, contents: readonly string[]) =>
   tx.any(sql.type(sizeRow)`
@@ -94,7 +93,7 @@ export const orphanDetached = (tx: Tx, teamId: string, contents: readonly string
     update files f set state = 'orphaned' from alone a where f.team_id = ${teamId} and f.id = a.id
     returning f.size`)
 
-/** Deletes some of the orphaned files, with their bytes. @returns how many. */
+/** Deletes some orphaned files with their bytes. @returns how many. */
 export async function deleteOrphans(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from files where (team_id, id) in (
@@ -102,7 +101,7 @@ export async function deleteOrphans(tx: Tx, limit: number): Promise<number> {
   return rowCount
 }
 
-/** Deletes uploads that have expired, at most `limit`. @returns how many. */
+/** Deletes up to `limit` expired uploads. @returns how many. */
 export async function deleteExpiredUploads(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from uploads where (team_id, id) in (

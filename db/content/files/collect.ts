@@ -20,25 +20,25 @@ import {
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-/** Files that one search finds; rows of one batch; files of one statement that deletes bytes, 25 MiB each. */
+/** Files per search, per transaction, and per statement that deletes bytes (up to 25 MiB each). */
 const SEARCH_BATCH = 2_000
 const COLLECT_BATCH = 200
 const DELETE_BATCH = 10
 
 async function refund(tx: Tx, teamId: string, orphaned: readonly { size: number }[]): Promise<number> {
   if (orphaned.length === 0) return 0
-  // Read again: what locked the account before us in this transaction may have written it since.
+  // Read again, because earlier code in this transaction may have changed it.
   const account = await lockAccount(tx, teamId)
   account.used.storage -= orphaned.reduce((sum, { size }) => sum + size, 0)
   await saveAccount(tx, teamId, account)
   return orphaned.length
 }
 
-/** Deletes the bytes of some orphaned files. @returns whether there may be more. */
+/** Deletes some orphaned files. @returns true if there may be more. */
 export const deleteSomeOrphans = async (tx: Tx): Promise<boolean> =>
   (await deleteOrphans(tx, DELETE_BATCH)) === DELETE_BATCH
 
-/** Forgets uploads that have expired, and files unused for `days` days, a day at least. @returns how many files. */
+/** Deletes expired uploads, and files unused for `days` days, at least one. @returns the number of files. */
 export async function collectFiles(database: Database, days: number, now: Date): Promise<number> {
   while ((await deleteExpiredUploads(database, COLLECT_BATCH)) === COLLECT_BATCH);
   while ((await releaseFiles(database, COLLECT_BATCH)) === COLLECT_BATCH);
@@ -63,12 +63,15 @@ export async function collectFiles(database: Database, days: number, now: Date):
     }
     while (await deleteSomeOrphans(database));
     total += taken
-    // What could not be taken was just used, or is the next round's.
+    // The rest was just used, or belongs to the next run.
     if (found.length < SEARCH_BATCH || taken === 0) return total
   }
 }
 
-/** Takes the files of emails that are erased, but for what others carry too. The team's account is locked. */
+/**
+ * Deletes the files of erased emails, except those that other emails need. The caller has locked the team's
+ * account.
+ */
 export async function eraseFiles(tx: Tx, teamId: string, emailIds: readonly string[]): Promise<void> {
   const contents = await detachFiles(tx, teamId, emailIds)
   if (contents.length > 0) await refund(tx, teamId, await orphanDetached(tx, teamId, contents))

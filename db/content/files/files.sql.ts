@@ -1,7 +1,6 @@
 /**
- * Rows of files, their chunks, uploads, and which emails need which contents.
- * Promises: one `ready` file for each team and content; what changes a team's storage runs under its account's lock.
- * Contents are named by SHA-256 in lower-case hex.
+ * Queries on files, their chunks, uploads, and the files of emails. A team has one `ready` file per content.
+ * Changes of a team's storage need its account's lock. Contents are identified by SHA-256 in lower-case hex.
  */
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
@@ -15,9 +14,12 @@ const FILE = { team_id: 'uuid', sha256: 'text' }
 
 const contentRow = row({ team_id: string(), sha256: string() })
 
-/** Notes a use of those that are ready, if their last one is older than an hour: none is collected for a day then. */
+/**
+ * Updates the time of use of ready files if the last use was over an hour ago. They aren't collected for a
+ * day.
+ */
 export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void> {
-  // Locked in one order: two sends may share the same contents.
+  // Locked in one order, because two sends can use the same files.
   await tx.query(sql.prepared('touch_files', object())`
     with due as (
       select f.team_id, f.id from files f join ${rowsOf('w', FILE, refs)}
@@ -29,7 +31,7 @@ export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void
     from due where f.team_id = due.team_id and f.id = due.id`)
 }
 
-/** As `readyFiles`, with a use of them noted. */
+/** Like `readyFiles`, and updates their time of use. */
 export async function usedFiles(tx: Tx, refs: readonly FileRef[]) {
   await touchFiles(tx, refs)
   return readyFiles(tx, refs)
@@ -40,10 +42,10 @@ export const readyFiles = (tx: Tx, refs: readonly FileRef[]) =>
     select w.team_id, w.sha256 from ${rowsOf('w', FILE, refs)}
       join files f on f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex') and f.state = 'ready'`)
 
-/** A content that is being stored. */
+/** A file that is being stored. */
 export type LoadingFile = { id: string; sha256: string; size: number }
 
-/** A piece of one. */
+/** A part of a file. */
 export type Chunk = { file_id: string; part: number; bytes: Uint8Array }
 
 const commas = sql.fragment`, `
@@ -62,17 +64,19 @@ export const insertLoading = (tx: Tx, teamId: string, files: readonly LoadingFil
     select ${teamId}, w.id, decode(w.sha256, 'hex'), w.size, service_time(), service_time()
     from ${rowsOf('w', { id: 'uuid', sha256: 'text', size: 'int8' }, files)}`)
 
-/** Begins a file whose content is still to come. */
+/** Inserts a file whose content is still unknown. */
 export const insertUnknown = (tx: Tx, teamId: string, id: string) =>
   tx.query(sql.type(object())`
     insert into files (team_id, id, created_at, last_used_at) values (${teamId}, ${id}, service_time(), service_time())`)
 
-/** Says what has come. */
+/** Stores the hash and size of a file. */
 export const completeLoading = (tx: Tx, teamId: string, { id, sha256, size }: LoadingFile) =>
   tx.query(sql.type(object())`
     update files set sha256 = decode(${sha256}, 'hex'), size = ${size} where team_id = ${teamId} and id = ${id}`)
 
-/** Stores pieces of files that are being stored, which counts as a use: a slow upload is not taken for a broken one. */
+/**
+ * Stores chunks of files, and updates their time of use, so that a slow upload doesn't count as abandoned.
+ */
 export async function insertChunks(tx: Tx, teamId: string, chunks: readonly Chunk[]): Promise<void> {
   const ids = [...new Set(chunks.map(({ file_id }) => file_id))]
   await tx.query(sql.type(object())`
@@ -84,33 +88,33 @@ export async function insertChunks(tx: Tx, teamId: string, chunks: readonly Chun
     insert into file_chunks (team_id, file_id, part, bytes) values ${valuesOf(teamId, chunks)}`)
 }
 
-/** Deletes those of the files that nobody has published. */
+/** Deletes files that weren't published. */
 export const dropLoading = (tx: Tx, teamId: string, ids: readonly string[]) =>
   tx.query(sql.type(object())`
     delete from files where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and state = 'loading'`)
 
-/** A file that was stored, and is to be published. */
+/** A stored file to publish. */
 type Loaded = { team_id: string; id: string }
 
-/** What publishes files, with a row for each: a use of them. The teams' accounts are locked. */
+/** Publishes files and returns a row for each. The caller has locked the teams' accounts. */
 const publishing = (files: readonly Loaded[]) => sql.fragment`
   update files f set state = 'ready', last_used_at = service_time()
   from ${rowsOf('w', { team_id: 'uuid', id: 'uuid' }, files)}
   where f.team_id = w.team_id and f.id = w.id and f.state = 'loading'
   returning 1`
 
-/** Publishes files. @returns how many there were to publish. */
+/** Publishes files. @returns how many. */
 export const publishFiles = (tx: Tx, files: readonly Loaded[]) =>
   tx.oneFirst(sql.prepared('publish_files', countRow)`
     with published as (${publishing(files)}) select count(*)::int as count from published`)
 
-/** What emails bring along, and which of them needs which content. */
+/** The new files of emails, and the files that each email needs. */
 export type AttachedFiles = {
   newFiles: readonly Loaded[]
   needs: readonly (FileRef & { email_id: string })[]
 }
 
-/** Parts of the statement that stores emails: `published` has a row for each file that there was to publish. */
+/** Parts of the statement that stores emails. `published` has a row for each published file. */
 export const attaching = ({ newFiles, needs }: AttachedFiles) => sql.fragment`
   published as (${publishing(newFiles)}), noted as (
     insert into email_files (team_id, email_id, sha256)
@@ -132,13 +136,13 @@ export type Upload = InferType<typeof uploadRow>
 const uploadColumns = sql.fragment`
   id, filename, content_type, size, encode(sha256, 'hex') as sha256, expires_at`
 
-/** Those of the team's uploads that have not expired. */
+/** Returns the team's uploads that haven't expired. */
 export const uploadsByIds = (tx: Tx, teamId: string, ids: readonly string[]) =>
   tx.any(sql.type(uploadRow)`
     select ${uploadColumns} from uploads
     where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and expires_at > service_time()`)
 
-/** Stores an upload, to be kept for some days, as its file is: that is ready, and the team's account is locked. */
+/** Inserts an upload of a ready file, which is kept for `days`. The caller has locked the team's account. */
 export const insertUpload = (
   tx: Tx,
   teamId: string,
@@ -158,13 +162,13 @@ export const insertUpload = (
 const pieceRow = row({ bytes: mixed<Buffer<ArrayBuffer>>() })
 
 /**
- * How much is read as one value: whole lines of base64, and less than one read of a socket brings. pg gathers larger
- * ones in up to three times their memory: of whole chunks V8 collected the whole heap 24 times in sixteen mails of
- * 20 MB, of pieces once or twice.
+ * Bytes per value: complete base64 lines, and less than one read of a socket. pg needs up to three times the
+ * memory of larger values. With whole chunks, V8 collected the heap 24 times in sixteen emails of 20 MB, with
+ * pieces once or twice.
  */
 const PIECE_BYTES = CHUNK / 5
 
-/** The pieces of some chunks of a content, from the `from`th chunk on; none when its bytes are gone. */
+/** Returns the bytes of some chunks in pieces, starting at chunk `from`. Empty if the file was deleted. */
 export async function piecesOfChunks(
   tx: Tx,
   { team_id, sha256 }: FileRef,
@@ -183,7 +187,7 @@ export async function piecesOfChunks(
   return rows.map(({ bytes }) => bytes)
 }
 
-/** Deletes what calls and uploads began, did not go on with since a time, and never published. @returns how many. */
+/** Deletes files of calls and uploads that were abandoned before this time. @returns how many. */
 export async function deleteAbandonedFiles(tx: Tx, before: Date): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from files

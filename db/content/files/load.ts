@@ -8,13 +8,13 @@ import { idNow } from '../../process/ids.ts'
 import { CHUNK } from '../../validation/files.ts'
 import { type Chunk, dropLoading, insertChunks, insertLoading, usedFiles } from './files.sql.ts'
 
-/** The most pieces that one statement has, and about how many bytes. */
+/** Limits of one statement: chunks, and approximate bytes. */
 const MAX_CHUNKS = 100
 const STATEMENT_BYTES = 4 * CHUNK
 
 type Contents = ReadonlyMap<string, Uint8Array>
 
-/** The pieces of some contents, in statements. */
+/** Splits contents into chunks, grouped by statement. */
 function* statementsOf(files: readonly { id: string; bytes: Uint8Array }[]): Generator<Chunk[]> {
   let batch: Chunk[] = []
   let size = 0
@@ -34,8 +34,8 @@ function* statementsOf(files: readonly { id: string; bytes: Uint8Array }[]): Gen
 }
 
 /**
- * Stores the contents that the team has not, unpublished, while `work` is done. Those it has, `uses` too, are kept for
- * a day from now on. @param work gets the id under which each new content is stored.
+ * Stores new contents, unpublished, and runs `work`. Existing contents, including `uses`, are kept for
+ * another day. @param work receives the file IDs of the new contents.
  */
 export async function withLoaded<T>(
   tx: Tx,
@@ -54,7 +54,7 @@ export async function withLoaded<T>(
     return await work(new Map(files.map(({ sha256, id }) => [sha256, id])))
   } finally {
     const ids = files.map(({ id }) => id)
-    // What cannot be deleted now is collected within the hour.
+    // If this fails, the file is collected within the hour.
     if (ids.length > 0) await dropLoading(tx, teamId, ids).catch(() => {})
   }
 }

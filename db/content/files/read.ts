@@ -8,10 +8,10 @@ import type { Tx } from '../../postgres/pool.ts'
 import { TEXTS } from '../texts.ts'
 import { type FileRef, piecesOfChunks } from './files.sql.ts'
 
-/** Chunks of one statement: about a mebibyte. */
+/** Chunks per statement, about 1 MiB. */
 const AT_ONCE = 4
 
-/** The pieces of a content, in order. @throws RequestError not_found */
+/** Reads a file in pieces. @throws RequestError not_found */
 export async function* piecesOf(tx: Tx, ref: FileRef): AsyncGenerator<Buffer> {
   for (let from = 0; ; from += AT_ONCE) {
     const pieces = await piecesOfChunks(tx, ref, { from, count: AT_ONCE })

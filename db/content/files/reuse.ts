@@ -18,7 +18,10 @@ export const deletedFilesError = (files: readonly { filename: string }[]): Reque
 
 type Named = { filename: string; sha256: string }
 
-/** The files of an email for another one. @throws RequestError bad_request naming those that are gone */
+/**
+ * Returns the files of an email for another one. @throws RequestError bad_request with the names of deleted
+ * files
+ */
 export async function reusedFiles<T extends Named>(tx: Tx, teamId: string, files: readonly T[]) {
   const refs = files.map(({ sha256 }) => ({ team_id: teamId, sha256 }))
   const ready = new Set((await usedFiles(tx, refs)).map(({ sha256 }) => sha256))
@@ -27,7 +30,7 @@ export async function reusedFiles<T extends Named>(tx: Tx, teamId: string, files
   return files.map((file) => ({ ...file, loaded: null }))
 }
 
-/** Keeps the files of emails for another try. @returns those that are gone, each with its email's id. */
+/** Keeps the files of emails for another attempt. @returns the deleted ones, with the IDs of their emails. */
 export async function goneOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
   const files = await filesOfEmails(tx, emails)
   if (files.length === 0) return []

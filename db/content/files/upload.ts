@@ -25,11 +25,11 @@ type Uploading = {
   filename: string
   content_type: string
   days: number
-  /** Hands over the bytes in chunks, in order. */
+  /** Reads the upload, and passes its chunks to `take` in order. */
   read(take: (chunk: Buffer) => Promise<void>): Promise<void>
 }
 
-/** Publishes what was loaded, unless the team has the same bytes already. @throws RequestError quota_exceeded */
+/** Publishes the file, unless the team already has the same bytes. @throws RequestError quota_exceeded */
 async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile): Promise<void> {
   const account = await lockAccount(tx, teamId)
   if ((await usedFiles(tx, [{ team_id: teamId, sha256 }])).length > 0) return
@@ -41,7 +41,7 @@ async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile
   await saveAccount(tx, teamId, account)
 }
 
-/** @throws RequestError bad_request for no bytes, quota_exceeded, and what reading throws */
+/** @throws RequestError bad_request for an empty body, quota_exceeded, and errors of `read` */
 export async function upload(
   database: Database,
   teamId: string,
@@ -68,7 +68,7 @@ export async function upload(
       return insertUpload(tx, teamId, row, days)
     })
   } finally {
-    // What cannot be deleted now is collected within the hour.
+    // If this fails, the file is collected within the hour.
     if (part > 0) await dropLoading(database, teamId, [file_id]).catch(() => {})
   }
 }

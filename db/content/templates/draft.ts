@@ -10,19 +10,19 @@ import { fill } from '../../fill.ts'
 import { idNow } from '../../process/ids.ts'
 import { decodeVariables } from '../../validation/attributes.ts'
 import { TEXTS } from '../texts.ts'
-import { type DraftRow, deleteTemplateDraft, draftOf, putDraft } from './drafts.sql.ts'
+import { type DraftRow, deleteTemplateDraft, draftOf, upsertDraft } from './drafts.sql.ts'
 import { requireCurrentVersion, slotsOfParts, storeVersion } from './save.ts'
 
-/** `seen`: the draft that the text was written over, else the version in use. */
+/** `seen` is the ID of the draft that the user edited, or of the current version without one. */
 type DraftChange = { html: string; text: string; seen: string }
 
-/** What there is to be published, and what in the place of. */
+/** The draft and the current version that the user saw. */
 type SeenDraft = { draft: string; version: string }
 
 /**
- * Saves what was written; a text that is the published one leaves no draft.
- * @returns the current draft, null without one, and the variables that were decoded in links.
- * @throws RequestError not_found; bad_request for parts that cannot be, or when another one than `seen` is there.
+ * Saves a draft. If the text is the published one, the draft is deleted.
+ * @returns the current draft or null, and the variables that were decoded in links.
+ * @throws RequestError not_found, bad_request for invalid parts, or if the draft isn't the one in `seen`.
  */
 export async function saveDraft(
   by: By,
@@ -44,7 +44,7 @@ export async function saveDraft(
   }
   const version_id = before?.version_id ?? current.id
   const draft = { id: idNow(), html, text, slots, version_id, saved_by: by.actor }
-  await putDraft(by.tx, teamId, templateId, draft, by.now)
+  await upsertDraft(by.tx, teamId, templateId, draft, by.now)
   await record(by, { team_id: teamId, action: 'template.draft', subject: templateId })
   return { draft, decoded }
 }
@@ -56,7 +56,10 @@ async function discard(by: By, teamId: string, templateId: string): Promise<void
 
 const noDraft = () => new RequestError('bad_request', TEXTS.noDraft)
 
-/** The draft, its template locked. @throws RequestError bad_request when it is not the one that was seen. */
+/**
+ * Returns the draft. The template must be locked. @throws RequestError bad_request if it isn't the one that
+ * the user saw.
+ */
 async function requireSeenDraft(by: By, teamId: string, templateId: string, seen: string): Promise<DraftRow> {
   const draft = await draftOf(by.tx, teamId, templateId)
   if (!draft) throw noDraft()
@@ -65,8 +68,9 @@ async function requireSeenDraft(by: By, teamId: string, templateId: string, seen
 }
 
 /**
- * Makes the draft the version in use.
- * @throws RequestError not_found; bad_request when the draft, or the version in use, is not the one that was seen.
+ * Publishes the draft.
+ * @throws RequestError not_found, bad_request if the draft or the current version isn't the one that the user
+ * saw.
  */
 export async function publishDraft(by: By, teamId: string, templateId: string, seen: SeenDraft) {
   const current = await requireCurrentVersion(by, teamId, templateId)
@@ -78,7 +82,7 @@ export async function publishDraft(by: By, teamId: string, templateId: string, s
   return saved
 }
 
-/** Throws the draft away. @throws RequestError not_found; bad_request when it is not the one that was seen. */
+/** Deletes the draft. @throws RequestError not_found, bad_request if it isn't the one that the user saw. */
 export async function discardTemplateDraft(by: By, teamId: string, templateId: string, seen: string) {
   await requireCurrentVersion(by, teamId, templateId)
   await requireSeenDraft(by, teamId, templateId, seen)

@@ -1,16 +1,16 @@
-/** Rows of template_drafts, one a template at most, and the queries over them. */
+/** Queries on template_drafts. A template has at most one draft. */
 import { sql } from 'slonik'
 import { array, type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 
 const draftRow = row({
-  /** Another one at each saving. */
+  /** Changes with each save. */
   id: string(),
   html: string(),
   text: string(),
   slots: array(string()),
-  /** The version that was in use when the draft was begun. */
+  /** The current version when the draft was started. */
   version_id: string(),
   saved_by: string(),
   saved_at: string(),
@@ -28,8 +28,8 @@ export const templatesWithDraft = (tx: Tx, teamId: string) =>
   tx.anyFirst(sql.type(placeRow)`
     select template_id from template_drafts where team_id = ${teamId}`)
 
-/** Stores the draft of a template in the place of the one that there was. */
-export const putDraft = (
+/** Stores the draft of a template, replacing an earlier one. */
+export const upsertDraft = (
   tx: Tx,
   teamId: string,
   templateId: string,

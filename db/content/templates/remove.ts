@@ -1,6 +1,6 @@
 /**
- * Shows and deletes a template. Afterwards, a send with its ID is rejected. Its emails don't change and are
- * still sent, because its versions are kept.
+ * Shows and deletes templates. Sends with the ID of a deleted template are rejected. Its accepted emails
+ * don't change and are still sent, because its versions are kept.
  */
 
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -15,7 +15,7 @@ const MAX_VERSIONS = 1_000
 
 const unknown = (id: string) => new RequestError('not_found', fill(TEXTS.noTemplate, { id }))
 
-/** The template with its parts and its versions, newest first. @throws RequestError not_found. */
+/** Returns a template with its parts and its versions, newest first. @throws RequestError not_found. */
 export async function showTemplate(tx: Tx, teamId: string, id: string) {
   await requireTeam(tx, teamId)
   const template = await templateById(tx, teamId, id)
@@ -24,7 +24,6 @@ export async function showTemplate(tx: Tx, teamId: string, id: string) {
   return { ...shown, versions: await versionsOfTemplate(tx, teamId, id, MAX_VERSIONS) }
 }
 
-/** Deletes a template. @throws RequestError not_found. */
 export async function removeTemplate(by: By, teamId: string, id: string) {
   await requireTeam(by.tx, teamId)
   const deleted = await deleteTemplate(by.tx, teamId, id)

@@ -34,10 +34,10 @@ type SavedTemplate = {
   decoded: string[]
 }
 
-/** What a version is made of. `text` is '' when it has no plain-text part. */
+/** The parts of a version. `text` is '' without a plain-text part. */
 type Parts = { html: string; text: string; list_unsubscribe: boolean }
 
-/** A part's slots. @throws RequestError bad_request saying what is wrong, and where. */
+/** Returns the variables of a part. @throws RequestError bad_request with the reason and the line. */
 function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
   const problem =
     textFault(source)?.problem ?? (utf8Bytes(source) > LARGEST_PART ? 'must be at most 1 MiB' : undefined)
@@ -52,8 +52,8 @@ function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
 }
 
 /**
- * The slots of a template's parts. Headers that unsubscribe need the link as much as a slot in the text does.
- * @throws RequestError bad_request for parts that cannot be.
+ * Returns the variables of all parts. List-Unsubscribe headers need the link like a variable in the text.
+ * @throws RequestError bad_request for invalid parts.
  */
 export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] {
   if (html === '') throw invalidField('html', 'must not be empty')
@@ -64,7 +64,8 @@ export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] 
 }
 
 /**
- * Saves a new template. @throws RequestError not_found; bad_request for parts or a name that cannot be, or is taken.
+ * Creates a template. @throws RequestError not_found, bad_request for invalid parts, or a name that is
+ * invalid or in use.
  */
 export async function saveTemplate(
   by: By,
@@ -101,7 +102,7 @@ export async function saveTemplate(
   return { id, name, version_id: versionId, slots, list_unsubscribe, decoded }
 }
 
-/** @throws RequestError bad_request for an invalid name or one that is in use, not_found. */
+/** @throws RequestError bad_request for a name that is invalid or in use, not_found. */
 export async function renameTemplate(by: By, teamId: string, id: string, name: string): Promise<void> {
   checkName(name)
   if (!(await renameTemplateRow(by.tx, teamId, { id, name }))) {
@@ -111,7 +112,7 @@ export async function renameTemplate(by: By, teamId: string, id: string, name: s
   await record(by, { team_id: teamId, action: 'template.rename', subject: id, detail: name })
 }
 
-/** The version in use, its template locked for a change. @throws RequestError not_found. */
+/** Locks a template and returns its current version. @throws RequestError not_found. */
 export async function requireCurrentVersion({ tx }: At, teamId: string, id: string): Promise<CurrentVersion> {
   await requireTeam(tx, teamId)
   const current = await lockCurrentVersion(tx, teamId, id)
@@ -119,10 +120,7 @@ export async function requireCurrentVersion({ tx }: At, teamId: string, id: stri
   throw new RequestError('not_found', fill(TEXTS.noTemplate, { id }))
 }
 
-/**
- * A version with these parts, in the place of the one in use. @throws RequestError bad_request for parts that cannot
- * be.
- */
+/** Stores a new version and makes it the current one. @throws RequestError bad_request for invalid parts. */
 export async function storeVersion(
   { tx, now, actor }: By,
   teamId: string,
@@ -136,12 +134,12 @@ export async function storeVersion(
   return { id: template_id, name, version_id: id, slots, list_unsubscribe }
 }
 
-/** Absent parts stay as they are. */
+/** Absent parts don't change. */
 type TemplateChange = { html?: string; text?: string | undefined; list_unsubscribe?: boolean }
 
 /**
- * A new version, in use at once; none when nothing differs. A draft stays.
- * @throws RequestError not_found; bad_request for parts that cannot be.
+ * Creates a new current version, unless nothing differs. A draft stays.
+ * @throws RequestError not_found, bad_request for invalid parts.
  */
 export async function updateTemplate(
   by: By,

@@ -1,4 +1,4 @@
-/** Rows of templates and template_versions, and the queries over them. Versions are immutable. */
+/** Queries on templates and template_versions. Versions are immutable. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -11,14 +11,16 @@ const versionRow = row({
   html: string(),
   body_text: string(),
   slots: array(string()),
-  /** Whether its emails carry List-Unsubscribe headers (DECISIONS: Unsubscribe link). */
+  /** True if its emails have List-Unsubscribe headers (DECISIONS: Unsubscribe link). */
   list_unsubscribe: boolean(),
-  /** Whether values in quoted attributes keep = and a backtick. Only versions of 0.1.0 escape them. */
+  /** True if values in quoted attributes keep = and backticks. Versions created by 0.1.0 escape them. */
   keeps_equals: boolean(),
 })
 export type VersionRow = InferType<typeof versionRow>
 
-/** Stores a template; its version may follow in the same transaction. @returns false when the name is taken. */
+/**
+ * Inserts a template. Its version can follow in the same transaction. @returns false if the name is in use.
+ */
 export async function insertTemplate(
   tx: Tx,
   teamId: string,
@@ -33,7 +35,6 @@ export async function insertTemplate(
   return rowCount === 1
 }
 
-/** Stores a version, which nothing changes afterwards. */
 export const insertVersion = (
   tx: Tx,
   version: Omit<VersionRow, 'keeps_equals'> & { created_by: string },
@@ -71,7 +72,7 @@ export const versionsByIds = (tx: Tx, refs: readonly { team_id: string; id: stri
 const currentRow = versionRow.concat(row({ name: string() }))
 export type CurrentVersion = InferType<typeof currentRow>
 
-/** The version that the template's next email gets, its template locked for a change; null when the team has none. */
+/** Locks a template and returns its current version. Null if it doesn't exist. */
 export const lockCurrentVersion = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(currentRow)`
     select t.name, v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe,
@@ -89,7 +90,7 @@ const listedRow = row({
   updated_at: string(),
 })
 
-/** A team's templates with the slots of their current version, oldest first. */
+/** Returns a team's templates with the variables of their current versions, oldest first. */
 export const templatesOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(listedRow)`
     select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, t.created_at, t.updated_at
@@ -100,7 +101,7 @@ const shownRow = listedRow.concat(row({ html: string(), text: string(), keeps_eq
 
 export type ShownTemplate = InferType<typeof shownRow>
 
-/** A template with the parts of its current version; null when the team has none of this id. */
+/** Returns a template with the parts of its current version. Null if it doesn't exist. */
 export const templateById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(shownRow)`
     select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, v.html, v.body_text as text, v.keeps_equals,
@@ -110,7 +111,7 @@ export const templateById = (tx: Tx, teamId: string, id: string) =>
 
 const historyRow = row({
   id: string(),
-  /** Its place among the template's versions: the first is 1. */
+  /** Its position among the template's versions, from 1. */
   number: number(),
   slots: array(string()),
   created_at: string(),
@@ -118,7 +119,7 @@ const historyRow = row({
 })
 export type ListedVersion = InferType<typeof historyRow>
 
-/** A template's versions, without their parts, newest first. */
+/** Returns a template's versions without their parts, newest first. */
 export const versionsOfTemplate = (tx: Tx, teamId: string, id: string, limit: number) =>
   tx.any(sql.type(historyRow)`
     select id, row_number() over (order by id) as number, slots, created_at, created_by from template_versions
@@ -127,7 +128,7 @@ export const versionsOfTemplate = (tx: Tx, teamId: string, id: string, limit: nu
 const comparedRow = historyRow.concat(row({ html: string(), body_text: string() }))
 export type ComparedVersion = InferType<typeof comparedRow>
 
-/** Versions of a template with their texts. A version's number is its place among all of them. */
+/** Returns versions of a template with their parts. */
 export const versionsToCompare = (tx: Tx, teamId: string, id: string, versions: readonly string[]) =>
   tx.any(sql.type(comparedRow)`
     select v.id, v.slots, v.created_at, v.created_by, v.html, v.body_text, (
@@ -136,14 +137,17 @@ export const versionsToCompare = (tx: Tx, teamId: string, id: string, versions: 
     from template_versions v
     where v.team_id = ${teamId} and v.template_id = ${id} and v.id = any(${sql.array(versions, 'uuid')})`)
 
-/** Calls a template something else. @returns it, or null without one, or where another is called that. */
+/** Renames a template. @returns the template, or null if it doesn't exist or the name is in use. */
 export const renameTemplateRow = (tx: Tx, teamId: string, { id, name }: { id: string; name: string }) =>
   tx.maybeOne(sql.type(templateRow)`
     update templates set name = ${name} where team_id = ${teamId} and id = ${id} and not exists (
       select from templates other where other.team_id = ${teamId} and other.name = ${name} and other.id <> ${id})
     returning id, name`)
 
-/** Deletes a template and leaves its versions to the emails made from them. @returns it, or null without one. */
+/**
+ * Deletes a template. Its versions stay, because emails need them. @returns the template, or null if it
+ * doesn't exist.
+ */
 export const deleteTemplate = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(templateRow)`
     delete from templates where team_id = ${teamId} and id = ${id} returning id, name`)

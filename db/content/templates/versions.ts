@@ -1,13 +1,13 @@
 /**
- * Template versions, compiled and kept. They are immutable, so a cache can never be stale; it is bounded by bytes.
- * Promises: one query for all that are missing, none when all are known.
+ * Caches compiled template versions, limited by bytes. They are immutable, so a cached version is never
+ * stale. One query loads all versions that are missing.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { compileHtml } from '../../validation/attributes.ts'
 import { compileTemplate, type Template } from '../../validation/slots.ts'
 import { type VersionRow, versionsByIds } from './templates.sql.ts'
 
-/** A version ready to be filled; `text` is null when the template has no plain-text part. */
+/** A compiled version. `text` is null without a plain-text part. */
 export type CompiledVersion = { html: Template; text: Template | null; list_unsubscribe: boolean }
 
 export const compileVersion = (
@@ -20,13 +20,13 @@ export const compileVersion = (
 
 type VersionRef = { team_id: string; id: string }
 
-/** Compiled versions by id, as `createVersions` makes it. Ids that do not exist are missing from the map. */
+/** Returns compiled versions by ID. IDs that don't exist are missing in the map. */
 export type Versions = (tx: Tx, refs: readonly VersionRef[]) => Promise<Map<string, CompiledVersion>>
 
-/** How many bytes of template source are kept at most. */
+/** The limit of the cache, in bytes of template source. */
 const MAX_KEPT = 32 * 1024 * 1024
 
-/** Makes a process's compiled versions, of which those kept longest give way to others. */
+/** Creates the cache of a process. The oldest entries are removed first. */
 export function createVersions(): Versions {
   const kept = new Map<string, { compiled: CompiledVersion; bytes: number }>()
   let size = 0

@@ -213,7 +213,7 @@ export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[])
     where recipient_pauses.paused_until < excluded.paused_until`)
 }
 
-export const forgetRecipientPauses = (tx: Tx) =>
+export const deleteExpiredRecipientPauses = (tx: Tx) =>
   tx.query(sql.type(object())`delete from recipient_pauses where paused_until <= (select service_time())`)
 
 const extendedRow = row({ key: string(), is_news: boolean() })

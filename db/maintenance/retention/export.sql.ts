@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { isAbout, isEventNaming, isOfSubjectGone, isReportNaming, isSkipOf } from './person.sql.ts'
+import { isAbout, isEventNaming, isOfSubjectGone, isReportNaming, matchesSkip } from './person.sql.ts'
 
 const emailRow = row({
   id: string(),
@@ -111,7 +111,7 @@ const skipRow = row({
 export const skipsToShow = (tx: Tx, teamId: string, spellings: readonly string[]) =>
   tx.any(sql.type(skipRow)`
     select broadcast_id, contact_id, email, reason, detail, at from broadcast_skips
-    where ${isSkipOf(teamId, spellings)} order by at, broadcast_id`)
+    where ${matchesSkip(teamId, spellings)} order by at, broadcast_id`)
 
 const reportRow = row({ id: string(), provider: string(), received_at: string(), bytes: number() })
 

@@ -78,7 +78,7 @@ export const isOfSubjectGone = (pattern: string) => {
 }
 
 /** True if a skip of a broadcast is about the person. */
-export const isSkipOf = (teamId: string, spellings: readonly string[]) =>
+export const matchesSkip = (teamId: string, spellings: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and lower(email) = any(${sql.array(spellings, 'text')})`
 
 /**

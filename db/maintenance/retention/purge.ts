@@ -32,8 +32,8 @@ import {
   firstTeamAt,
   type Kept,
   messagesOf,
-  noteEmptied,
   type RetentionBatch,
+  recordEmptied,
   requestsOf,
   type SchedulePlace,
   type Span,
@@ -173,7 +173,7 @@ async function emptyBodies(database: Database, until: Date): Promise<number> {
     ),
   )
   const scheduled = await sumOf(CHANNELS, (channel) => emptyScheduled(database, channel, { from, until }))
-  await noteEmptied(database, until)
+  await recordEmptied(database, until)
   return emails + requests + scheduled
 }
 

@@ -298,7 +298,7 @@ export async function emptiedUntil(tx: Tx): Promise<Date | null> {
   return until === null ? null : new Date(until)
 }
 
-export const noteEmptied = (tx: Tx, until: Date) =>
+export const recordEmptied = (tx: Tx, until: Date) =>
   tx.query(sql.type(object())`
     insert into upkeep (kind, done_until) values ('bodies', ${sql.timestamp(until)})
     on conflict (kind) do update set done_until = excluded.done_until`)

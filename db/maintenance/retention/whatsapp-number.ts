@@ -14,8 +14,8 @@ import type { Database } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { deleteWebhooksAbout } from './erase.sql.ts'
 import {
+  deleteNumberPauses,
   deleteOptOuts,
-  deletePausesOf,
   deleteReportsOfNumber,
   lockMessagesToNumber,
   messagesToNumber,
@@ -74,7 +74,7 @@ export async function eraseNumber(
     teamId,
     messages.map(({ id }) => id),
   )
-  await deletePausesOf(tx, numbers)
+  await deleteNumberPauses(tx, numbers)
   const { deleted: reports } = await deleteReportsOfNumber(
     tx,
     teamId,

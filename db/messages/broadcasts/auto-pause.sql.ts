@@ -21,7 +21,7 @@ export type Tally = InferType<typeof tally>
 const brakedRow = row({ braked: mixed<Tally>().nullable() })
 
 /** Returns the current counts of a broadcast, and those at its last auto-pause. */
-export async function talliesOf(
+export async function readTallies(
   tx: Tx,
   { team_id, id }: BroadcastKey,
 ): Promise<{ now: Tally; braked: Tally }> {

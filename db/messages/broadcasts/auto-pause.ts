@@ -3,7 +3,7 @@
  * uses the broadcast's stats and never counts emails. After a manual resume, only later emails count.
  */
 import type { Tx } from '../../postgres/pool.ts'
-import { saveBraked, type Tally, talliesOf } from './auto-pause.sql.ts'
+import { readTallies, saveBraked, type Tally } from './auto-pause.sql.ts'
 import type { BroadcastKey } from './broadcasts.sql.ts'
 
 /** A broadcast is paused above these percentages of the emails that have left. */
@@ -30,7 +30,7 @@ export async function brakeOn(
   key: BroadcastKey,
   brakes: Brakes,
 ): Promise<'bounces' | 'complaints' | null> {
-  const { now, braked } = await talliesOf(tx, key)
+  const { now, braked } = await readTallies(tx, key)
   const since = {
     left: now.left - braked.left,
     bounced: now.bounced - braked.bounced,

@@ -21,8 +21,8 @@ import type { EmailItem } from '../emails/call.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
 import { contactsLeft, type Member, nextMembers } from './audience.sql.ts'
 import { type Brakes, brakeOn } from './auto-pause.ts'
-import { blockersOf } from './blockers.ts'
-import { type BroadcastRow, lockBroadcast, moveCursor, sendingPlaceOf } from './broadcasts.sql.ts'
+import { findBlockers } from './blockers.ts'
+import { type BroadcastRow, lockBroadcast, moveCursor, readSendingPlace } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { domainOf } from './draft.ts'
 import { addressed, type Mailing, mailingOf } from './mailing.ts'
@@ -30,7 +30,7 @@ import { startRamp } from './ramp.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginningTime } from './start.ts'
 import { pauseForTeam } from './team-pause.ts'
-import { isUnderWay, waitingEmailsOf } from './waiting.sql.ts'
+import { countWaitingEmails, isUnderWay } from './waiting.sql.ts'
 
 type WalkDeps = {
   tx: Tx
@@ -75,7 +75,7 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   const row = await lockBroadcast(tx, teamId, id)
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
-  const { is_home, is_suspended, is_test, bulk_pause } = await sendingPlaceOf(tx, row)
+  const { is_home, is_suspended, is_test, bulk_pause } = await readSendingPlace(tx, row)
   if (!is_home) return { kind: 'early', seconds: UNSETTLED_WAIT }
   if (is_suspended) return { kind: 'early', seconds: SUSPENDED_WAIT }
   if (row.state === 'scheduled') return begin(deps, row, now)
@@ -88,7 +88,7 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   if (brake !== null) return pause(deps, row, brake, now)
   if (row.walked_at !== null) return finish(tx, row, now)
   const ahead = aheadOf(row, deps)
-  const room = ahead - (await waitingEmailsOf(tx, row, ahead))
+  const room = ahead - (await countWaitingEmails(tx, row, ahead))
   const isNamed = (address: string) => deps.isSuppressedByName?.(address, is_test) ?? false
   return room <= 0
     ? { kind: 'full' }
@@ -120,7 +120,7 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Walk
   const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
   if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
   if (late > OVERDUE_MS) return pause(deps, row, 'overdue', now)
-  const { audience, blockers } = await blockersOf(tx, row)
+  const { audience, blockers } = await findBlockers(tx, row)
   const [first] = blockers
   if (first) return pause(deps, row, first.kind, now)
   const at = await beginningTime(tx, row.team_id)

@@ -12,7 +12,7 @@ import {
   lockRamp,
   type RampRow,
   rampOf,
-  rampsOf,
+  readRamps,
   saveRamp,
   setRamp,
 } from '../../accounts/domains/ramps.sql.ts'
@@ -33,7 +33,7 @@ export async function startRamp(tx: Tx, name: string, start: RampStart | null): 
  * Reserves up to `count` emails.
  * @returns how many can be sent today, and the seconds until the next day.
  */
-export const takeRampPlaces = (
+export const reserveRampPlaces = (
   database: Database,
   name: string,
   count: number,
@@ -59,7 +59,7 @@ const shown = ({ limit, used, factor }: RampRow): ShownRamp => ({ limit, used, f
 
 /** Returns today's ramps of these domain names. */
 export async function shownRamps(tx: Tx, names: readonly string[]): Promise<ReadonlyMap<string, ShownRamp>> {
-  const ramps = await rampsOf(tx, names)
+  const ramps = await readRamps(tx, names)
   return new Map(ramps.flatMap((ramp) => (ramp.state === 'on' ? [[ramp.name, shown(ramp)] as const] : [])))
 }
 

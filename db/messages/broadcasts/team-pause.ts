@@ -36,7 +36,7 @@ export async function wakeBroadcasts(tx: Tx): Promise<void> {
 }
 
 /** Has a broadcast expanded, instead of whatever job it has, and its waiting emails looked at now. */
-export async function lookAgain(
+export async function expandAgain(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'reenqueue'> },
   row: BroadcastRow,
 ): Promise<void> {
@@ -53,5 +53,5 @@ export async function goOn(
   now: Date,
 ): Promise<void> {
   await changeState(by.tx, row, { from: ['paused'], to: 'sending' }, now)
-  await lookAgain(by, row)
+  await expandAgain(by, row)
 }

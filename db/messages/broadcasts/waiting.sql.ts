@@ -20,7 +20,7 @@ const waiting = ({ team_id, id }: BroadcastKey) => sql.fragment`
     )}`
 
 /** How many of its emails wait, counted up to `most`. */
-export const waitingEmailsOf = (tx: Tx, key: BroadcastKey, most: number) =>
+export const countWaitingEmails = (tx: Tx, key: BroadcastKey, most: number) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (${waiting(key)} limit ${most}) counted`)
 

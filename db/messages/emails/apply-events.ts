@@ -5,7 +5,7 @@
  * never changes. Locks rows in one order, emails before contacts, in the caller's transaction.
  */
 
-import { holdAccounts } from '../../accounts/teams/teams.sql.ts'
+import { lockExistingAccounts } from '../../accounts/teams/teams.sql.ts'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { unsubscribeReported } from '../../audience/subscription/by-report.ts'
 import {
@@ -248,7 +248,7 @@ export async function applyReportedEmails(
   // An account is locked before emails. Without its lock, the address could become a contact at the same time.
   const leaving = knownEvents.filter(({ effect }) => effect === 'unsubscribe')
   if (leaving.length > 0 && options.secrets)
-    await holdAccounts(
+    await lockExistingAccounts(
       tx,
       leaving.map(({ team_id }) => team_id),
     )

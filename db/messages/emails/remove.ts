@@ -12,7 +12,7 @@ import { EMAIL } from '../../channels/email.sql.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { deleteLeftOf } from '../../queue/dead-letters.sql.ts'
+import { deleteFailedJobs } from '../../queue/dead-letters.sql.ts'
 import { TEXTS } from '../texts.ts'
 import { deleteEmailsById } from './delete.sql.ts'
 
@@ -20,7 +20,7 @@ async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailsById(tx, teamId, ids)
   await freePlaces(tx, teamId, account, { quota: 'emails', deleted })
-  await deleteLeftOf(tx, queuesOf(EMAIL), ids)
+  await deleteFailedJobs(tx, queuesOf(EMAIL), ids)
   return deleted
 }
 

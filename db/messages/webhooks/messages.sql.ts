@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { type DeliveryRef, REF } from '../../channels/channel.sql.ts'
-import { noteDisabled } from '../../channels/events/webhooks.sql.ts'
+import { recordDisabled } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { refRow, row, rowsOf } from '../../postgres/rows.ts'
 
@@ -71,7 +71,7 @@ export const failSilenced = (tx: Tx, refs: readonly DeliveryRef[]) =>
           where w.team_id = m.team_id and w.id = m.endpoint_id and w.state = 'enabled')
       returning m.team_id, m.id
     )
-    ${noteDisabled(sql.fragment`failed`)}`)
+    ${recordDisabled(sql.fragment`failed`)}`)
 
 /**
  * Fails all messages that wait for an endpoint.
@@ -82,7 +82,7 @@ export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
     with failed as (
       update webhook_messages set status = 'failed'
       where team_id = ${teamId} and endpoint_id = ${endpointId} and unfinished returning team_id, id
-    ), noted as (${noteDisabled(sql.fragment`failed`)})
+    ), noted as (${recordDisabled(sql.fragment`failed`)})
     select * from failed`)
 
 const ASKED = { ...REF, endpoint_id: 'uuid', url: 'text' }

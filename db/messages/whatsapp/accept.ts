@@ -16,7 +16,7 @@ import type { Producer } from '../../queue/producer.ts'
 import { timeError, timesOf, type When } from '../../validation/moments.ts'
 import type { Phone } from '../../validation/phone.ts'
 import { acceptCalls, type CallEnd, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
-import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
+import { findOriginal, readKeys, type StoredKeys } from '../idempotency.ts'
 import {
   insertRequests,
   type NewMessage,
@@ -163,7 +163,7 @@ function buildAll(call: WhatsappCall, batch: TeamBatch) {
   const keys = new Map<string, StoredKey>()
   const outcomes = call.items.map((item): WhatsappOutcome => {
     const { idempotency_key: key } = item
-    const original = originalOf(item, stored) ?? originalOf(item, keys)
+    const original = findOriginal(item, stored) ?? findOriginal(item, keys)
     if (original) return { kind: 'replayed', ...original }
     const refusal = timeError(item, account.now) ?? templateError(item, batch)
     if (refusal) return { kind: 'refused', refusal }

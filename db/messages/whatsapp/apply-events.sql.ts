@@ -62,7 +62,7 @@ export const markSent = (tx: Tx, refs: readonly MessageRef[]) =>
 const historyRow = messageRefRow.concat(row({ deferrals: number(), tried_since: string().nullable() }))
 
 /** How often messages were deferred since their attempts count, and since when. */
-export const deferralsOf = (tx: Tx, refs: readonly MessageRef[]) =>
+export const readDeferrals = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.any(sql.prepared('whatsapp_deferrals', historyRow)`
     select m.team_id, m.id as message_id, past.*
     from ${rowsOf('ref', MESSAGE_REF, refs)}

@@ -10,7 +10,7 @@ import { pauseRecipients } from '../../delivery/senders/senders.sql.ts'
 import { triedSince } from '../../delivery/tried-since.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { DELIVERY_DEADLINE_MS } from '../../queue/jobs.ts'
-import { deferralsOf, type LockedMessage, releaseMessages } from './apply-events.sql.ts'
+import { type LockedMessage, readDeferrals, releaseMessages } from './apply-events.sql.ts'
 import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import { keyOf, type MessageRef } from './messages.sql.ts'
 
@@ -32,7 +32,7 @@ type Wait = { seconds: number; isOverdue: boolean }
 
 type Found = LateFailure & { row: LockedMessage; index: number }
 
-export async function giveBack(
+export async function returnToQueue(
   tx: Tx,
   failures: readonly LateFailure[],
   {
@@ -91,7 +91,7 @@ const isOfLatestAttempt = ({ row, provider_message_id }: Found): boolean =>
 async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<string, Wait>> {
   const deferred = found.filter(({ kind }) => kind === 'deferred')
   if (deferred.length === 0) return new Map()
-  const histories = await deferralsOf(tx, deferred)
+  const histories = await readDeferrals(tx, deferred)
   const senders = new Map(deferred.map((failure) => [failure.message_id, failure.row.number]))
   const since = await triedSince(
     tx,

@@ -11,7 +11,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { askNumber, type NumberState, TokenRejected } from './graph.ts'
 import { NUMBER_ERRORS } from './number-errors.ts'
-import { hookPath, NUMBER_NAME, verifyTokenOf, WEBHOOK_FIELDS } from './number-hook.ts'
+import { deriveVerifyToken, hookPath, NUMBER_NAME, WEBHOOK_FIELDS } from './number-hook.ts'
 import {
   allNumbers,
   deleteNumber,
@@ -272,7 +272,7 @@ export async function showNumber(tx: Tx, secrets: Secrets, name: string) {
   const number = await requireNumber(tx, name)
   const { app_secret } = await requireCredentials(tx, name)
   const hook = app_secret === null ? null : hookPath(name)
-  return { ...number, hook, verify_token: hook && verifyTokenOf(secrets, name) }
+  return { ...number, hook, verify_token: hook && deriveVerifyToken(secrets, name) }
 }
 
 /**

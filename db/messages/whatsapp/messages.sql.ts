@@ -48,7 +48,7 @@ const MESSAGE = {
 const jobsRow = row({ jobs: number() })
 
 /**
- * Stores new requests with their messages, queued, charges for them (limits.ts, chargesOf) and stores their jobs, in
+ * Stores new requests with their messages, queued, charges for them (limits.ts, buildCharges) and stores their jobs, in
  * one statement. @returns how many jobs it stored.
  */
 export const insertRequests = async (

@@ -173,7 +173,7 @@ function partsOf(definition: Json): Part[] {
 
 const NOTHING: TemplateParts = { header: null, body: null, buttons: [], names: {}, one_time: false }
 
-export function shapeOf(definition: Json): TemplateShape {
+export function toShape(definition: Json): TemplateShape {
   try {
     const found = partsOf(definition)
     const parts: TemplateParts = {

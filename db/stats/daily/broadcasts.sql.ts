@@ -1,7 +1,7 @@
 /**
- * Rows of broadcast_figures: how many emails of a broadcast stand at which status and how many contacts it skipped, as
- * the sum of the deltas. Promises: a figure is never behind its rows, since reading adds what is not folded yet; an
- * email that was forgotten for its age still counts, one that was deleted does not.
+ * The stats of broadcasts in broadcast_figures: emails by status and skipped contacts, as sums of deltas.
+ * Reads add the deltas that aren't folded yet, so stats are always current. Emails that retention deleted
+ * still count. Emails that users deleted don't.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -9,7 +9,7 @@ import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
-/** What a broadcast's figures are: emails made, contacts skipped, and emails by status. */
+/** The stats of a broadcast: emails created, contacts skipped, and emails by status. */
 export const BROADCAST_FIGURES = ['made', 'skipped', ...EMAIL_LADDER] as const
 export type Figure = (typeof BROADCAST_FIGURES)[number]
 
@@ -19,7 +19,7 @@ const figureRow = row({ broadcast_id: string(), figure: string().oneOf(COUNTED_F
 
 type FigureOf = { broadcast_id: string; figure: Figure; count: number }
 
-/** Those that are 0 may be absent. */
+/** Returns the stats of broadcasts. Zeros can be absent. */
 export async function figuresOf(tx: Tx, teamId: string, ids: readonly string[]): Promise<FigureOf[]> {
   const those = sql.array(ids, 'uuid')
   const counted = await tx.any(sql.prepared('figures_of_broadcasts', figureRow)`
@@ -39,7 +39,7 @@ export async function figuresOf(tx: Tx, teamId: string, ids: readonly string[]):
   ]
 }
 
-/** A part of the statement that folds: adds the deltas of broadcasts. @param deltas rows of figure_deltas. */
+/** The part of the fold that adds the deltas of broadcasts. @param deltas rows of figure_deltas. */
 export const addToBroadcasts = (deltas: FragmentSqlToken) => sql.fragment`
   insert into broadcast_figures as f (team_id, broadcast_id, figure, count)
   select team_id, broadcast_id, status, sum(count) from ${deltas}
@@ -48,7 +48,10 @@ export const addToBroadcasts = (deltas: FragmentSqlToken) => sql.fragment`
   order by team_id, broadcast_id, status
   on conflict (team_id, broadcast_id, figure) do update set count = f.count + excluded.count`
 
-/** Keeps emails that were forgotten for their age in the figures of their broadcasts. @param gone with their status. */
+/**
+ * Keeps emails that retention deletes in the stats of their broadcasts. @param gone the emails with their
+ * status.
+ */
 export async function keepFigures(
   tx: Tx,
   teamId: string,

@@ -1,14 +1,14 @@
 /**
- * Stats of all email of a team by the time it was sent: emails that the relay accepted or rejected, hard bounces,
- * complaints, and emails that weren't sent to a suppressed recipient. What isn't folded yet is left out: it is a minute
- * old at most.
+ * Stats of all email of a team by the time it was sent: emails that the relay accepted or rejected, hard
+ * bounces, complaints, and emails that weren't sent to a suppressed recipient. Deltas that aren't folded yet,
+ * at most a minute old, don't count.
  */
 import { sql } from 'slonik'
 import { type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row } from '../../postgres/rows.ts'
 
-/** The channel under which these stats are kept. */
+/** The channel name of these stats. */
 const SENDING = sql.fragment`'sending'`
 
 const counts = { sent: number(), hard_bounced: number(), complained: number() }
@@ -20,8 +20,8 @@ const sumOf = (status: string) => sql.fragment`
 const sums = sql.fragment`${sumOf('sent')}, ${sumOf('hard_bounced')}, ${sumOf('complained')}`
 
 /**
- * Live teams that sent at least this many emails in the last 24 hours, to the hour, and since their bulk email was
- * resumed last.
+ * Live teams that sent at least this many emails in the last 24 hours (in full hours) and since their bulk
+ * email was last resumed.
  */
 export const sendingOfLastDay = (tx: Tx, least: number) =>
   tx.any(sql.type(dayRow)`
@@ -34,7 +34,7 @@ export const sendingOfLastDay = (tx: Tx, least: number) =>
 
 /** How many days the shares of a page are over. */
 const WEEK_DAYS = 7
-/** Rows of `f`: the stats of the last seven days, today included. */
+/** Selects the stats `f` of the last seven days, including today. */
 const inWeek = sql.fragment`
   f.channel = ${SENDING} and f.day > (service_time() at time zone 'UTC')::date - ${WEEK_DAYS}::int`
 
@@ -44,11 +44,14 @@ const SORTS = {
   complaints: sql.fragment`complaint_share`,
   newest: sql.fragment`0`,
 }
-/** What teams are sorted by, the highest first: the higher of both shares, one of them, or when they were created. */
+/** The sort orders of teams, highest first: the higher of both rates, one of them, or the creation time. */
 export const TEAM_SORTS = Object.keys(SORTS) as (keyof typeof SORTS)[]
 type TeamSort = (typeof TEAM_SORTS)[number]
 
-/** A page of the ids of teams whose names contain `name`, by their shares of the last seven days, after one team. */
+/**
+ * Returns a page of IDs of teams whose names contain `name`, by their rates over the last seven days,
+ * starting after `after`.
+ */
 export async function teamsByShare(
   tx: Tx,
   {
@@ -80,7 +83,7 @@ export async function teamsByShare(
 const weekRow = row({ team_id: string(), ...counts, suppressed: number() })
 export type SendingOfWeek = InferType<typeof weekRow>
 
-/** What these teams sent in the last seven days, today included. */
+/** Returns what these teams sent in the last seven days, including today. */
 export async function sendingOfWeek(
   tx: Tx,
   teamIds: readonly string[],

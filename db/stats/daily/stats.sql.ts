@@ -1,7 +1,7 @@
 /**
- * Rows of daily_figures and hourly_figures: how many of the messages accepted on a day, or within an hour of the last
- * two days, stand at which status, as the sum of the deltas. Reading adds what is not folded yet, so that a figure is
- * never behind its rows. Broadcasts' are broadcasts.sql.ts's.
+ * Stats by day, and by hour for the last two days: accepted messages by status, as sums of deltas. Reads add
+ * the deltas that aren't folded yet, so stats are always current. Those of broadcasts are in
+ * broadcasts.sql.ts.
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
@@ -10,16 +10,16 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { addToBroadcasts } from './broadcasts.sql.ts'
 
-/** Waits for a fold in progress; the next statement sees what it did. */
+/** Waits for a fold in progress. The next statement sees its result. */
 export const lockFigures = (tx: Tx) =>
   tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtext('daily_figures'))`)
 
-/** What is kept by the hour: more than is shown, so that no hour that is shown has lost a part. */
+/** How long hours are kept. Longer than they are shown, so that no shown hour is incomplete. */
 const HOURS_KEPT = sql.fragment`now() - interval '2 days'`
 
 const foldedRow = row({ folded: number() })
 
-/** Adds up to `limit` deltas to their figures. @returns how many there were. */
+/** Adds up to `limit` deltas to the stats. @returns how many. */
 export const foldDeltas = (tx: Tx, limit: number) =>
   tx.oneFirst(sql.type(foldedRow)`
     with taken as (
@@ -49,7 +49,7 @@ export const foldDeltas = (tx: Tx, limit: number) =>
     )
     select count(*) as folded from taken`)
 
-/** Forgets up to `limit` figures of hours that are over for two days. @returns how many. */
+/** Deletes up to `limit` stats of hours that ended two days ago. @returns how many. */
 export async function deleteHours(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from hourly_figures where (team_id, channel, hour, status) in (
@@ -58,7 +58,7 @@ export async function deleteHours(tx: Tx, limit: number): Promise<number> {
   return rowCount
 }
 
-/** Forgets a batch of the figures of days before this one. @returns how many. */
+/** Deletes a batch of the stats of days before this one. @returns how many. */
 export async function deleteFigures(tx: Tx, before: Date, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from daily_figures where (team_id, channel, day, status) in (
@@ -69,7 +69,7 @@ export async function deleteFigures(tx: Tx, before: Date, limit: number): Promis
 
 const dayRow = row({ day: string().nullable() })
 
-/** The first day that a team's figures of this channel tell of; null before the first message. */
+/** Returns the first day with stats of this channel, or null before the first message. */
 export const firstDay = (tx: Tx, teamId: string, { name: channel }: Channel) =>
   tx.oneFirst(sql.type(dayRow)`
     select least(
@@ -80,7 +80,7 @@ export const firstDay = (tx: Tx, teamId: string, { name: channel }: Channel) =>
 const figureRow = row({ day: string(), status: string(), count: number() })
 export type FigureRow = InferType<typeof figureRow>
 
-/** A team's figures since a day, which counts. */
+/** Returns a team's stats from this day on. */
 export async function figuresSince(tx: Tx, teamId: string, { name: channel }: Channel, since: Date) {
   const from = since.toISOString().slice(0, 10)
   return tx.any(sql.type(figureRow)`
@@ -95,10 +95,10 @@ export async function figuresSince(tx: Tx, teamId: string, { name: channel }: Ch
 }
 
 const hourRow = row({ hour: string(), status: string(), count: number() })
-/** @param hour when it begins, as ISO 8601. */
+/** @param hour its start, in ISO 8601. */
 export type HourRow = InferType<typeof hourRow>
 
-/** A team's figures by the hour since the beginning of one, of the last two days. */
+/** Returns a team's stats by hour from this hour on, for the last two days. */
 export const hoursSince = (tx: Tx, teamId: string, { name: channel }: Channel, since: Date) =>
   tx.any(sql.type(hourRow)`
     select hour, status, sum(count) as count

@@ -1,7 +1,6 @@
 /**
- * The figures of the whole fleet in Prometheus's text format, whichever process is asked.
- * Promises: the same series from every process; counters never fall while the database lives; no label holds a team,
- * an address or an id.
+ * The metrics of the complete fleet in Prometheus's text format. Every web process returns the same series.
+ * Counters never decrease while the database exists. Labels contain no teams, addresses or IDs.
  */
 import type { ReturnPathCheck } from '../../accounts/domains/return-path.ts'
 import { countBulkPaused } from '../../accounts/teams/reputation.sql.ts'
@@ -30,11 +29,11 @@ import { blamedSenders } from './sender-reports.sql.ts'
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Waiting rows are counted by these ages, in seconds. */
+/** Waiting messages are counted by these ages, in seconds. */
 const AGES = [0, 60, 600, 3_600, 86_400]
 const JOB_STATES = ['ready', 'active', 'deferred', 'failed', 'dead'] as const
 
-/** What is measured at the moment of asking, not counted. */
+/** Metrics that are read at the time of the request. */
 export const GAUGES = {
   heliograph_processes: 'Processes that have reported within 20 seconds.',
   heliograph_build_info: 'Versions of Heliograph and Node that are running (1 for each).',
@@ -68,7 +67,7 @@ type GaugeSamples = Record<keyof typeof GAUGES, readonly Sample[]>
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
 const largestOf = (numbers: readonly number[]): number => Math.max(0, ...numbers)
 
-/** What runs, each once: a rolling deployment shows two for a while. */
+/** The running versions, each once. A rolling deployment has two for a while. */
 const buildSamples = (processes: readonly ProcessRow[]): Sample[] =>
   [
     ...new Set(
@@ -109,11 +108,13 @@ function processSamples(processes: readonly ProcessRow[]) {
 
 const kindOfSender = (key: string): string => key.split(':')[0] ?? ''
 
-/** By the kind of sender, which its key begins with, and by name. The rest of a key may name a host. */
+/**
+ * Groups senders by kind, the prefix of their keys, and by name. The rest of a key can contain a host name.
+ */
 function senderSamples(senders: readonly SenderFigures[], processes: readonly ProcessRow[]): Sample[] {
-  // A sender that never had trouble has no row.
+  // A sender that never failed has no row.
   const used = processes.flatMap((process) => Object.values(process.senders))
-  // One that no process uses any more, an old relay's, would be paused for ever.
+  // Without the filter, the row of an old relay that no process uses would stay paused forever.
   const current = senders.filter(({ key, name }) => name !== null || used.length === 0 || used.includes(key))
   const kinds = [...new Set([...used, ...senders.map(({ key }) => key)].map(kindOfSender))].sort()
   return kinds.flatMap((kind) => {
@@ -141,7 +142,7 @@ type QueueLook = () => Promise<QueueStatus[]>
 /** How many teams are ranked. */
 const RANKS = 10
 
-/** The highest shares of all teams. */
+/** The highest rates of all teams. */
 const ranked = (teams: readonly SendingOfTeam[], of: 'hard_bounced' | 'complained'): Sample[] =>
   teams
     .map(({ sent, [of]: count }) => percentOf(count, sent))
@@ -151,7 +152,7 @@ const ranked = (teams: readonly SendingOfTeam[], of: 'hard_bounced' | 'complaine
 
 type Looks = { status: QueueLook; replica: Reads; least: number; returnPath: ReturnPathCheck | null }
 
-/** Each thing that bounces need to come back, and the age of the last report. */
+/** The parts that bounces need to come back, and the age of the last report. */
 function returnPathSamples(found: ReturnPathCheck | null) {
   if (found === null) return { heliograph_return_path: [], heliograph_report_age_seconds: [] }
   const { domain, mx, spf, last_report_at: last } = found
@@ -174,7 +175,8 @@ async function gaugeSamples(
   const numbers = await numberQualities(database)
   const queues = await status()
   const paused = [...(await pausedQueues(database)).values()]
-  // What grows with a backlog. A counter that fell, or a process that seemed to be silent, would raise alarms.
+  // These queries get slower with a backlog. A counter that decreased or a process that seemed dead would
+  // raise alerts, so only these are read from the replica.
   const broadcasts = await broadcastStates(database)
   const [queued, reports, scheduled] = await replica.read(database, async (near) => [
     await queuedByAge(near, AGES, MAX_COUNTED),
@@ -227,7 +229,7 @@ const head = (name: string, help: string, type: string): string[] => [
   `# TYPE ${name} ${type}`,
 ]
 
-/** One row of a histogram: its buckets, each with those below it, then the sum and the count. */
+/** The lines of one histogram: cumulative buckets, sum and count. */
 function histogramLines(name: string, buckets: readonly number[], { labels, values }: Labelled): string[] {
   const count = values[buckets.length] ?? 0
   const bucketLines = buckets.map((bound, at) =>
@@ -258,8 +260,8 @@ function counterLines(rows: readonly CounterRow[]): string[] {
 }
 
 /**
- * Everything, as the database has it now. @param least how many emails a team that is ranked has sent.
- * @param returnPath whether bounces can come back. Null: not known here.
+ * Returns all metrics. @param least the minimum number of emails of a ranked team.
+ * @param returnPath whether bounces can come back, or null if unknown.
  */
 export async function exposition(
   database: Database,

@@ -1,4 +1,7 @@
-/** Rows of processes and counters, and what the fleet is read from. The operator’s: they belong to no team. */
+/**
+ * Queries on processes and counters, and for the metrics of the fleet. They belong to the operator, not to a
+ * team.
+ */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import { CHANNELS } from '../../channels/channels.sql.ts'
@@ -13,22 +16,22 @@ export const STORED_GAUGES = [
   'connections_busy',
   'connections_waiting',
   'connections_limit',
-  // How full it is, from 0 to 1: of its provider calls, or of its event loop, whichever is fuller.
+  // Utilization from 0 to 1, of its provider calls or its event loop, whichever is higher.
   'busy',
 ] as const
 
-/** How a process fares just now, and what it runs: versions of the service and of Node. */
+/** A process's current state, with the versions of the service and of Node. */
 export type Gauges = Record<(typeof STORED_GAUGES)[number], number> & { version: string; node: string }
 
 export type ProcessKind = 'web' | 'worker'
 
-/** A process as it reports itself. */
+/** The heartbeat of a process. */
 type SignOfLife = Omit<ProcessRow, 'queues' | 'seen_at' | 'silent_seconds'> & {
   queues: readonly string[]
   started_at: Date
 }
 
-/** Stores a process's sign of life and what it has counted, in one statement. */
+/** Stores a process's heartbeat and what it has counted, in one statement. */
 export const storeSignOfLife = (tx: Tx, life: SignOfLife, additions: readonly Addition[]) =>
   tx.query(sql.prepared('store_sign_of_life', object())`
     with life as (
@@ -51,7 +54,7 @@ export const storeSignOfLife = (tx: Tx, life: SignOfLife, additions: readonly Ad
 export const deleteProcess = (tx: Tx, id: string) =>
   tx.query(sql.type(object())`delete from processes where id = ${id}`)
 
-/** Forgets processes that have given no sign for a while: killed ones. */
+/** Deletes processes without a heartbeat for a while, because they were killed. */
 export const deleteSilentProcesses = (tx: Tx, seconds: number) =>
   tx.query(sql.type(object())`
     delete from processes where seen_at < now() - make_interval(secs => ${seconds})`)
@@ -72,7 +75,7 @@ const processRow = row({
 })
 export type ProcessRow = InferType<typeof processRow>
 
-/** The processes with a heartbeat in the last `seconds`, the longest-lived first. */
+/** Returns the processes with a heartbeat in the last `seconds`, the oldest first. */
 export const liveProcesses = (tx: Tx, seconds: number) =>
   tx.any(sql.type(processRow)`
     select id, kind, host, pid, queues, senders, completed, gauges, seen_at,
@@ -88,7 +91,7 @@ export const fleetCounters = (tx: Tx) =>
 
 const senderRow = row({
   key: string(),
-  /** Of a WhatsApp number; null for any other. */
+  /** The name of a WhatsApp number. Null for other senders. */
   name: string().nullable(),
   paused: number(),
   slowed: number(),
@@ -97,8 +100,8 @@ const senderRow = row({
 export type SenderFigures = InferType<typeof senderRow>
 
 /**
- * Every sender at this moment, as numbers 0 and 1: whether it is paused, slowed, and whether its bucket is spent, so
- * that its own throttle holds what waits for it.
+ * Returns the state of every sender as 0 or 1: paused, slowed, and full if its own rate limit delays its
+ * messages.
  */
 export const senderStates = (tx: Tx) =>
   tx.any(sql.type(senderRow)`
@@ -110,7 +113,7 @@ export const senderStates = (tx: Tx) =>
 
 const qualityRow = row({ name: string(), quality: string() })
 
-/** What Meta said of the quality of each number at the last check; `UNKNOWN` before. */
+/** Returns the quality rating of each number at its last check, or `UNKNOWN` before that. */
 export const numberQualities = (tx: Tx) =>
   tx.any(sql.type(qualityRow)`
     select name, coalesce(quality, 'UNKNOWN') as quality from whatsapp_numbers where name <> 'default' order by name`)
@@ -118,12 +121,12 @@ export const numberQualities = (tx: Tx) =>
 const queuedRow = row({ channel: string(), age: number(), messages: number() })
 
 /**
- * How many messages have waited for longer than each of these ages, in ascending seconds, each figure up to `most`: of
- * a channel the oldest are looked at, so that what is younger than one of them counts for no greater age.
+ * Counts messages that have waited longer than each of these ages, in ascending seconds. Reads the `most`
+ * oldest messages of a channel, so higher ages are counted correctly even if lower ones reach the limit.
  */
 export async function queuedByAge(tx: Tx, ages: readonly number[], most: number) {
   const lowest = sql.array(ages, 'float8')
-  // What waited for its time has been waiting since then, and has an index of its own.
+  // Scheduled messages have waited since their time. They have their own index.
   const oldest = CHANNELS.flatMap(({ name, rows }) => [
     sql.fragment`(
       select ${name}::text as channel, created_at as since from ${rows}
@@ -147,7 +150,7 @@ export async function queuedByAge(tx: Tx, ages: readonly number[], most: number)
 
 const scheduledRow = row({ channel: string(), messages: number() })
 
-/** How many messages of each channel wait for their time: none of them waits to be delivered. */
+/** Counts scheduled messages by channel. They don't wait for delivery yet. */
 export async function scheduledMessages(tx: Tx) {
   const counts = CHANNELS.map(
     ({ name, rows, scheduled }) => sql.fragment`
@@ -158,7 +161,7 @@ export async function scheduledMessages(tx: Tx) {
 
 const broadcastRow = row({ state: string(), broadcasts: number() })
 
-/** How many broadcasts are being sent, wait for a person who paused them, or were braked: have paused themselves. */
+/** Counts broadcasts that are sending, paused manually, or paused automatically (braked). */
 export const broadcastStates = (tx: Tx) =>
   tx.any(sql.type(broadcastRow)`
     select s.state, count(b.id) as broadcasts
@@ -170,8 +173,8 @@ export const broadcastStates = (tx: Tx) =>
 const reportRow = row({ state: string(), reports: number(), oldest_seconds: number() })
 
 /**
- * Reports that are not done with, and for how long the oldest of each kind has been waiting. That they are not done is
- * said once more for the planner: no index has the others.
+ * Counts unfinished reports, with the age of the oldest of each kind. The condition `state <> 'done'` is that
+ * of the index.
  */
 export const openReports = (tx: Tx) =>
   tx.any(sql.type(reportRow)`

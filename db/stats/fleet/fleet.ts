@@ -1,7 +1,7 @@
 /**
- * A process as one of the fleet: every few seconds a heartbeat, with its state and what it has counted.
- * Promises: one statement each time, whatever was counted; a process that ends reports the rest first; without the
- * database the figures wait in memory. So any web process can answer for all (exposition.ts, scale.ts).
+ * The heartbeat of a process: its state and what it has counted, in one statement every few seconds. A
+ * process that ends reports the rest first. During a database outage, counts wait in memory. Any web process
+ * can therefore report on all processes (exposition.ts, scale.ts).
  */
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
@@ -12,21 +12,21 @@ import type { Metrics } from '../../process/metrics.ts'
 import { VERSION } from '../../process/version.ts'
 import { deleteProcess, type Gauges, type ProcessKind, storeSignOfLife } from './fleet.sql.ts'
 
-/** How often a process reports, in milliseconds. */
+/** In milliseconds. */
 const INTERVAL_MS = 5_000
-/** A process that has been silent for this many seconds no longer counts: it was killed, or it hangs. */
+/** A process without a heartbeat for this many seconds was killed or hangs, and no longer counts. */
 export const SILENT_AFTER_S = 20
-/** After this many seconds of silence a process is forgotten; until then an operator sees when it was seen last. */
+/** When silent processes are deleted, in seconds. Until then, operators can see when they were last alive. */
 export const FORGOTTEN_AFTER_S = 3_600
 
-/** What a worker reports of itself; a web process has nothing to report. */
+/** What a worker reports about itself. A web process reports nothing. */
 export type ProcessRole = {
   queues: readonly string[]
   /** The key of the sender that a queue delivers through, by queue. */
   senders?(): Readonly<Record<string, string>>
-  /** How many jobs of each queue it has completed per second since the last time. */
+  /** Completed jobs per second since the last call, by queue. */
   completed?(): Readonly<Record<string, number>>
-  /** How much of its provider calls was in use since the last time, from 0 to 1. */
+  /** The utilization of its provider calls since the last call, from 0 to 1. */
   busy?(): number
 }
 
@@ -34,7 +34,7 @@ export type FleetProcess = ReturnType<typeof joinFleet>
 
 const NOTHING: ProcessRole = { queues: [] }
 
-/** Measures how a process fares between two looks. */
+/** Measures the state of a process between two calls of `look`. */
 function createGauges(
   database: Database,
   limit: number,
@@ -53,7 +53,7 @@ function createGauges(
       const used = process.cpuUsage(cpu)
       cpu = process.cpuUsage()
       metrics.count('heliograph_cpu_seconds_total', { process: kind }, (used.user + used.system) / 1e6)
-      // The delay is measured against a timer's own 20 ms.
+      // The delay includes the timer's own 20 ms.
       const lag = delay.count === 0 ? 0 : Math.max(0, delay.percentile(99) / 1e9 - 0.02)
       delay.reset()
       const pool = database.state()
@@ -72,7 +72,7 @@ function createGauges(
   }
 }
 
-/** Joins the fleet. @param limit how many connections the process's pool may have. */
+/** Starts the heartbeats. @param limit the size of the process's connection pool. */
 export function joinFleet(
   { database, metrics, log }: { database: Database; metrics: Metrics; log: Log },
   {
@@ -100,7 +100,7 @@ export function joinFleet(
       throw error
     }
   }
-  // One after the other, so that no count is reported twice.
+  // Sequential, so that no count is reported twice.
   let last: Promise<void> = Promise.resolve()
   const flush = (): Promise<void> => {
     last = last.catch(() => {}).then(report)
@@ -110,9 +110,8 @@ export function joinFleet(
   const timer = setInterval(() => flush().catch(quietly), interval).unref()
   flush().catch(quietly)
   return {
-    /** Reports now. */
     flush,
-    /** Reports the rest, and that the process has ended. */
+    /** Reports the rest, and deletes the process. */
     async leave() {
       clearInterval(timer)
       await flush().catch(quietly)

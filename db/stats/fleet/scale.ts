@@ -1,7 +1,7 @@
 /**
- * The scaling signal: how late the queues are with what more workers could do now, and how many workers that asks for.
- * Promises: at most one look at the database in five seconds, however many ask. Jobs that are put off, that wait for a
- * paused sender, or that a sender's own rate holds back do not count, because another worker would not help.
+ * The signal for autoscaling: how late the queues are with work that more workers could do, and the
+ * recommended number of workers. Reads the database at most once in five seconds. Deferred jobs and jobs that
+ * wait for a paused or rate-limited sender don't count, because another worker wouldn't help.
  */
 import type { Database } from '../../postgres/pool.ts'
 import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
@@ -15,14 +15,14 @@ export type Scale = {
   queues: Record<string, QueueScale>
 }
 
-/** How long an answer is good, in milliseconds. */
+/** How long a result is cached, in milliseconds. */
 const SCALE_CACHED_MS = 5_000
-/** A queue may be so late before more workers are asked for, in seconds. */
+/** The latency from which more workers are recommended, in seconds. */
 const TARGET_DELAY = 5
-/** Fewer workers than this fullness asks for are never recommended. */
+/** The highest utilization of the recommended number of workers. */
 const TARGET_FULLNESS = 0.75
 
-/** Whether every sender of a queue is paused or out of tokens. Without a worker no sender is known. */
+/** True if every sender of a queue is paused or at its rate limit. Without workers, no sender is known. */
 function isHeld(queue: string, workers: readonly ProcessRow[], states: ReadonlyMap<string, SenderFigures>) {
   const keys = workers.flatMap(({ senders }) => senders[queue] ?? [])
   return (
@@ -30,11 +30,17 @@ function isHeld(queue: string, workers: readonly ProcessRow[], states: ReadonlyM
   )
 }
 
-/** Whether some worker takes a queue, or would if there were one. More of the same would not help where none does. */
+/**
+ * True if a worker claims from this queue, or if there are no workers. Otherwise, more workers of the same
+ * kind wouldn't help.
+ */
 const isTaken = (queue: string, workers: readonly ProcessRow[]): boolean =>
   workers.length === 0 || workers.some(({ queues }) => queues.includes(queue))
 
-/** At most double, so that one late moment does not start a hundred; fewer only once nothing is late. */
+/**
+ * At most doubles the workers, so that a short delay doesn't start a hundred. Scales down only while nothing
+ * is late.
+ */
 function recommended(latency: number, workers: readonly ProcessRow[]): number {
   const now = workers.length
   const used = workers.reduce((sum, { gauges }) => sum + gauges.busy, 0)
@@ -43,8 +49,8 @@ function recommended(latency: number, workers: readonly ProcessRow[]): number {
   return Math.min(2 * now, Math.max(now + 1, Math.ceil((now * latency) / TARGET_DELAY)))
 }
 
-/** The signal of these figures. Pure. */
-export function scaleOf(
+/** Computes the signal. Pure. */
+export function computeScale(
   queues: readonly QueueStatus[],
   processes: readonly ProcessRow[],
   senders: readonly SenderFigures[],
@@ -73,7 +79,7 @@ export function scaleOf(
   }
 }
 
-/** Makes the function that answers with the signal. */
+/** Creates a function that returns the signal, cached. */
 export function createScale(database: Database): () => Promise<Scale> {
   let known: { at: number; scale: Promise<Scale> } | null = null
   const look = async (): Promise<Scale> => {
@@ -83,14 +89,14 @@ export function createScale(database: Database): () => Promise<Scale> {
       senderStates(database),
       pausedQueues(database),
     ])
-    return scaleOf(queues, processes, senders, paused)
+    return computeScale(queues, processes, senders, paused)
   }
   return () => {
     const now = performance.now()
     if (known && now - known.at < SCALE_CACHED_MS) return known.scale
     const scale = look()
     known = { at: now, scale }
-    // A failed answer is not kept.
+    // Errors aren't cached.
     scale.catch(() => {
       if (known?.scale === scale) known = null
     })

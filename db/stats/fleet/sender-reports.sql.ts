@@ -1,12 +1,12 @@
-/** Rows of sender_reports: what bounces say about our own set-up, the last of each sender and recipient domain. */
+/** The latest bounces that are about our own configuration, by sender and recipient domain. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
-/** One email to one recipient domain can't prove that the set-up is wrong: its recipient may have forged the report. */
+/** A single email doesn't prove that the configuration is wrong, because its recipient can forge a report. */
 const EMAILS = 3
-/** More domains of an hour say nothing more. */
+/** More domains within an hour add no information. */
 const MAX_DOMAINS = 50
 
 export type SenderReport = {
@@ -21,7 +21,7 @@ const REPORT = {
   ...{ sender: 'text', domain: 'text', email_id: 'uuid', occurred_at: 'timestamptz', response: 'text' },
 }
 
-/** Stores reports, and deletes those that are older than a day. */
+/** Stores reports, and deletes reports older than a day. */
 export async function storeSenderReports(tx: Tx, reports: readonly SenderReport[]): Promise<void> {
   await tx.query(sql.type(object())`
     delete from sender_reports where occurred_at < (select service_time()) - interval '1 day'`)
@@ -40,7 +40,10 @@ export async function storeSenderReports(tx: Tx, reports: readonly SenderReport[
 
 const blamedRow = row({ sender: string(), last_at: string(), response: string() })
 
-/** Senders of which three emails to different recipient domains came back within an hour, in the last 24. */
+/**
+ * Returns senders with such bounces of three emails to different domains within an hour, during the last 24
+ * hours.
+ */
 export const blamedSenders = (tx: Tx) =>
   tx.any(sql.type(blamedRow)`
     select sender, max(occurred_at) as last_at,

@@ -1,4 +1,4 @@
-/** What a browser can be made to do to the dashboard, and what it must not let itself be made to do. */
+/** Attacks on the dashboard through a browser. */
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { createApp } from '../../../api/app.ts'
@@ -16,10 +16,10 @@ import { until } from '../../support/worker.ts'
 const { service, team } = await world(t)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 
-/** The length of a form that does not end, in bytes. */
+/** The announced length of a form that is never completed, in bytes. */
 const ENDLESS_FORM = 400_000
 
-/** Begins to send a form that does not end. */
+/** Starts to send a form that is never completed. */
 function beginForm(t: Test, base: string, person: Visitor | undefined): ClientRequest {
   const headers = {
     Cookie: [...(person?.cookies ?? [])].map(([name, value]) => `${name}=${value}`).join('; '),
@@ -34,7 +34,7 @@ function beginForm(t: Test, base: string, person: Visitor | undefined): ClientRe
   return sent
 }
 
-t.test('a form counts only from our own pages, with its session’s token', async (t) => {
+t.test("rejects forms of other sites and without the session's token", async (t) => {
   const post = (headers: Record<string, string>, form = {}) =>
     owner.post('/account/end-others', form, headers)
   t.equal((await post({ 'Sec-Fetch-Site': 'same-origin' })).status, 303)
@@ -59,7 +59,7 @@ t.test('a link cannot be used from another site', async (t) => {
   t.equal((await ana.post(`/login/${secret}`, { csrf: '' })).status, 303, 'it is still good')
 })
 
-t.test('every answer keeps frames, foreign scripts, caches and referrers off', async (t) => {
+t.test('every response has the security headers', async (t) => {
   for (const path of ['/login', '', '/account', `/teams/${team.id}`, '/nowhere', '/assets/x/dashboard.js']) {
     const { headers } = await owner.get(path)
     const policy = headers.get('content-security-policy') ?? ''
@@ -78,7 +78,7 @@ t.test('every answer keeps frames, foreign scripts, caches and referrers off', a
   }
 })
 
-t.test('a stranger is sent to sign in and comes back to where they were, on this site only', async (t) => {
+t.test('sign-in returns to the requested page, but only on this site', async (t) => {
   const stranger = visitor(service)
   const sent = await stranger.get(`/teams/${team.id}`)
   t.match(sent, { status: 303, location: `/login?return_to=%2Fdashboard%2Fteams%2F${team.id}` })
@@ -99,19 +99,19 @@ t.test('a stranger is sent to sign in and comes back to where they were, on this
   }
 })
 
-t.test('what cannot be a page is none', async (t) => {
+t.test('malformed paths return 404', async (t) => {
   for (const path of ['/teams/x', `/teams/${team.id}%00`, '/teams/%E0%A4%A', '/assets/../page.ts'])
     t.equal((await owner.get(path)).status, 404, path)
 })
 
-t.test('a page answers 405 to a method that it lacks, and Allow says which it takes', async (t) => {
+t.test('a wrong method returns 405 with Allow', async (t) => {
   const posted = await owner.post(`/teams/${team.id}`)
   t.strictSame([posted.status, posted.headers.get('allow')], [405, 'HEAD, GET'])
   const asked = await owner.get('/sign-out')
   t.strictSame([asked.status, asked.headers.get('allow')], [405, 'POST'])
 })
 
-t.test('cookies are for encrypted connections alone, but for plain http on this machine', async (t) => {
+t.test('cookies are Secure except with plain HTTP on loopback', async (t) => {
   const cookieFor = async (host: string): Promise<string> => {
     const wish = { email: 'ana@example.com', team: team.id, role: 'viewer', operator: false } as const
     const now = new Date()
@@ -135,7 +135,7 @@ t.test('cookies are for encrypted connections alone, but for plain http on this 
   t.match(await cookieFor('localhost.evil.test'), /^__Host-heliograph=.*; Secure/)
 })
 
-/** What a form without a session is answered with. */
+/** Sends a form without a session. */
 async function sendOpen(path: string, body: string | FormData, headers: Record<string, string> = {}) {
   const type = typeof body === 'string' ? { 'Content-Type': 'application/x-www-form-urlencoded' } : {}
   const init = { method: 'POST', body, headers: { 'Sec-Fetch-Site': 'same-origin', ...type, ...headers } }
@@ -143,7 +143,7 @@ async function sendOpen(path: string, body: string | FormData, headers: Record<s
   return { status: answer.status, html: await answer.text() }
 }
 
-t.test('a form without a session has at most 16 KiB, and any form at most 2,000 fields', async (t) => {
+t.test('limits forms to 2,000 fields, and to 16 KiB without a session', async (t) => {
   const large = await sendOpen('/login', `email=ana%40example.com&a=${'x'.repeat(16 * 1024)}`)
   t.equal(large.status, 413)
   shows(
@@ -178,7 +178,7 @@ t.test('a form without a session has at most 16 KiB, and any form at most 2,000 
   t.equal((await owner.get(`/teams/${team.id}/emails?${'a&'.repeat(2_000)}`)).status, 400)
 })
 
-t.test('an open page asks no question, and a question carries no more than a form of ours has', async (t) => {
+t.test('open pages ask nothing, and a question rejects larger forms than ours', async (t) => {
   t.strictSame(
     PAGES.filter(({ access, asks }) => access === 'open' && asks),
     [],
@@ -197,7 +197,7 @@ t.test('an open page asks no question, and a question carries no more than a for
   }
 })
 
-t.test('a field that takes several values refuses more than it could take', async (t) => {
+t.test('a multi-value field rejects too many values', async (t) => {
   const at = (path: string) => `/teams/${team.id}/${path}`
   const lines = await owner.post(at('contacts'), {
     email: 'lines@example.org',
@@ -207,10 +207,10 @@ t.test('a field that takes several values refuses more than it could take', asyn
   shows(t, lines, /Properties must have at most 1,000 parts/)
 })
 
-t.test('forms that come in at once are bounded by person: past it 503, and nobody else waits', async (t) => {
+t.test('too many large forms of one user return 503 without delaying others', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  // Room for one such form and for a small one, as large bodies fill only their share.
+  // Capacity for one large form and a small one, because large bodies can only fill a share.
   const ofOne = Math.ceil(ENDLESS_FORM / LARGE_BODIES_SHARE)
   const bodies = createBodies(parser, { ...BODY_BUDGET, ofOne, patience: 200 })
   const small = { ...service, base: await listen(t, createApp({ ...service.deps, bodies })) }
@@ -236,7 +236,7 @@ t.test('forms that come in at once are bounded by person: past it 503, and nobod
   await until('there is room again', async () => (await save(busy))?.status === 303)
 })
 
-t.test('a fault of ours shows nothing but the request’s id', async (t) => {
+t.test('an internal error only shows the request ID', async (t) => {
   const broken = await startService(t, { url: service.url, dashboard: { database: {} as never } })
   const { html, status } = await visitor(broken).get('/login/x')
   t.equal(status, 500)

@@ -1,6 +1,6 @@
 /**
- * What pages change stands in the audit trail as the CLI's changes do (test/db/admin/audit.test.ts): the same use case
- * writes the line, with the person's address. What clients of the API and recipients change leaves none.
+ * Audit entries of the dashboard. Its use cases are those of the CLI (test/db/admin/audit.test.ts), and write
+ * entries with the user's address. Changes by API clients and recipients have none.
  */
 import { actionLabel } from '../../../api/dashboard/components/action-labels.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
@@ -25,7 +25,7 @@ const api = async (method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: Rec
 
 const lines = () => auditEntries(database, { limit: 1_000 })
 
-/** Does something. @returns the lines that it leaves. */
+/** Runs `work`. @returns the entries that it adds. */
 async function linesOf(work: () => Promise<unknown>) {
   const known = new Set((await lines()).map(({ id }) => id))
   await work()
@@ -39,7 +39,7 @@ type Line = {
   team_id?: string | RegExp | null
 }
 
-/** Sends a form: it leaves this one line. @returns where its answer leads. */
+/** Sends a form that must add exactly this entry. @returns the location of its redirect. */
 async function leaves(
   t: Test,
   who: Visitor,
@@ -57,14 +57,14 @@ async function leaves(
 }
 
 const at = (rest: string) => `/teams/${team.id}/${rest}`
-/** A new topic. @returns its id. */
+/** Creates a topic. @returns its ID. */
 async function topicOf(name: string): Promise<string> {
   await owner.post(at('topics'), { name })
   return (await topicsOfTeam(database, team.id)).find((topic) => topic.name === name)?.id ?? ''
 }
 const lastOf = (path: string) => path.split('/').at(-1) ?? ''
 
-t.test('contacts: made, changed, unsubscribed, resubscribed, deleted', async (t) => {
+t.test('audits contacts: created, changed, unsubscribed, resubscribed, deleted', async (t) => {
   const subject = 'Ana@example.org'
   const page = at('contacts/ana%40example.org')
   await leaves(t, owner, [at('contacts'), { email: subject }], { action: 'contact.create', subject })
@@ -74,7 +74,7 @@ t.test('contacts: made, changed, unsubscribed, resubscribed, deleted', async (t)
     await leaves(t, owner, [`${page}/${verb}`], { action: `contact.${verb}`, subject })
 })
 
-t.test('broadcasts: from a draft to the end, and a draft that is deleted', async (t) => {
+t.test('audits broadcasts: each step, and a deleted draft', async (t) => {
   const topic = await topicOf('News')
   await api('POST', '/v1/contacts', { email: 'cat@example.org', topic_ids: [topic] })
   const made = await owner.post(at('templates'), { name: 'N', html: '{{unsubscribe_url}}', text: '' })
@@ -103,7 +103,7 @@ t.test('broadcasts: from a draft to the end, and a draft that is deleted', async
   await leaves(t, owner, [`${other}/delete`], gone)
 })
 
-t.test('messages: tried again, sent to another address, deleted; templates of WhatsApp', async (t) => {
+t.test('audits messages: requeued, resent, deleted, and WhatsApp templates', async (t) => {
   const { id } = await api('POST', '/v1/emails', anEmail())
   await leaves(t, owner, [at(`emails/${id}/requeue`)], { action: 'email.requeue', subject: id })
   const resend = { action: 'email.resend', subject: id, detail: UUID }
@@ -123,7 +123,7 @@ t.test('messages: tried again, sent to another address, deleted; templates of Wh
   await leaves(t, owner, [at('whatsapp-templates/sync')], sync)
 })
 
-t.test('a message that was refused is tried again by force, and the line says so', async (t) => {
+t.test('a forced requeue of a rejected message says so in the audit log', async (t) => {
   await api('POST', '/v1/whatsapp/messages', aMessage((await makeTemplate(service, team.id)).id))
   const subject = (await rowsOf(service, team.id)).at(-1)?.id ?? ''
   await setFailed(service, subject)
@@ -139,7 +139,7 @@ async function park(event_key: string): Promise<string> {
   return id
 }
 
-t.test('operators: teams, plans, the catalog, parked reports', async (t) => {
+t.test('audits operators: teams, plans, the catalog and parked reports', async (t) => {
   const create = { action: 'team.create', subject: 'Other', detail: 'free', team_id: UUID }
   await leaves(t, operator, ['/operator/teams', { name: 'Other', plan: 'free' }], create)
   const figures = { plan: 'pro', email_limit: '7000', send_rate_per_second: '' }
@@ -165,7 +165,7 @@ t.test('operators: teams, plans, the catalog, parked reports', async (t) => {
   await leaves(t, operator, ['/operator/reports/drop', many], { ...all, ...drop })
 })
 
-t.test('what clients of the API change leaves no line, nor does what is refused', async (t) => {
+t.test("changes by API clients and rejected actions aren't audited", async (t) => {
   const topic = await topicOf('More')
   const left = await linesOf(async () => {
     await api('POST', '/v1/contacts', { email: 'bob@example.org', topic_ids: [topic] })
@@ -188,7 +188,7 @@ t.test('what clients of the API change leaves no line, nor does what is refused'
   t.equal(left.length, 1)
 })
 
-t.test('a page says in words what was done, is filtered by them, and has the code in the tip', async (t) => {
+t.test('actions have labels that can be searched, and codes in the tooltip', async (t) => {
   await owner.post(at('topics'), { name: 'Said' })
   shows(t, await owner.get(at('audit')), / Created a topic Said /)
   t.match((await owner.get(at('audit'))).html, /title="topic\.create"/)
@@ -199,7 +199,7 @@ t.test('a page says in words what was done, is filtered by them, and has the cod
   t.equal(actions.filter((action) => actionLabel(action) === action).join(), '')
 })
 
-t.test('what an entry is about is a link to its page as long as there is one', async (t) => {
+t.test('an entry links to its object until that is deleted', async (t) => {
   const own = await makeTeam(service, { domain: 'linked.test' })
   const boss = await signedIn(service, { team: own.id, role: 'owner' })
   const page = `/teams/${own.id}`

@@ -1,4 +1,4 @@
-/** Background jobs on their pages: how far each has come, how fast, and how long it may take still. */
+/** Progress, rate and remaining time of background jobs. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -8,15 +8,15 @@ import t from '../../support/tap.ts'
 const { service, team } = await world(t)
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 
-/** A job that began some time ago. @returns its id. */
+/** Inserts a job that started some time ago. @returns its ID. */
 const aBackgroundJob = (minutes: number, done: number, total: number | null, over = false) =>
   service.database.oneFirst(sql.unsafe`
     insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at, finished_at)
     values (${uuidv7()}, ${team.id}, 'email.requeue', ${done}, ${total}, 'ana@example.com',
       now() - make_interval(secs => ${minutes * 60}), now(), case when ${over} then now() end) returning id`)
 
-t.test('a running job says how fast it goes on and how long it may take still', async (t) => {
-  // Long ago, so that how long it takes to look changes no figure.
+t.test('a running job shows its rate and remaining time', async (t) => {
+  // Started long ago, so that the duration of the test doesn't change the rate.
   const id = await aBackgroundJob(2_000, 1_200_000, 1_206_000)
   shows(
     t,
@@ -30,7 +30,7 @@ t.test('a running job says how fast it goes on and how long it may take still', 
   )
 })
 
-t.test('no time is named where none can be known: at first, without a total, at the end', async (t) => {
+t.test('shows no remaining time at the start, without a total, or at the end', async (t) => {
   for (const id of [
     await aBackgroundJob(0, 100, 7_000),
     await aBackgroundJob(3, 100, null),

@@ -1,6 +1,4 @@
-/**
- * A marketer with a phone: from nothing to a broadcast that is sent, and what its recipient does, in a real browser.
- */
+/** A first broadcast on a phone in a real browser, until its recipient changes topics. */
 
 import type { Browser, Page } from 'playwright-core'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
@@ -25,7 +23,7 @@ async function journey(browser: Browser): Promise<void> {
   const here = `${service.base}/dashboard/teams/${team.id}`
 
   const said = (page: Page): Promise<string> => page.locator('main').innerText()
-  /** Fills the form whose button is called so, and presses it. */
+  /** Fills the form that has this button, and clicks it. */
   const submit = async (page: Page, name: string, fields: Record<string, string> = {}): Promise<void> => {
     const form = page.locator('form', {
       has: page.getByRole('button', { name, exact: true, includeHidden: true }),
@@ -38,7 +36,7 @@ async function journey(browser: Browser): Promise<void> {
     await page.waitForLoadState()
   }
 
-  t.test('a first broadcast on the pages alone, 390 px wide; a recipient leaves, picks topics', async (t) => {
+  t.test('creates and sends a first broadcast at 390 px, and a recipient changes topics', async (t) => {
     const sink = await startSmtpSink(t)
     await startWorker(t, service, { smtp_url: sink.url })
     const { page, context } = await signInWith(browser, service, { t, team: team.id }, PHONE)

@@ -1,4 +1,4 @@
-/** A broadcast as a marketer makes it, on the pages alone: draft, preview, test, start, figures, people, pause, end. */
+/** Broadcasts on the dashboard: draft, preview, test, start, stats, recipients, pause and cancel. */
 
 import { sql } from 'slonik'
 import { asTextTiles } from '../../../api/dashboard/pages/broadcast-ahead.ts'
@@ -42,7 +42,7 @@ async function templateOf(html: string): Promise<string> {
   return sent.location?.split('/').at(-1) ?? ''
 }
 
-/** Writes these fields of a draft, step by step. */
+/** Edits fields of a draft, step by step. */
 async function write(path: string, fields: Record<string, string | string[]>): Promise<void> {
   for (const step of ['message', 'audience', 'when'])
     await after(
@@ -50,7 +50,7 @@ async function write(path: string, fields: Record<string, string | string[]>): P
     )
 }
 
-/** Makes a draft by the form. @returns its path. */
+/** Creates a draft with the form. @returns its path. */
 async function draft(fields: Record<string, string | string[]>): Promise<string> {
   const from = 'Acme <hello@example.com>'
   const all = { name: 'Spring', from, subject: 'Hi {{name}}', ...fields }
@@ -61,7 +61,7 @@ async function draft(fields: Record<string, string | string[]>): Promise<string>
   return path
 }
 
-t.test('every field of a step that is at fault says so in one round, the first with the focus', async (t) => {
+t.test('shows all errors of a step at once, and focuses the first', async (t) => {
   const good = {
     name: 'Spring',
     template_id: await templateOf('<p>x</p>'),
@@ -89,7 +89,7 @@ t.test('every field of a step that is at fault says so in one round, the first w
   t.match(audience.html, new RegExp(`name="topic_ids" value="${topic}" aria-invalid="true" autofocus`))
   t.match(audience.html, /<fieldset aria-describedby="[^"]*topic_ids-fault">/)
   t.match(audience.html, 'name="property.0" type="text" value="city"', 'what was typed is kept')
-  // A blank row is no condition, and does not change what the others are called.
+  // An empty row isn't a condition and doesn't renumber the others.
   const odder = await step('audience', 'when', { topic_ids: topic, 'property.1': 'city', 'op.1': 'in' })
   t.match(fault(audience, 'value\\.0'), /^Value 1 must be an array of 1 to 100 strings/)
   t.match(fault(odder, 'value\\.1'), /^Value 2 must be an array of 1 to 100 strings/)
@@ -109,7 +109,7 @@ t.test('every field of a step that is at fault says so in one round, the first w
   t.match(when.html, /value="many"[^>]* autofocus aria-invalid="true"/)
 })
 
-t.test('a draft is written in three steps without script, each stored as it is left', async (t) => {
+t.test('creates a draft in three steps without a script, and saves each', async (t) => {
   const topic = await topicOf('Steps')
   const other = await topicOf('Steps, others')
   const template_id = await templateOf('<p>Dear {{Name}} {{unsubscribe_url}}</p>')
@@ -131,7 +131,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   const audience = await after(sent)
   shows(t, audience, /The draft Three is saved\..* Audience .*Contacts – Choose a topic\./)
   t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
-  // It is among the broadcasts from here on, to be carried on with.
+  // It is in the list from now on.
   shows(t, await editor.get(at('broadcasts')), /draft Three Hi/)
   const left = await editor.get(path.replace('/edit', ''))
   shows(t, left, /Contacts 0 .*No topic is selected, so no one would receive it/)
@@ -161,7 +161,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   const body = await saidOf()
   const where = [{ property: 'spent', op: 'gt', value: '5000' }]
   t.match(body, { name: 'Three', subject: 'Hi', tags: ['one', 'two'], topic_ids: [topic], where })
-  // The audience one by one, as it is.
+  // Previews each contact of the audience.
   const next = ({ html }: Seen) => /href="\/dashboard([^"]+)#preview">Next contact/.exec(html)?.[1] ?? ''
   shows(t, drafted, /What A gets/)
   const second = await editor.get(next(drafted).replaceAll('&#x3D;', '='))
@@ -173,7 +173,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   shows(t, last, /No further contact of the audience was found.*First contact/)
 })
 
-t.test('from a draft to its figures, on the pages alone', async (t) => {
+t.test('creates, sends and evaluates a broadcast', async (t) => {
   const sink = await startSmtpSink(t)
   const topic = await topicOf('News')
   const other = await topicOf('Customers')
@@ -247,7 +247,7 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
     t.ok(actions.includes(action), action)
 })
 
-t.test('what is missing before a start is named at once, and a refused start names it again', async (t) => {
+t.test('shows all problems before a start, and again after a rejected one', async (t) => {
   const empty = await topicOf('Nobody here')
   const template_id = await templateOf('<p>Hello</p>')
   const path = await draft({ template_id, topic_ids: empty, from: 'hello@other.test', subject: 'Hi' })
@@ -266,7 +266,7 @@ t.test('what is missing before a start is named at once, and a refused start nam
   shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer was deleted.')
 })
 
-t.test('who clicked has opened, and who opened has received it; both count from there on', async (t) => {
+t.test('counts are cumulative: clicked includes opened, opened includes delivered', async (t) => {
   const broadcast = await aBroadcast(service, team)
   const path = at(`broadcasts/${broadcast.id}`)
   const [first = ''] = await broadcast.emails(
@@ -280,17 +280,17 @@ t.test('who clicked has opened, and who opened has received it; both count from 
     page,
     /Audience 12 Waiting 1 Sent 11 91\.7 % Delivered 10 90\.9 % Opened 5 45\.5 % Clicked 2 18\.2 % Bounced 1 9\.1 % limit 5\.0 % /,
   )
-  shows(t, page, /91 %: 11 of 12 contacts\./)
+  shows(t, page, /11 of 12 contacts.* 91 %\./)
   t.match(page.html, /<progress[^>]* value="11" max="12"|<progress[^>]* max="12" value="11"/)
   await database.query(sql.unsafe`
     update broadcasts set started_at = now() - interval '11 minutes' where id = ${broadcast.id}`)
-  shows(t, await viewer.get(path), /11 of 12 contacts, about 1 email a minute, done in about 1 minute\./)
+  shows(t, await viewer.get(path), /91 %, about 1 email a minute, done in about 1 minute\./)
   await database.query(sql.unsafe`update email_states set status = 'clicked' where id = ${first}`)
   shows(t, await viewer.get(`${path}/people?status=opened`), /clicked reader0@example\.net/)
   await editor.post(`${path}/cancel`)
 })
 
-t.test('a running broadcast is paused, resumed and cancelled; each button names who is left', async (t) => {
+t.test('pauses, resumes and cancels a broadcast, with the remaining contacts', async (t) => {
   const broadcast = await aBroadcast(service, team)
   await broadcast.emails('one@example.net', 'two@example.net')
   const path = at(`broadcasts/${broadcast.id}`)
@@ -314,7 +314,7 @@ t.test('a running broadcast is paused, resumed and cancelled; each button names 
   t.equal((await viewer.post(`${path}/cancel`)).status, 403)
 })
 
-t.test('words about one contact and one value are in the singular', async (t) => {
+t.test('uses the singular for one contact and one value', async (t) => {
   const broadcast = await aBroadcast(service, team)
   await broadcast.emails('single@example.net')
   await database.query(sql.unsafe`update broadcasts set audience = 1 where id = ${broadcast.id}`)
@@ -325,7 +325,7 @@ t.test('words about one contact and one value are in the singular', async (t) =>
   await editor.post(`${path}/cancel`)
 })
 
-t.test('a page says who stopped or resumed its broadcast, and when; or that it did so itself', async (t) => {
+t.test('shows who paused or resumed a broadcast, and when', async (t) => {
   const topic = await topicOf('History')
   const template_id = await templateOf('<p>History</p><a href="{{unsubscribe_url}}">off</a>')
   await contact('history@example.org', topic)
@@ -363,7 +363,7 @@ t.test('a page says who stopped or resumed its broadcast, and when; or that it d
   t.equal(textOf(cancelled.html).match(/By editor/g)?.length, 1, 'nothing of another broadcast')
 })
 
-t.test('a time is typed and asked about in the reader’s zone, or UTC if the browser has none', async (t) => {
+t.test("start times are in the reader's time zone, or UTC", async (t) => {
   const template_id = await templateOf('<p>Zones</p>')
   const topic = await topicOf('Zones')
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
@@ -394,7 +394,7 @@ t.test('a time is typed and asked about in the reader’s zone, or UTC if the br
   )
 })
 
-t.test('what no contact has is said from the first step on, until it has a default', async (t) => {
+t.test('warns about unfilled variables in every step', async (t) => {
   const topic = await topicOf('Unfilled')
   const html = '<p>{{first_name}} {{nick-name}} {{name}} {{email}}</p><a href="{{unsubscribe_url}}">off</a>'
   const fields = { template_id: await templateOf(html), topic_ids: topic, subject: 'For {{lang}}' }
@@ -409,7 +409,7 @@ t.test('what no contact has is said from the first step on, until it has a defau
   t.notMatch(textOf((await editor.get(path)).html), /No contact has/)
 })
 
-t.test('each state has one act that stands out; before its time a page says what is to come', async (t) => {
+t.test('each state has one main action, and a scheduled one shows a forecast', async (t) => {
   const broadcast = await aBroadcast(service, team)
   await broadcast.emails('main@example.net')
   const path = at(`broadcasts/${broadcast.id}`)
@@ -432,7 +432,7 @@ t.test('each state has one act that stands out; before its time a page says what
   const planned = await draft({ template_id, topic_ids: topic, send_at: tomorrow, rate_per_minute: '1' })
   t.strictSame(mainActs(await editor.get(planned)), ['Schedule'])
   await after(await editor.press(planned, `${planned}/send`))
-  // What is sent is the version that was shown: what its template asks for since then hinders nobody.
+  // The version that was shown is sent, so later changes of the template don't matter.
   await editor.press(at(`templates/${template_id}`), at(`templates/${template_id}/draft`), {
     html: '<p>{{town}}</p>',
   })
@@ -451,7 +451,7 @@ t.test('each state has one act that stands out; before its time a page says what
   await after(await editor.post(`${planned}/cancel`))
 })
 
-t.test('one that is cancelled before its time does not say when it begins', async (t) => {
+t.test('a broadcast cancelled before its start shows no start time', async (t) => {
   const broadcast = await aBroadcast(service, team)
   await database.query(sql.unsafe`
     update broadcasts set name = 'Advent', state = 'scheduled', started_at = null, audience = null,
@@ -464,7 +464,7 @@ t.test('one that is cancelled before its time does not say when it begins', asyn
   t.notMatch(textOf((await editor.get(path)).html), /begin/i)
 })
 
-t.test('a scheduled one becomes a draft again, and goes out when it is sent then', async (t) => {
+t.test('a scheduled broadcast can become a draft again and be sent', async (t) => {
   const sink = await startSmtpSink(t)
   const topic = await topicOf('Unscheduled')
   const template_id = await templateOf('<p>Hi</p><a href="{{unsubscribe_url}}">off</a>')
@@ -493,7 +493,7 @@ t.test('a scheduled one becomes a draft again, and goes out when it is sent then
   t.ok(actions.includes('broadcast.unschedule'))
 })
 
-t.test('what did not go out of one broadcast is tried again, from its page and by the CLI', async (t) => {
+t.test('requeues the failed emails of one broadcast only', async (t) => {
   let isRefusing = true
   const onRcpt = (to: string) =>
     isRefusing && to.startsWith('no') ? '552 5.3.4 too large for me' : undefined
@@ -523,7 +523,7 @@ t.test('what did not go out of one broadcast is tried again, from its page and b
   await worker.stop()
 })
 
-t.test('an edit of a draft that was scheduled since is kept on the page that rejects it', async (t) => {
+t.test('keeps the edit of a draft that was scheduled in the meantime', async (t) => {
   const { contacts, create, post } = await broadcastingOf(service, team)
   await contacts(['kept'])
   const id = await create()

@@ -1,4 +1,4 @@
-/** A press on many does at most what was counted, to what matched when it was counted: emails, webhooks. */
+/** Bulk actions on emails and webhooks change at most what was counted and matched then. */
 import { sql } from 'slonik'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import { idNow } from '../../../db/process/ids.ts'
@@ -13,7 +13,7 @@ const { service, call, database, deps, team } = await world(t)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const list = `/teams/${team.id}/emails`
 
-/** Emails of a tag, one for each of these statuses. */
+/** Sends emails with a tag, one for each status. */
 async function emails(tag: string, ...statuses: ('queued' | 'sent')[]): Promise<string[]> {
   const ids: string[] = []
   for (const status of statuses) {
@@ -28,7 +28,7 @@ const become = (kind: 'sent' | 'delivered', ...ids: (string | undefined)[]) =>
 const left = async (ids: readonly string[]) =>
   (await Promise.all(ids.map((id) => owner.get(`${list}/${id}`)))).map(({ status }) => status)
 
-t.test('emails that come to match after the page was drawn are neither deleted nor requeued', async (t) => {
+t.test('emails that match after the count are neither deleted nor requeued', async (t) => {
   const ids = await emails('moving', 'sent', 'queued', 'sent', 'queued', 'sent')
   const page = await owner.get(`${list}/all?tag=moving&status=sent`)
   shows(t, page, /Delete 3 emails/)
@@ -47,11 +47,11 @@ t.test('emails that come to match after the page was drawn are neither deleted n
   shows(t, await owner.get(list), '1 email queued to be sent again.')
 })
 
-t.test('an email that was being accepted while others were counted is not among them', async (t) => {
+t.test("an email being accepted during the count isn't included", async (t) => {
   const [first = ''] = await emails('late', 'queued')
   let form: Record<string, string> = {}
   let late = ''
-  // Past the service's own connections: the page is asked for while this transaction is under way.
+  // Uses its own connection, because the page is requested during this transaction.
   const others = await openPool(t, service.url, { size: 1 })
   await others.transaction(async (tx) => {
     const items = [
@@ -68,7 +68,7 @@ t.test('an email that was being accepted while others were counted is not among 
   t.strictSame(await left([first, late]), [404, 200], 'whatever else the form says')
 })
 
-t.test('webhooks are sent again once their number was asked about, and no more than that', async (t) => {
+t.test('a replay sends at most the confirmed number of webhooks', async (t) => {
   const endpoint = idNow()
   await database.query(sql.unsafe`
     insert into webhook_endpoints (team_id, id, url, name, types, state, secret, created_at)
@@ -106,7 +106,7 @@ t.test('webhooks are sent again once their number was asked about, and no more t
   t.equal(refused.status, 400, 'a press that says not what was counted does nothing')
 })
 
-t.test('a new webhook gets the types that were ticked; everything goes with no single one', async (t) => {
+t.test('a new webhook gets the checked types, either all or single ones', async (t) => {
   const home = `/teams/${team.id}/webhooks`
   t.notMatch((await owner.get(home)).html, /name="types"[^>]* checked/)
   const url = 'https://93.184.215.14/'

@@ -1,8 +1,8 @@
-/** The numbers beside a chart. */
+/** The y-axis of charts. */
 import { figureSections } from '../../../api/dashboard/components/chart.ts'
 import t from '../../support/tap.ts'
 
-/** The labels beside the chart of a day with this many emails. */
+/** Returns the labels of the y-axis for a day with this many emails. */
 function labels(total: number): string[] {
   const layers = [{ label: 'delivered', tone: 'good', statuses: ['delivered'] }] as const
   const spans = [{ at: 'today', mark: null, counts: [total], total }]
@@ -10,7 +10,7 @@ function labels(total: number): string[] {
   return chart?.kind === 'chart' ? chart.ticks.map(({ label }) => label) : []
 }
 
-t.test('a chart is divided in round numbers', (t) => {
+t.test('the y-axis has round values', (t) => {
   t.strictSame(labels(14_600), ['0', '5,000', '10,000', '15,000'])
   t.strictSame(labels(55), ['0', '20', '40', '60'])
   t.strictSame(labels(7), ['0', '2', '4', '6', '8'])

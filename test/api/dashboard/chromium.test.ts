@@ -1,7 +1,4 @@
-/**
- * The dashboard in a real browser: journeys from end to end, and what a stranger's HTML may do. Left out where there is
- * no chromium.
- */
+/** The dashboard in a real browser, with untrusted HTML. Skipped without Chromium. */
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { anEmail, world } from '../../support/service.ts'
@@ -32,7 +29,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.waitForLoadState()
   }
 
-  t.test('a template is drafted, previewed, sent as a test, published, and restored', async (t) => {
+  t.test('drafts, previews, tests, publishes and restores a template', async (t) => {
     const { page } = await signIn(t)
     const preview = page.frameLocator('iframe').locator('p')
     const state = page.locator('#state')
@@ -86,7 +83,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.frameLocator('iframe').getByText('Hi [name]').first().waitFor()
   })
 
-  t.test('a text that was refused is kept, and not left without a question either', async (t) => {
+  t.test('a rejected text is kept, and leaving the page asks first', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/templates`)
     await page.locator('summary', { hasText: 'New template' }).click()
@@ -105,7 +102,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.match(await page.locator('#state').innerText(), 'published', 'saved, it is left without one')
   })
 
-  t.test('a key is seen once, and its first use appears', async (t) => {
+  t.test('a key is shown once, and its first use appears', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/keys`)
     await page.getByText('New key').first().click()
@@ -122,7 +119,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.ok(await used.count(), 'without a reload')
   })
 
-  t.test('a printed page has its content and no navigation or buttons, and a tab has an icon', async (t) => {
+  t.test('printed pages have no navigation or buttons, and tabs have an icon', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/emails`)
     await page.emulateMedia({ media: 'print' })
@@ -136,27 +133,24 @@ async function journeys(browser: Browser): Promise<void> {
     t.ok(await page.evaluate(drawn))
   })
 
-  t.test(
-    'what was copied is said and announced for a moment, then the button has its name again',
-    async (t) => {
-      const { page, context } = await signIn(t)
-      await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-      await page.clock.install()
-      await page.goto(`${here}/integration`)
-      const copy = page.getByRole('button', { name: 'Copy Send an email', exact: true })
-      const code = await page.locator('section', { has: copy }).locator('pre').textContent()
-      await copy.click()
-      await page.getByRole('status').getByText('Copied', { exact: true }).waitFor({ state: 'attached' })
-      t.equal(await page.getByRole('button', { name: 'Copied', exact: true }).count(), 1)
-      t.match(code, '/v1/emails')
-      t.equal(await page.evaluate('navigator.clipboard.readText()'), code)
-      await page.clock.fastForward(2_100)
-      await copy.waitFor()
-      t.equal(await page.getByText('Copied').count(), 0, 'nothing says it any more')
-    },
-  )
+  t.test('a Copy button briefly shows and announces that it copied', async (t) => {
+    const { page, context } = await signIn(t)
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.clock.install()
+    await page.goto(`${here}/integration`)
+    const copy = page.getByRole('button', { name: 'Copy Send an email', exact: true })
+    const code = await page.locator('section', { has: copy }).locator('pre').textContent()
+    await copy.click()
+    await page.getByRole('status').getByText('Copied', { exact: true }).waitFor({ state: 'attached' })
+    t.equal(await page.getByRole('button', { name: 'Copied', exact: true }).count(), 1)
+    t.match(code, '/v1/emails')
+    t.equal(await page.evaluate('navigator.clipboard.readText()'), code)
+    await page.clock.fastForward(2_100)
+    await copy.waitFor()
+    t.equal(await page.getByText('Copied').count(), 0, 'nothing says it any more')
+  })
 
-  t.test('the overview says why the relay is down; paused, fixed and resumed, all goes out', async (t) => {
+  t.test('shows why the relay is down, and sends everything after resuming', async (t) => {
     let words: string | undefined = '554 5.3.2 Closed for repairs'
     const sink = await startSmtpSink(t, { onConnect: () => words })
     const worker = await startWorker(t, service, { smtp_url: sink.url })
@@ -189,7 +183,7 @@ async function journeys(browser: Browser): Promise<void> {
     await worker.stop()
   })
 
-  t.test('a press is shown while its answer is awaited, counts once, and is over in the end', async (t) => {
+  t.test('a clicked button is busy and disabled until the response or a timeout', async (t) => {
     const { page } = await signIn(t)
     await page.clock.install()
     await page.goto(`${here}/topics`)
@@ -197,7 +191,8 @@ async function journeys(browser: Browser): Promise<void> {
     await page.getByLabel('Name', { exact: true }).fill('Slow')
     const shown: string[] = []
     let posts = 0
-    // Playwright looks at nothing while a page is on its way to the next: the page reports, and presses again.
+    // Playwright can't inspect a page during navigation, so the page itself reports its state and clicks
+    // again.
     await page.exposeFunction('report', (state: string) => void shown.push(state))
     await page.evaluate(`new MutationObserver(([{ target }], observer) => {
       observer.disconnect()
@@ -207,7 +202,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.route(`${here}/topics`, async (route) => {
       posts++
       await until('the press is shown', () => shown.length > 0)
-      // As a file to save does: the page stays.
+      // The page stays, like with a download.
       await route.fulfill({ status: 204 })
     })
     const button = page.getByRole('button', { name: 'Add topic', exact: true })
@@ -222,7 +217,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.equal(posts, 1)
   })
 
-  t.test('without JavaScript everything works still', async (t) => {
+  t.test('forms work without JavaScript', async (t) => {
     const { page } = await signIn(t, { javaScriptEnabled: false }, 'plain@example.com')
     await page.goto(`${here}/topics`)
     await page.getByText('Add a topic').first().click()
@@ -231,7 +226,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.match(await page.locator('.notice').innerText(), 'The topic Letters was created.')
   })
 
-  t.test('a stranger’s HTML runs nothing, sends nothing and loads nothing from elsewhere', async (t) => {
+  t.test("untrusted HTML can't run scripts or load remote resources", async (t) => {
     const { page } = await signIn(t)
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))

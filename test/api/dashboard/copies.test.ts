@@ -1,4 +1,4 @@
-/** Emails with cc and bcc on the dashboard: all who may see the email see who got a copy, and nobody else does. */
+/** Emails with cc and bcc on the dashboard. Everyone who can see the email sees who got a copy. */
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
@@ -32,7 +32,7 @@ const happens = (email_id: string, kind: 'delivered' | 'bounced' | 'sent', recip
     )
   })
 
-t.test('the page says whose copy it is and what became of each, to every role of the team', async (t) => {
+t.test('every role sees the cc and bcc recipients with their outcomes', async (t) => {
   const id = await send(COPIES)
   await call('POST', '/v1/contacts', { key: team.key, body: { email: 'hidden.7x@quiet.example' } })
   await happens(id, 'delivered', 'ana@example.org')
@@ -49,7 +49,7 @@ t.test('the page says whose copy it is and what became of each, to every role of
   t.equal((await stranger.get(`${list}/${id}`)).status, 404)
 })
 
-t.test('what was sent is shown without bcc; the row as it is stored has all', async (t) => {
+t.test('only the raw view of the content shows bcc', async (t) => {
   const id = await send({ ...COPIES, text: 'Hello', headers: { 'X-Order': '17' } })
   const open = async (view: string) => {
     const { html } = await viewer.get(`${list}/${id}?view=${view}`)
@@ -61,7 +61,7 @@ t.test('what was sent is shown without bcc; the row as it is stored has all', as
   t.match(await open('raw'), '"to_emails": [ "Ana <ana@example.org>" ]')
 })
 
-t.test('lists show the first of to and how many others there are; each of them finds it', async (t) => {
+t.test('lists show the first recipient and a count, and search finds each', async (t) => {
   const id = await send({ ...COPIES, subject: 'In lists', tags: ['lists'] })
   const cell = /Ana ana@example\.org \+2 In lists/
   shows(t, await viewer.get(`${list}?tag=lists`), cell)
@@ -74,7 +74,7 @@ t.test('lists show the first of to and how many others there are; each of them f
     t.match((await viewer.get(`/teams/${team.id}/contacts/${address}`)).html, id, 'on the contact’s page')
 })
 
-t.test('the CSV has all three lists', async (t) => {
+t.test('the CSV has to, cc and bcc', async (t) => {
   await send({ ...COPIES, tags: ['csv'] })
   await send({ tags: ['csv'] })
   const [head, plain, copies] = (await viewer.get(`${list}.csv?tag=csv`)).html.trim().split('\r\n')
@@ -83,7 +83,7 @@ t.test('the CSV has all three lists', async (t) => {
   t.match(copies, /,Ana <ana@example\.org>,.*,Zoe <zoe@example\.org>,hidden\.7x@quiet\.example$/)
 })
 
-t.test('a resend and a copy go to one address; no name is taken over where there were copies', async (t) => {
+t.test('a resend or a copy only goes to one address', async (t) => {
   const id = await send(COPIES)
   const page = await editor.get(`${list}/${id}`)
   shows(t, page, 'to this address alone')
@@ -99,7 +99,7 @@ t.test('a resend and a copy go to one address; no name is taken over where there
   t.notOk('cc_emails' in copy || 'bcc_emails' in copy)
 })
 
-t.test('who is erased leaves a placeholder under the same mark', async (t) => {
+t.test('an erased bcc recipient is shown as a placeholder', async (t) => {
   const id = await send({ ...COPIES, bcc: ['gone.9z@quiet.example', 'stays@quiet.example'] })
   await cli.json(['contact', 'erase', team.id, 'gone.9z@quiet.example'])
   const page = await viewer.get(`${list}/${id}`)

@@ -1,4 +1,4 @@
-/** Files that a spreadsheet opens: no piece of a line begins a formula, wherever the line is split. */
+/** CSV files for spreadsheets: no part of a line starts a formula, wherever the line is split. */
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { anEmail, world } from '../../support/service.ts'
 import { isFormula, piecesOf } from '../../support/spreadsheets.ts'
@@ -12,14 +12,14 @@ const { key } = team
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const at = (path: string) => `/teams/${team.id}/${path}`
 
-/** Holds that a file has these texts in it, and that none begins a formula. */
+/** Fails unless a file has enough rows and no formulas. */
 async function holdsNoFormula(t: { ok: (is: unknown, what: string) => unknown }, path: string, rows: number) {
   const { status, html } = await owner.get(at(path))
   t.ok(status === 200 && html.trim().split('\r\n').length > rows, `${path} has ${rows} rows`)
   for (const piece of piecesOf(html)) if (isFormula(piece)) t.ok(false, `${path}: ${JSON.stringify(piece)}`)
 }
 
-t.test('no piece of a line of any download begins a formula', async (t) => {
+t.test('no part of a line in any CSV starts a formula', async (t) => {
   for (const [n, text] of HOSTILE.entries()) {
     const email = `p${n}@example.org`
     const properties = { note: text, [`k${n};=x`]: text, phone: '+15551234567' }
@@ -52,7 +52,7 @@ t.test('rejected records of an import are guarded, and their numbers stay number
   t.match(html, /\r\nno address,'\+15551234567,7,"?Ana;'=cmd.*,2,/)
 })
 
-t.test('a file of emails keeps recipients apart and names the template', async (t) => {
+t.test("the CSV of emails separates recipients and has the template's name", async (t) => {
   const name = 'Receipt 17'
   const made = await owner.post(at('templates'), { name, html: '<p>Hi</p>', text: 'Hi' })
   const id = /templates\/([0-9a-f-]{36})/.exec(made.location ?? '')?.[1] ?? ''
@@ -66,7 +66,7 @@ t.test('a file of emails keeps recipients apart and names the template', async (
   t.notMatch(html, id)
 })
 
-t.test('the file of a contact is named after its address', async (t) => {
+t.test('the export of a contact is named after its address', async (t) => {
   const { headers } = await owner.post(at('contacts/p0%40example.org/export'))
   t.equal(headers.get('content-disposition'), 'attachment; filename="contact-p0@example.org.json"')
   const page = await owner.get(at('contacts/p0%40example.org'))

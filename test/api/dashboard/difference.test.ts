@@ -1,18 +1,18 @@
-/** What changed between two texts: which lines are removed, added or kept, and which words within them. */
+/** The comparison of two texts by lines and words. */
 import { difference } from '../../../api/dashboard/components/difference.ts'
 import t from '../../support/tap.ts'
 
 const shown = (one: string, other: string): string[] =>
   difference(one, other).map(({ sign, text }) => `${sign}${text}`)
 
-t.test('lines are removed, added or kept, in their order', (t) => {
+t.test('marks lines as removed, added or unchanged, in order', (t) => {
   t.strictSame(shown('a\nb\nc', 'a\nc\nd'), [' a', '-b', ' c', '+d'])
   t.strictSame(shown('a\r\nb', 'a\nb'), [' a', ' b'])
   t.strictSame(shown('a', 'b'), ['-a', '+b'])
   t.end()
 })
 
-t.test('a change is found however long the text around it is, and no more is shown than a page can', (t) => {
+t.test('finds a change in a very long text, and bounds the output', (t) => {
   const blank = '\n'.repeat(1_000_000)
   const lines = shown(`${blank}a${blank}`, `${blank}b${blank}`)
   t.ok(lines.length < 5_000, `${lines.length} lines`)
@@ -24,7 +24,7 @@ t.test('a change is found however long the text around it is, and no more is sho
   t.end()
 })
 
-t.test('of texts that have nothing in common some lines are shown of each', (t) => {
+t.test('shows some lines of each text if they have none in common', (t) => {
   const lines = shown('a\n'.repeat(500_000), 'b\r\n'.repeat(300_000))
   t.ok(lines.length < 5_000, `${lines.length} lines`)
   t.ok(lines.includes('…498,000 more lines'))
@@ -32,7 +32,7 @@ t.test('of texts that have nothing in common some lines are shown of each', (t) 
   t.end()
 })
 
-t.test('a few lines that differ are found, however far apart they are', (t) => {
+t.test('finds a few changes that are far apart', (t) => {
   const text = (mark: string): string =>
     Array.from({ length: 5_000 }, (_, at) => ([0, 2_499, 4_999].includes(at) ? mark : `line ${at}`)).join(
       '\n',
@@ -42,7 +42,7 @@ t.test('a few lines that differ are found, however far apart they are', (t) => {
   t.end()
 })
 
-t.test('of many changes far apart, no more lines are shown than a page can', (t) => {
+t.test('bounds the output for many changes that are far apart', (t) => {
   const text = (mark: string): string =>
     Array.from({ length: 500_000 }, (_, at) => (at % 2_500 === 9 ? mark : '')).join('\n')
   const lines = shown(text('old'), text('new'))
@@ -51,7 +51,7 @@ t.test('of many changes far apart, no more lines are shown than a page can', (t)
   t.end()
 })
 
-t.test('texts that differ too much are not passed off as compared', (t) => {
+t.test('says so if texts differ too much to be compared', (t) => {
   const text = (mark: string): string => Array.from({ length: 9_000 }, (_, at) => `${mark} ${at}`).join('\n')
   const isUncompared = ({ sign, text }: { sign: string; text: string }) =>
     sign === '…' && !text.endsWith('more lines')
@@ -62,7 +62,7 @@ t.test('texts that differ too much are not passed off as compared', (t) => {
   t.end()
 })
 
-t.test('within changed lines the changed words are marked', (t) => {
+t.test('marks changed words in changed lines', (t) => {
   const marked = (one: string, other: string): string[] =>
     difference(one, other).map(
       ({ sign, text, parts }) =>
@@ -90,7 +90,7 @@ t.test('within changed lines the changed words are marked', (t) => {
   t.end()
 })
 
-t.test('both texts can be read from their difference, to the character', (t) => {
+t.test('both texts can be restored from the difference', (t) => {
   const [one, other] = ['\ta  b\n\n c,d\ne', '\ta b\n\n\n c;d\nf\n']
   const lines = difference(one, other)
   const side = (sign: string) =>

@@ -1,8 +1,8 @@
-/** DNS records in words: what a panel asks for as host, and how what is published differs from what is needed. */
+/** DNS records: the host for DNS panels, and how a published record differs from the required one. */
 import { cutValue, differenceWords, hostIn } from '../../../api/dashboard/components/dns.ts'
 import t from '../../support/tap.ts'
 
-t.test('a host is the part of a name before its zone', async (t) => {
+t.test('the host is the part of a name before its zone', async (t) => {
   t.equal(hostIn('example.com', 'hg1._domainkey.mail.example.com'), 'hg1._domainkey.mail')
   t.equal(hostIn('example.com', 'example.com'), '@')
   t.equal(hostIn('example.com', 'other.test'), 'other.test')
@@ -10,7 +10,7 @@ t.test('a host is the part of a name before its zone', async (t) => {
   t.equal(hostIn(null, '_dmarc.example.com'), '_dmarc.example.com')
 })
 
-t.test('how a record differs is said in words', async (t) => {
+t.test('describes how a record differs', async (t) => {
   const value = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`
   const dkim = { name: 'hg1._domainkey.example.com', value }
   const said = (...published: string[]) => differenceWords(dkim, published)
@@ -26,7 +26,7 @@ t.test('how a record differs is said in words', async (t) => {
   t.equal(differenceWords(spf, ['v=spf1 -all', 'v=spf1 mx -all']), '2 SPF records: receivers accept only one')
 })
 
-t.test('a value that was cut short is split where DNS ends', async (t) => {
+t.test('splits a value where the published one is cut short', async (t) => {
   const value = 'v=DKIM1; k=rsa; p=ABCDEF'
   const cut = (published: string) => cutValue(value, [published])
   t.strictSame(cut('v=DKIM1;k=rsa;p=ABC'), { present: 'v=DKIM1; k=rsa; p=ABC', missing: 'DEF' })

@@ -1,4 +1,4 @@
-/** Every list of a team that has nothing yet, in a real browser: it fits, and it says what to do next. */
+/** Empty lists of a new team, in a real browser. */
 import type { Browser } from 'playwright-core'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { isWanted, lookAt, pathsWith } from '../../support/looks.ts'
@@ -11,7 +11,7 @@ if (browser) await looks(browser)
 async function looks(browser: Browser): Promise<void> {
   const { service, team } = await world(t)
 
-  t.test('lists of a new team are accessible and fit, and none is empty without a word', async (t) => {
+  t.test('lists of a new team are accessible, fit and have an empty state', async (t) => {
     const { page } = await signInWith(browser, service, { t, team: team.id })
     const here = `/teams/${team.id}`
     const paths = pathsWith({ '/teams/:team': team.id }).filter((path) => path.startsWith(here))

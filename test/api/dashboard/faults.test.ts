@@ -1,4 +1,4 @@
-/** What a page says of whatever was thrown, and what the log keeps of it: faults of ours alone, by the request's id. */
+/** How errors are shown and logged. */
 import { pino } from 'pino'
 import { StatementTimeoutError } from 'slonik'
 import { faultOf } from '../../../api/dashboard/server/errors.ts'
@@ -8,7 +8,7 @@ import t from '../../support/tap.ts'
 
 const REQUEST = 'request-17'
 
-/** What is said of it, and the lines that the log gets. */
+/** Returns the shown error and the log lines. */
 function seen(error: unknown) {
   const lines: Record<string, unknown>[] = []
   const stream = { write: (line: string) => void lines.push(JSON.parse(line)) }
@@ -16,7 +16,7 @@ function seen(error: unknown) {
   return { fault, lines }
 }
 
-t.test('a refusal is shown in its own words, and is nothing for the log', async (t) => {
+t.test('shows the message of a RequestError without logging it', async (t) => {
   const busy = seen(new RequestError('unavailable', 'too many bodies are coming in at once; please retry', 1))
   t.match(busy.fault, { status: 503, title: 'Try again later', retry_after: 1 })
   t.equal(busy.fault.words, 'too many bodies are coming in at once; please retry')
@@ -25,20 +25,20 @@ t.test('a refusal is shown in its own words, and is nothing for the log', async 
   t.strictSame([...busy.lines, ...state.lines], [])
 })
 
-t.test('a statement that took too long asks for a narrower filter', async (t) => {
+t.test('a statement timeout asks for a narrower filter', async (t) => {
   const { fault, lines } = seen(new StatementTimeoutError(new Error('canceling statement')))
   t.match(fault, { status: 503, title: 'Too much to look through', retry_after: undefined })
   t.match(lines, [{ msg: 'a page took too long', request_id: REQUEST }])
 })
 
-t.test('a database that does not answer is said to be away', async (t) => {
+t.test('reports that the database is unavailable', async (t) => {
   const { fault, lines } = seen(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }))
   t.match(fault, { status: 503, title: 'Try again later', retry_after: undefined })
   t.equal(fault.words, 'The database does not answer. Try again in a moment.')
   t.match(lines, [{ msg: 'database unavailable', request_id: REQUEST }])
 })
 
-t.test('a fault of ours shows nothing but the id that the log has it by', async (t) => {
+t.test('an internal error only shows the request ID and is logged', async (t) => {
   const { fault, lines } = seen(new TypeError('undefined is not a function'))
   t.match(fault, { status: 500, title: 'That is our fault', words: /finds it in the log by request-17\.$/ })
   t.notMatch(fault.words, /undefined/)

@@ -1,4 +1,4 @@
-/** What the filters of the dashboard's lists take and refuse, and that nothing typed is lost on the way. */
+/** Filters of lists: validation, and keeping the input. */
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { anEmail, world } from '../../support/service.ts'
@@ -13,7 +13,7 @@ await service.call('POST', '/v1/emails', {
   body: anEmail({ subject: 'Kept', tags: ['kept'] }),
 })
 
-t.test('a filter value that does not parse is refused, on every list and file', async (t) => {
+t.test('every list and CSV rejects invalid filter values', async (t) => {
   for (const path of [
     `${at('emails')}?before=abc`,
     `${at('emails')}?status=bouncd`,
@@ -46,7 +46,7 @@ t.test('a filter value that does not parse is refused, on every list and file', 
     t.equal((await operator.get(path)).status, 400, path)
 })
 
-t.test('no page of a list, and no file, stumbles over a NUL or over text without end', async (t) => {
+t.test('every list and CSV rejects NUL characters and very long values', async (t) => {
   const long = 'a'.repeat(1_001)
   for (const { method, path, access } of PAGES) {
     if (method !== 'GET' || access === 'open' || /:(?!team)/.test(path)) continue
@@ -71,7 +71,7 @@ t.test('no page of a list, and no file, stumbles over a NUL or over text without
     t.equal((await operator.get(`${path}?${name}=${long}`)).status, 400, `${path}?${name}`)
 })
 
-t.test('a day says the zone that it is read in, on every page that asks for one', async (t) => {
+t.test('date fields name their time zone', async (t) => {
   await owner.post(at('webhooks'), { url: 'https://hooks.example.com/in', types: '*' })
   const webhook = /webhooks\/[0-9a-f-]{36}/.exec((await owner.get(at('webhooks'))).html)?.[0] ?? ''
   for (const path of ['emails', 'whatsapp', 'audit', 'keys', webhook]) {
@@ -82,11 +82,11 @@ t.test('a day says the zone that it is read in, on every page that asks for one'
   }
 })
 
-t.test('a refused filter is shown again as it was typed, and no list under it', async (t) => {
+t.test('a rejected filter keeps its values and shows no list', async (t) => {
   const refused = await owner.get(`${at('emails')}?recipient=nobody&tag=kept&status=queued`)
   t.equal(refused.status, 400)
   shows(t, refused, /Recipient must be an email address. "nobody" isn't one/)
-  // The fault stands under its field, which has the focus.
+  // The error is under its field, which has the focus.
   t.match(refused.html, /name="recipient"[^>]* value="nobody" autofocus[^>]* aria-invalid="true"/)
   t.match(refused.html, /class="fault" id="[^"]*recipient-fault">[^<]*must be an email address/)
   t.match(refused.html, /name="tag"[^>]* value="kept"/)
@@ -94,7 +94,7 @@ t.test('a refused filter is shown again as it was typed, and no list under it', 
   t.notMatch(refused.html, /Kept<|emails\.csv|emails\/all/)
 })
 
-t.test('the last day of a key is one that can be stored; what was unticked stays so', async (t) => {
+t.test('rejects an invalid last day of a key and keeps the checkboxes', async (t) => {
   for (const expires of ['+275760-09-13', '9999-12-31', 'tomorrow', '2026-02-30']) {
     const sent = { name: 'shop', scopes: ['contacts:read'], expires }
     const refused = await owner.post(at('keys'), sent)
@@ -107,13 +107,13 @@ t.test('the last day of a key is one that can be stored; what was unticked stays
   t.notMatch(none.html, / checked/)
 })
 
-t.test('signing in leads back to the list with its filter', async (t) => {
+t.test('sign-in returns to the list with its filter', async (t) => {
   const path = `${at('emails')}?tag=kept&status=queued`
   const { location } = await visitor(service).get(path)
   t.equal(location, `/login?${new URLSearchParams({ return_to: `/dashboard${path}` })}`)
 })
 
-t.test('a file of a list begins with the mark by which Excel knows UTF-8', async (t) => {
+t.test('CSV files start with a byte order mark', async (t) => {
   for (const file of ['emails.csv', 'contacts.csv']) {
     const answer = await fetch(`${service.base}/dashboard${at(file)}`, {
       headers: { Cookie: [...owner.cookies].map((pair) => pair.join('=')).join('; ') },

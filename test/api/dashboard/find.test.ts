@@ -1,4 +1,4 @@
-/** Which of the dashboard's pages a path is. */
+/** Finding the page of a path. */
 import { createFinder } from '../../../api/dashboard/server/find.ts'
 import type { Page } from '../../../api/dashboard/server/page.ts'
 import { EMPTY } from '../../support/empty.ts'
@@ -22,7 +22,7 @@ function said(method: string, path: string) {
   return found && 'page' in found ? [found.page.path, found.params] : found
 }
 
-t.test('the first page of the list that fits and has the method; HEAD with GET', async (t) => {
+t.test('finds the first page that matches path and method, with HEAD as GET', async (t) => {
   t.match(said('POST', '/things/bulk'), ['/things/bulk', EMPTY])
   t.match(said('GET', '/things/bulk'), ['/things/:name', { name: 'bulk' }])
   t.match(said('HEAD', '/things/a'), ['/things/:name', { name: 'a' }])
@@ -30,22 +30,22 @@ t.test('the first page of the list that fits and has the method; HEAD with GET',
   t.match(said('GET', ''), [/^$/, EMPTY])
 })
 
-t.test('another method says which there are', async (t) => {
+t.test('returns the allowed methods for another method', async (t) => {
   t.strictSame(said('DELETE', '/things/a'), { allowed: ['HEAD', 'GET', 'POST'] })
   t.strictSame(said('GET', `/things/a/parts/${ID}/remove`), { allowed: ['POST'] })
 })
 
-t.test('a path fits exactly, letter by letter, and an id is a UUID', async (t) => {
+t.test('paths match exactly, and IDs must be UUIDs', async (t) => {
   const none = ['/', '/things', '/things/', '/Things/a', '/things/a/', '/things/a/b', '/thingsXcsv', '/x']
   for (const path of [...none, '/things/a/parts/7']) t.equal(said('GET', path), null, path)
 })
 
-t.test('a parameter that is no percent-encoded UTF-8, or has a NUL, is nowhere', async (t) => {
+t.test('rejects parameters with invalid encoding or NUL', async (t) => {
   for (const name of ['%', '%zz', '%ff', '%C3', 'a%00b']) t.equal(said('GET', `/things/${name}`), null, name)
   t.match(said('GET', '/things/caf%C3%A9'), [/name/, { name: 'café' }])
 })
 
-t.test('above a path is the nearest page, which is shown with the fault of a form', async (t) => {
+t.test('finds the nearest page above the path of a form', async (t) => {
   t.match(finder.above(`/things/a/parts/${ID}/remove`), { path: `/things/a/parts/${ID}` })
   t.equal(finder.above('/nothing/there'), null)
   t.match(finder.above('/things/a'), { path: '/things/a' })

@@ -1,4 +1,4 @@
-/** Files as other services and Excel write them: a column of consent, a line that names the separator. */
+/** Imports of files from other services and Excel: a consent column, and a separator line. */
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { showSuppression } from '../../../db/audience/suppressions/lift.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -19,7 +19,7 @@ async function uploaded(file: string): Promise<string> {
   return sent.location ?? ''
 }
 
-/** Imports an upload, its columns as the page proposes them. @param changes of the page's form. */
+/** Imports an upload with this mapping. @param changes more fields of the form. */
 async function imported(draft: string, columns: readonly string[], changes: Record<string, string> = {}) {
   const form = Object.fromEntries(columns.map((to, at) => [`column.${at}`, to]))
   await editor.post(draft, { ...form, merge: 'yes', ...changes })
@@ -30,7 +30,7 @@ async function imported(draft: string, columns: readonly string[], changes: Reco
   await stop()
 }
 
-t.test('who said no is unsubscribed, and a yes resubscribes nobody', async (t) => {
+t.test('a "no" unsubscribes, and a "yes" resubscribes no one', async (t) => {
   await create('known@example.org')
   await create('left@example.org')
   await call('POST', '/v1/contacts/left@example.org/unsubscribe', { key: team.key })
@@ -48,7 +48,7 @@ t.test('who said no is unsubscribed, and a yes resubscribes nobody', async (t) =
   t.equal(await statusOf('fine@example.org'), 'subscribed')
 })
 
-t.test('an upload that is started unseen unsubscribes who said no', async (t) => {
+t.test("consent also counts if the columns weren't opened", async (t) => {
   const draft = await uploaded('email,status\nunseen@example.org,blocklisted\n')
   const { location } = await editor.post(`${draft}/start`)
   t.equal(location, draft)
@@ -58,7 +58,7 @@ t.test('an upload that is started unseen unsubscribes who said no', async (t) =>
   t.equal(await statusOf('unseen@example.org'), 'unsubscribed')
 })
 
-t.test('who said no is suppressed, or like the others, where that is chosen', async (t) => {
+t.test('a "no" can also suppress or be ignored', async (t) => {
   const draft = await uploaded('email,opt_in\nblocked@example.org,no\n')
   await imported(draft, ['email', 'consent'], { no: 'suppressed' })
   t.match(await showSuppression(database, team.id, 'blocked@example.org'), { cause: 'manual' })
@@ -68,12 +68,12 @@ t.test('who said no is suppressed, or like the others, where that is chosen', as
   t.equal(await statusOf('ignored@example.org'), 'subscribed')
 })
 
-t.test('a consent that cannot be read rejects its record', async (t) => {
+t.test('rejects a record with an invalid consent', async (t) => {
   const draft = await uploaded('email,status\nodd@example.org,gold\n')
   shows(t, await editor.get(`${draft}/check`), /2 status gold Must be yes or no/)
 })
 
-t.test('Excel’s line that names the separator is read', async (t) => {
+t.test("reads Excel's separator line", async (t) => {
   for (const line of ['sep=;\r\n', '\u{feff}sep=;\n', 'SEP=|\n']) {
     const separator = line.includes('|') ? '|' : ';'
     const draft = await uploaded(
@@ -87,7 +87,7 @@ t.test('Excel’s line that names the separator is read', async (t) => {
   }
 })
 
-t.test('invisible characters of a rejected address are shown', async (t) => {
+t.test('shows invisible characters of a rejected address', async (t) => {
   const draft = await uploaded(
     'email\nana\u{200b}@example.org\n\u{200b}ben@example.org\nmax@example.org\u{2060}\n',
   )

@@ -1,6 +1,4 @@
-/**
- * A marketer with a list of another service: upload, columns, what would happen, start, what was refused, corrected.
- */
+/** An import in a real browser: upload, mapping, check, start, and correcting rejected records. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Locator, Page } from 'playwright-core'
@@ -14,7 +12,7 @@ const FOLDER = process.env.DASHBOARD_LOOKS
 const browser = await launchBrowser(t, 'the import of a list')
 if (browser) await journey(browser)
 
-/** A list as another service exports it: columns of its own, one address that is none. */
+/** A list from another service, with one invalid address. */
 const LIST = [
   'E-Mail Address;First Name;Stadt;Newsletter;Source of the subscription',
   'ana@example.org;Ana;Köln;yes;the form at the foot of the page that asks for a discount',
@@ -27,13 +25,13 @@ async function journey(browser: Browser): Promise<void> {
   const { service, team } = await world(t)
   const here = `${service.base}/dashboard/teams/${team.id}`
   const said = (page: Page): Promise<string> => page.locator('main').innerText()
-  /** Clicks, and waits for the page that it leads to. */
+  /** Clicks and waits for the next page. */
   const follow = async (page: Page, locator: Locator): Promise<void> => {
     await Promise.all([page.waitForEvent('load'), locator.click()])
   }
   const press = (page: Page, name: string): Promise<void> =>
     follow(page, page.getByRole('button', { name, exact: true }))
-  /** Fails unless the page is accessible and fits, wide and narrow; leaves pictures where looks.test.ts does. */
+  /** Fails unless the page is accessible and fits at each width. Takes screenshots like looks.test.ts. */
   const isFine = async (page: Page, about: string): Promise<void> => {
     await isAccessible(t, page, about)
     for (const width of [1_280, 390, 320]) {
@@ -58,7 +56,7 @@ async function journey(browser: Browser): Promise<void> {
     })
   }
 
-  t.test('a list is imported on the pages alone; what was refused is corrected and imported', async (t) => {
+  t.test('imports a list, and its rejected records after correction', async (t) => {
     await startWorker(t, service)
     const { page, context } = await signInWith(browser, service, { t, team: team.id })
     await page.goto(`${here}/topics`)
@@ -126,7 +124,7 @@ async function journey(browser: Browser): Promise<void> {
     await context.close()
   })
 
-  t.test('a list of suppressions is imported and one added by hand; one is lifted', async (t) => {
+  t.test('imports suppressions, adds one manually and lifts one', async (t) => {
     await startWorker(t, service)
     const { page, context } = await signInWith(browser, service, { t, team: team.id })
     await page.goto(`${here}/suppressions`)

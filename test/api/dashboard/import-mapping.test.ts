@@ -1,4 +1,4 @@
-/** An uploaded file before it is imported: its columns, what would happen, its start; and lists of suppressions. */
+/** Uploaded files before their import: mapping, check and start. Also imports of suppressions. */
 import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
@@ -55,7 +55,7 @@ const mapping = (columns: Record<string, string>, more: Record<string, string | 
   ...more,
 })
 
-t.test('columns become properties, topics or nothing; what is shown to happen then does', async (t) => {
+t.test('maps columns to properties and topics as previewed', async (t) => {
   await call('POST', '/v1/contacts', {
     key: team.key,
     body: { email: 'old@example.com', properties: { plan: 'gold', city: 'Linz' } },
@@ -94,7 +94,7 @@ t.test('columns become properties, topics or nothing; what is shown to happen th
   shows(t, await editor.post(`${draft}/start`), /This upload no longer exists\. It was started/)
 })
 
-t.test('an import starts as it was shown: what a colleague has changed since is asked about', async (t) => {
+t.test("doesn't start an import whose columns a colleague has changed", async (t) => {
   const colleague = await signedIn(service, { team: team.id, role: 'editor' })
   await call('POST', '/v1/contacts', {
     key: team.key,
@@ -117,7 +117,7 @@ t.test('an import starts as it was shown: what a colleague has changed since is 
   t.match(await known('seen@example.com'), { properties: { plan: 'gold', town: 'Linz' } })
 })
 
-t.test('somebody who left a topic and was erased begins without it, in an import too', async (t) => {
+t.test("an import doesn't resubscribe an erased contact to a topic they left", async (t) => {
   const body = { email: 'left@example.com', topic_ids: [news.id] }
   await call('POST', '/v1/contacts', { key: team.key, body })
   await call('POST', '/v1/marketing/unsubscribe', { key: team.key, body })
@@ -140,7 +140,7 @@ t.test('somebody who left a topic and was erased begins without it, in an import
   )
 })
 
-t.test('properties replace a contact’s own, or are added up to as many as one may have', async (t) => {
+t.test('properties are replaced, or merged up to the limit', async (t) => {
   const many = Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`p${index}`, 'x']))
   const store = (email: string) =>
     call('POST', '/v1/contacts', { key: team.key, body: { email, properties: many } })
@@ -159,7 +159,7 @@ t.test('properties replace a contact’s own, or are added up to as many as one 
   t.strictSame((await known('full@example.com'))?.properties, { b: '3' })
 })
 
-t.test('a property that no variable can be named after is said before the import', async (t) => {
+t.test("warns about properties that templates can't use", async (t) => {
   const draft = await uploaded('email,Kunde seit,Straße,Umsatz €\na@example.com,2019,Ring,7\n')
   shows(t, await editor.get(`${draft}/check`), /No template can use “Kunde seit”, “Umsatz €” The name of/)
   const columns = { email: 'email', a: 'property=since', b: 'property=Straße', c: 'ignore' }
@@ -168,7 +168,7 @@ t.test('a property that no variable can be named after is said before the import
   await editor.post(`${draft}/discard`)
 })
 
-t.test('a mapping that cannot be is refused on its page, as it was chosen', async (t) => {
+t.test('rejects an invalid mapping and keeps the choices', async (t) => {
   const draft = await uploaded('email,city,town\na@example.com,Graz,Graz\n')
   const cases: [Record<string, string>, RegExp][] = [
     [
@@ -202,42 +202,36 @@ t.test('a mapping that cannot be is refused on its page, as it was chosen', asyn
   for (const path of [draft, odd]) await editor.post(`${path}/discard`)
 })
 
-t.test(
-  'a topic that is gone before the start is chosen again, and none is left out without a word',
-  async (t) => {
-    const gone = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Gone' }))
-    const draft = await uploaded('email,News\ntopicless@example.com,yes\n')
-    await editor.post(draft, mapping({ email: 'email', News: `topic:${gone.id}` }))
-    await database.transaction((tx) => removeTopic(byCli(tx), team.id, gone.id))
-    const started = await editor.post(`${draft}/start`)
-    t.equal(started.status, 400)
-    shows(t, started, /A topic you chose has been deleted\. Choose again/)
-    await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
-    await imported(draft)
-    t.match(await known('topicless@example.com'), { topic_ids: [news.id] })
-  },
-)
+t.test("doesn't start an import if a chosen topic was deleted", async (t) => {
+  const gone = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Gone' }))
+  const draft = await uploaded('email,News\ntopicless@example.com,yes\n')
+  await editor.post(draft, mapping({ email: 'email', News: `topic:${gone.id}` }))
+  await database.transaction((tx) => removeTopic(byCli(tx), team.id, gone.id))
+  const started = await editor.post(`${draft}/start`)
+  t.equal(started.status, 400)
+  shows(t, started, /A topic you chose has been deleted\. Choose again/)
+  await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
+  await imported(draft)
+  t.match(await known('topicless@example.com'), { topic_ids: [news.id] })
+})
 
-t.test(
-  'an import that no worker has come to is done after a week, too, and forgotten only then',
-  async (t) => {
-    const age = () =>
-      database.query(sql.unsafe`
+t.test('an import older than a week still runs before it is deleted', async (t) => {
+  const age = () =>
+    database.query(sql.unsafe`
       update contact_imports set created_at = now() - interval '8 days' where team_id = ${team.id}`)
-    const draft = await uploaded('email\nlate@example.com\n')
-    await editor.post(`${draft}/start`)
-    await age()
-    await forget()
-    const { stop } = await startWorker(t, service)
-    await until('it is done', async () => /Done/.test((await editor.get(draft)).html))
-    await stop()
-    t.ok(await known('late@example.com'))
-    await forget()
-    t.equal((await editor.get(draft)).status, 404)
-  },
-)
+  const draft = await uploaded('email\nlate@example.com\n')
+  await editor.post(`${draft}/start`)
+  await age()
+  await forget()
+  const { stop } = await startWorker(t, service)
+  await until('it is done', async () => /Done/.test((await editor.get(draft)).html))
+  await stop()
+  t.ok(await known('late@example.com'))
+  await forget()
+  t.equal((await editor.get(draft)).status, 404)
+})
 
-t.test('a team has a handful of uploads that wait, each for a day; they are nobody else’s', async (t) => {
+t.test('a team has up to 5 pending uploads, for a day each', async (t) => {
   const drafts: string[] = []
   for (let index = 0; index < 5; index += 1) drafts.push(await uploaded(`email\nwait${index}@example.com\n`))
   const sixth = await editor.upload(IMPORT, 'six.csv', 'email\nsix@example.com\n')
@@ -278,7 +272,7 @@ async function refusedUpload(t: Test, file: string, words: RegExp): Promise<void
   shows(t, answer, words)
 }
 
-t.test('files that nobody means are refused at their upload, and nothing of them is kept', async (t) => {
+t.test('rejects oversized files at upload without storing them', async (t) => {
   const columns = Array.from({ length: 10_000 }, (_, index) => `c${index}`).join(',')
   await refusedUpload(
     t,
@@ -297,7 +291,7 @@ t.test('files that nobody means are refused at their upload, and nothing of them
   t.notMatch((await editor.get(IMPORT)).html, /hostile\.csv/)
 })
 
-t.test('a record of megabytes further on ends the import, which says where it lies', async (t) => {
+t.test('a huge record fails the import with its position', async (t) => {
   const fine = Array.from({ length: 9_000 }, (_, index) => `far${index}@example.com`).join('\n')
   const draft = await uploaded(`email\n\n${fine}\n${'x'.repeat(1_400_000)}`)
   shows(t, await editor.get(draft), /Records 9,001 records/)
@@ -305,7 +299,7 @@ t.test('a record of megabytes further on ends the import, which says where it li
   t.equal(await known('far0@example.com'), null)
 })
 
-t.test('suppressions are imported with a reason: each record’s own, else the one chosen', async (t) => {
+t.test('imports suppressions with their own reason or the chosen one', async (t) => {
   await call('POST', '/v1/contacts', {
     key: team.key,
     body: { email: 'loud@example.net', properties: { city: 'Graz' } },
@@ -358,7 +352,7 @@ t.test('suppressions are imported with a reason: each record’s own, else the o
   t.match(await cause('loud@example.net'), { cause: 'complaint' })
 })
 
-t.test('what was chosen is kept for files of the same columns and purpose, but no topic gone', async (t) => {
+t.test('reuses the mapping for the same columns and purpose, without deleted topics', async (t) => {
   const topic = (await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Gone' }))).id
   const file = 'who,what,where\nx@example.org,yes,Graz\n'
   const columns = { who: 'email', what: `topic:${topic}`, where: 'property=city' }

@@ -1,4 +1,4 @@
-/** Contacts from a CSV file, through the page, the queue and a worker. */
+/** Imports of contacts from CSV, with the page, the queue and a worker. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { continueBackgroundJob } from '../../../db/maintenance/background-jobs/background-jobs.ts'
@@ -11,7 +11,7 @@ const { service, database, team } = await world(t, { team: { plan: 'pro' } })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const path = `/teams/${team.id}/contacts/import`
 
-/** Uploads a file, and starts its import as its columns' names say. @returns the page's path. */
+/** Uploads a file and starts its import with the default mapping. @returns the page's path. */
 async function started(name: string, file: string | Uint8Array<ArrayBuffer>, who = editor): Promise<string> {
   const sent = await who.upload(path, name, file)
   if (sent.status !== 303) throw new Error(`not taken: ${sent.html}`)
@@ -21,7 +21,7 @@ async function started(name: string, file: string | Uint8Array<ArrayBuffer>, who
   return draft
 }
 
-t.test('a file is imported around its bad records, which come back as a file with the reasons', async (t) => {
+t.test('imports valid records, and returns rejected ones as CSV with reasons', async (t) => {
   const lines = Array.from({ length: 1_010 }, (_, at) =>
     at % 101 === 7 ? `not an address ${at},"Town, ""${at}"""` : `person${at}@example.com,"Town, ""${at}"""`,
   )
@@ -45,7 +45,7 @@ t.test('a file is imported around its bad records, which come back as a file wit
   t.match(line, { actor: operator.email, action: 'contact.export' })
 })
 
-t.test('a file that cannot be imported at all is refused on the page, and nothing is stored', async (t) => {
+t.test('rejects an invalid file without storing it', async (t) => {
   for (const [text, words] of [
     ['', /choose a CSV file/i],
     ['email\n', /no records/],
@@ -69,7 +69,7 @@ async function imported(t: Test, file: string | Uint8Array<ArrayBuffer>) {
 
 const propertiesOf = async (email: string) => (await contactByIdentity(database, team.id, email))?.properties
 
-t.test('UTF-8, UTF-16 and Windows-1252, by commas, semicolons and tabs, are read as they are', async (t) => {
+t.test('detects the encoding and the separator', async (t) => {
   const bytes = (text: string, encoding: BufferEncoding) => new Uint8Array(Buffer.from(text, encoding))
   const swapped = (text: string) => new Uint8Array(Buffer.from(text, 'utf16le').swap16())
   const text = (at: number, by = ',') =>
@@ -88,7 +88,7 @@ t.test('UTF-8, UTF-16 and Windows-1252, by commas, semicolons and tabs, are read
   }
 })
 
-t.test('what was refused is imported again without damage, by its row as spreadsheets show it', async (t) => {
+t.test('rejected records can be imported again, and have their row number', async (t) => {
   const source = `email,note,phone\nfine@example.com,"two\nlines",1\n\nbad.example.com,"=1, '+2",+15551234567\n`
   const { progress } = await imported(t, source)
   shows(
@@ -101,7 +101,7 @@ t.test('what was refused is imported again without damage, by its row as spreads
   t.strictSame(await propertiesOf('bad@example.com'), { note: `=1, '+2`, phone: '+15551234567' })
 })
 
-t.test('our own export is imported again as it was; a status that would be lost is refused', async (t) => {
+t.test("imports our own export, and rejects a status that it can't keep", async (t) => {
   const { call } = service
   const properties = { name: ' Ana ', phone: '+15551234567', "it's": "'=1" }
   await call('POST', '/v1/contacts', { key: team.key, body: { email: 'Own@example.com', properties } })
@@ -119,7 +119,7 @@ t.test('our own export is imported again as it was; a status that would be lost 
   t.equal(await contactByIdentity(database, team.id, 'own@example.com'), null)
 })
 
-t.test('a row with cells beyond the named columns is refused alone, and nothing of it is lost', async (t) => {
+t.test('only rejects the row with too many cells, and keeps all its values', async (t) => {
   const rows = ['a@wide.test,Graz,', 'b@wide.test,Graz,8010,x', 'c@wide.test,Wien', 'd@wide.test']
   const { progress } = await imported(t, `email,city\n${rows.join('\n')}\n`)
   const page = await editor.get(progress)
@@ -134,7 +134,7 @@ t.test('a row with cells beyond the named columns is refused alone, and nothing 
   t.strictSame(await propertiesOf('b@wide.test'), { city: 'Graz' })
 })
 
-t.test('an import says how many contacts are new, updated and repeated, and what was refused', async (t) => {
+t.test('counts new, updated, repeated and rejected records', async (t) => {
   const { call } = service
   await call('POST', '/v1/contacts', { key: team.key, body: { email: 'known@true.test' } })
   const many = Array.from({ length: 1_050 }, (_, at) => `true${at}@true.test;Ort ${at}`)
@@ -157,7 +157,7 @@ t.test('an import says how many contacts are new, updated and repeated, and what
   t.strictSame(await propertiesOf('true7@true.test'), { Ort: 'Graz' }, 'the last of them counts')
 })
 
-/** A file that takes several slices to read; one record is longer than a slice. */
+/** A file that is read in several slices, with a record longer than a slice. */
 const longFile = (last: string): string => {
   const long = Array.from({ length: 3 }, () => 'ä"",\n'.repeat(10_000)).join('","')
   const records = Array.from({ length: 2_400 }, (_, at) => {
@@ -167,7 +167,7 @@ const longFile = (last: string): string => {
   return ['email,note,more,most', ...records, last].join('\r\n')
 }
 
-t.test('a file that is longer than a slice is read by workers, over a kill, record for record', async (t) => {
+t.test('workers read a long file in slices, and continue after a kill', async (t) => {
   const progress = await started('long.csv', longFile('"bad one",x'))
   shows(t, await editor.get(progress), /Being read [\d,]+ records so far/)
   const id = progress.split('/').at(-1) ?? ''
@@ -196,7 +196,7 @@ t.test('a file that is longer than a slice is read by workers, over a kill, reco
   t.match(line, { actor: editor.email, action: 'contact.import', subject: 'long.csv', detail: '2 refused' })
 })
 
-t.test('a stray or unclosed quote only loses its own record', async (t) => {
+t.test('a stray or unclosed quote only rejects its own record', async (t) => {
   const long = Array.from({ length: 35 }, (_, at) => `long${at}@quote.test,${'x'.repeat(2_000)}`)
   const lost: Record<number, string> = {
     3: 'b@quote.test,The "Best" Shop',
@@ -227,7 +227,7 @@ t.test('a stray or unclosed quote only loses its own record', async (t) => {
   t.strictSame(await propertiesOf('b@quote.test'), { note: 'The "Best" Shop' })
 })
 
-t.test('a line break within a cell is one line, also where it is two characters', async (t) => {
+t.test('a line break inside a cell counts as one line', async (t) => {
   for (const [at, end] of ['\n', '\r\n', '\r'].entries()) {
     const lines = ['email,note', `breaks${at}@example.com,"1`, '', '3"', 'bad one,x']
     const { progress } = await imported(t, lines.join(end))

@@ -1,4 +1,4 @@
-/** What the page Integration says to who calls the API for the first time. */
+/** The page Integration for a first API call. */
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -7,28 +7,22 @@ import { aTemplate, makeTemplate, setStatus } from '../../support/whatsapp.ts'
 const service = await startService(t)
 const mainOf = (html: string): string => html.split('<main')[1] ?? ''
 
-t.test(
-  'what a team lacks for its first call, a verified domain or a key, stands first, with a link to each',
-  async (t) => {
-    const { id } = await makeTeam(service, { domain: 'fresh.test' })
-    const owner = await signedIn(service, { team: id, role: 'owner' })
-    const page = async () => (await owner.get(`/teams/${id}/integration`)).html
-    t.notMatch(textOf(await page()), 'Before your first call', 'nothing is lacking')
-    await owner.press(`/teams/${id}/domains/fresh.test`, `/teams/${id}/domains/fresh.test/delete`)
-    await owner.post(`/teams/${id}/domains`, { name: 'pending.test' })
-    const html = mainOf(await page())
-    t.match(textOf(html), /Before your first call .* the requests below are rejected.* verify it/)
-    t.ok(
-      html.includes(`href="/dashboard/teams/${id}/domains/pending.test"`),
-      'the domain that is not verified',
-    )
-    t.ok(html.indexOf('id="lacking"') < html.indexOf('curl '), 'before any request')
-    const steps = (html.match(/<ol class="steps">[\s\S]*?<\/ol>/)?.[0] ?? '').match(/<li class="[^"]*"/g)
-    t.strictSame(steps, ['<li class="good"', '<li class=""', '<li class="good"'])
-  },
-)
+t.test('lists the missing steps before the first call, with links', async (t) => {
+  const { id } = await makeTeam(service, { domain: 'fresh.test' })
+  const owner = await signedIn(service, { team: id, role: 'owner' })
+  const page = async () => (await owner.get(`/teams/${id}/integration`)).html
+  t.notMatch(textOf(await page()), 'Before your first call', 'nothing is lacking')
+  await owner.press(`/teams/${id}/domains/fresh.test`, `/teams/${id}/domains/fresh.test/delete`)
+  await owner.post(`/teams/${id}/domains`, { name: 'pending.test' })
+  const html = mainOf(await page())
+  t.match(textOf(html), /Before your first call .* the requests below are rejected.* verify it/)
+  t.ok(html.includes(`href="/dashboard/teams/${id}/domains/pending.test"`), 'the domain that is not verified')
+  t.ok(html.indexOf('id="lacking"') < html.indexOf('curl '), 'before any request')
+  const steps = (html.match(/<ol class="steps">[\s\S]*?<\/ol>/)?.[0] ?? '').match(/<li class="[^"]*"/g)
+  t.strictSame(steps, ['<li class="good"', '<li class=""', '<li class="good"'])
+})
 
-t.test('a team whose only key was revoked is asked to create one', async (t) => {
+t.test('asks for a new key if the only one was revoked', async (t) => {
   const { id } = await makeTeam(service, { domain: 'keyless.test' })
   const owner = await signedIn(service, { team: id, role: 'owner' })
   const [page = ''] =
@@ -38,7 +32,7 @@ t.test('a team whose only key was revoked is asked to create one', async (t) => 
   t.match(html, /<li class="">(?:(?!<\/li>)[\s\S])*Create an API key/)
 })
 
-t.test('the key that the requests name is set by a command beside them, to copy', async (t) => {
+t.test('a command sets the key that the examples use', async (t) => {
   const { id } = await makeTeam(service, { domain: 'set.test' })
   const viewer = await signedIn(service, { team: id, role: 'viewer' })
   const html = mainOf((await viewer.get(`/teams/${id}/integration`)).html)
@@ -48,7 +42,7 @@ t.test('the key that the requests name is set by a command beside them, to copy'
   t.ok(html.indexOf('export ') < html.indexOf('curl '))
 })
 
-/** What the requests of a page would send, by the title above each. */
+/** Returns the request bodies on a page, by the title of the example. */
 const bodiesIn = (html: string): Map<string, unknown> =>
   new Map(
     [...html.matchAll(/<h2>([^<]*)<\/h2>(?:(?!<h2>)[\s\S])*?<code[^>]*>([^<]*)<\/code>/g)].flatMap(
@@ -59,7 +53,7 @@ const bodiesIn = (html: string): Map<string, unknown> =>
     ),
   )
 
-t.test('a request with a template works as it stands, also where its link goes into a header', async (t) => {
+t.test('the example with a template works, also with List-Unsubscribe headers', async (t) => {
   const { id, key } = await makeTeam(service, { domain: 'letter.test' })
   const editor = await signedIn(service, { team: id, role: 'editor' })
   const made = await editor.post(`/teams/${id}/templates`, {
@@ -72,7 +66,7 @@ t.test('a request with a template works as it stands, also where its link goes i
   t.match(await service.call('POST', '/v1/emails', { key, body }), { status: 201 })
 })
 
-t.test('a request names a WhatsApp template that can be sent, or none', async (t) => {
+t.test('the example only uses a WhatsApp template that can be sent', async (t) => {
   const { id, key } = await makeTeam(service, { domain: 'chat.test' })
   const viewer = await signedIn(service, { team: id, role: 'viewer' })
   const bodies = async () => bodiesIn((await viewer.get(`/teams/${id}/integration`)).html)
@@ -84,7 +78,7 @@ t.test('a request names a WhatsApp template that can be sent, or none', async (t
   t.match(await service.call('POST', '/v1/whatsapp/messages', { key, body }), { status: 201 })
 })
 
-t.test('test recipients are named: to copy in a test team, and of a live one where they work', async (t) => {
+t.test('lists test recipients in a test team, and explains them in others', async (t) => {
   const live = await makeTeam(service, { domain: 'live.test' })
   const test = await makeTeam(service, { domain: 'test.test', test: true })
   const pages = [live, test].map(async ({ id }) => {
@@ -101,7 +95,7 @@ t.test('test recipients are named: to copy in a test team, and of a live one whe
   shows(t, await viewer.get(`/teams/${test.id}/integration`), /"to": \[ "delivered@example\.com" \]/)
 })
 
-t.test('a request comes in three languages, each with the same body', async (t) => {
+t.test('examples have the same body in all three languages', async (t) => {
   const { id } = await makeTeam(service, { domain: 'languages.test' })
   const viewer = await signedIn(service, { team: id, role: 'viewer' })
   const html = async (query: string) => (await viewer.get(`/teams/${id}/integration${query}`)).html

@@ -1,6 +1,6 @@
 /**
- * What people come to the dashboard for, counted in steps in a real browser: a click, a choice, a key to press, a field
- * to fill are one step each. A journey that takes more than its title says fails. Left out where there is no chromium.
+ * The main journeys in a real browser, counted in steps. A click, a choice, a key and a filled field are one
+ * step each. A journey fails if it takes more steps than its limit. Skipped without Chromium.
  */
 import type { Browser, Locator, Page } from 'playwright-core'
 import { v7 as uuidv7 } from 'uuid'
@@ -23,7 +23,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile:
 const BERLIN = 'Europe/Berlin'
 const LOOPBACK = networksOf(['127.0.0.0/8'])
 
-/** A list of 5,000 people as a spreadsheet saves it, 50 of them without an address. */
+/** A list of 5,000 contacts from a spreadsheet, 50 of them without an address. */
 const LIST = [
   'E-mail;Name',
   ...Array.from(
@@ -37,11 +37,11 @@ if (browser) await journeys(browser)
 
 type Hand = {
   page: Page
-  /** Presses something that leads to another page, and waits for it. */
+  /** Clicks and waits for the next page. */
   follow: (locator: Locator) => Promise<void>
-  /** Presses a button that sends a form. */
+  /** Clicks a button and waits for the next page. */
   press: (name: string) => Promise<void>
-  /** Presses something on the page. */
+  /** Clicks something that stays on the page. */
   click: (locator: Locator) => Promise<void>
   type: (locator: Locator, text: string) => Promise<void>
   file: (locator: Locator, text: string) => Promise<void>
@@ -50,7 +50,7 @@ type Hand = {
   steps: () => number
 }
 
-/** A person at a page, who counts. */
+/** Returns actions on a page that count their steps. */
 function handOf(page: Page): Hand {
   let steps = 0
   const counted = async (act: Promise<unknown>): Promise<void> => {
@@ -87,7 +87,7 @@ async function journeys(browser: Browser): Promise<void> {
   const said = (page: Page): Promise<string> => page.locator('main').innerText()
 
   type Person = Omit<Parameters<typeof signInWith>[2], 't' | 'team'>
-  /** @param most how many steps it may take. @param window what the browser is. */
+  /** @param most maximum number of steps. @param window options of the browser. */
   const journey = (
     { what, most, person, window = {} }: { what: string; most: number; person: Person; window?: object },
     walk: (hand: Hand, t: Test) => Promise<void>,
@@ -101,10 +101,10 @@ async function journeys(browser: Browser): Promise<void> {
       await context.close()
     })
 
-  // The link's own button, which signInWith has pressed, is the fifth.
+  // signInWith has already clicked the button of the link, which is the fifth step.
   await journey(
     {
-      what: 'from the link to sign in to a test email that has arrived',
+      what: 'from the sign-in link to a test email that has arrived',
       most: 5 - 1,
       person: { role: 'owner' },
     },
@@ -120,7 +120,7 @@ async function journeys(browser: Browser): Promise<void> {
 
   await journey(
     {
-      what: 'an invoice that did not arrive, found by its recipient’s name, sent to the corrected address',
+      what: 'an undelivered invoice, found by name and resent to the corrected address',
       most: 6,
       person: { role: 'editor', email: 'support@example.com' },
     },
@@ -152,10 +152,10 @@ async function journeys(browser: Browser): Promise<void> {
     return createTopic(by, team.id, { name: 'News' })
   })
 
-  // With a phone: a wide window spares the two presses that open the menu.
+  // On a phone, opening the menu takes two more steps.
   await journey(
     {
-      what: 'from a list of 5,000 rows, 50 of them bad, to a broadcast at 9:00 in Berlin, at 390 px',
+      what: 'from a CSV of 5,000 rows, 50 of them bad, to a broadcast at 9:00 in Berlin, at 390 px',
       most: 20,
       person: { role: 'editor', email: 'marketing@example.com' },
       window: { ...PHONE, timezoneId: BERLIN },
@@ -201,7 +201,7 @@ async function journeys(browser: Browser): Promise<void> {
 
   await journey(
     {
-      what: 'a webhook that broke, seen on the first page, enabled and sent what it missed',
+      what: 'a broken webhook: noticed on the overview, enabled, missed events sent',
       most: 8,
       person: { role: 'owner' },
     },
@@ -214,7 +214,7 @@ async function journeys(browser: Browser): Promise<void> {
           types: ['email.sent'],
         }),
       )
-      // 410: it is gone, and nothing more is sent there.
+      // 410 disables the webhook.
       receiver.answer = (_, response) => response.writeHead(410).end()
       await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
       await until('it is disabled', async () => {
@@ -235,7 +235,7 @@ async function journeys(browser: Browser): Promise<void> {
 
   await journey(
     {
-      what: 'whether everything is going out, for who operates the service',
+      what: 'is everything going out? (operator)',
       most: 1,
       person: { role: 'owner', email: 'operator@example.com', operator: true },
     },

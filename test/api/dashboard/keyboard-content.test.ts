@@ -1,7 +1,4 @@
-/**
- * What a marketer does, by the keyboard alone, as in keyboard.test.ts: a list is imported, a template written. Left out
- * where there is no chromium.
- */
+/** Imports and templates by keyboard only, like keyboard.test.ts. Skipped without Chromium. */
 import type { Browser, Page } from 'playwright-core'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { launchBrowser } from '../../support/browser.ts'
@@ -18,7 +15,7 @@ async function journeys(browser: Browser): Promise<void> {
   const { key } = team
   const signIn = (t: Test): Promise<Page> => signInByKeys(browser, service, { t, team: team.id })
 
-  t.test('a list is imported: columns are chosen, what would happen is seen, then it is done', async (t) => {
+  t.test('maps, checks and imports a list', async (t) => {
     const page = await signIn(t)
     await service.database.transaction((tx) =>
       createTopic({ tx, now: new Date(), actor: 'ana@example.com' }, team.id, { name: 'News' }),
@@ -52,7 +49,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.equal(body.subscribed_topic_ids.length, 1)
   })
 
-  t.test('a template is made, changed as a draft, compared and published', async (t) => {
+  t.test('creates, edits, compares and publishes a template', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'Templates')
     await press(t, page, 'New template')

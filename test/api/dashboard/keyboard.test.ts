@@ -1,6 +1,6 @@
 /**
- * The main journeys through the dashboard by the keyboard alone, in a real browser: nothing is clicked, and each stop
- * on the way shows its focus. Left out where there is no chromium.
+ * The main journeys by keyboard only, in a real browser. Each tab stop on the way must show its focus.
+ * Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import { recordBounce } from '../../support/bounce.ts'
@@ -26,7 +26,7 @@ async function journeys(browser: Browser): Promise<void> {
 
   const signIn = (t: Test): Promise<Page> => signInByKeys(browser, service, { t, team: team.id })
 
-  t.test('the first stop leads past the navigation; menus open, close and give the focus back', async (t) => {
+  t.test('has a skip link, and menus restore the focus', async (t) => {
     const page = await signIn(t)
     t.equal((await tab(t, page)).name, 'Skip to content')
     await page.keyboard.press('Enter')
@@ -44,40 +44,37 @@ async function journeys(browser: Browser): Promise<void> {
     t.equal(page.url(), `${here}/contacts`)
   })
 
-  t.test(
-    'a mail is found by its address, resent corrected; the suppression is lifted, it is sent again',
-    async (t) => {
-      const page = await signIn(t)
-      await page.keyboard.press('/')
-      await page.keyboard.type('gone@example.org')
-      await enter(page)
-      await follow(t, page, 'Your invoice')
-      await says(page, 'Bounced: the mailbox does not exist.')
-      await press(t, page, 'Send to a corrected address')
-      await type(t, page, 'Corrected address', 'back@example.org')
-      await enter(page)
-      await says(page, 'Sent to back@example.org: this is the new email')
-      await page.goto(`${here}/emails/${gone.id}`)
-      const timeline = page.locator('#timeline')
-      t.match(await timeline.innerText(), /Bounced[\s\S]*550 5\.1\.1 no such user/)
-      await follow(t, page, /^What this stops, and how to lift it/)
-      await says(page, 'permanent bounce')
-      await press(t, page, 'Lift the suppression')
-      await type(t, page, 'Reason', 'the mailbox is back')
-      await enter(page)
-      await follow(t, page, 'Lift suppression')
-      await says(page, /The suppression is lifted/)
-      t.match(await page.locator('main').innerText(), 'subscribed')
-      await follow(t, page, 'Your invoice')
-      await follow(t, page, 'Send again')
-      await follow(t, page, 'Send again')
-      await says(page, 'Queued to be sent again.')
-      t.match(await page.locator('#state').innerText(), 'queued')
-      t.match(await timeline.innerText(), 'Queued again')
-    },
-  )
+  t.test('finds and resends an email, lifts the suppression and requeues', async (t) => {
+    const page = await signIn(t)
+    await page.keyboard.press('/')
+    await page.keyboard.type('gone@example.org')
+    await enter(page)
+    await follow(t, page, 'Your invoice')
+    await says(page, 'Bounced: the mailbox does not exist.')
+    await press(t, page, 'Send to a corrected address')
+    await type(t, page, 'Corrected address', 'back@example.org')
+    await enter(page)
+    await says(page, 'Sent to back@example.org: this is the new email')
+    await page.goto(`${here}/emails/${gone.id}`)
+    const timeline = page.locator('#timeline')
+    t.match(await timeline.innerText(), /Bounced[\s\S]*550 5\.1\.1 no such user/)
+    await follow(t, page, /^What this stops, and how to lift it/)
+    await says(page, 'permanent bounce')
+    await press(t, page, 'Lift the suppression')
+    await type(t, page, 'Reason', 'the mailbox is back')
+    await enter(page)
+    await follow(t, page, 'Lift suppression')
+    await says(page, /The suppression is lifted/)
+    t.match(await page.locator('main').innerText(), 'subscribed')
+    await follow(t, page, 'Your invoice')
+    await follow(t, page, 'Send again')
+    await follow(t, page, 'Send again')
+    await says(page, 'Queued to be sent again.')
+    t.match(await page.locator('#state').innerText(), 'queued')
+    t.match(await timeline.innerText(), 'Queued again')
+  })
 
-  t.test('a domain is added and verified', async (t) => {
+  t.test('adds and verifies a domain', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'Domains')
     await press(t, page, 'Add a domain')
@@ -91,7 +88,7 @@ async function journeys(browser: Browser): Promise<void> {
     await says(page, 'mail.example.net is verified')
   })
 
-  t.test('a key is made with a permission, and revoked after a question', async (t) => {
+  t.test('creates a key, and revokes it after confirmation', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'API keys')
     await press(t, page, 'New key')
@@ -107,7 +104,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.locator('#state').getByText('revoked').waitFor()
   })
 
-  t.test('why a queue stands is found from the overview, and its sender resumed', async (t) => {
+  t.test('finds the paused sender from the overview and resumes it', async (t) => {
     await pauseSender(
       service.database,
       { key: 'smtp:relay.test', ceiling: 100 },
@@ -123,7 +120,7 @@ async function journeys(browser: Browser): Promise<void> {
     await says(page, 'An operator resumed it')
   })
 
-  t.test('a queue is paused after a question, and resumed', async (t) => {
+  t.test('pauses a queue after confirmation, and resumes it', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'Queues')
     await follow(t, page, 'Pause queue Emails')
@@ -133,7 +130,7 @@ async function journeys(browser: Browser): Promise<void> {
     await page.getByRole('button', { name: 'Pause queue Emails' }).waitFor()
   })
 
-  t.test('a list is filtered, and a fault leads back to its field', async (t) => {
+  t.test('filters a list, and an error focuses its field', async (t) => {
     const page = await signIn(t)
     await page.goto(`${here}/whatsapp`)
     await press(t, page, 'More filters')
@@ -143,7 +140,7 @@ async function journeys(browser: Browser): Promise<void> {
     t.match(await focused(page), { name: 'Number', wrong: /^$/ })
   })
 
-  t.test('every stop of a narrow page shows its focus, too', async (t) => {
+  t.test('every tab stop of a narrow page shows its focus', async (t) => {
     const page = await signIn(t)
     await page.setViewportSize({ width: 390, height: 800 })
     for (const path of ['', '/emails', `/emails/${gone.id}`, '/contacts/gone@example.org']) {
@@ -151,7 +148,7 @@ async function journeys(browser: Browser): Promise<void> {
       const names = new Set<string>()
       for (let stops = 0; stops < 70; stops += 1) {
         const { name } = await tab(t, page)
-        // Behind the last stop comes the first one again.
+        // The first stop follows the last one.
         if (name === 'Skip to content' && names.has(name)) break
         names.add(name)
       }

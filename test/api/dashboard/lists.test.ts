@@ -1,4 +1,4 @@
-/** Lists: the ways between their pages, and how they keep up while somebody looks at them. */
+/** Lists: pagination and live updates. */
 import { connect } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
@@ -10,13 +10,13 @@ import { deleteEmailRows, insertEmailRows } from '../../support/email-rows.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 
-/** How often a page that is looked at asks for news, in milliseconds. */
+/** The refresh interval of a live page, in milliseconds. */
 const EVERY = 5_000
 
 const service = await startService(t)
 const { database } = service
 
-/** A team with emails, the oldest first by their subjects: `Letter 1` and so on. */
+/** Creates a team with emails. The subjects are `Letter 1` and so on, oldest first. */
 async function teamWith(count: number) {
   const team = await makeTeam(service, { domain: `${crypto.randomUUID()}.test` })
   const store = async (numbers: readonly number[]): Promise<void> => {
@@ -34,7 +34,7 @@ async function teamWith(count: number) {
   return { team, store, list: `/teams/${team.id}/emails` }
 }
 
-/** The links of a list to its other pages, by their names. */
+/** Returns the pagination links of a list by label. */
 const waysOf = (html: string): Record<string, string> =>
   Object.fromEntries(
     [...(/<p class="pages">(.*?)<\/p>/s.exec(html)?.[1] ?? '').matchAll(/href="([^"]*)"[^>]*>(\w+)</g)].map(
@@ -48,12 +48,12 @@ const waysOf = (html: string): Record<string, string> =>
     ),
   )
 
-t.test('a live tab gets 304 while nothing changes, else a compressed fragment without forms', async (t) => {
+t.test('a live tab gets 304, or after a change a compressed fragment without forms', async (t) => {
   const { team, store, list } = await teamWith(50)
   const editor = await signedIn(service, { team: team.id, role: 'editor' })
   const { port } = new URL(service.base)
   const cookie = [...editor.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-  /** All bytes of a response, as they are sent. */
+  /** Returns the raw bytes of a response. */
   const bytes = (accept: string, tag = '') =>
     new Promise<Buffer>((resolve, reject) => {
       const parts: Buffer[] = []
@@ -85,7 +85,7 @@ t.test('a live tab gets 304 while nothing changes, else a compressed fragment wi
   t.ok(changed.length < page.length / 4, `${changed.length} of ${page.length} bytes`)
 })
 
-t.test('Older leads on, Newer back by the same pages, First to the first; the filter stays', async (t) => {
+t.test('Older, Newer and First lead to the same pages and keep the filter', async (t) => {
   const { team, list } = await teamWith(120)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const open = async (path: string | undefined) => {
@@ -114,7 +114,7 @@ const browser = await launchBrowser(t, 'lists that keep up by themselves')
 if (browser) await whileLooking(browser)
 
 async function whileLooking(browser: Browser): Promise<void> {
-  /** The list in a browser whose clock stands: its five seconds pass when the test says so. */
+  /** Opens a list in a browser with a stopped clock. The test advances it. */
   async function look(t: Test, count: number, query = '') {
     const { team, store, list } = await teamWith(count)
     const { page } = await signInWith(browser, service, {
@@ -135,7 +135,7 @@ async function whileLooking(browser: Browser): Promise<void> {
   const pass = (page: Page, times = 1): Promise<void> => page.clock.runFor(times * EVERY)
   const first = (page: Page): Promise<string> => page.locator('main tbody tr').first().innerText()
 
-  t.test('a list says how many rows are new and keeps its place until one asks for them', async (t) => {
+  t.test('a list counts new rows and only shows them on request', async (t) => {
     const { page, team, store, fresh } = await look(t, 3, '?tag=letter')
     await store([4, 5])
     await database.query(sql.unsafe`
@@ -157,7 +157,7 @@ async function whileLooking(browser: Browser): Promise<void> {
     t.match(page.url(), /\?tag=letter$/)
   })
 
-  t.test('the first row of an empty list comes by itself', async (t) => {
+  t.test('the first row of an empty list appears automatically', async (t) => {
     const { page, store } = await look(t, 0)
     await page.getByText('No emails yet.').waitFor()
     await store([1])
@@ -165,7 +165,7 @@ async function whileLooking(browser: Browser): Promise<void> {
     await page.getByRole('link', { name: 'Letter 1' }).waitFor()
   })
 
-  t.test('a row that is gone is reported, too', async (t) => {
+  t.test('a list counts removed rows', async (t) => {
     const { page, team, fresh } = await look(t, 3)
     await deleteEmailRows(
       service,
@@ -177,7 +177,7 @@ async function whileLooking(browser: Browser): Promise<void> {
     t.equal(await fresh.innerText(), '1 gone – show')
   })
 
-  t.test('paused, a page asks for nothing, on the next page neither, until it goes on', async (t) => {
+  t.test('pausing stops refreshes on all pages until resumed', async (t) => {
     const { page, store, asked, fresh, pause } = await look(t, 3)
     t.equal(await pause.getAttribute('aria-pressed'), 'false')
     await pause.click()
@@ -197,7 +197,7 @@ async function whileLooking(browser: Browser): Promise<void> {
     t.equal(asked.length, 1, 'it asks at once, before the clock continues')
   })
 
-  t.test('a page of older rows stands still: it has nothing to pause', async (t) => {
+  t.test("a page of older rows isn't live", async (t) => {
     const { page, pause } = await look(t, 60)
     t.equal(await pause.count(), 1)
     await page.getByRole('link', { name: 'Older' }).click()

@@ -1,6 +1,6 @@
 /**
- * Live pages in a real browser. After a change of state, and without a reload, a page has the parts, words and buttons
- * that a reload shows. A page that can't be updated says so, and from when it is.
+ * Live pages in a real browser. After a change of state, a page shows without a reload what a reload would
+ * show. A page that can't be refreshed says so, with the time of its last update.
  */
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { sql } from 'slonik'
@@ -17,7 +17,7 @@ import { until } from '../../support/worker.ts'
 const browser = await launchBrowser(t, 'live pages of the dashboard')
 if (browser) await livePages(browser)
 
-/** The parts of a page with their state: titles, tags, alerts, buttons. Ages are left out. */
+/** Returns the titles, tags, alerts and buttons of each part of a page, without ages. */
 const FACE = `[...document.querySelectorAll('main section, .acts > *, #state, .notice')].map((part) => {
   const seen = [...part.querySelectorAll('h1, h2, .tag, .alerts strong, .calm, button, .button, td, dt')]
   const words = seen.filter((one) => !one.closest('.codebox') && one.checkVisibility()).map((one) => {
@@ -29,7 +29,7 @@ const FACE = `[...document.querySelectorAll('main section, .acts > *, #state, .n
 })`
 const faceOf = (page: Page) => page.evaluate<string[]>(FACE)
 
-/** Has a page look for what is new at once, as it does when its connection comes back. */
+/** Refreshes a page immediately, like after a lost connection. */
 const look = async (page: Page): Promise<void> => {
   const answered = page.waitForResponse(page.url())
   await page.evaluate("dispatchEvent(new Event('online'))")
@@ -38,7 +38,7 @@ const look = async (page: Page): Promise<void> => {
 
 /**
  * Changes something while a page is open.
- * @returns what the page shows before and after, once that is what a reload shows.
+ * @returns what the page shows before and after. Fails unless that equals a reload.
  */
 async function changing(
   t: Test,
@@ -80,7 +80,7 @@ async function livePages(browser: Browser): Promise<void> {
   const become = (email_id: string, kind: 'sent' | 'delivered' | 'bounced') =>
     happen(service, { team_id: team.id, email_id, kind })
 
-  t.test('an email that is sent no longer says why it waits', async (t) => {
+  t.test('a sent email no longer shows why it waits', async (t) => {
     const id = await send()
     const { before, after } = await changing(t, await signIn(t), `${here}/emails/${id}`, () =>
       become(id, 'sent'),
@@ -102,7 +102,7 @@ async function livePages(browser: Browser): Promise<void> {
     t.match(after, 'bounced')
   })
 
-  t.test('a page whose email is deleted says that it is no longer available', async (t) => {
+  t.test('says that the page of a deleted email is no longer available', async (t) => {
     const id = await send({ scheduled_at: new Date(Date.now() + 3_600_000).toISOString() })
     const { page } = await signIn(t)
     await page.goto(`${here}/emails/${id}`)
@@ -128,7 +128,7 @@ async function livePages(browser: Browser): Promise<void> {
     const url = `${here}/webhooks/${hook.id}`
     const { before, after } = await changing(t, await signIn(t), url, () =>
       database.query(sql.unsafe`
-        update webhook_endpoints set state = 'disabled', state_reason = 'it answered 410', disabled_at = now()
+        update webhook_endpoints set state = 'disabled', state_reason = 'it returned 410', disabled_at = now()
         where id = ${hook.id}`),
     )
     t.match(before, 'Send a test')
@@ -156,7 +156,7 @@ async function livePages(browser: Browser): Promise<void> {
     t.notMatch(after, /^more/m)
   })
 
-  t.test('what someone is typing stays while the rest follows', async (t) => {
+  t.test('keeps typed text while the rest is refreshed', async (t) => {
     const id = await send()
     const { page } = await signIn(t)
     await page.goto(`${here}/emails/${id}`)
@@ -174,7 +174,7 @@ async function livePages(browser: Browser): Promise<void> {
     t.match(await page.evaluate('document.activeElement.textContent'), 'corrected address')
   })
 
-  t.test('ages in a list go on', async (t) => {
+  t.test('updates the ages in a list', async (t) => {
     await send({ subject: 'Ageing' })
     const { page } = await signIn(t)
     await page.goto(`${here}/emails`)
@@ -186,7 +186,7 @@ async function livePages(browser: Browser): Promise<void> {
     ahead = 0
   })
 
-  t.test('a notice is left to the page that it is for', async (t) => {
+  t.test("a refresh doesn't use up a notice", async (t) => {
     const { page, context } = await signIn(t)
     await page.goto(`${here}/topics`)
     const asked = await page.evaluate(`(async () => {
@@ -201,7 +201,7 @@ async function livePages(browser: Browser): Promise<void> {
     t.match(await next.locator('.notice').innerText(), 'The topic Noticed')
   })
 
-  t.test('a lost connection is shown at once, with the time of what is seen', async (t) => {
+  t.test('shows a lost connection immediately, with the time of the last update', async (t) => {
     const { page, context } = await signIn(t)
     await page.goto(`${home}/operator`)
     const stale = page.getByRole('alert').filter({ hasText: 'The service does not respond.' })
@@ -237,7 +237,7 @@ async function livePages(browser: Browser): Promise<void> {
     await page.locator('.stale', { hasText: 'Your session has ended.' }).waitFor()
   })
 
-  t.test('an audience that can’t be counted says so, and is counted later', async (t) => {
+  t.test("shows that an audience can't be counted, and counts it later", async (t) => {
     const own = await makeTeam(service)
     const { contacts, create } = await broadcastingOf(service, own)
     await contacts(['one', 'two'])

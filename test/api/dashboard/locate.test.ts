@@ -1,4 +1,4 @@
-/** The page that leads from an id alone to its message, in whichever team the person is. */
+/** The global search by ID, address, number and words. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
@@ -29,7 +29,7 @@ const { body: messages, headers: asked } = await service.call('POST', '/v1/whats
   }),
 })
 
-t.test('any id of an email leads to its page, for its team and for an operator', async (t) => {
+t.test('any ID of an email leads to its page, for members and operators', async (t) => {
   for (const person of [viewer, operator])
     for (const id of [
       email.id,
@@ -46,7 +46,7 @@ t.test('any id of an email leads to its page, for its team and for an operator',
       )
 })
 
-t.test('an id of a WhatsApp message leads to its page; a key of several lists them', async (t) => {
+t.test('an ID leads to its WhatsApp message, and a shared key lists all', async (t) => {
   const [{ id }, { id: second }] = messages.data
   t.match(await viewer.get(`/find?id=${id}`), { status: 303, location: `/teams/${team.id}/whatsapp/${id}` })
   for (const shared of ['wa-1', asked.get('x-request-id')]) {
@@ -59,7 +59,7 @@ t.test('an id of a WhatsApp message leads to its page; a key of several lists th
   }
 })
 
-t.test('an id of another team’s message is as unknown as one of nobody’s', async (t) => {
+t.test("another team's message looks like one that doesn't exist", async (t) => {
   for (const [person, id] of [
     [stranger, email.id],
     [stranger, 'order 17'],
@@ -74,7 +74,7 @@ t.test('an id of another team’s message is as unknown as one of nobody’s', a
   t.equal((await viewer.get('/find')).status, 200)
 })
 
-t.test('an address, a part of one, a number with or without + and words find what is there', async (t) => {
+t.test('finds by address, part of an address, phone number and words', async (t) => {
   const properties = { phone: '+15555550101' }
   const body = { email: 'someone@example.org', properties }
   await service.call('POST', '/v1/contacts', { key: team.key, body })
@@ -88,7 +88,7 @@ t.test('an address, a part of one, a number with or without + and words find wha
   t.match((await viewer.get('/find?q=someone@example.org')).html, `/teams/${team.id}/emails/${email.id}`)
 })
 
-t.test('a person is found by a part of the name or the address, in contacts and in emails', async (t) => {
+t.test('finds contacts and emails by part of a name or address', async (t) => {
   const properties = { name: 'Zo\u00eb Example', city: 'Lisbon' }
   const body = { email: 'z.e@elsewhere.example', properties }
   t.equal((await service.call('POST', '/v1/contacts', { key: team.key, body })).status, 201)
@@ -113,7 +113,7 @@ t.test('a person is found by a part of the name or the address, in contacts and 
   t.notMatch(listed.html, email.id)
 })
 
-t.test('a search stays in the teams of its person; an operator’s in another team is noted', async (t) => {
+t.test("a search stays in the user's teams, and an operator's is audited", async (t) => {
   shows(t, await stranger.get('/find?q=someone@example.org'), 'Nothing in A team matches')
   t.equal((await stranger.get(`/find?q=someone@example.org&team=${team.id}`)).status, 404)
   t.match((await operator.get(`/find?q=someone@example.org&team=${team.id}`)).html, email.id)
@@ -121,7 +121,7 @@ t.test('a search stays in the teams of its person; an operator’s in another te
   t.match(entry, { action: 'search', actor: operator.email, subject: 'someone@example.org' })
 })
 
-t.test('what is found of each kind is shown beside the others, each with the way to all of it', async (t) => {
+t.test('shows results of each kind, with a link to all', async (t) => {
   const own = await makeTeam(service, { domain: 'kinds.test' })
   const owner = await signedIn(service, { team: own.id, role: 'owner' })
   const at = `/teams/${own.id}`
@@ -146,7 +146,7 @@ t.test('what is found of each kind is shown beside the others, each with the way
   t.notMatch((await stranger.get('/find?q=kinds')).html, at)
 })
 
-t.test('a template of WhatsApp is found by its name and by its ID, by its team alone', async (t) => {
+t.test('finds a WhatsApp template by name or ID, only in its team', async (t) => {
   const page = `/teams/${team.id}/whatsapp-templates/${template.id}`
   for (const q of ['ORDER_ready', template.id, template.id.toUpperCase()]) {
     t.match((await viewer.get(`/find?q=${q}`)).html, page, q)
@@ -154,8 +154,8 @@ t.test('a template of WhatsApp is found by its name and by its ID, by its team a
   }
 })
 
-t.test('a search that is broken off says since when, and goes on in the list of its kind', async (t) => {
-  // The first stretch alone takes longer than a search may.
+t.test('an incomplete search shows how far it got and where to continue', async (t) => {
+  // The first time range alone takes longer than the time limit.
   const own = await makeTeam(service, { domain: 'long.test' })
   const owner = await signedIn(service, { team: own.id, role: 'owner' })
   await service.database.query(sql.unsafe`
@@ -171,7 +171,7 @@ t.test('a search that is broken off says since when, and goes on in the list of 
   t.equal((await owner.get(on.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&'))).status, 200)
 })
 
-t.test('an address is found in every team that one may see, and teams by name', async (t) => {
+t.test('counts an address in all visible teams, and finds teams by name', async (t) => {
   const operator = await signedIn(service, { operator: true })
   const to = 'far.away@example.org'
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
@@ -187,7 +187,7 @@ t.test('an address is found in every team that one may see, and teams by name', 
 
 const SEARCHES = ['at.find', 'note 88431', '+1 555 555 0177', 'pat.finder@found.example']
 
-/** A team that has a contact, an email and a WhatsApp message which all searches find. */
+/** Creates a team with a contact, an email and a WhatsApp message that the searches find. */
 async function findable(domain: string) {
   const own = await makeTeam(service, { domain })
   const body = { email: 'pat.finder@found.example', properties: { phone: '+15555550177' } }
@@ -214,11 +214,11 @@ const [near, far, foreign] = [
   await findable('far.test'),
   await findable('foreign.test'),
 ]
-/** The links of a search to the same one in each of these teams. */
+/** True for each team that has a link to the same search. */
 const linksTo = (html: string, teams: readonly { id: string }[]): boolean[] =>
   teams.map(({ id }) => html.includes(`/find?team&#x3D;${id}`))
 
-t.test('a member of two teams finds parts, numbers and subjects in both, in no third', async (t) => {
+t.test('a member of two teams gets results in both, and in no other', async (t) => {
   const email = 'member-of-two@example.com'
   for (const { id } of [near, far]) await signedIn(service, { email, team: id, role: 'viewer' })
   const member = await signedIn(service, { email })
@@ -238,7 +238,7 @@ t.test('a member of two teams finds parts, numbers and subjects in both, in no t
   }
 })
 
-t.test('an operator finds the same in every team, whatever the page', async (t) => {
+t.test('an operator gets results in every team', async (t) => {
   for (const q of SEARCHES) {
     const { html } = await operator.get(`/find?${new URLSearchParams({ q })}`)
     t.strictSame(linksTo(html, [near, far, foreign]), [true, true, true], q)

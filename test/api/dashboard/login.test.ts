@@ -1,4 +1,4 @@
-/** The doors of the dashboard: links, mail, sessions. OpenID has a file of its own. */
+/** Sign-in links, sessions and limits. openid.test.ts has OpenID. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { linkFor } from '../../../db/accounts/members/members.ts'
@@ -31,7 +31,7 @@ const linkOf = async (email: string): Promise<string> => {
   return `/login/${secret}`
 }
 
-t.test('a link shows a button and changes nothing until that is pressed; then it is used up', async (t) => {
+t.test('opening a link changes nothing until its button uses it up', async (t) => {
   const path = await linkOf('ana@example.com')
   const ana = visitor(service)
   for (let looks = 0; looks < 3; looks++) shows(t, await ana.get(path), 'sign in as ana@example.com')
@@ -44,14 +44,14 @@ t.test('a link shows a button and changes nothing until that is pressed; then it
   shows(t, again, 'This link has been used or has expired')
 })
 
-t.test('a link is good for fifteen minutes', async (t) => {
+t.test('a link expires after 15 minutes', async (t) => {
   const path = await linkOf('late@example.com')
   wait(15 * 60_000 + 1_000)
   t.equal((await visitor(service).get(path)).status, 404)
   t.equal((await visitor(service).post(path, { csrf: '' })).status, 404)
 })
 
-t.test('a session ends after twelve hours without use, and after seven days at most', async (t) => {
+t.test('a session ends after 12 hours without use, or 7 days', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'viewer' })
   for (let hours = 0; hours < 7 * 24 - 11; hours += 11) {
     t.equal((await ana.get(`/teams/${team.id}`)).status, 200, `after ${hours} h`)
@@ -64,7 +64,7 @@ t.test('a session ends after twelve hours without use, and after seven days at m
   t.match(await idle.get(`/teams/${team.id}`), { status: 303, location: /^\/login/ })
 })
 
-t.test('each sign-in makes a new session, whose cookie no script and no other site can reach', async (t) => {
+t.test('each sign-in creates a new session with an HttpOnly, SameSite cookie', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'viewer' })
   const before = ana.cookies.get('heliograph')
   const old = visitor(service)
@@ -93,7 +93,7 @@ t.test('signing out ends the session', async (t) => {
   t.equal((await kept.get('/account')).status, 303)
 })
 
-t.test('other sessions can be ended where there are any, and this one stays', async (t) => {
+t.test('ends other sessions and keeps this one', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'viewer' })
   t.notMatch((await ana.get('/account')).html, /End all other sessions/)
   const elsewhere = visitor(service)
@@ -104,7 +104,7 @@ t.test('other sessions can be ended where there are any, and this one stays', as
   t.equal((await elsewhere.get('/account')).status, 303, 'it is over')
 })
 
-t.test('a cookie is no credential of the API, and a session token none of the dashboard', async (t) => {
+t.test('the API rejects session cookies, and the dashboard rejects API keys', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'owner' })
   const secret = ana.cookies.get('heliograph') ?? ''
   const reply = await call('POST', '/v1/marketing/unsubscribe', {
@@ -117,7 +117,7 @@ t.test('a cookie is no credential of the API, and a session token none of the da
   t.equal((await other.get('/account')).status, 303)
 })
 
-t.test('anybody who asks for a link gets the same answer; only those known get the mail', async (t) => {
+t.test("the response to a link request doesn't reveal if the address is known", async (t) => {
   await signedIn(service, { team: team.id, role: 'viewer', email: 'known@example.com' })
   const before = (await jobsOf(service, team.id)).length
   service.deps.metrics.take()
@@ -134,7 +134,7 @@ t.test('anybody who asks for a link gets the same answer; only those known get t
   shows(t, known, 'If this address belongs to somebody here')
 })
 
-t.test('a mail with a link that is over is not sent any more', async (t) => {
+t.test('the email with a link expires with it', async (t) => {
   const email = 'waited@example.com'
   await signedIn(service, { team: team.id, role: 'viewer', email })
   await visitor(service).post('/login', { email })
@@ -147,7 +147,7 @@ t.test('a mail with a link that is over is not sent any more', async (t) => {
 const mails = async () => (await jobsOf(service, team.id)).length
 const ask = (email: string, from: string) =>
   visitor(service).post('/login', { email }, { 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': from })
-/** How many links come of requests at once, whose pages are all the same. */
+/** Sends concurrent requests, whose responses must be the same. @returns the number of links sent. */
 async function linksOf(t: Test, asked: readonly (readonly [email: string, from: string])[]): Promise<number> {
   const before = await mails()
   const pages = await Promise.all(asked.map(([email, from]) => ask(email, from)))
@@ -158,7 +158,7 @@ const known = async (email: string) =>
   (await signedIn(service, { team: team.id, role: 'viewer', email })).email
 const times = <T>(count: number, of: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => of(n))
 
-t.test('an address gets five links an hour from one network', async (t) => {
+t.test('limits an address to 5 links an hour from one network', async (t) => {
   wait(2 * HOUR)
   const eager = await known('eager@example.com')
   t.equal(
@@ -198,7 +198,7 @@ t.test('an address gets five links an hour from one network', async (t) => {
   t.equal(await linksOf(t, [[eager, '192.0.2.1']]), 1, 'an hour later')
 })
 
-t.test('an address gets twenty links an hour in all', async (t) => {
+t.test('limits an address to 20 links an hour', async (t) => {
   wait(2 * HOUR)
   const asked = await known('asked@example.com')
   t.equal(
@@ -211,7 +211,7 @@ t.test('an address gets twenty links an hour in all', async (t) => {
   t.equal(await linksOf(t, [[asked, '198.51.100.99']]), 0)
 })
 
-t.test('a network gets twenty links an hour for any address', async (t) => {
+t.test('limits a network to 20 links an hour', async (t) => {
   wait(2 * HOUR)
   const people = await Promise.all(times(5, (n) => known(`office${n}@example.com`)))
   t.equal(
@@ -224,7 +224,7 @@ t.test('a network gets twenty links an hour for any address', async (t) => {
   t.equal(await linksOf(t, [[people[0] ?? '', '203.0.113.1']]), 1)
 })
 
-t.test('a request that sends nothing counts for nothing', async (t) => {
+t.test("requests that send nothing don't count towards the limits", async (t) => {
   wait(2 * HOUR)
   const patient = await known('patient@example.com')
   t.equal(
@@ -269,14 +269,14 @@ t.test('a request that sends nothing counts for nothing', async (t) => {
   )
 })
 
-t.test('a form that was sent after its session ended keeps its text until it is sent again', async (t) => {
+t.test('a form of an ended session keeps its text until it is resubmitted', async (t) => {
   const email = 'slow@example.com'
   const ana = await signedIn(service, { team: team.id, role: 'editor', email })
   wait(13 * HOUR)
   const path = `/teams/${team.id}/topics`
   const typed = { name: 'A name that took "long" to find' }
   const kept = await ana.post(path, typed)
-  // Once the session is at its end its cookie is gone from the browser, too.
+  // The second request has no cookie, because browsers drop it when the session expires.
   for (const { status, html } of [kept, await visitor(service).post(path, typed)]) {
     t.equal(status, 403)
     shows(t, { html }, 'Your session has ended Nothing was changed')
@@ -294,7 +294,7 @@ t.test('a form that was sent after its session ended keeps its text until it is 
   t.match((await ana.get(path)).html, 'A name that took')
 })
 
-t.test('a link by mail leads back to where its owner wanted to go', async (t) => {
+t.test('an emailed sign-in link returns to the requested page', async (t) => {
   const email = 'back@example.com'
   await signedIn(service, { team: team.id, role: 'viewer', email })
   const wanted = `/teams/${team.id}/emails?tag=kept`
@@ -313,7 +313,7 @@ t.test('a link by mail leads back to where its owner wanted to go', async (t) =>
   t.match(await person.post(action ?? '', { csrf: '' }), { status: 303, location: wanted })
 })
 
-t.test('a sign-in leads to the dashboard’s own path with its query', async (t) => {
+t.test('sign-in only returns to paths of the dashboard', async (t) => {
   for (const [returnTo, location] of [
     ['/dashboard?x=1', '/dashboard?x=1'],
     ['/dashboard/?x=1', '/dashboard/?x=1'],
@@ -333,7 +333,7 @@ t.test('an ended membership ends the session at once', async (t) => {
   t.equal((await ana.get(`/teams/${team.id}`)).status, 303)
 })
 
-t.test('a link says, on its page and in its mail, as what its owner signs in, and where', async (t) => {
+t.test('a link names the user, roles and teams, on its page and in the email', async (t) => {
   const email = 'placed@example.com'
   const other = await makeTeam(service, { domain: 'other.test' })
   await database.query(sql.unsafe`update teams set name = 'Bread & Sons' where id = ${other.id}`)
@@ -352,17 +352,14 @@ t.test('a link says, on its page and in its mail, as what its owner signs in, an
   shows(t, await visitor(service).get(/\/login\/\S+/.exec(body_text)?.[0] ?? ''), words)
 })
 
-t.test(
-  'a link by mail goes through a team that may send, where several have verified the domain',
-  async (t) => {
-    const other = await makeTeam(service)
-    const email = 'two-senders@example.com'
-    await signedIn(service, { team: other.id, role: 'viewer', email })
-    await database.transaction((tx) => suspendTeam(byCli(tx), team.id))
-    await visitor(service).post('/login', { email })
-    const sender = await database.oneFirst(sql.type(object({ team_id: string().defined() }))`
+t.test("sends links from a team that isn't suspended", async (t) => {
+  const other = await makeTeam(service)
+  const email = 'two-senders@example.com'
+  await signedIn(service, { team: other.id, role: 'viewer', email })
+  await database.transaction((tx) => suspendTeam(byCli(tx), team.id))
+  await visitor(service).post('/login', { email })
+  const sender = await database.oneFirst(sql.type(object({ team_id: string().defined() }))`
     select team_id from emails where to_emails = array[${email}]`)
-    t.equal(sender, other.id, 'that of a suspended one would wait for longer than the link lives')
-    await database.transaction((tx) => resumeTeam(byCli(tx), team.id))
-  },
-)
+  t.equal(sender, other.id, 'that of a suspended one would wait for longer than the link lives')
+  await database.transaction((tx) => resumeTeam(byCli(tx), team.id))
+})

@@ -1,6 +1,6 @@
 /**
- * Every page of the dashboard in a real browser, with the data of a team that has been at it for some weeks
- * (test/support/looks.ts says what is looked at, and how its pictures are taken).
+ * Checks every page of the dashboard in a real browser, with the data of an active team.
+ * test/support/looks.ts has the checks and takes screenshots.
  */
 import type { Browser } from 'playwright-core'
 import { record } from '../../../db/accounts/audit/record.ts'
@@ -66,7 +66,7 @@ async function looks(browser: Browser): Promise<void> {
     '/contacts/:email': lived.recipient,
   })
   paths.push(`/teams/${team.id}/broadcasts/${draft}/edit?step=audience`)
-  // Its zone is not known, so each host is shown whole.
+  // Its zone is unknown, so hosts are full names.
   const domain = 'mail.brand-new-shop.example'
   await service.database.transaction((tx) =>
     addDomain({ ...by, tx, secrets: service.deps.secrets }, team.id, { name: domain, verified: false }),
@@ -79,7 +79,7 @@ async function looks(browser: Browser): Promise<void> {
   const NAME = 'Northwind Traders International'
   const frameOf = (path: string): string => (path.startsWith('/operator') ? 'Operator' : NAME)
 
-  t.test('every page and question is accessible, fits, and names its buttons: each width', async (t) => {
+  t.test('every page and question is accessible, fits and has unique button names', async (t) => {
     const { page } = await signInWith(browser, service, { t, team: team.id })
     let asked = 0
     const red = new Set<string>()
@@ -102,7 +102,7 @@ async function looks(browser: Browser): Promise<void> {
   const email = `${inTeam}/emails/${lived.bounced}`
   const broadcast = `${inTeam}/broadcasts/${broadcasts.sending}`
   const draws = `${inTeam}/templates/${lived.template}`
-  // In the dark each kind of section once for each role: axe takes long.
+  // Only one page per kind of section and role in dark mode, because axe is slow.
   const read = [inTeam, `${inTeam}/emails`, email, broadcast, `${inTeam}/integration`]
   const written = [`${inTeam}/contacts`, importing, draws, `${draws}/changes`]
   for (const { who, these, dark, ...rights } of [
@@ -111,7 +111,7 @@ async function looks(browser: Browser): Promise<void> {
     { who: 'a viewer', role: 'viewer', these: others, dark: read },
     { who: 'an editor of two teams', role: 'editor', also: await makeTeam(service), these: others, dark: [] },
   ] as const)
-    t.test(`pages and questions have their frame for ${who}, wide and narrow, light and dark`, async (t) => {
+    t.test(`${who} sees the frame of pages and questions, which are accessible in dark mode`, async (t) => {
       const address = `${who.replaceAll(' ', '-')}@example.com`
       const also = 'also' in rights ? { also: rights.also.id } : {}
       const reader = { t, team: team.id, email: address, role: rights.role, operator: false, ...also }
@@ -131,7 +131,7 @@ async function looks(browser: Browser): Promise<void> {
       }
     })
 
-  t.test('a name that is one long word makes neither a page nor a table wider than its window', async (t) => {
+  t.test("a very long word doesn't make a page or table too wide", async (t) => {
     const name = 'Donaudampfschifffahrtsgesellschaft'.repeat(5)
     const id = await create({ name })
     await record(by, { team_id: team.id, action: 'broadcast.update', subject: name, detail: id })
@@ -149,7 +149,7 @@ async function looks(browser: Browser): Promise<void> {
     t.ok(Math.max(...heights) <= 45, `a row of a list is one line: ${heights}`)
   })
 
-  t.test('nothing lies over a notice on a page that keeps itself up to date', async (t) => {
+  t.test('nothing covers a notice on a live page', async (t) => {
     const stopped = await makeTeam(service)
     await service.database.transaction((tx) => suspendTeam({ tx, now: new Date(), actor: 'cli' }, stopped.id))
     const rights = { email: 'stopped@example.com', operator: false }
@@ -160,7 +160,7 @@ async function looks(browser: Browser): Promise<void> {
     await isFramed(t, page, name, 'A team')
   })
 
-  t.test('the pages before signing in are, too', async (t) => {
+  t.test('the sign-in pages are accessible and fit', async (t) => {
     const context = await browser.newContext({ reducedMotion: 'reduce' })
     const page = await context.newPage()
     const wish = { email: 'ana@example.com', team: team.id, role: 'owner', operator: true } as const
@@ -175,7 +175,7 @@ async function looks(browser: Browser): Promise<void> {
     await context.close()
   })
 
-  t.test('pages are accessible in the dark, too, at twice the size, and by the keyboard', async (t) => {
+  t.test('pages are accessible in dark mode, at 200 % and by keyboard', async (t) => {
     const { page } = await signInWith(browser, service, { t, team: team.id }, { colorScheme: 'dark' })
     const places = [
       '',
@@ -188,7 +188,7 @@ async function looks(browser: Browser): Promise<void> {
       await page.setViewportSize(WIDE)
       await page.goto(`${home}/teams/${team.id}${place}`)
       await isAccessible(t, page, `${place} in the dark`)
-      // A window of 1,280 px at 200 %.
+      // Same as 1,280 px at 200 %.
       await page.setViewportSize({ width: 640, height: 400 })
       await fits(t, page, `${place} at 200 %`)
     }
@@ -220,7 +220,7 @@ async function looks(browser: Browser): Promise<void> {
     )
   })
 
-  t.test('a list is light, loads nothing from elsewhere, and nothing in it jumps', async (t) => {
+  t.test("a list is small, loads nothing remote and doesn't shift", async (t) => {
     const { page } = await signInWith(browser, service, { t, team: lived.team.id })
     const bytes = new Map<string, number>()
     page.on('response', async (response) => {

@@ -1,4 +1,4 @@
-/** What someone typed into a form whose page has changed or is gone: all of it stays, under its labels. */
+/** Text in a form whose page has changed or was deleted is kept, with its labels. */
 import { changeContact, contactIdentity, removeContact } from '../../../db/audience/contacts/edit.ts'
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
@@ -10,7 +10,7 @@ const { service, database, team } = await world(t)
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const by = () => ({ tx: database, now: new Date(), actor: 'cli' })
 
-/** The texts of a page to copy from, by their titles. */
+/** Returns the texts on a page that can be copied, with their titles. */
 const copied = (html: string): [title: string, text: string][] =>
   [...html.matchAll(/<h2>([^<]*)<\/h2>\s*<div class="codebox"><pre[^>]*><code[^>]*>([^<]*)</g)].map(
     ([, title = '', text = '']) => [title, text],
@@ -32,7 +32,7 @@ async function makeContact() {
   return { form, value }
 }
 
-t.test('a long template is kept whole if it is deleted before it is saved', async (t) => {
+t.test('keeps the text of a template that was deleted before saving', async (t) => {
   const page = await makeTemplate()
   const form = formTo((await editor.get(page)).html, `${page}/draft`)
   await removeTemplate(by(), team.id, page.split('/').at(-1) ?? '')
@@ -45,7 +45,7 @@ t.test('a long template is kept whole if it is deleted before it is saved', asyn
   ])
 })
 
-t.test('fields that were typed into are shown by their labels, no others', async (t) => {
+t.test('only shows text fields, with their labels', async (t) => {
   const { form, value } = await makeContact()
   await removeContact(by(), team.id, identity)
   const sent = await editor.post(contact, { ...form, [value]: 'Porto', 'new_name.0': 'shoe size' })
@@ -59,7 +59,7 @@ t.test('fields that were typed into are shown by their labels, no others', async
   t.notMatch(sent.html, form.shown?.[0] ?? 'no field', 'no field that the page fills in itself')
 })
 
-t.test('a text that is longer than any template is not drawn, and the page says where it is', async (t) => {
+t.test("doesn't render an oversized text, and says where it is", async (t) => {
   const form = { labels: 'html HTML', html: 'x'.repeat(2_200_001) }
   const path = `/teams/${team.id}/templates/${crypto.randomUUID()}/draft`
   const long = await editor.post(path, form)
@@ -70,7 +70,7 @@ t.test('a text that is longer than any template is not drawn, and the page says 
   t.notMatch(odd.html, 'no field of ours')
 })
 
-t.test('a form that is shown again also shows the text of fields it lost', async (t) => {
+t.test('a rejected form also shows the text of fields it lost', async (t) => {
   const { form, value } = await makeContact()
   await changeContact(by(), team.id, identity, { properties: { vip: 'yes' } })
   const typed = { ...form, [value]: 'Porto', 'new_name.0': 'vip', 'new_value.0': 'twice' }
@@ -80,7 +80,7 @@ t.test('a form that is shown again also shows the text of fields it lost', async
   t.match(formTo(sent.html, contact), { 'new_value.0': ['twice'] }, 'the rest is in its fields')
 })
 
-t.test('a form of an earlier session keeps its text, with a token of this one', async (t) => {
+t.test('a form of an earlier session keeps its text and gets a new token', async (t) => {
   const page = await makeTemplate()
   const form = formTo((await editor.get(page)).html, `${page}/draft`)
   const again = await signedIn(service, { team: team.id, role: 'editor', email: editor.email })

@@ -1,4 +1,4 @@
-/** What stands out on a page of messages, contacts and templates, and where it leads: one act, none for a viewer. */
+/** Main actions of pages of messages, contacts and templates. Viewers have none. */
 import { sql } from 'slonik'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { mainActs, shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -15,7 +15,7 @@ const at = (path: string): string => `/teams/${team.id}/${path}`
 const contact = (email: string, properties = {}) =>
   call('POST', '/v1/contacts', { key: team.key, body: { email, properties } })
 
-t.test('each page of messages, contacts and templates has one act that stands out', async (t) => {
+t.test('each page has one main action', async (t) => {
   await contact('ana@example.org')
   await contact('gone@example.org')
   await database.query(sql.unsafe`
@@ -57,7 +57,7 @@ t.test('each page of messages, contacts and templates has one act that stands ou
   )
 })
 
-t.test('the address of an email that is no contact leads to what it was sent, and becomes one', async (t) => {
+t.test("an address that isn't a contact has a page and can be added", async (t) => {
   const send = (body: Record<string, unknown>) =>
     call('POST', '/v1/emails', { key: team.key, body: anEmail(body) })
   const { body } = await send({ to: ['Una <una@stranger.test>'], subject: 'First' })
@@ -79,7 +79,7 @@ t.test('the address of an email that is no contact leads to what it was sent, an
   t.notMatch(odd.html, 'Everything sent')
 })
 
-t.test('properties of a contact stand in the order of their names, whatever their case', async (t) => {
+t.test('properties are sorted by name, ignoring case', async (t) => {
   await contact('order@example.org', { Umlaut: 'a', nr: 'b', Ähre: 'c', Notiz: 'd', 'Kunde seit': 'e' })
   shows(
     t,
@@ -88,7 +88,7 @@ t.test('properties of a contact stand in the order of their names, whatever thei
   )
 })
 
-t.test('a contact is called by its name, and a page has two buttons beside its menu', async (t) => {
+t.test("a contact's page has its name as title, and two buttons next to a menu", async (t) => {
   await contact('named@example.org', { vip: 'yes', 'Last name': 'Mustermann', first_name: 'Erika' })
   const path = at('contacts/named%40example.org')
   shows(
@@ -110,7 +110,7 @@ t.test('a contact is called by its name, and a page has two buttons beside its m
   t.match(html, 'name="remove" value="&quot;vip&quot;"')
 })
 
-t.test('an import says what replacing loses, how fast it goes on and how long it may take', async (t) => {
+t.test('an import says what replacing deletes, and shows its rate and remaining time', async (t) => {
   const file = ['email,city', ...Array.from({ length: 40 }, (_, nth) => `p${nth}@pace.test,Graz`)].join('\n')
   const path = (await editor.upload(at('contacts/import'), 'pace.csv', file)).location ?? ''
   shows(t, await editor.get(path), /In place of their own: a property that the file does not have is deleted/)

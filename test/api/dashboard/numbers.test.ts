@@ -1,4 +1,4 @@
-/** The operator's pages of WhatsApp numbers, the hourly check, and where else a number is named. */
+/** The operator's pages of WhatsApp numbers, their hourly check, and other pages that show them. */
 import { listSenders } from '../../../db/delivery/senders/show.ts'
 import { checkWhatsappNumbers } from '../../../workers/jobs/check-whatsapp-numbers.ts'
 import { type CloudAccount, startWhatsappSandbox } from '../../sandbox/whatsapp.ts'
@@ -25,7 +25,7 @@ const operator = await signedIn(service, { operator: true })
 const PATH = '/operator/numbers'
 const form = { name: 'acme', phone_number_id: '901', account_id: '900', token: TOKEN }
 
-t.test('a number is added after Meta was asked, and its token is never shown', async (t) => {
+t.test('adds a number after a check with Meta, and never shows its token', async (t) => {
   const rejected = await operator.post(PATH, { ...form, token: 'another-token' })
   t.equal(rejected.status, 400)
   t.notMatch(rejected.html, /another-token/)
@@ -40,7 +40,7 @@ t.test('a number is added after Meta was asked, and its token is never shown', a
   t.notMatch(page.html, /EAA-token|secret-of-acme/)
 })
 
-t.test('a number is checked, changed, paused and resumed', async (t) => {
+t.test('checks, changes, pauses and resumes a number', async (t) => {
   account.subscribed = false
   await operator.post(`${PATH}/acme/check`)
   shows(t, await operator.get(`${PATH}/acme`), /Subscribe app .*App subscribed no/)
@@ -55,7 +55,7 @@ t.test('a number is checked, changed, paused and resumed', async (t) => {
   shows(t, await operator.get(PATH), /acme .* active/)
 })
 
-t.test('a team gets a number on its page, and a number in use stays', async (t) => {
+t.test("assigns a number to a team, and can't remove one in use", async (t) => {
   await makeDefaultNumber(service, { phone_number_id: '1', account_id: '100' })
   const team = await makeTeam(service)
   const template = await makeTemplate(service, team.id)
@@ -68,7 +68,7 @@ t.test('a team gets a number on its page, and a number in use stays', async (t) 
   await operator.post(`${path}/number`, { number: 'default' })
 })
 
-t.test('each number is checked once an hour, and is named where senders are', async (t) => {
+t.test('checks numbers hourly, and lists them as senders', async (t) => {
   number.quality_rating = 'RED'
   const notices = { from: null, operator: null, site: null }
   await checkWhatsappNumbers({ ...service.deps, graphApi: sandbox.url, notices })

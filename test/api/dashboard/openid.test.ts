@@ -1,4 +1,4 @@
-/** Sign-in through an OpenID provider, from our door to theirs and back. */
+/** Sign-in with an OpenID provider. */
 import { sql } from 'slonik'
 import { unseal } from '../../../api/dashboard/server/guard.ts'
 import { createOpenId } from '../../../api/dashboard/server/openid.ts'
@@ -14,7 +14,7 @@ const openid = createOpenId({ issuer: url, clientId, clientSecret, only: true })
 const { service, team } = await world(t, { dashboard: { openid, from: 'login@example.com' } })
 await signedIn(service, { team: team.id, role: 'editor', email: 'ana@example.com' })
 
-/** Goes to the provider. @returns the path that the provider sends back to. */
+/** Signs in at the provider. @returns the path of the callback. */
 async function leave(person: Visitor, returnTo = ''): Promise<string> {
   const { location } = await person.get(`/openid?${new URLSearchParams({ return_to: returnTo })}`)
   const answered = await fetch(location ?? '', { redirect: 'manual' })
@@ -22,7 +22,7 @@ async function leave(person: Visitor, returnTo = ''): Promise<string> {
   return back.pathname.replace('/dashboard', '') + back.search
 }
 
-t.test('a member comes in by a verified address, and back to where they wanted to be', async (t) => {
+t.test('signs in a member with a verified address and returns to the page', async (t) => {
   const ana = visitor(service)
   shows(t, await ana.get('/login'), 'Sign in with your account')
   t.notMatch((await ana.get('/login')).html, /type="email"/, 'OIDC_ONLY closes the mail')
@@ -32,7 +32,7 @@ t.test('a member comes in by a verified address, and back to where they wanted t
   t.equal(ana.cookies.has('heliograph-openid'), false)
 })
 
-t.test('one who has no place here learns whom to ask', async (t) => {
+t.test('tells a non-member whom to contact', async (t) => {
   issuer.next = { somebody: { sub: '2', email: 'stranger@example.com', email_verified: true } }
   const stranger = visitor(service)
   const refused = await stranger.get(await leave(stranger))
@@ -41,7 +41,7 @@ t.test('one who has no place here learns whom to ask', async (t) => {
   t.equal(stranger.cookies.has('heliograph'), false)
 })
 
-t.test('an address that the provider has not verified counts for nothing', async (t) => {
+t.test("rejects an address that the provider hasn't verified", async (t) => {
   issuer.next = { somebody: { sub: '3', email: 'ana@example.com', email_verified: false } }
   const liar = visitor(service)
   const refused = await liar.get(await leave(liar))
@@ -49,7 +49,7 @@ t.test('an address that the provider has not verified counts for nothing', async
   shows(t, refused, 'Your provider says that ana@example.com is not verified.')
 })
 
-t.test('a provider that does not say whether an address is verified is refused, and why', async (t) => {
+t.test('rejects a provider without email_verified, and explains why', async (t) => {
   issuer.next = { somebody: { sub: '5', email: 'ana@example.com' } }
   const person = visitor(service)
   const refused = await person.get(await leave(person))
@@ -57,14 +57,14 @@ t.test('a provider that does not say whether an address is verified is refused, 
   shows(t, refused, /does not say whether ana@example\.com is verified.*send the claim email_verified/)
 })
 
-t.test('the word "true" says that an address is verified, too', async (t) => {
+t.test('accepts "true" as a string for email_verified', async (t) => {
   await signedIn(service, { team: team.id, role: 'viewer', email: 'word@example.com' })
   issuer.next = { somebody: { sub: '6', email: 'word@example.com', email_verified: 'true' } }
   const word = visitor(service)
   t.equal((await word.get(await leave(word))).status, 303)
 })
 
-t.test('an address that went on to somebody else at the provider lets nobody in', async (t) => {
+t.test('rejects a known address with another subject', async (t) => {
   issuer.next = { somebody: { sub: '4', email: 'ana@example.com', email_verified: true } }
   const heir = visitor(service)
   t.equal((await heir.get(await leave(heir))).status, 403)
@@ -73,7 +73,7 @@ t.test('an address that went on to somebody else at the provider lets nobody in'
   t.equal((await ana.get(await leave(ana))).status, 303, 'the person stays the same under another address')
 })
 
-t.test('a fault of the database is reported as ours, and not as that nobody here is known', async (t) => {
+t.test("a database error isn't reported as an unknown user", async (t) => {
   issuer.next = { somebody: { sub: '1', email: 'ana@example.com', email_verified: true } }
   const ana = visitor(service)
   const back = await leave(ana)
@@ -84,7 +84,7 @@ t.test('a fault of the database is reported as ours, and not as that nobody here
   t.notMatch(page.html, /Nobody here is/)
 })
 
-t.test('an answer counts once, for the browser that began, with its state and its nonce', async (t) => {
+t.test('a response only works once, in the same browser, with its state and nonce', async (t) => {
   issuer.next = { somebody: { sub: '1', email: 'ana@example.com', email_verified: true } }
   const ana = visitor(service)
   const back = await leave(ana)
@@ -107,18 +107,18 @@ t.test('an answer counts once, for the browser that began, with its state and it
   }
 })
 
-t.test('a provider that is away is a page, and is asked again', async (t) => {
+t.test('shows a page if the provider is unavailable', async (t) => {
   const away = createOpenId({ issuer: 'http://127.0.0.1:9', clientId, clientSecret, only: false })
   const other = await startService(t, { url: service.url, dashboard: { openid: away } })
   t.equal((await visitor(other).get('/openid')).status, 503)
 })
 
-t.test('an answer of the provider without an end, or packed, is a page too', async (t) => {
+t.test("shows a page if the provider's response is endless or compressed", async (t) => {
   for (const kind of ['endless', 'packed'] as const) {
     const flood = await startFlood(t, kind)
     const hostile = createOpenId({ issuer: flood.url, clientId, clientSecret, only: false })
     await t.rejects(hostile.begin(new URL('http://127.0.0.1'), ''), {
-      cause: { message: kind === 'packed' ? /is compressed/ : 'the answer is larger than 1 MiB' },
+      cause: { message: kind === 'packed' ? /is compressed/ : 'the response is larger than 1 MiB' },
     })
     const other = await startService(t, { url: service.url, dashboard: { openid: hostile } })
     t.equal((await visitor(other).get('/openid')).status, 503)
@@ -126,7 +126,7 @@ t.test('an answer of the provider without an end, or packed, is a page too', asy
   }
 })
 
-t.test('the sealed value of one cookie is none of another', async (t) => {
+t.test("an encrypted cookie isn't valid as another one", async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'editor' })
   await ana.post(`/teams/${team.id}/topics`, { name: 'News' })
   const notice = ana.cookies.get('heliograph-notice') ?? ''

@@ -29,7 +29,7 @@ const service = await startService(t)
 const { database } = service
 const operator = await signedIn(service, { operator: true, email: 'operator@example.com' })
 
-/** Stores a report. @returns its id. */
+/** Stores a report. @returns its ID. */
 async function receive(body = 'From: nobody'): Promise<string> {
   const id = uuidv7()
   const now = new Date()
@@ -42,14 +42,14 @@ async function receive(body = 'From: nobody'): Promise<string> {
 const parkIt = async (id: string, reason: string): Promise<void> =>
   endReports(database, [{ id, state: 'parked', reason }])
 
-/** Stores a report and parks it. @returns its id. */
+/** Stores a report and parks it. @returns its ID. */
 async function park(reason: string): Promise<string> {
   const id = await receive()
   await parkIt(id, reason)
   return id
 }
 
-/** Has reports' jobs given up by a real worker's claim, for these reasons. */
+/** Claims jobs of reports and dead-letters them for these reasons. */
 async function giveUp(reasons: readonly string[]): Promise<void> {
   const payloads = reasons.map(() => ({ report_id: uuidv7() }))
   await database.transaction((tx) => service.deps.queue.enqueue(tx, 'ingest-report', payloads))
@@ -61,14 +61,14 @@ async function giveUp(reasons: readonly string[]): Promise<void> {
   await consumer.stop(5_000)
 }
 
-t.test('health names the database, the hooks and which settings are set', async (t) => {
+t.test('Health shows the database, hooks and settings', async (t) => {
   const page = await operator.get('/operator/health')
   shows(t, page, /PostgreSQL \d+/)
   shows(t, page, /smtp never/)
   shows(t, page, /METRICS_TOKEN set/)
 })
 
-t.test('the first page says whether everything goes out, through what, and who is at work', async (t) => {
+t.test('the overview shows the state of queues, senders and workers', async (t) => {
   t.equal((await operator.get('/')).location, '/operator')
   shows(t, await operator.get('/operator'), /Checks PostgreSQL \d\S* .* Clocks agree .* All checks/)
   shows(
@@ -100,7 +100,7 @@ t.test('the first page says whether everything goes out, through what, and who i
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 
-t.test('a worker asks whether email’s provider can be reached, and the page shows the answer', async (t) => {
+t.test('a worker checks the email provider, and Health shows the result', async (t) => {
   const sink = await startSmtpSink(t)
   shows(t, await operator.get('/operator/health'), /not checked yet/)
   const asked = await operator.post('/operator/health/check')
@@ -117,7 +117,7 @@ t.test('a worker asks whether email’s provider can be reached, and the page sh
   t.equal((await operator.get('/operator/health?check=x')).status, 200)
 })
 
-t.test('a sender that bounces to three domains blame is on the Health page and in metrics', async (t) => {
+t.test('a sender blamed by bounces of three domains is on Health and in metrics', async (t) => {
   const { id: team, key } = await makeTeam(service)
   const readers = createReaders({
     secrets: service.deps.secrets,
@@ -161,7 +161,7 @@ t.test('a sender that bounces to three domains blame is on the Health page and i
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 
-t.test('a team is made, given another plan and figures of its own, and the plan’s again', async (t) => {
+t.test('creates a team, and changes its plan and limits', async (t) => {
   const made = await operator.post('/operator/teams', { name: 'Wile & Sons', plan: 'free' })
   const id = /^\/teams\/([^/]+)$/.exec(made.location ?? '')?.[1] ?? ''
   shows(t, await operator.get('/operator/teams?name=wile'), /Wile & Sons/)
@@ -175,7 +175,7 @@ t.test('a team is made, given another plan and figures of its own, and the plan�
   shows(t, refused, /Emails per period must be a number/)
 })
 
-t.test('a limit that another operator has set meanwhile outlives a form of before', async (t) => {
+t.test("a stale form doesn't undo a limit of another operator", async (t) => {
   const other = await makeTeam(service, { plan: 'free', domain: 'two-operators.test' })
   const page = `/operator/teams/${other.id}`
   const form = formTo((await operator.get(page)).html, `${page}/plan`)
@@ -189,7 +189,7 @@ t.test('a limit that another operator has set meanwhile outlives a form of befor
   t.match(await shown(), { plan: 'free', limits: { emails: 5_000 } })
 })
 
-t.test('a limit is taken as the page shows it, and as people type it', async (t) => {
+t.test('accepts limits with thousands separators', async (t) => {
   const { id } = await makeTeam(service)
   const plan = `/operator/teams/${id}/plan`
   const { html } = await operator.get(`/operator/teams/${id}`)
@@ -203,7 +203,7 @@ t.test('a limit is taken as the page shows it, and as people type it', async (t)
     t.match(await operator.post(plan, { plan: 'pro', email_limit: odd }), { status: 400 }, odd)
 })
 
-t.test('a suspended team’s key answers 401 until it may go on', async (t) => {
+t.test("a suspended team's key returns 401 until it is resumed", async (t) => {
   const team = await makeTeam(service)
   const send = async () =>
     (await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })).status
@@ -220,36 +220,29 @@ t.test('a suspended team’s key answers 401 until it may go on', async (t) => {
   t.equal(await send(), 201)
 })
 
-t.test(
-  'what a suspended team has queued says that it waits for that, and what is scheduled for its time',
-  async (t) => {
-    const team = await makeTeam(service)
-    const pathOf = async (body: object) =>
-      `/teams/${team.id}/emails/${(await service.call('POST', '/v1/emails', { key: team.key, body })).body.id}`
-    const queued = await pathOf(anEmail())
-    const scheduled = await pathOf(anEmail({ scheduled_at: new Date(Date.now() + 86_400_000).toISOString() }))
-    await operator.post(`/operator/teams/${team.id}/suspend`)
-    // A worker that claims it finds that the team may not send, and its job ends.
-    await service.database.query(sql.unsafe`delete from pgboss.job where data ->> 'team_id' = ${team.id}`)
-    const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
-    for (const person of [viewer, operator]) {
-      const page = await person.get(queued)
-      shows(t, page, /Why it waits Nothing goes out: the team is suspended/)
-      t.notMatch(textOf(page.html), /gets a new one soon|no worker/)
-      shows(t, await person.get(scheduled), /Why it waits It waits for its time/)
-    }
-    const again = await operator.press(queued, `${queued}/requeue`)
-    shows(
-      t,
-      await after(operator, again),
-      'Delivery is paused just now (team A team): the next try comes when',
-    )
-    await operator.post(`/operator/teams/${team.id}/resume`)
-    t.notMatch(textOf((await viewer.get(queued)).html), 'suspended')
-  },
-)
+t.test('queued emails wait for the suspended team, scheduled ones for their time', async (t) => {
+  const team = await makeTeam(service)
+  const pathOf = async (body: object) =>
+    `/teams/${team.id}/emails/${(await service.call('POST', '/v1/emails', { key: team.key, body })).body.id}`
+  const queued = await pathOf(anEmail())
+  const scheduled = await pathOf(anEmail({ scheduled_at: new Date(Date.now() + 86_400_000).toISOString() }))
+  await operator.post(`/operator/teams/${team.id}/suspend`)
+  // A worker would end the job, because the team is suspended.
+  await service.database.query(sql.unsafe`delete from pgboss.job where data ->> 'team_id' = ${team.id}`)
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  for (const person of [viewer, operator]) {
+    const page = await person.get(queued)
+    shows(t, page, /Why it waits Nothing goes out: the team is suspended/)
+    t.notMatch(textOf(page.html), /gets a new one soon|no worker/)
+    shows(t, await person.get(scheduled), /Why it waits It waits for its time/)
+  }
+  const again = await operator.press(queued, `${queued}/requeue`)
+  shows(t, await after(operator, again), 'Delivery is paused just now (team A team): the next try comes when')
+  await operator.post(`/operator/teams/${team.id}/resume`)
+  t.notMatch(textOf((await viewer.get(queued)).html), 'suspended')
+})
 
-t.test('the catalog is replaced whole, or not at all', async (t) => {
+t.test('the catalog is replaced completely or not at all', async (t) => {
   const { html } = await operator.get('/operator/plans')
   const catalog = /<textarea[^>]*>([^<]*)<\/textarea>/.exec(html)?.[1]?.replaceAll('&quot;', '"') ?? ''
   const { plans } = JSON.parse(
@@ -265,7 +258,7 @@ t.test('the catalog is replaced whole, or not at all', async (t) => {
   shows(t, lacking, /doesn't contain the plan \w+, which \d+ teams use\. Add it, or move those teams first\./)
 })
 
-t.test('a catalog that was written from another one than there is now replaces nothing', async (t) => {
+t.test('rejects a catalog based on a stale one', async (t) => {
   const path = '/operator/plans'
   const form = formTo((await operator.get(path)).html, path)
   const [text = ''] = form.catalog ?? []
@@ -285,7 +278,7 @@ t.test('a catalog that was written from another one than there is now replaces n
   t.equal((await pressed).status, 409, 'nor one that is being replaced')
 })
 
-t.test('parked reports are shown by reason, tried again and dropped, one or many', async (t) => {
+t.test('lists parked reports by reason, and replays or drops one or many', async (t) => {
   const others = [await park('unreadable'), await park('unreadable')]
   const one = await park('no message of ours <script>')
   const waiting = await receive()
@@ -315,7 +308,7 @@ t.test('parked reports are shown by reason, tried again and dropped, one or many
   shows(t, await operator.get(`/operator/reports/${one}`), /Report from smtp pending/)
 })
 
-t.test('what an operator changes is in the audit trail, with who did it', async (t) => {
+t.test('audits actions of operators', async (t) => {
   const page = await operator.get('/operator/audit')
   for (const deed of [
     'Created the team',
@@ -340,7 +333,7 @@ t.test('what an operator changes is in the audit trail, with who did it', async 
   shows(t, await operator.get('/operator/audit?team=nobody-has-this'), 'No entry matches.')
 })
 
-t.test('a queue is paused, resumed, and its dead letters are tried again', async (t) => {
+t.test('pauses and resumes a queue', async (t) => {
   await operator.post('/operator/queues/deliver-email/pause')
   const by = new RegExp(`Emails, paused deliver-email, by ${operator.email}, just now `)
   shows(t, await operator.get('/operator/queues'), by)
@@ -355,7 +348,7 @@ t.test('a queue is paused, resumed, and its dead letters are tried again', async
   t.equal((await operator.post('/operator/queues/no-such-queue/pause')).status, 404)
 })
 
-t.test('dead letters are shown by reason, and those of one reason are tried again', async (t) => {
+t.test('lists failed jobs by reason, and retries those of one reason', async (t) => {
   const path = '/operator/queues/ingest-report'
   shows(t, await operator.get(path), /No failed jobs/)
   await giveUp(['<b>one</b>', '<b>one</b>', 'other'])
@@ -378,7 +371,7 @@ t.test('dead letters are shown by reason, and those of one reason are tried agai
   shows(t, await operator.get(path), /2 jobs of ingest-report will be retried.* third 1/)
 })
 
-t.test('a paused sender is shown with the provider’s words, and goes on when an operator says', async (t) => {
+t.test('shows the response of a paused sender, and resumes it', async (t) => {
   const words = '554 5.7.1 <script>Access denied'
   await pauseSender(database, { key: 'smtp:relay.test', ceiling: 100 }, 600, words)
   const page = await operator.get('/operator/senders')
@@ -428,7 +421,7 @@ t.test('a paused sender is shown with the provider’s words, and goes on when a
   shows(t, await operator.get('/operator/senders'), /An operator resumed it/)
 })
 
-t.test('the audit is found by person, action and day; an owner sees the team’s own alone', async (t) => {
+t.test("filters the audit log, and owners only see their team's", async (t) => {
   const team = await makeTeam(service, { domain: 'audit.test' })
   const other = await makeTeam(service, { domain: 'elsewhere.test' })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -452,7 +445,7 @@ t.test('the audit is found by person, action and day; an owner sees the team’s
   shows(t, await operator.get('/operator/audit?action=topic'), /Created a topic Theirs A team/)
 })
 
-t.test('the days of a filter are those of the reader’s zone', async (t) => {
+t.test("days of a filter are in the reader's time zone", async (t) => {
   const team = await makeTeam(service, { domain: 'zones.test' })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const at = new Date('2026-01-31T12:30:00Z')
@@ -467,7 +460,7 @@ t.test('the days of a filter are those of the reader’s zone', async (t) => {
   t.notMatch((await owner.get(`/teams/${team.id}/audit?to=2026-01-31`)).html, 'Far east')
 })
 
-t.test('a team’s page names the storage of its attachments, and its limit', async (t) => {
+t.test("shows a team's attachment storage and its limit", async (t) => {
   const stored = await makeTeam(service, { domain: 'stored.test' })
   await service.database.query(sql.unsafe`
     update allowances set storage_used = 1500000 where team_id = ${stored.id}`)

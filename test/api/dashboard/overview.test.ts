@@ -1,4 +1,4 @@
-/** A team's first page: what needs a person and why, and figures once there are some. */
+/** The overview of a team: alerts, first steps and stats. */
 import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -15,7 +15,7 @@ import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 const service = await startService(t)
 const { call, database } = service
 
-/** What a viewer of the team reads on its first page. */
+/** Returns the text of a team's overview for a viewer. */
 async function overviewOf({ id }: TestTeam, chart = ''): Promise<string> {
   const viewer = await signedIn(service, { team: id, role: 'viewer' })
   return textOf((await viewer.get(`/teams/${id}${chart}`)).html)
@@ -30,7 +30,7 @@ async function sendWhatsapp({ id, key }: TestTeam): Promise<void> {
   await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id, { parameters }) })
 }
 
-/** Has emails wait since ten minutes, refused with these words. */
+/** Makes emails wait for ten minutes, deferred with this response. */
 async function hold(ids: readonly string[], words: string): Promise<void> {
   const list = sql.array([...ids], 'uuid')
   await ageEmailRows(service, sql.fragment`id = any(${list})`, '10 minutes')
@@ -39,7 +39,7 @@ async function hold(ids: readonly string[], words: string): Promise<void> {
     select team_id, id, uuid_send(gen_random_uuid()), 'deferred', now(), ${words} from emails where id = any(${list})`)
 }
 
-t.test('what waits for long is counted on both channels, with the words that most of it met', async (t) => {
+t.test('counts long waits on both channels, with the most common response', async (t) => {
   const [team, other] = [await makeTeam(service), await makeTeam(service, { domain: 'other.test' })]
   t.match(await overviewOf(team), 'Nothing needs attention yet.')
   const [first = '', second = '', third = ''] = [await send(team), await send(team), await send(team)]
@@ -56,7 +56,7 @@ t.test('what waits for long is counted on both channels, with the words that mos
   t.notMatch(await overviewOf(other), 'waiting for longer')
 })
 
-t.test('the last day is drawn by the hour, in the reader’s time, each channel in its words', async (t) => {
+t.test("shows the last day by hour, in the reader's time zone, per channel", async (t) => {
   const team = await makeTeam(service)
   t.notMatch(await overviewOf(team), 'of the last 24 hours')
   const [hour, day] = [sql.fragment`date_trunc('hour', now(), 'UTC')`, sql.fragment`interval '23 hours'`]
@@ -89,7 +89,7 @@ t.test('the last day is drawn by the hour, in the reader’s time, each channel 
   t.ok(Math.abs(Date.parse(time) - Date.now()) < 3_600_000, `${file} is named with the reader’s time`)
 })
 
-t.test('a chart does not call waiting what the WhatsApp provider accepted', async (t) => {
+t.test("accepted WhatsApp messages aren't shown as waiting", async (t) => {
   const team = await makeTeam(service)
   await sendWhatsapp(team)
   await database.query(
@@ -101,7 +101,7 @@ t.test('a chart does not call waiting what the WhatsApp provider accepted', asyn
   t.notMatch(page, 'waiting for longer')
 })
 
-t.test('what stands on each other in a chart differs in colour, complaints from bounces too', async (t) => {
+t.test('stacked layers of a chart have different colours', async (t) => {
   const team = await makeTeam(service)
   await database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)
@@ -131,7 +131,7 @@ t.test('what stands on each other in a chart differs in colour, complaints from 
   }
 })
 
-t.test('a chart says all figures of an hour once, however many kinds there are', async (t) => {
+t.test('a chart has one tooltip per hour', async (t) => {
   const team = await makeTeam(service)
   const statuses = [
     'queued',
@@ -161,13 +161,13 @@ t.test('a chart says all figures of an hour once, however many kinds there are',
   t.equal((await owner.get(`/teams/${team.id}?range=1y`)).status, 400)
 })
 
-t.test('a test team’s overview says that nothing goes out', async (t) => {
+t.test('the overview of a test team says that nothing is sent', async (t) => {
   const team = await makeTeam(service, { domain: 'trial-only.test', test: true })
   t.match(await overviewOf(team), 'Nothing needs attention. This is a test team: nothing of it is sent.')
   t.notMatch(await overviewOf(team), 'Everything is going out')
 })
 
-t.test('what waits for a broadcast’s own pace, or for one that is paused, is no alarm', async (t) => {
+t.test('no alert for emails of paused or rate-limited broadcasts', async (t) => {
   const team = await makeTeam(service)
   const paced = await aBroadcast(service, team, { rate_per_minute: 10 })
   const paused = await aBroadcast(service, team)
@@ -189,7 +189,7 @@ t.test('what waits for a broadcast’s own pace, or for one that is paused, is n
   t.match(await overviewOf(team), '2 emails waiting for longer than 5 minutes')
 })
 
-t.test('a backlog that is not counted to its end is not passed off as a count', async (t) => {
+t.test('shows "at least" when the backlog exceeds the count limit', async (t) => {
   const team = await makeTeam(service)
   const rows = sql.fragment`
     select ${team.id} as team_id, gen_random_uuid() as id, ${team.id} as domain_id, 'a@example.com' as from_address,
@@ -200,7 +200,7 @@ t.test('a backlog that is not counted to its end is not passed off as a count', 
   t.match(await overviewOf(team), 'at least 1,000 emails waiting for longer than 5 minutes')
 })
 
-t.test('a paused queue is shown to the team, beside a message, and to the operator', async (t) => {
+t.test('a paused queue is shown to the team, on messages and to operators', async (t) => {
   const team = await makeTeam(service)
   const id = await send(team)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -221,7 +221,7 @@ t.test('a paused queue is shown to the team, beside a message, and to the operat
     t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
 })
 
-t.test('a copy of the database is shown to teams and operators, and one press resumes all', async (t) => {
+t.test('a restored copy is shown to all, and one click resumes everything', async (t) => {
   const team = await makeTeam(service)
   const id = await send(team)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -248,7 +248,7 @@ t.test('a copy of the database is shown to teams and operators, and one press re
   shows(t, await operator.get('/operator/audit'), /Resumed a queue restored/)
 })
 
-t.test('the chart shows what was accepted at once', async (t) => {
+t.test('the chart includes new messages immediately', async (t) => {
   const team = await makeTeam(service)
   t.notMatch(await overviewOf(team), 'By day (UTC)')
   await send(team)
@@ -262,7 +262,7 @@ t.test('the chart shows what was accepted at once', async (t) => {
   )
 })
 
-t.test('a new team sees five steps, ticked as they are done, in place of empty figures', async (t) => {
+t.test('a new team sees the first steps instead of empty stats', async (t) => {
   const team = await makeTeam(service, { domain: 'fresh.test' })
   const as = async (role: 'owner' | 'editor' | 'viewer') =>
     textOf((await (await signedIn(service, { team: team.id, role })).get(`/teams/${team.id}`)).html)
@@ -276,7 +276,7 @@ t.test('a new team sees five steps, ticked as they are done, in place of empty f
   t.notMatch(await as('viewer'), 'First steps', 'who can do none of them')
 })
 
-t.test('the first steps stay until all are done, the first email and the colleague too', async (t) => {
+t.test('the first steps are shown until all are done', async (t) => {
   const team = await makeTeam(service, { domain: 'steps.test' })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const left = async (): Promise<string[]> =>
@@ -294,7 +294,7 @@ t.test('the first steps stay until all are done, the first email and the colleag
   t.notMatch((await owner.get(`/teams/${team.id}`)).html, 'First steps')
 })
 
-t.test('who works alone is asked to invite somebody for a week after the first email', async (t) => {
+t.test('asks for an invitation until a week after the first email', async (t) => {
   const team = await makeTeam(service, { domain: 'alone.test' })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const firstSentBefore = (days: number) =>
@@ -307,7 +307,7 @@ t.test('who works alone is asked to invite somebody for a week after the first e
   t.notMatch((await owner.get(`/teams/${team.id}`)).html, 'First steps')
 })
 
-t.test('a test email is for editors, and only from a verified domain', async (t) => {
+t.test('editors can send a test email from a verified domain', async (t) => {
   const team = await makeTeam(service, { domain: 'trial.test' })
   const path = `/teams/${team.id}/integration/test-email`
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -328,7 +328,7 @@ t.test('a test email is for editors, and only from a verified domain', async (t)
   t.notMatch(await overviewOf(team), 'Emails of the last 7 days')
 })
 
-t.test('nothing is compared with an empty week, nor said of deliveries that no server reports', async (t) => {
+t.test("doesn't compare with an empty period or show unreported deliveries", async (t) => {
   const team = await makeTeam(service)
   const insert = (status: string, count: number) =>
     database.query(sql.unsafe`
@@ -345,7 +345,7 @@ t.test('nothing is compared with an empty week, nor said of deliveries that no s
   t.match(await overviewOf(team), /Sent, 30 days 100 Delivered 10\.0 % Bounced/)
 })
 
-t.test('four counts are beside those of the 30 days before and the limits of providers', async (t) => {
+t.test('compares four counts with the 30 days before and the limits', async (t) => {
   const team = await makeTeam(service)
   await database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)
@@ -360,7 +360,7 @@ t.test('four counts are beside those of the 30 days before and the limits of pro
   t.match(page, 'Complaints 0.0 % limit 0.10 %')
 })
 
-t.test('the first page names what paused itself, with its reason; not what a person paused', async (t) => {
+t.test('only shows broadcasts that paused themselves, with the reason', async (t) => {
   const team = await makeTeam(service, { domain: 'stopped.test' })
   const become = async (reason: string | null) => {
     const { id } = await aBroadcast(service, team)
@@ -387,7 +387,7 @@ t.test('the first page names what paused itself, with its reason; not what a per
   t.notMatch(await overviewOf(other), 'paused')
 })
 
-t.test('what has stopped by itself leads, before queues, waiting mail and what is only likely', async (t) => {
+t.test('alerts are ordered by urgency', async (t) => {
   const team = await makeTeam(service)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   await owner.post(`/teams/${team.id}/domains`, { name: 'pending.example.com' })
@@ -398,7 +398,7 @@ t.test('what has stopped by itself leads, before queues, waiting mail and what i
   for (const change of [
     sql.unsafe`update broadcasts set state = 'paused', state_reason = 'overdue' where id = ${id}`,
     sql.unsafe`
-      update webhook_endpoints set state = 'disabled', state_reason = 'it answered 410', disabled_at = now()
+      update webhook_endpoints set state = 'disabled', state_reason = 'it returned 410', disabled_at = now()
       where team_id = ${team.id} and name = 'Broken'`,
     sql.unsafe`
       update webhook_endpoints set failing_since = now() where team_id = ${team.id} and name = 'Failing'`,
@@ -425,7 +425,7 @@ t.test('what has stopped by itself leads, before queues, waiting mail and what i
   for (const each of words) t.match(page, each)
 })
 
-t.test('many alerts of one kind are folded into one', async (t) => {
+t.test('many alerts of one kind are collapsed into one', async (t) => {
   const team = await makeTeam(service)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   for (const n of [1, 2, 3, 4]) await owner.post(`/teams/${team.id}/domains`, { name: `d${n}.fold.test` })

@@ -1,4 +1,4 @@
-/** What a team keeps on the dashboard: contacts, topics, domains, keys, people. Templates are templates.test.ts's. */
+/** Pages of contacts, topics, domains, keys and members. templates.test.ts has the templates. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
@@ -26,7 +26,7 @@ const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const at = (path: string): string => `/teams/${team.id}/${path}`
 const lastDeed = async () => (await auditEntries(database, { team: team.id, limit: 1 }))[0]
 
-t.test('a contact is added, found, changed and forgotten', async (t) => {
+t.test('adds, finds, changes and deletes a contact', async (t) => {
   await editor.post(at('topics'), { name: 'News' })
   const [topic = ''] = /[0-9a-f-]{36}(?=<\/code>)/.exec((await editor.get(at('topics'))).html) ?? []
   const form = { email: 'Ana@example.org', properties: 'name: Ana\ncity: Graz', topic_ids: topic }
@@ -44,7 +44,7 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   t.equal((await editor.get(path)).status, 404)
 })
 
-t.test('a contact saved unchanged is unchanged, whatever its properties hold', async (t) => {
+t.test('saving a contact unchanged changes nothing', async (t) => {
   const properties = {
     'utm:source': ' mail: spring ',
     lines: '\n one\r\ntwo\rthree\n\n',
@@ -76,83 +76,77 @@ t.test('a contact saved unchanged is unchanged, whatever its properties hold', a
   await editor.post(`${path}/delete`)
 })
 
-t.test(
-  'a contact that has changed since its page was drawn keeps that, where its editor left it',
-  async (t) => {
-    const key = team.key
-    const [left, got] = await Promise.all(
-      ['To leave', 'To get'].map((name) =>
-        database.transaction((tx) => createTopic(byCli(tx), team.id, { name })),
-      ),
-    )
-    const email = 'moved@example.org'
-    const properties = { plan: 'free', city: 'Graz', old: 'x' }
-    const topic_ids = [left?.id ?? '']
-    await service.call('POST', '/v1/contacts', { key, body: { email, properties, topic_ids } })
-    const path = at(`contacts/${encodeURIComponent(email)}`)
-    const form = formTo((await editor.get(path)).html, path)
-    await service.call('POST', '/v1/marketing/unsubscribe', { key, body: { email, topic_ids } })
-    const body = { properties: { plan: 'pro', city: 'Graz', since: '2026' }, topic_ids: [got?.id] }
-    await service.call('PATCH', `/v1/contacts/${email}`, { key, body })
-    shows(t, await after(editor, await editor.post(path, form)), 'Nothing was changed')
-    const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"city"') ?? []
-    await editor.post(path, {
-      ...form,
-      [field.replace('name', 'value')]: 'Linz',
-      'new_name.0': 'lang',
-      'new_value.0': 'de',
-    })
-    const { body: now } = await service.call('GET', `/v1/contacts/${email}`, { key })
-    t.strictSame(now.properties, { plan: 'pro', city: 'Linz', since: '2026', lang: 'de' })
-    t.strictSame(now.subscribed_topic_ids, [got?.id], 'who has left a topic is not in it again')
-    const fresh = formTo((await editor.get(path)).html, path)
-    await editor.post(path, { ...fresh, topic_ids })
-    t.strictSame(
-      (await service.call('GET', `/v1/contacts/${email}`, { key })).body.subscribed_topic_ids,
-      topic_ids,
-    )
-    const back = formTo((await editor.get(path)).html, path)
-    const by = { now: new Date(), actor: 'cli' }
-    const commit = await hold(t, database, (tx) =>
-      leaveTopics({ ...by, tx }, team.id, email, { topic_ids, by: 'api' }),
-    )
-    const pressed = editor.post(path, { ...back, 'new_name.0': 'late', 'new_value.0': 'yes' })
-    await until('the press waits for who leaves', async () => (await lockWaits(service)) > 0)
-    await commit()
-    t.equal((await pressed).status, 303)
-    t.match((await service.call('GET', `/v1/contacts/${email}`, { key })).body, {
-      properties: { late: 'yes' },
-      subscribed_topic_ids: EMPTY,
-    })
-    await editor.post(`${path}/delete`)
-  },
-)
+t.test('saving a contact keeps changes by others since the page was opened', async (t) => {
+  const key = team.key
+  const [left, got] = await Promise.all(
+    ['To leave', 'To get'].map((name) =>
+      database.transaction((tx) => createTopic(byCli(tx), team.id, { name })),
+    ),
+  )
+  const email = 'moved@example.org'
+  const properties = { plan: 'free', city: 'Graz', old: 'x' }
+  const topic_ids = [left?.id ?? '']
+  await service.call('POST', '/v1/contacts', { key, body: { email, properties, topic_ids } })
+  const path = at(`contacts/${encodeURIComponent(email)}`)
+  const form = formTo((await editor.get(path)).html, path)
+  await service.call('POST', '/v1/marketing/unsubscribe', { key, body: { email, topic_ids } })
+  const body = { properties: { plan: 'pro', city: 'Graz', since: '2026' }, topic_ids: [got?.id] }
+  await service.call('PATCH', `/v1/contacts/${email}`, { key, body })
+  shows(t, await after(editor, await editor.post(path, form)), 'Nothing was changed')
+  const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"city"') ?? []
+  await editor.post(path, {
+    ...form,
+    [field.replace('name', 'value')]: 'Linz',
+    'new_name.0': 'lang',
+    'new_value.0': 'de',
+  })
+  const { body: now } = await service.call('GET', `/v1/contacts/${email}`, { key })
+  t.strictSame(now.properties, { plan: 'pro', city: 'Linz', since: '2026', lang: 'de' })
+  t.strictSame(now.subscribed_topic_ids, [got?.id], 'who has left a topic is not in it again')
+  const fresh = formTo((await editor.get(path)).html, path)
+  await editor.post(path, { ...fresh, topic_ids })
+  t.strictSame(
+    (await service.call('GET', `/v1/contacts/${email}`, { key })).body.subscribed_topic_ids,
+    topic_ids,
+  )
+  const back = formTo((await editor.get(path)).html, path)
+  const by = { now: new Date(), actor: 'cli' }
+  const commit = await hold(t, database, (tx) =>
+    leaveTopics({ ...by, tx }, team.id, email, { topic_ids, by: 'api' }),
+  )
+  const pressed = editor.post(path, { ...back, 'new_name.0': 'late', 'new_value.0': 'yes' })
+  await until('the press waits for who leaves', async () => (await lockWaits(service)) > 0)
+  await commit()
+  t.equal((await pressed).status, 303)
+  t.match((await service.call('GET', `/v1/contacts/${email}`, { key })).body, {
+    properties: { late: 'yes' },
+    subscribed_topic_ids: EMPTY,
+  })
+  await editor.post(`${path}/delete`)
+})
 
-t.test(
-  'a contact’s form that was refused keeps what was typed, and what the contact got meanwhile',
-  async (t) => {
-    const key = team.key
-    const email = 'redrawn@example.org'
-    const properties = { plan: 'free', city: 'Graz' }
-    await service.call('POST', '/v1/contacts', { key, body: { email, properties } })
-    const path = at(`contacts/${encodeURIComponent(email)}`)
-    const form = formTo((await editor.get(path)).html, path)
-    await service.call('PATCH', `/v1/contacts/${email}`, {
-      key,
-      body: { properties: { ...properties, age: '7' } },
-    })
-    const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"plan"') ?? []
-    const typed = { ...form, [field.replace('name', 'value')]: 'pro', 'new_name.0': 'x'.repeat(129) }
-    const refused = await editor.post(path, typed)
-    t.equal(refused.status, 400)
-    await editor.post(path, { ...formTo(refused.html, path), 'new_name.0': '' })
-    const { body } = await service.call('GET', `/v1/contacts/${email}`, { key })
-    t.strictSame(body.properties, { plan: 'pro', city: 'Graz', age: '7' })
-    await editor.post(`${path}/delete`)
-  },
-)
+t.test('a rejected contact form keeps the input and changes by others', async (t) => {
+  const key = team.key
+  const email = 'redrawn@example.org'
+  const properties = { plan: 'free', city: 'Graz' }
+  await service.call('POST', '/v1/contacts', { key, body: { email, properties } })
+  const path = at(`contacts/${encodeURIComponent(email)}`)
+  const form = formTo((await editor.get(path)).html, path)
+  await service.call('PATCH', `/v1/contacts/${email}`, {
+    key,
+    body: { properties: { ...properties, age: '7' } },
+  })
+  const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"plan"') ?? []
+  const typed = { ...form, [field.replace('name', 'value')]: 'pro', 'new_name.0': 'x'.repeat(129) }
+  const refused = await editor.post(path, typed)
+  t.equal(refused.status, 400)
+  await editor.post(path, { ...formTo(refused.html, path), 'new_name.0': '' })
+  const { body } = await service.call('GET', `/v1/contacts/${email}`, { key })
+  t.strictSame(body.properties, { plan: 'pro', city: 'Graz', age: '7' })
+  await editor.post(`${path}/delete`)
+})
 
-t.test('contacts that fit come as a file, and no cell is a formula', async (t) => {
+t.test('the CSV has the matching contacts, without formulas', async (t) => {
   await editor.post(at('topics'), { name: 'Sales, EU' })
   const topics = (await editor.get(at('topics'))).html
   const topic = /Sales, EU\s*<\/a>[\s\S]*?([0-9a-f-]{36})<\/code>/.exec(topics)?.[1] ?? ''
@@ -170,7 +164,7 @@ t.test('contacts that fit come as a file, and no cell is a formula', async (t) =
   t.equal((await viewer.get(at('contacts.csv'))).html.trim().split('\r\n').length, 3)
 })
 
-t.test('what cannot be is said beside the form, with what was typed', async (t) => {
+t.test('shows errors at the form and keeps the input', async (t) => {
   const refused = await editor.post(at('contacts'), { email: 'no address', properties: 'name: Ana' })
   t.equal(refused.status, 400)
   shows(t, refused, 'must be an email address')
@@ -181,7 +175,7 @@ t.test('what cannot be is said beside the form, with what was typed', async (t) 
   t.equal((await person.post(`/teams/${full.id}/contacts`, { email: 'a@example.org' })).status, 402)
 })
 
-t.test('a form behind a button is open again when it was refused, its fault at the field', async (t) => {
+t.test('a rejected form is open, with the error at its field', async (t) => {
   const refused = {
     topics: { name: '' },
     keys: { name: '', scopes: 'contacts:read' },
@@ -200,7 +194,7 @@ t.test('a form behind a button is open again when it was refused, its fault at t
   }
 })
 
-t.test('what went wrong is announced at once, what went well when there is time', async (t) => {
+t.test('errors are alerts, and other notices have the role status', async (t) => {
   const refused = await owner.post(at('topics'), { name: '' })
   t.match(refused.html, '<div class="notice bad" role="alert">')
   const made = await owner.post(at('topics'), { name: 'Announced' })
@@ -209,7 +203,7 @@ t.test('what went wrong is announced at once, what went well when there is time'
   t.notMatch(html, 'role="alert"')
 })
 
-t.test('an invitation says what each role may do, and a removal is named by what it does', async (t) => {
+t.test('the invitation describes each role, and the removal button names its effect', async (t) => {
   const roles = [
     /Viewer: sees .*changes nothing/,
     /Editor: also changes .*broadcasts/,
@@ -222,7 +216,7 @@ t.test('an invitation says what each role may do, and a removal is named by what
   t.match(page.html, /<button class="danger">Remove from the team</)
 })
 
-t.test('the button that deletes a contact says so', async (t) => {
+t.test('the delete button of a contact names its object', async (t) => {
   await editor.post(at('contacts'), { email: 'ended@example.org' })
   t.match(
     (await editor.get(at('contacts/ended%40example.org'))).html,
@@ -230,7 +224,7 @@ t.test('the button that deletes a contact says so', async (t) => {
   )
 })
 
-t.test('contacts are found by a part of their address or words; number and properties show', async (t) => {
+t.test('finds contacts by part of an address or words, and shows properties', async (t) => {
   const other = await makeTeam(service, { domain: 'found.test' })
   const reader = await signedIn(service, { team: other.id, role: 'viewer' })
   const list = (query = '') => reader.get(`/teams/${other.id}/contacts${query}`)
@@ -261,7 +255,7 @@ t.test('contacts are found by a part of their address or words; number and prope
   shows(t, await list('?q=nobody'), 'No contact matches.')
 })
 
-t.test('an editor chooses the columns of the contacts’ list for everybody', async (t) => {
+t.test('an editor chooses the columns of contacts for the team', async (t) => {
   const other = await makeTeam(service, { domain: 'columns.test' })
   const path = `/teams/${other.id}/contacts`
   const properties = { name: 'Ana', city: 'Graz', plan: 'gold' }
@@ -295,7 +289,7 @@ t.test('an editor chooses the columns of the contacts’ list for everybody', as
   shows(t, await reader.get(path), /Status Address (name|city|plan) (name|city|plan) Topics Added/)
 })
 
-t.test('a topic is renamed and deleted', async (t) => {
+t.test('renames and deletes a topic', async (t) => {
   await editor.post(at('topics'), { name: 'Offers' })
   const page =
     /teams\/[^"]+\/topics\/[0-9a-f-]{36}(?=">Offers)/.exec((await editor.get(at('topics'))).html)?.[0] ?? ''
@@ -304,7 +298,7 @@ t.test('a topic is renamed and deleted', async (t) => {
   shows(t, await after(editor, await editor.post(`/${page}/delete`)), 'The topic was deleted.')
 })
 
-t.test('a domain is added, its records are compared with DNS, and once there it is verified', async (t) => {
+t.test('adds a domain, compares its records with DNS and verifies it', async (t) => {
   const added = await after(owner, await owner.post(at('domains'), { name: 'Mail.Example.net' }))
   shows(t, added, /mail\.example\.net was added.*DKIM.*missing/)
   const record = /v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(added.html))?.[0] ?? ''
@@ -351,7 +345,7 @@ t.test('a domain is added, its records are compared with DNS, and once there it 
   shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'was removed')
 })
 
-t.test('a DKIM key is rotated once by presses that were asked about the same one', async (t) => {
+t.test('concurrent confirmations rotate a DKIM key only once', async (t) => {
   const page = (await owner.post(at('domains'), { name: 'rotated.test' })).location ?? ''
   const form = { ...formTo((await owner.get(page)).html, `${page}/rekey`), confirmed: 'yes' }
   const presses = await Promise.all([1, 2].map(() => owner.post(`${page}/rekey`, form)))
@@ -373,7 +367,7 @@ const keyPage = async (name: string) =>
     (await owner.get(at('keys'))).html,
   )?.[1] ?? ''
 
-t.test('a rotated key works for 24 hours beside its successor', async (t) => {
+t.test('a rotated key still works for 24 hours', async (t) => {
   const form = { name: 'rotated', scopes: [...SCOPES] }
   const made = await after(owner, await owner.post(at('keys'), form))
   const old = keyIn(made)
@@ -391,7 +385,7 @@ t.test('a rotated key works for 24 hours beside its successor', async (t) => {
   t.equal((await owner.post(`${path}/rotate`, { expires: '2020-01-01' })).status, 400)
 })
 
-t.test('a key is shown once, works, and is revoked', async (t) => {
+t.test('shows a key once, and revokes it', async (t) => {
   const form = { name: 'shop', scopes: ['contacts:read', 'contacts:write'] }
   const page = await after(owner, await owner.post(at('keys'), form))
   const key = keyIn(page)
@@ -407,7 +401,7 @@ t.test('a key is shown once, works, and is revoked', async (t) => {
   t.equal((await owner.post(at('keys'), { name: 'none' })).status, 400)
 })
 
-t.test('somebody is invited by a link, gets another role, and is removed', async (t) => {
+t.test('invites a member, changes their role and removes them', async (t) => {
   const page = await after(
     owner,
     await owner.post(at('people'), { email: 'new@example.com', role: 'viewer' }),
@@ -427,7 +421,7 @@ t.test('somebody is invited by a link, gets another role, and is removed', async
   t.equal((await fresh.get(at('contacts'))).status, 303)
 })
 
-t.test('a team keeps its last owner', async (t) => {
+t.test("the last owner can't be removed or demoted", async (t) => {
   const alone = await makeTeam(service, { domain: 'alone.test' })
   const boss = await signedIn(service, { team: alone.id, role: 'owner' })
   const html = (await boss.get(`/teams/${alone.id}/people`)).html
@@ -436,12 +430,12 @@ t.test('a team keeps its last owner', async (t) => {
   t.equal((await boss.post(`/${self}/role`, { role: 'viewer' })).status, 400)
 })
 
-t.test('the page of calls names the team’s own domain and template', async (t) => {
+t.test("the integration page uses the team's domain and template", async (t) => {
   await editor.post(at('templates'), { name: 'Welcome', html: '<p>Hi</p>', text: '' })
   shows(t, await viewer.get(at('integration')), /hello@example\.com.*template_id/)
 })
 
-t.test('links to the documentation lead to a heading that it has', async (t) => {
+t.test('links to the documentation have valid anchors', async (t) => {
   const docs = await (await fetch(`${service.base}/docs`)).text()
   for (const page of ['integration', 'webhooks']) {
     const [, href, heading] =
@@ -451,7 +445,7 @@ t.test('links to the documentation lead to a heading that it has', async (t) => 
   }
 })
 
-t.test('what cannot be taken back is asked about on a page of its own where no script asks', async (t) => {
+t.test('irreversible actions ask for confirmation', async (t) => {
   await owner.post(at('domains'), { name: 'asked.test' })
   await owner.post(at('keys'), { name: 'asked', scopes: ['contacts:read'] })
   await owner.post(at('people'), { email: 'asked@example.com', role: 'viewer' })
@@ -484,7 +478,7 @@ t.test('what cannot be taken back is asked about on a page of its own where no s
   t.equal((await owner.get(at('domains/asked.test'))).status, 404)
 })
 
-t.test('a fault names its field as the label spells it, at the field and on top', async (t) => {
+t.test('an error uses the label of its field, at the field and at the top', async (t) => {
   const refused = await owner.post(at('webhooks'), { url: 'nowhere', types: '*' })
   const said = textOf(refused.html).match(/\burl (?:must|is)\b/gi)
   t.strictSame([...new Set(said)].length, 1)

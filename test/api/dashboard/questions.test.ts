@@ -1,4 +1,4 @@
-/** Questions before a form is carried out: pages with an address, for the session that sent the form. */
+/** Questions before a form is processed. They have a URL that only works for the session of the form. */
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
@@ -16,7 +16,7 @@ const makeTopic = async (name: string): Promise<string> => {
   return new RegExp(`${at('topics')}/[0-9a-f-]{36}(?="[^>]*>${name})`).exec(html)?.[0] ?? ''
 }
 
-t.test('a form that is asked about leads to a page with an address, and back', async (t) => {
+t.test('a question has its own URL and a link back', async (t) => {
   const topic = await makeTopic('Asked')
   const sent = await owner.post(`${topic}/delete`, { confirmed: '' })
   t.match(sent, { status: 303, location: `${topic}/delete/confirm` })
@@ -35,7 +35,7 @@ t.test('a form that is asked about leads to a page with an address, and back', a
   t.match(gone.html, `href="/dashboard${at('topics')}">Go back</a>`)
 })
 
-t.test('what a form sent is in the address, for its session and its path alone', async (t) => {
+t.test('the URL of a question only works for its session and path', async (t) => {
   await owner.post(at('people'), { email: 'role@example.com', role: 'viewer' })
   const [member = ''] =
     new RegExp(`${at('people')}/[0-9a-f-]{36}(?=">role@)`).exec((await owner.get(at('people'))).html) ?? []
@@ -55,7 +55,7 @@ t.test('what a form sent is in the address, for its session and its path alone',
     t.equal((await person.get(path)).status, 303, 'leads back to the page of the form')
 })
 
-t.test('a form that is too long for an address is asked about on the spot', async (t) => {
+t.test('a long form is confirmed in the response to its POST', async (t) => {
   const path = '/operator/plans'
   const form = formTo((await operator.get(path)).html, path)
   const [catalog = ''] = form.catalog ?? []

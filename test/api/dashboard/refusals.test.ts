@@ -10,7 +10,7 @@ const page = async () => {
   return viewer.get(`/teams/${team.id}/integration/log`)
 }
 
-t.test('the last twenty refused calls are shown, with what was said and never what was sent', async (t) => {
+t.test('shows the last 20 rejected calls with the response, not the request', async (t) => {
   const body = anEmail({ from: 'hello@nowhere.test', html: 'private words' })
   const refused = await call('POST', '/v1/emails', { key: team.key, body })
   t.equal(refused.status, 422)
@@ -27,7 +27,7 @@ t.test('the last twenty refused calls are shown, with what was said and never wh
   t.match(html, '/v1/contacts/:email')
 })
 
-t.test('a row shows what an answer said, whole; of the request id the end, to copy whole', async (t) => {
+t.test('a row shows the full message and the end of the request ID', async (t) => {
   const name = 'a-name-that-is-longer-than-any-line-of-a-list-would-show-it.example'
   const body = anEmail({ from: `hello@${name}` })
   const refused = await call('POST', '/v1/emails', { key: team.key, body })
@@ -45,7 +45,7 @@ t.test('a row shows what an answer said, whole; of the request id the end, to co
   t.notMatch(textOf(row), id)
 })
 
-t.test('a team sees its own alone, and a call without a valid key is nobody’s', async (t) => {
+t.test('a team only sees its own calls, and none with an invalid key', async (t) => {
   const other = await makeTeam(service, { domain: 'other.test' })
   const stranger = await signedIn(service, { team: other.id, role: 'owner' })
   await call('GET', '/v1/contacts', { key: `${team.key.slice(0, -1)}x` })

@@ -1,4 +1,4 @@
-/** What a session may grow into, and how far an owner's arm reaches: attacks on people, replayed. */
+/** Limits of sessions and links, and of what an owner can do to members. */
 
 import { request } from 'node:http'
 import { sql } from 'slonik'
@@ -19,7 +19,7 @@ let now = new Date('2026-11-21T12:00:00Z')
 const service = await startService(t, { clock: () => now })
 const { database } = service
 
-/** An hour later, so that no limit of an hour counts what a test before did. */
+/** Advances the clock, so that hourly limits don't count earlier tests. */
 t.beforeEach(() => {
   now = new Date(now.getTime() + 3_600_001)
 })
@@ -32,7 +32,7 @@ async function teamWithOwner(): Promise<{ team: TestTeam; owner: Visitor; people
   return { team, owner, people: `/teams/${team.id}/people` }
 }
 
-/** The page after a form. */
+/** Returns the page after a form. */
 async function pageAfter(person: Visitor, path: string, form: Record<string, string> = {}) {
   const { status, location } = await person.post(path, form)
   return { status, html: (await person.get(location ?? '')).html }
@@ -48,7 +48,7 @@ async function enterBy(t: Test, html: string, email: string): Promise<Visitor> {
 const invite = async (owner: Visitor, people: string, email: string, role = 'owner') =>
   pageAfter(owner, people, { email, role })
 
-/** Signs somebody in by a link that nobody else has seen, as one by mail. */
+/** Signs a user in with a link that only they have seen, like an emailed one. */
 async function signedInWholly(t: Test, email: string): Promise<Visitor> {
   const link = await database.transaction((tx) => requestLink({ tx, now }, { email, origin: email }))
   const person = visitor(service, email)
@@ -61,7 +61,7 @@ const pageOf = async (owner: Visitor, people: string, email: string): Promise<st
     (await owner.get(people)).html,
   )?.[1] ?? ''
 
-t.test('a session that somebody seized opens no team that its person joins later', async (t) => {
+t.test("an invited session can't open teams that the user joins later", async (t) => {
   const { owner, people } = await teamWithOwner()
   const bank = await makeTeam(service, { domain: 'bank.test' })
   const email = 'future.boss@bank.test'
@@ -74,7 +74,7 @@ t.test('a session that somebody seized opens no team that its person joins later
   t.equal((await boss.get(`/teams/${bank.id}/emails`)).status, 200, 'the next sign-in has it')
 })
 
-t.test('nor a link that was made before, nor one made again by that owner', async (t) => {
+t.test("links from an owner can't open other teams of the user", async (t) => {
   const { owner, people } = await teamWithOwner()
   const bank = await makeTeam(service, { domain: 'bank2.test' })
   const email = 'boss@bank2.test'
@@ -89,7 +89,7 @@ t.test('nor a link that was made before, nor one made again by that owner', asyn
   }
 })
 
-t.test('the flag of an operator, and a higher role, show only after the next sign-in', async (t) => {
+t.test('operator rights and a higher role apply from the next sign-in', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const email = 'ops@example.org'
   const thief = await enterBy(t, (await invite(owner, people, email, 'viewer')).html, email)
@@ -110,7 +110,7 @@ t.test('the flag of an operator, and a higher role, show only after the next sig
   t.equal((await (await signedInWholly(t, email)).get('/operator/teams')).status, 200)
 })
 
-t.test('a link that is printed for a team opens that one alone', async (t) => {
+t.test('a link for a team only opens that team', async (t) => {
   const { team } = await teamWithOwner()
   const { team: other } = await teamWithOwner()
   const email = 'both@example.org'
@@ -120,7 +120,7 @@ t.test('a link that is printed for a team opens that one alone', async (t) => {
   t.equal((await both.get(`/teams/${other.id}`)).status, 404)
 })
 
-t.test('an owner ends what is of the team, and nothing of a person elsewhere', async (t) => {
+t.test('an owner can only end sessions of their own team', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const { team: home } = await teamWithOwner()
   const email = 'root@ops.example'
@@ -147,7 +147,7 @@ t.test('an owner ends what is of the team, and nothing of a person elsewhere', a
   t.equal((await victim.post(`/login/${link?.secret}`)).status, 303, 'nor does an open link elsewhere')
 })
 
-t.test('nothing that an owner sees betrays whether an invitee is known elsewhere', async (t) => {
+t.test("owners can't see if an invited user is known elsewhere", async (t) => {
   const { owner, people } = await teamWithOwner()
   const { team: other } = await teamWithOwner()
   await signedIn(service, { email: 'X-Known@example.org', team: other.id, role: 'owner' })
@@ -174,8 +174,8 @@ t.test('nothing that an owner sees betrays whether an invitee is known elsewhere
   t.strictSame(await sees('x-operator'), stranger)
 })
 
-t.test('an invitation is good once, within seven days, in its role; a sign-in link 15 minutes', async (t) => {
-  // Links are made at the database's time.
+t.test('an invitation works once within 7 days, a sign-in link 15 minutes', async (t) => {
+  // Links are created at the database's time.
   await stopClock(service.database, now)
   t.teardown(() => runClock(service.database))
   const { owner, people } = await teamWithOwner()
@@ -200,7 +200,7 @@ t.test('an invitation is good once, within seven days, in its role; a sign-in li
   shows(t, gone, /has been used or has expired/)
 })
 
-t.test('an invitation signs nobody out', async (t) => {
+t.test("an invitation doesn't end sessions", async (t) => {
   const { owner, people } = await teamWithOwner()
   const { team: other } = await teamWithOwner()
   const person = await signedIn(service, { email: 'calm@example.org', team: other.id, role: 'editor' })
@@ -208,7 +208,7 @@ t.test('an invitation signs nobody out', async (t) => {
   t.equal((await person.get(`/teams/${other.id}`)).status, 200)
 })
 
-t.test('leaving a team ends its pages at once; coming back later does not open them again', async (t) => {
+t.test('removal from a team ends access at once, also after a new invitation', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const { team: other } = await teamWithOwner()
   const email = 'leaver@example.org'
@@ -221,7 +221,7 @@ t.test('leaving a team ends its pages at once; coming back later does not open t
   t.equal((await leaver.get(`/teams/${team.id}`)).status, 404)
 })
 
-t.test('a file that is being sent breaks off when its reader is removed, or signed out', async (t) => {
+t.test('a download stops when its reader is removed or signed out', async (t) => {
   const { team } = await teamWithOwner()
   const begun = now
   t.teardown(() => {
@@ -245,20 +245,20 @@ t.test('a file that is being sent breaks off when its reader is removed, or sign
   for (const [name, end] of Object.entries(ends)) {
     const viewer = await reader(`${name.replace(' ', '-')}@example.org`)
     const answer = await fileOf(viewer)
-    // More than the buffers between the two hold is not read yet.
+    // The file is larger than the buffers, so its rest hasn't been read yet.
     await end(viewer)
     await t.rejects(answer.text(), name)
   }
 })
 
-t.test('a lower role counts at once', async (t) => {
+t.test('a lower role applies immediately', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const editor = await signedIn(service, { email: 'former@example.org', team: team.id, role: 'editor' })
   await owner.post(`${await pageOf(owner, people, editor.email)}/role`, { role: 'viewer' })
   t.equal((await editor.post(`/teams/${team.id}/topics`, { name: 'x' })).status, 403)
 })
 
-t.test('who is removed stays out, whatever role another owner chooses at the same moment', async (t) => {
+t.test("a concurrent role change doesn't restore a removed member", async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const { email } = await signedIn(service, { email: 'gone@example.org', team: team.id, role: 'editor' })
   const page = await pageOf(owner, people, email)
@@ -273,7 +273,7 @@ t.test('who is removed stays out, whatever role another owner chooses at the sam
   )
 })
 
-t.test('who is a member already is not invited again: the role stays', async (t) => {
+t.test('inviting an existing member is rejected and keeps the role', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const second = await signedIn(service, { email: 'second@example.org', team: team.id, role: 'owner' })
   const said = await owner.post(people, { email: 'SECOND@example.org', role: 'viewer' })
@@ -282,7 +282,7 @@ t.test('who is a member already is not invited again: the role stays', async (t)
   t.equal((await second.get(await pageOf(owner, people, second.email))).status, 200, 'an owner still')
 })
 
-t.test('every change to people leaves a line', async (t) => {
+t.test('audits every change to members', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const email = 'traced@example.org'
   await invite(owner, people, email, 'viewer')
@@ -299,7 +299,7 @@ t.test('every change to people leaves a line', async (t) => {
   shows(t, await owner.get(`/teams/${team.id}/audit`), ' Signed a person out of the team ')
 })
 
-t.test('a sign-in link leads to PUBLIC_URL, whatever host a request names', async (t) => {
+t.test('a sign-in link uses PUBLIC_URL, not the Host header', async (t) => {
   const from = 'Heliograph <login@links.test>'
   const publicUrl = 'http://mail.example.com'
   const mailed = await startService(t, { url: service.url, clock: () => now, dashboard: { from, publicUrl } })

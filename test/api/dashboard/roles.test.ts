@@ -1,6 +1,6 @@
 /**
- * Who may open which page, for every page there is. What is expected stands in a table of its own
- * (test/support/page-rights.ts), so that a page that falls into other hands is noticed.
+ * Access to every page by role. The expected access is in a separate table (test/support/page-rights.ts), so
+ * that accidental changes are noticed.
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -37,16 +37,16 @@ const MAY: Record<Page['access'], readonly Who[]> = {
   operator: ['operator'],
 }
 
-/** A page's path for this team. Whatever else it names is not there: rights come first. */
+/** Returns a page's path for this team. Its other objects don't exist, because access is checked first. */
 const pathOf = ({ path }: Page): string =>
   path
     .replace(':team', team.id)
     .replace(/:(\w+)/g, (_, name: string) => (name.endsWith('id') ? uuidv7() : 'nothing'))
 
-/** What is no page of its own, but stands in one or is saved. */
+/** Paths without a frame: sign-in pages, previews and downloads. */
 const NO_PAGES = /login|openid|\.csv|\/preview|\/files\//
 
-/** Fails unless a page, a refusal too, stands in the whole frame of its team, or of the person's own. */
+/** Fails unless a page or an error has the full frame, with the right team. */
 function isFramed(t: Test, { html }: Seen, path: string, who: Who): void {
   const isOperators = who === 'operator' && !path.startsWith('/teams/')
   const place = isOperators ? 'Operator' : who === 'other team' ? 'A team' : 'Northwind'
@@ -61,7 +61,7 @@ for (const who of Object.keys(people) as Who[]) {
   tokens.set(who, /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '')
 }
 
-/** Asks for a page, or sends it a form. */
+/** Requests a page or sends a form. */
 const visit = (page: Page, who: Who, form: Record<string, string> = {}): Promise<Seen> =>
   page.method === 'GET'
     ? people[who].get(pathOf(page))
@@ -69,7 +69,7 @@ const visit = (page: Page, who: Who, form: Record<string, string> = {}): Promise
 
 const REFUSED: Partial<Record<Who, number>> = { stranger: 303, 'other team': 404 }
 
-t.test('every page is for those whom the table names, and the table names no other page', async (t) => {
+t.test('every page has the access in the table', async (t) => {
   const pages = PAGES.map(({ method, path, access }) => `${method} ${path} is for ${access}`)
   const table = Object.entries(RIGHTS).flatMap(([access, its]) =>
     its.map((page) => `${page} is for ${access}`),
@@ -77,7 +77,7 @@ t.test('every page is for those whom the table names, and the table names no oth
   t.strictSame(pages.sort(), table.sort())
 })
 
-t.test('a path says for whom a page can be: team, operator or neither', async (t) => {
+t.test('paths match the kind of access', async (t) => {
   for (const { method, path } of PAGES) {
     const access = rightOf({ method, path }) ?? 'open'
     const isOfTeam = ['viewer', 'editor', 'owner'].includes(access)
@@ -108,7 +108,7 @@ for (const page of PAGES) {
 
 const ASKING = PAGES.filter(({ asks }) => asks !== undefined)
 
-t.test('a question is asked in its team’s frame, and only of those who may do what it asks', async (t) => {
+t.test('a question needs the access of its action, and has the full frame', async (t) => {
   t.ok(ASKING.length >= 35, `${ASKING.length} questions`)
   for (const page of ASKING) {
     const may = MAY[rightOf(page) ?? 'operator']
@@ -116,7 +116,7 @@ t.test('a question is asked in its team’s frame, and only of those who may do 
       const asked = await people[who].get(`${pathOf(page)}/confirm`)
       const about = `${page.path} as ${who}: ${asked.status}`
       const refused = REFUSED[who] ?? (page.access === 'operator' ? 404 : 403)
-      // Some ask only about what a form says.
+      // Some questions need the submitted form.
       if (may.includes(who)) t.ok([200, 303].includes(asked.status), about)
       else t.equal(asked.status, refused, about)
       if (who !== 'stranger' && asked.status !== 303) isFramed(t, asked, page.path, who)
@@ -124,7 +124,7 @@ t.test('a question is asked in its team’s frame, and only of those who may do 
   }
 })
 
-t.test('what is asked about is not done by a form without the answer', async (t) => {
+t.test("an unconfirmed form doesn't run the action", async (t) => {
   for (const page of ASKING) {
     const sent = await visit(page, 'operator', { confirmed: '' })
     if (sent.status === 303) t.match(sent.location, /\/confirm($|\?)|\/webhooks\//, page.path)
@@ -132,7 +132,7 @@ t.test('what is asked about is not done by a form without the answer', async (t)
   }
 })
 
-t.test('people of a suspended team look at whatever their role opens, and change nothing', async (t) => {
+t.test('members of a suspended team can only read', async (t) => {
   const by = { tx: service.database, now: new Date(), actor: 'cli' }
   await service.database.transaction((tx) => suspendTeam({ ...by, tx }, team.id))
   for (const page of PAGES.filter(({ path }) => path.startsWith('/teams/:team')))
@@ -159,53 +159,42 @@ t.test('people of a suspended team look at whatever their role opens, and change
   t.equal((await people.owner.post(topics, { name: 'y' })).status, 303)
 })
 
-t.test(
-  'no page of a suspended team has a form that would be refused, and what was typed is kept',
-  async (t) => {
-    const by = { tx: service.database, now: new Date(), actor: 'cli' }
-    const at = (path: string): string => `/teams/${team.id}/${path}`
-    const { topic_id, template_id, contacts, create } = await broadcastingOf(service, team)
-    await contacts(['ann'])
-    const draft = await create()
-    await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
-    const upload = await people.owner.upload(at('contacts/import'), 'list.csv', 'email\nbo@example.org\n')
-    const { html } = await people.owner.get(at('people'))
-    const [, member = ''] = /href="[^"]*\/people\/([^"]+)"/.exec(html) ?? []
-    const pages = [
-      ...[
-        'emails/all',
-        'contacts',
-        'contacts/import',
-        'suppressions',
-        'suppressions/import',
-        'keys',
-        'people',
-      ],
-      ...[`people/${member}`, 'topics', `topics/${topic_id}`, 'templates', `templates/${template_id}`],
-      ...['broadcasts/new', `broadcasts/${draft}`, `broadcasts/${draft}/edit`, `broadcasts/${draft}/again`],
-      ...['integration', 'domains', 'webhooks', 'contacts/ann@example.org'],
-    ].map(at)
-    pages.push(upload.location ?? '', `${upload.location}/check`)
-    const formsOn = async (who: Who, page: string) =>
-      (await people[who].get(page)).html.match(/<form [^>]*action="\/dashboard\/teams\/[^"]*"/g) ?? []
-    const changing = async (who: Who, page: string) =>
-      (await formsOn(who, page)).filter((form) => form.includes('method="post"'))
-    for (const page of pages) t.not((await changing('owner', page)).length, 0, `${page} has a form`)
-    await service.database.transaction((tx) => suspendTeam({ ...by, tx }, team.id))
-    for (const page of pages) {
-      for (const who of ['viewer', 'editor', 'owner'] as const)
-        t.strictSame(await changing(who, page), [], `${page} as ${who}`)
-      t.not((await changing('operator', page)).length, 0, `${page} as operator`)
-    }
-    t.not((await formsOn('owner', at('contacts'))).length, 0, 'a filter changes nothing')
-    await signedIn(service, { team: team.id, role: 'owner', email: people.owner.email })
-    const own = await people.owner.get(`/account?team=${team.id}`)
-    shows(t, own, /This team is suspended.*End all other sessions/)
-    const typed = await people.owner.post(at(`topics/${topic_id}/rename`), { name: 'Typed before' })
-    t.equal(typed.status, 403)
-    shows(t, typed, 'This team is suspended. It is read-only')
-    t.match(typed.html, /name="name"[^>]* value="Typed before"/)
-    t.notMatch(typed.html, 'Delete topic')
-    await service.database.transaction((tx) => resumeTeam({ ...by, tx }, team.id))
-  },
-)
+t.test('pages of a suspended team have no forms, but keep a rejected one', async (t) => {
+  const by = { tx: service.database, now: new Date(), actor: 'cli' }
+  const at = (path: string): string => `/teams/${team.id}/${path}`
+  const { topic_id, template_id, contacts, create } = await broadcastingOf(service, team)
+  await contacts(['ann'])
+  const draft = await create()
+  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  const upload = await people.owner.upload(at('contacts/import'), 'list.csv', 'email\nbo@example.org\n')
+  const { html } = await people.owner.get(at('people'))
+  const [, member = ''] = /href="[^"]*\/people\/([^"]+)"/.exec(html) ?? []
+  const pages = [
+    ...['emails/all', 'contacts', 'contacts/import', 'suppressions', 'suppressions/import', 'keys', 'people'],
+    ...[`people/${member}`, 'topics', `topics/${topic_id}`, 'templates', `templates/${template_id}`],
+    ...['broadcasts/new', `broadcasts/${draft}`, `broadcasts/${draft}/edit`, `broadcasts/${draft}/again`],
+    ...['integration', 'domains', 'webhooks', 'contacts/ann@example.org'],
+  ].map(at)
+  pages.push(upload.location ?? '', `${upload.location}/check`)
+  const formsOn = async (who: Who, page: string) =>
+    (await people[who].get(page)).html.match(/<form [^>]*action="\/dashboard\/teams\/[^"]*"/g) ?? []
+  const changing = async (who: Who, page: string) =>
+    (await formsOn(who, page)).filter((form) => form.includes('method="post"'))
+  for (const page of pages) t.not((await changing('owner', page)).length, 0, `${page} has a form`)
+  await service.database.transaction((tx) => suspendTeam({ ...by, tx }, team.id))
+  for (const page of pages) {
+    for (const who of ['viewer', 'editor', 'owner'] as const)
+      t.strictSame(await changing(who, page), [], `${page} as ${who}`)
+    t.not((await changing('operator', page)).length, 0, `${page} as operator`)
+  }
+  t.not((await formsOn('owner', at('contacts'))).length, 0, 'a filter changes nothing')
+  await signedIn(service, { team: team.id, role: 'owner', email: people.owner.email })
+  const own = await people.owner.get(`/account?team=${team.id}`)
+  shows(t, own, /This team is suspended.*End all other sessions/)
+  const typed = await people.owner.post(at(`topics/${topic_id}/rename`), { name: 'Typed before' })
+  t.equal(typed.status, 403)
+  shows(t, typed, 'This team is suspended. It is read-only')
+  t.match(typed.html, /name="name"[^>]* value="Typed before"/)
+  t.notMatch(typed.html, 'Delete topic')
+  await service.database.transaction((tx) => resumeTeam({ ...by, tx }, team.id))
+})

@@ -1,4 +1,4 @@
-/** What a team's people must not read, and what an operator does not read unseen. */
+/** Data that members must not see, and that operators can't see without an audit entry. */
 import { sql } from 'slonik'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
@@ -33,7 +33,7 @@ async function sendWhatsapp(): Promise<string> {
 const WORDS = '550 5.7.1 <vip.client@secret-bank.test>: Relay access denied; customer 4711'
 const SENDER = { key: 'smtp:relay.internal.test', ceiling: 10 }
 
-t.test('what stops a sender is shown to teams without its provider’s words and its name', async (t) => {
+t.test("teams don't see the name and response of a paused sender", async (t) => {
   const [held, message] = [await send(), await sendWhatsapp()]
   await ageEmailRows(service, sql.fragment`id = ${held}`, '10 minutes')
   await database.query(sql.unsafe`
@@ -50,7 +50,7 @@ t.test('what stops a sender is shown to teams without its provider’s words and
   await database.query(sql.unsafe`delete from senders`)
 })
 
-t.test('a sign-in mail is in no team’s lists, files, figures, contacts and bulk actions', async (t) => {
+t.test("sign-in emails aren't in lists, exports, stats and bulk actions", async (t) => {
   const own = await send({ to: [owner.email], subject: 'Our own', tags: ['heliograph:sign-in-link'] })
   await visitor(service).post('/login', { email: owner.email })
   const id = await database.oneFirst(sql.unsafe`
@@ -82,7 +82,7 @@ t.test('a sign-in mail is in no team’s lists, files, figures, contacts and bul
   shows(t, await owner.get(home), new RegExp(`By day \\(UTC\\) .* 0 0 ${rows} 0 0 ${rows} `))
 })
 
-t.test('a customer’s tag of the name of ours hides nothing, also of an email sent once more', async (t) => {
+t.test("a customer's tag with our internal name hides nothing", async (t) => {
   const tags = ['heliograph:sign-in-link', 'spring']
   const tagged = await send({ subject: 'Tagged', tags, text: 'plain words' })
   t.match((await owner.get(`${home}/emails/${tagged}?view=text`)).html, 'plain words')

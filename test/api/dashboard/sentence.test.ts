@@ -21,7 +21,7 @@ t.test('a WhatsApp message waits until the provider has accepted it', (t) => {
   t.end()
 })
 
-t.test('a webhook says how often it was attempted', (t) => {
+t.test('the sentence of a webhook has the number of attempts', (t) => {
   const attempt = { at: time, status: 500, ms: 12, response: '' }
   const after = (status: 'queued' | 'delivered' | 'failed', attempts: number) =>
     webhookSentence({ status, attempts: Array.from({ length: attempts }, () => attempt), events: [] })

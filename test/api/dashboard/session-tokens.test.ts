@@ -1,4 +1,4 @@
-/** Members make session tokens for themselves on a page of their own. The tokens do what their person may. */
+/** Session tokens of members. They have the permissions of their user. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { addMember } from '../../../db/accounts/members/members.ts'
 import type { Role } from '../../../db/accounts/members/roles.ts'
@@ -19,7 +19,7 @@ const by = { tx: database, now, actor: 'cli' as const }
 const pageOf = ({ id }: TestTeam): string => `/teams/${id}/integration/tokens`
 const member = (team: TestTeam, role: Role) => signedIn(service, { team: team.id, role })
 
-/** Presses the button, and reads the token from the page that follows. */
+/** Creates a token and reads it from the next page. */
 async function makeToken(person: Visitor, team: TestTeam): Promise<string> {
   const { location } = await person.post(pageOf(team))
   const [token = ''] = /hgs_\w+/.exec((await person.get(location ?? '')).html) ?? []
@@ -44,7 +44,7 @@ const unsubscribe = async (key: string) => {
   return body.error?.code ?? status
 }
 
-t.test('who cancels and moves by a token is the person, in the audit trail', async (t) => {
+t.test('actions with a session token are audited as its user', async (t) => {
   const team = await makeTeam(service)
   const person = await member(team, 'editor')
   const key = await makeToken(person, team)
@@ -64,7 +64,7 @@ t.test('who cancels and moves by a token is the person, in the audit trail', asy
   ])
 })
 
-t.test('owners’ and editors’ tokens do what the calls that take one do; a viewer’s reads', async (t) => {
+t.test("tokens of owners and editors can send, those of viewers can't", async (t) => {
   const team = await makeTeam(service)
   const { id: template_id } = await makeTemplate(service, team.id)
   await call('POST', '/v1/contacts', { key: team.key, body: { email: 'ana@example.org' } })
@@ -93,7 +93,7 @@ t.test('owners’ and editors’ tokens do what the calls that take one do; a vi
   t.equal(await unsubscribe(operators), 204)
 })
 
-t.test('a token is shown once, listed for its person and for owners, good for 30 days', async (t) => {
+t.test('a token is shown once, listed for its user and owners, valid 30 days', async (t) => {
   const team = await makeTeam(service)
   const [owner, editor, other] = [
     await member(team, 'owner'),
@@ -116,7 +116,7 @@ t.test('a token is shown once, listed for its person and for owners, good for 30
   now = made
 })
 
-t.test('its person revokes it, or an owner; nobody else’s is revoked by others', async (t) => {
+t.test('only its user and owners can revoke a token', async (t) => {
   const team = await makeTeam(service)
   const elsewhere = await makeTeam(service, { domain: 'elsewhere.test' })
   const [owner, editor, other] = [
@@ -148,7 +148,7 @@ t.test('its person revokes it, or an owner; nobody else’s is revoked by others
   )
 })
 
-t.test('it ends when its person leaves the team, for good, and shrinks with their role', async (t) => {
+t.test('a token ends with the membership and follows a lower role', async (t) => {
   const team = await makeTeam(service)
   await member(team, 'owner')
   const editor = await member(team, 'editor')
@@ -168,7 +168,7 @@ t.test('it ends when its person leaves the team, for good, and shrinks with thei
   t.equal(await send(token), 'unauthorized', 'coming back does not bring it back')
 })
 
-t.test('in a suspended team nobody makes one; who is no member has none; 20 at once', async (t) => {
+t.test('only members can create tokens, up to 20, in an active team', async (t) => {
   const team = await makeTeam(service)
   const editor = await member(team, 'editor')
   await suspendTeam(by, team.id)

@@ -1,18 +1,18 @@
-/** The stylesheet, read as text: a rule meant for one element must not reach the section around it. */
+/** Checks the text of the stylesheet. A rule for an element must not also match a section. */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from '../../support/tap.ts'
 
 const DRAWN = new URL('../../../api/dashboard/components/', import.meta.url)
 const read = (path: string): string => readFileSync(new URL(path, DRAWN), 'utf8')
 
-t.test('a class of a section and of an element has no rule that fits both', async (t) => {
+t.test('no CSS rule matches both a section and an element by class', async (t) => {
   const model = read('section.ts')
   const kinds = new Set([...model.matchAll(/kind: '(\w+)'/g)].map(([, kind = '']) => kind))
   t.ok(kinds.size > 15, `${kinds.size} kinds`)
   const views = readdirSync(new URL('views/partials/', DRAWN)).filter((file) => file !== 'section.hbs')
   const drawn = [read('views/layout.hbs'), ...views.map((file) => read(`views/partials/${file}`))].join('\n')
   const classes = [...drawn.matchAll(/class="([^"]*)"/g)].flatMap(([, names = '']) => names.split(/[^\w-]+/))
-  // A field has its type as a class.
+  // The type of a field is also a class.
   const types = [...(/type:\n([\s\S]*?)\n {2}value/.exec(model)?.[1] ?? '').matchAll(/'(\w+)'/g)]
   const shared = [...classes, ...types.map(([, type = '']) => type)].filter((name) => kinds.has(name))
   t.ok(shared.includes('difference') && shared.includes('text'), `${shared}`)

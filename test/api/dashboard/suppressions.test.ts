@@ -1,4 +1,4 @@
-/** Addresses that are written to no more, on the dashboard: their list, its count, one added by hand and one lifted. */
+/** Suppressed addresses on the dashboard: list, count, adding and lifting. */
 import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
@@ -13,7 +13,7 @@ const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const at = (path: string): string => `/teams/${team.id}/${path}`
 const lastDeed = async () => (await auditEntries(database, { team: team.id, limit: 1 }))[0]
 
-t.test('a suppressed contact shows its cause, and is lifted with a reason that stays', async (t) => {
+t.test('shows the cause of a suppression, and lifts it with a reason', async (t) => {
   await editor.post(at('contacts'), { email: 'gone@example.org' })
   const { body } = await call('POST', '/v1/emails', {
     key: team.key,
@@ -36,7 +36,7 @@ t.test('a suppressed contact shows its cause, and is lifted with a reason that s
   t.match(await lastDeed(), { action: 'contact.lift', detail: 'they fixed it' })
 })
 
-t.test('a complaint that comes in while somebody lifts a bounce is not lifted with it', async (t) => {
+t.test("lifting a bounce doesn't lift a later complaint", async (t) => {
   await editor.post(at('contacts'), { email: 'both@example.org' })
   const add = (as: string) => editor.post(at('suppressions'), { email: 'both@example.org', as, reason: 'x' })
   await add('bounced')
@@ -55,7 +55,7 @@ t.test('a complaint that comes in while somebody lifts a bounce is not lifted wi
   shows(t, await viewer.get(page), /both@example\.org subscribed/)
 })
 
-t.test('the suppressions’ page says how many there are, up to a bound', async (t) => {
+t.test('counts suppressions up to a limit', async (t) => {
   const other = await makeTeam(service, { domain: 'counted.test' })
   const reader = await signedIn(service, { team: other.id, role: 'viewer' })
   const path = `/teams/${other.id}/suppressions`
@@ -75,7 +75,7 @@ t.test('the suppressions’ page says how many there are, up to a bound', async 
   shows(t, await reader.get(path), /Suppressions More than 10,000 addresses\./)
 })
 
-t.test('suppressions are found by a part of the address', async (t) => {
+t.test('finds suppressions by part of the address', async (t) => {
   for (const email of ['one.gone@suppressed.test', 'other.lost@suppressed.test'])
     await editor.post(at('suppressions'), { email, as: 'bounced', reason: 'asked' })
   const { html } = await viewer.get(at('suppressions?email=GONE%40supp'))
@@ -87,7 +87,7 @@ t.test('suppressions are found by a part of the address', async (t) => {
   shows(t, await viewer.get(at('suppressions?email=lost&cause=complaint')), 'No suppressed address matches.')
 })
 
-t.test('suppressed addresses are one list with their causes, and a file', async (t) => {
+t.test('lists suppressed addresses with their causes, also as CSV', async (t) => {
   const { body: contact } = await call('POST', '/v1/contacts', {
     key: team.key,
     body: { email: 'gone@example.net' },
@@ -105,7 +105,7 @@ t.test('suppressed addresses are one list with their causes, and a file', async 
   t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)
 })
 
-t.test('a suppression is added manually, with a reason and without quota, and lifted', async (t) => {
+t.test('adds a suppression manually with a reason, and lifts it', async (t) => {
   const add = (form: Record<string, string>, who = editor) => who.post(at('suppressions'), form)
   const wish = { email: 'Never@example.net', as: 'complained', reason: 'asked by post' }
   t.equal((await add(wish, viewer)).status, 403)

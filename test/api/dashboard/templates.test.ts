@@ -1,5 +1,5 @@
 /**
- * Email templates on the dashboard: written as a draft, looked at, tested, published, restored; who did it, and when.
+ * Email templates on the dashboard: drafts, previews, tests, publishing, versions and their audit entries.
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -28,23 +28,23 @@ const entries = async (subject: string) =>
     .filter((entry) => entry.subject === subject)
     .map(({ action, actor }) => `${action} ${actor}`)
 
-/** The value of a hidden field of a page. */
+/** Returns the value of a hidden field. */
 const hiddenIn = ({ html }: Pick<Seen, 'html'>, name: string): string =>
   new RegExp(`name="${name}" value="([^"]+)"`).exec(html)?.[1] ?? ''
 
-/** A template that is in use. @returns the path of its page. */
+/** Creates a template. @returns the path of its page. */
 async function makeTemplate(name: string, html: string, text = ''): Promise<string> {
   const { location } = await editor.post(at('templates'), { name, html, text })
   return location ?? ''
 }
 
-/** Saves a draft as the editor's form does. */
+/** Saves a draft like the editor's form. */
 async function draft(person: typeof owner, path: string, html: string, text = '') {
   const seen = hiddenIn(await person.get(path), 'seen')
   return after(person, await person.post(`${path}/draft`, { html, text, seen }))
 }
 
-/** What the forms of a template's page name: the draft and the version that they show. */
+/** Returns the draft and the version in the forms of a template's page. */
 const tokens = (page: Pick<Seen, 'html'>) => ({
   draft: hiddenIn(page, 'draft'),
   version: hiddenIn(page, 'version'),
@@ -52,13 +52,13 @@ const tokens = (page: Pick<Seen, 'html'>) => ({
 
 const idOf = (path: string): string => path.split('/').at(-1) ?? ''
 
-/** The html of an email sent with the template. */
+/** Sends an email with the template. @returns its HTML. */
 async function sentWith(path: string, variables: Record<string, string> = {}): Promise<string> {
   const body = anEmail({ html: undefined, template_id: idOf(path), variables })
   return (await call('POST', '/v1/emails', { key: team.key, body })).body.html
 }
 
-t.test('a template is made, shown with values and tested', async (t) => {
+t.test('creates, previews and tests a template', async (t) => {
   const path = await makeTemplate('Welcome', '<p>Hi {{name}}</p>', 'Hi {{name}}')
   const frame = await viewer.get(`${path}/preview?v.name=%3Cscript%3E`)
   t.equal(framedIn(frame), '<p>Hi &lt;script&gt;</p>')
@@ -73,7 +73,7 @@ t.test('a template is made, shown with values and tested', async (t) => {
   shows(t, twin, 'already has a template "Welcome"')
 })
 
-t.test('a draft changes no send; it is previewed and tested; published, sends use it', async (t) => {
+t.test('sends only use a draft after it is published', async (t) => {
   const path = await makeTemplate('Offer', '<p>Hi {{name}}</p>')
   const saved = await draft(editor, path, '<p>Dear {{name}}</p>', 'Dear {{name}}')
   shows(t, saved, /The draft is saved\..*Offer unpublished draft/)
@@ -113,7 +113,7 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   ])
 })
 
-t.test('variables in links are decoded on saving, and the page says so', async (t) => {
+t.test('decodes variables in links on saving, and says so', async (t) => {
   const created = await editor.post(at('templates'), {
     name: 'Decoded',
     html: '<a href="%7B%7Blink%7D%7D">x</a>',
@@ -126,7 +126,7 @@ t.test('variables in links are decoded on saving, and the page says so', async (
   t.match(saved.html, '{{other}}')
 })
 
-t.test('before it is published, a new variable is named: sends without it are refused then', async (t) => {
+t.test('publishing warns about new variables', async (t) => {
   const path = await makeTemplate('Wider', '<p>Hi {{name}}</p>')
   const saved = await draft(editor, path, '<p>Hi {{name}} of {{city}}</p>')
   const asked = await editor.ask(`${path}/publish`, tokens(saved))
@@ -138,7 +138,7 @@ t.test('before it is published, a new variable is named: sends without it are re
   t.match((await call('POST', '/v1/emails', { key: team.key, body })).body, { error: { message: /city/ } })
 })
 
-t.test('what the editor holds is previewed with the values beside it, and stored nowhere', async (t) => {
+t.test('previews unsaved text without storing it', async (t) => {
   const path = await makeTemplate('Written', '<p>Hi {{name}}</p>', 'Hi')
   const page = await editor.get(path)
   const button = `<button form="editor" formaction="/dashboard${path}/preview" formtarget="preview" formnovalidate`
@@ -160,7 +160,7 @@ t.test('what the editor holds is previewed with the values beside it, and stored
   t.notMatch((await viewer.get(path)).html, 'formaction')
 })
 
-t.test('of two who save a draft at once, the second is refused, and keeps what was typed', async (t) => {
+t.test('rejects a stale save of a draft and keeps the input', async (t) => {
   const path = await makeTemplate('Shared', '<p>one</p>')
   const seen = hiddenIn(await editor.get(path), 'seen')
   await draft(owner, path, '<p>two</p>')
@@ -180,7 +180,7 @@ t.test('of two who save a draft at once, the second is refused, and keeps what w
   shows(t, same, /there is no draft\. .*Shared published/)
 })
 
-t.test('who saves while another is just saving waits, and is refused', async (t) => {
+t.test('of two concurrent saves, the second is rejected', async (t) => {
   const path = await makeTemplate('Raced', '<p>one</p>')
   const seen = hiddenIn(await editor.get(path), 'seen')
   const save = (tx: Tx, actor: string) =>
@@ -206,7 +206,7 @@ t.test('who saves while another is just saving waits, and is refused', async (t)
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
 })
 
-t.test('what was not seen is neither published nor discarded', async (t) => {
+t.test('only publishes or discards the draft that was shown', async (t) => {
   const path = await makeTemplate('Seen', '<p>one</p>')
   const first = tokens(await draft(editor, path, '<p>two</p>'))
   await draft(owner, path, '<p>three</p>')
@@ -238,7 +238,7 @@ t.test('what was not seen is neither published nor discarded', async (t) => {
   shows(t, again, 'This draft no longer exists')
 })
 
-t.test('a draft is discarded, and goes with its template', async (t) => {
+t.test('discards a draft, and deletes it with its template', async (t) => {
   const path = await makeTemplate('Thrown', '<p>one</p>')
   const saved = await draft(editor, path, '<p>two</p>')
   shows(
@@ -254,7 +254,7 @@ t.test('a draft is discarded, and goes with its template', async (t) => {
   t.equal((await database.query(left)).rowCount, 0)
 })
 
-t.test('a viewer sees a draft, and changes nothing', async (t) => {
+t.test('a viewer can see a draft but not change it', async (t) => {
   const path = await makeTemplate('Looked at', '<p>one</p>')
   const seen = tokens(await draft(editor, path, '<p>two</p>'))
   const page = await viewer.get(path)
@@ -264,7 +264,7 @@ t.test('a viewer sees a draft, and changes nothing', async (t) => {
     t.equal((await viewer.post(`${path}/${verb}`, { ...seen, html: 'x', text: '' })).status, 403, verb)
 })
 
-t.test('an earlier version is restored as a new one', async (t) => {
+t.test('restores an earlier version as a new one', async (t) => {
   const path = await makeTemplate('Back', '<p>first</p>')
   await editor.post(`${path}/publish`, tokens(await draft(editor, path, '<p>second</p>')))
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>second</p>')
@@ -280,7 +280,7 @@ t.test('an earlier version is restored as a new one', async (t) => {
   t.notMatch((await viewer.get(path)).html, /\/restore"/)
 })
 
-t.test('a version is restored from the page of what changed since', async (t) => {
+t.test('restores a version from its comparison', async (t) => {
   const path = await makeTemplate('Undone', '<p>first</p>')
   await editor.post(`${path}/publish`, tokens(await draft(editor, path, '<p>second</p>')))
   const { html } = await editor.get(path)
@@ -293,7 +293,7 @@ t.test('a version is restored from the page of what changed since', async (t) =>
   t.notMatch(back.html, /\/restore"/, 'the version in use is not restored')
 })
 
-t.test('of many versions the newest are listed, and only the very first is called that', async (t) => {
+t.test('lists the newest versions, and marks the first one', async (t) => {
   const path = await makeTemplate('Often', '<p>1</p>')
   await database.query(sql.unsafe`
     insert into template_versions (team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_by, created_at)
@@ -305,7 +305,7 @@ t.test('of many versions the newest are listed, and only the very first is calle
   shows(t, await viewer.get(await makeTemplate('Once', '<p>1</p>')), /v1 .*The first one/)
 })
 
-t.test('List-Unsubscribe headers are turned on and off as a new version; a draft stays', async (t) => {
+t.test('turns List-Unsubscribe headers on and off, and keeps the draft', async (t) => {
   const path = await makeTemplate('Letter', '<p>Hi</p>')
   await draft(editor, path, '<p>Dear</p>')
   const page = await editor.get(path)
@@ -333,7 +333,7 @@ t.test('List-Unsubscribe headers are turned on and off as a new version; a draft
   t.match(await entries(idOf(path)), [`template.update ${editor.email}`])
 })
 
-t.test('a preview is bounded as a send is, and what cannot be sent cannot be previewed', async (t) => {
+t.test('previews have the same limits as sends', async (t) => {
   const parts = { html: '{{a}}'.repeat(50_000), text: '{{a}}'.repeat(50_000) }
   const path = (await editor.post(at('templates'), { name: 'Wide', ...parts })).location ?? ''
   t.equal(framedIn(await viewer.get(`${path}/preview?v.a=x`)), 'x'.repeat(50_000))
@@ -361,7 +361,7 @@ t.test('a preview is bounded as a send is, and what cannot be sent cannot be pre
   shows(t, shown, 's19, s20 and 9980 more')
 })
 
-t.test('reading a template waits for nobody who is changing it', async (t) => {
+t.test("reading a template doesn't wait for a change", async (t) => {
   const form = { name: 'Held', html: '<p>held</p>', text: '' }
   const path = (await editor.post(at('templates'), form)).location ?? ''
   await database.transaction(async (tx) => {
@@ -371,7 +371,7 @@ t.test('reading a template waits for nobody who is changing it', async (t) => {
   })
 })
 
-t.test('the page of a template shows how its emails of the last 30 days stand', async (t) => {
+t.test("shows the stats of a template's emails of the last 30 days", async (t) => {
   const path = await makeTemplate('Counted', '<p>Hi</p>')
   shows(
     t,
@@ -404,7 +404,7 @@ t.test('the page of a template shows how its emails of the last 30 days stand', 
   t.notMatch(page.html, 'emails that use it.</p>', 'all of them are counted')
 })
 
-t.test('of a template that sends much the newest emails are counted, and the page says so', async (t) => {
+t.test('only counts the newest emails of a busy template, and says so', async (t) => {
   const path = await makeTemplate('Busy', '<p>Hi</p>')
   const now = Date.now().toString(16).padStart(12, '0')
   await insertEmailRows(
@@ -421,7 +421,7 @@ t.test('of a template that sends much the newest emails are counted, and the pag
   shows(t, await viewer.get(path), 'Of the newest 5,000 emails that use it. Sent 5,000 none not sent')
 })
 
-t.test('the page of an email has the name of its template, with a link while there is one', async (t) => {
+t.test('the page of an email links to its template until that is deleted', async (t) => {
   const path = await makeTemplate('Autumn letter', '<p>Hi</p>')
   const body = anEmail({ html: undefined, template_id: idOf(path) })
   const { body: email } = await call('POST', '/v1/emails', { key: team.key, body })
@@ -438,7 +438,7 @@ t.test('the page of an email has the name of its template, with a link while the
   t.notMatch(page.html, idOf(path))
 })
 
-t.test('a list of emails has a column for templates only where one of them has a template', async (t) => {
+t.test('a list of emails only has a template column if one has a template', async (t) => {
   const none = await makeTeam(service, { domain: 'plain.test' })
   const reader = await signedIn(service, { team: none.id, role: 'viewer' })
   const { body } = await call('POST', '/v1/emails', {
@@ -450,7 +450,7 @@ t.test('a list of emails has a column for templates only where one of them has a
   t.match(textOf(html), 'Subject Accepted')
 })
 
-t.test('a template is renamed, duplicated with its published text, and deleted', async (t) => {
+t.test('renames, duplicates and deletes a template', async (t) => {
   const path = await makeTemplate('Whole', '<p>Published {{name}}</p>')
   await makeTemplate('Taken', '<p>x</p>')
   for (const verb of ['rename', 'duplicate', 'delete'])

@@ -1,4 +1,4 @@
-/** What is shown of a message to which very much has happened. */
+/** Timelines of messages with many events. */
 import { momentsOf, recipientOutcomes } from '../../../api/dashboard/components/timeline.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import t from '../../support/tap.ts'
@@ -11,7 +11,7 @@ const event = (index: number, recipient: string | null, kind = 'opened') => ({
   time: new Date(AT - 1_000_000 + index).toISOString(),
 })
 
-t.test('a timeline shows the latest 500 entries of a kind, and says how many came before them', (t) => {
+t.test('a timeline shows the latest 500 entries of a kind, and counts earlier ones', (t) => {
   const events = Array.from({ length: 20_000 }, (_, index) => event(index, 'all@example.com'))
   const moments = momentsOf({ events, created_at: new Date(AT).toISOString() }, viewer)
   t.equal(moments.length, 502)
@@ -25,7 +25,7 @@ t.test('a timeline shows the latest 500 entries of a kind, and says how many cam
   t.end()
 })
 
-t.test('however often a mail is opened, its timeline shows all else that happened, in its place', (t) => {
+t.test("many opens don't hide other events of the timeline", (t) => {
   const opens = (from: number) =>
     Array.from({ length: 600 }, (_, index) => event(from + index, 'all@example.com'))
   const events = [
@@ -44,7 +44,7 @@ t.test('however often a mail is opened, its timeline shows all else that happene
   t.end()
 })
 
-t.test('each recipient has the highest rung of their own events, however they are spelled', (t) => {
+t.test('each recipient has the highest status of their own events', (t) => {
   const events = [
     event(0, null, 'sent'),
     event(1, 'Ana@example.com', 'clicked'),

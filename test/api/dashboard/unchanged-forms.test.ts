@@ -1,4 +1,4 @@
-/** A form that is sent back as its page has it changes nothing, whatever is stored: every form that shows what is. */
+/** Submitting a form unchanged changes nothing, whatever is stored. Tests every form with stored values. */
 
 import { sql } from 'slonik'
 import { EVERY_TYPE } from '../../../api/dashboard/pages/webhooks/parts.ts'
@@ -19,7 +19,7 @@ const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const operator = await signedIn(service, { operator: true })
 const at = (...rest: string[]) => `/teams/${team.id}/${rest.join('/')}`
 
-/** What browsers, commas, colons and quotes could spoil. */
+/** Texts that browsers, commas, colons and quotes could break. */
 const ODD = [
   ' blanks ',
   'Paris, TX',
@@ -72,7 +72,7 @@ await database.query(sql.unsafe`
 await database.query(sql.unsafe`
   update subscriptions set storage_gb = 2.5, send_rate_per_second = 0.25 where team_id = ${team.id}`)
 
-/** The rows of a table that are the team's, as text. */
+/** Returns a team's rows of a table as text. */
 const rowsOf = (table: string): Promise<readonly unknown[]> =>
   database.anyFirst(sql.unsafe`
     select to_jsonb(t)::text from ${sql.identifier([table])} t where to_jsonb(t) ->> 'team_id' = ${team.id} order by 1`)
@@ -106,7 +106,7 @@ const FORMS = [
   { page: `/operator/teams/${team.id}`, path: `/operator/teams/${team.id}/plan`, table: 'subscriptions' },
 ]
 
-t.test('saving what a page shows changes no row', async (t) => {
+t.test('saving an unchanged form changes no row', async (t) => {
   for (const { page, path, table } of FORMS) {
     const person = page.startsWith('/operator') ? operator : owner
     const before = await rowsOf(table)
@@ -117,23 +117,20 @@ t.test('saving what a page shows changes no row', async (t) => {
   }
 })
 
-t.test(
-  'columns that the list has chosen by itself stay its own choice, and names keep their blanks',
-  async (t) => {
-    const columns = () => contactColumnsOf(database, team.id)
-    const save = (changes = {}) => owner.press(at('contacts'), at('contacts', 'columns'), changes)
-    t.equal((await save()).status, 303)
-    t.equal(await columns(), null)
-    await save({ columns: '" name "\r\ncity' })
-    t.strictSame(await columns(), [' name ', 'city'])
-    await save()
-    t.strictSame(await columns(), [' name ', 'city'])
-    await save({ columns: '' })
-    t.equal(await columns(), null)
-  },
-)
+t.test("default columns aren't saved, and column names keep their spaces", async (t) => {
+  const columns = () => contactColumnsOf(database, team.id)
+  const save = (changes = {}) => owner.press(at('contacts'), at('contacts', 'columns'), changes)
+  t.equal((await save()).status, 303)
+  t.equal(await columns(), null)
+  await save({ columns: '" name "\r\ncity' })
+  t.strictSame(await columns(), [' name ', 'city'])
+  await save()
+  t.strictSame(await columns(), [' name ', 'city'])
+  await save({ columns: '' })
+  t.equal(await columns(), null)
+})
 
-t.test('changing one thing changes that one alone', async (t) => {
+t.test('changing one field only changes that field', async (t) => {
   const page = at('broadcasts', draft)
   const key = team.key
   const shown = async () => (await call('GET', `/v1/broadcasts/${draft}`, { key })).body
@@ -146,7 +143,7 @@ t.test('changing one thing changes that one alone', async (t) => {
   t.not(updated_at, before.updated_at)
 })
 
-t.test('a draft whose template or topic is gone keeps naming it until another is chosen', async (t) => {
+t.test('a draft keeps a deleted topic until another is chosen', async (t) => {
   const gone = (await broadcastingOf(service, team)).topic_id
   const id = await create({ exclude_topic_ids: [gone] })
   await database.query(sql.unsafe`delete from topics where id = ${gone}`)
@@ -156,7 +153,7 @@ t.test('a draft whose template or topic is gone keeps naming it until another is
   t.match(body, { name: 'Renamed', exclude_topic_ids: [gone] })
 })
 
-t.test('of two people who save a draft the second learns of it, and what they typed is kept', async (t) => {
+t.test('rejects a stale save of a broadcast and keeps the input', async (t) => {
   const id = await create({ name: 'Two editors' })
   const page = at('broadcasts', id)
   const form = async () => formTo((await owner.get(`${page}/edit`)).html, `${page}/edit`)
@@ -171,7 +168,7 @@ t.test('of two people who save a draft the second learns of it, and what they ty
   t.match((await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body, { name: 'Theirs' })
 })
 
-t.test('a press starts what was shown, or says what has changed and asks again', async (t) => {
+t.test('only starts a broadcast as shown, otherwise says what changed', async (t) => {
   const place = await broadcastingOf(service, team)
   await place.contacts(['one'])
   const id = await place.create({ name: 'Bound' })
@@ -209,7 +206,7 @@ t.test('a press starts what was shown, or says what has changed and asks again',
   shows(t, refused, /The broadcast would now go to 2 contacts, not to 1\./)
 })
 
-t.test('a webhook’s secret is replaced once by presses that were asked about the same one', async (t) => {
+t.test("concurrent confirmations rotate a webhook's secret only once", async (t) => {
   const page = at('webhooks', lived.webhook)
   const sealed = (column: 'secret' | 'previous_secret') =>
     database.oneFirst(sql.unsafe`
@@ -225,32 +222,29 @@ t.test('a webhook’s secret is replaced once by presses that were asked about t
   t.equal((await owner.press(page, `${page}/rotate`)).status, 303)
 })
 
-t.test(
-  'a webhook that another owner has narrowed meanwhile is not widened by a form of before',
-  async (t) => {
-    const page = at('webhooks', endpoint.id)
-    // As much as a form can show.
-    t.equal((await owner.press(page, `${page}/set`, { types: [...EVERY_TYPE] })).status, 303)
-    const form = formTo((await owner.get(page)).html, `${page}/set`)
-    const narrowed = { types: 'email.bounced', domain: 'example.com' }
-    t.equal(
-      (await owner.press(page, `${page}/set`, { ...narrowed, url: 'https://other.example.com/x' })).status,
-      303,
-    )
-    t.equal((await owner.post(`${page}/set`, { ...form, name: 'Renamed' })).status, 303)
-    t.match((await owner.get(page)).html, /<h1[^>]*>Renamed/)
-    t.match(await database.transaction((tx) => showEndpoint(tx, team.id, endpoint.id)), {
-      url: 'https://other.example.com/x',
-      name: 'Renamed',
-      types: ['email.bounced'],
-      domain: 'example.com',
-    })
-    const types = Array.from({ length: EVERY_TYPE.length + 1 }, () => '*')
-    const shown = JSON.stringify({ url: '', name: '', types, domain: null })
-    await owner.post(`${page}/set`, { ...form, shown, types, domain: '' })
-    t.match(await database.transaction((tx) => showEndpoint(tx, team.id, endpoint.id)), {
-      types: ['*'],
-      domain: null,
-    })
-  },
-)
+t.test("a stale form doesn't undo another owner's changes to a webhook", async (t) => {
+  const page = at('webhooks', endpoint.id)
+  // The most that a form can show.
+  t.equal((await owner.press(page, `${page}/set`, { types: [...EVERY_TYPE] })).status, 303)
+  const form = formTo((await owner.get(page)).html, `${page}/set`)
+  const narrowed = { types: 'email.bounced', domain: 'example.com' }
+  t.equal(
+    (await owner.press(page, `${page}/set`, { ...narrowed, url: 'https://other.example.com/x' })).status,
+    303,
+  )
+  t.equal((await owner.post(`${page}/set`, { ...form, name: 'Renamed' })).status, 303)
+  t.match((await owner.get(page)).html, /<h1[^>]*>Renamed/)
+  t.match(await database.transaction((tx) => showEndpoint(tx, team.id, endpoint.id)), {
+    url: 'https://other.example.com/x',
+    name: 'Renamed',
+    types: ['email.bounced'],
+    domain: 'example.com',
+  })
+  const types = Array.from({ length: EVERY_TYPE.length + 1 }, () => '*')
+  const shown = JSON.stringify({ url: '', name: '', types, domain: null })
+  await owner.post(`${page}/set`, { ...form, shown, types, domain: '' })
+  t.match(await database.transaction((tx) => showEndpoint(tx, team.id, endpoint.id)), {
+    types: ['*'],
+    domain: null,
+  })
+})

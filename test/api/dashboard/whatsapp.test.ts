@@ -1,4 +1,4 @@
-/** A team's WhatsApp pages: finding a message, why it stands as it does, and the templates. */
+/** WhatsApp pages of a team: messages, their status and templates. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
@@ -19,7 +19,7 @@ const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const path = `/teams/${team.id}/whatsapp`
 
-t.test('a message is found by its number, any of its ids, status and template', async (t) => {
+t.test('finds messages by number, ID, status and template', async (t) => {
   for (const query of [
     'recipient=%2B1+555+555+0101',
     'q=1+555+555+0101',
@@ -56,18 +56,18 @@ t.test('a message shows its parameters as text, its timeline and why it waits', 
   t.notMatch(page.html, /Send again/, 'a viewer only reads')
 })
 
-t.test('the page for programmers has a call with the team’s own template', async (t) => {
+t.test("the integration page has an example with the team's template", async (t) => {
   const page = await viewer.get(`/teams/${team.id}/integration`)
   shows(t, page, new RegExp(`v1/whatsapp/messages.* "template_id": "${template.id}".* "body:1"`))
 })
 
-t.test('an editor has a waiting message tried again', async (t) => {
+t.test('an editor requeues a waiting message', async (t) => {
   const done = await editor.post(`${path}/${first?.id}/requeue`)
   t.equal(done.status, 303)
   shows(t, await editor.get(`${path}/${first?.id}`), /Queued again/)
 })
 
-t.test('what was refused outright is sent again by force alone, and says so in the audit', async (t) => {
+t.test('requeues a rejected message only by force, and audits that', async (t) => {
   const [, second] = await rowsOf(service, team.id)
   const id = second?.id ?? ''
   await setFailed(service, id)
@@ -82,7 +82,7 @@ t.test('what was refused outright is sent again by force alone, and says so in t
   t.match(entry, { ...expected, detail: 'it had been rejected' })
 })
 
-t.test('templates show their state, slots and the provider’s object; one is added as JSON', async (t) => {
+t.test('shows templates with their state, slots and JSON, and adds one', async (t) => {
   const list = `/teams/${team.id}/whatsapp-templates`
   shows(t, await viewer.get(list), /order_ready en_US approved/)
   shows(t, await viewer.get(`${list}/${template.id}`), /url:1/)
@@ -94,7 +94,7 @@ t.test('templates show their state, slots and the provider’s object; one is ad
   shows(t, broken, /must be valid JSON/)
 })
 
-t.test('what a fault means is shown by the provider’s code, and not by a number in its words', async (t) => {
+t.test("explains an error by the provider's code, not by numbers in its text", async (t) => {
   const event = (detail: string, code?: string) => ({
     ref: { team_id: team.id, id: first?.id ?? '' },
     status: 'sent' as const,
@@ -115,7 +115,7 @@ t.test('what a fault means is shown by the provider’s code, and not by a numbe
   shows(t, await show('131026 No', '131026'), /The number may not be on WhatsApp.* · 131026 No/)
 })
 
-t.test('the list as CSV has what each message costs', async (t) => {
+t.test('the CSV has the pricing of each message', async (t) => {
   const body = aMessage(template.id, { to: ['+15555550103'], parameters })
   const { data } = (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).body
   const { id } = data[0]
@@ -136,7 +136,7 @@ t.test('the list as CSV has what each message costs', async (t) => {
   )
 })
 
-t.test('an editor opts a number out of marketing, and in again', async (t) => {
+t.test('an editor opts a number out of marketing and in again', async (t) => {
   const page = `/teams/${team.id}/whatsapp-opt-outs`
   t.equal((await editor.post(page, { to: '+1 555 555 0109' })).location, page)
   shows(t, await viewer.get(page), new RegExp(`\\+15555550109 ${editor.email}`))

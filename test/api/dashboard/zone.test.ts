@@ -1,4 +1,4 @@
-/** Times that are typed in a reader's zone: what instant they mean, also where summer time begins or ends. */
+/** Local times in the reader's zone, also when summer time starts or ends. */
 import { momentOf, momentWords, typedOf } from '../../../api/dashboard/components/zone.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { stopClock } from '../../support/clock.ts'
@@ -9,7 +9,7 @@ import t from '../../support/tap.ts'
 
 const NOW = new Date('2027-03-20T10:00:00Z')
 const BERLIN = 'Europe/Berlin'
-/** What clocks in Berlin leave out that day, and what they show instead. */
+/** A local time that Berlin skips on that day, and the one that it becomes. */
 const [LEFT_OUT, INSTEAD] = [
   '2027-03-28T02:30',
   '28 March 2027 at 03:30 in Europe/Berlin (2027-03-28 01:30:00 UTC)',
@@ -21,7 +21,7 @@ await stopClock(service.database, NOW)
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 editor.cookies.set('heliograph-zone', BERLIN)
 
-t.test('what is typed in a zone is the moment that its clocks show, and comes back as it was typed', (t) => {
+t.test('converts local times to UTC and back', (t) => {
   for (const [zone, typed, moment] of [
     ['UTC', '2027-01-05T09:00', '2027-01-05T09:00:00.000Z'],
     [BERLIN, '2027-01-05T09:00', '2027-01-05T08:00:00.000Z'],
@@ -44,14 +44,14 @@ t.test('what is typed in a zone is the moment that its clocks show, and comes ba
   t.end()
 })
 
-t.test('a time that summer time leaves out, or has twice, is one beside it, and the words say which', (t) => {
+t.test('maps skipped and repeated local times to an adjacent one', (t) => {
   t.equal(momentWords(momentOf(LEFT_OUT, BERLIN), BERLIN), INSTEAD)
   t.equal(momentOf('2027-10-31T02:30', BERLIN), '2027-10-31T01:30:00.000Z')
   t.equal(momentOf('2027-03-14T02:30', 'America/New_York'), '2027-03-14T06:30:00.000Z')
   t.end()
 })
 
-t.test('a scheduled email is moved in the zone of its form, and the page says when it goes', async (t) => {
+t.test('reschedules an email in the time zone of the form', async (t) => {
   const scheduled_at = '2027-03-21T09:00:00Z'
   const { body } = await service.call('POST', '/v1/emails', {
     key: team.key,
@@ -75,30 +75,27 @@ t.test('a scheduled email is moved in the zone of its form, and the page says wh
   t.strictSame(form.scheduled_at, ['2027-03-28T03:30'], 'what is stored is shown in the zone')
 })
 
-t.test(
-  'a time that is sent as it was shown is kept, to the second, and where clocks show it twice',
-  async (t) => {
-    await stopClock(service.database, new Date('2027-10-30T10:00:00Z'))
-    for (const scheduled_at of [
-      '2027-10-30T12:00:30.250Z',
-      '2027-10-31T00:30:00.000Z',
-      '2027-10-31T01:30:00.000Z',
-    ]) {
-      const { body } = await service.call('POST', '/v1/emails', {
-        key: team.key,
-        body: anEmail({ scheduled_at }),
-      })
-      const page = `/teams/${team.id}/emails/${body.id}`
-      const form = formTo((await editor.get(page)).html, `${page}/move`)
-      t.equal((await editor.post(`${page}/move`, form)).status, 303)
-      const { html } = await editor.get(page)
-      t.ok(html.includes(`It waits for its time: <time datetime="${scheduled_at}">`), scheduled_at)
-    }
-    await stopClock(service.database, NOW)
-  },
-)
+t.test('an unchanged time is kept to the second, also a repeated one', async (t) => {
+  await stopClock(service.database, new Date('2027-10-30T10:00:00Z'))
+  for (const scheduled_at of [
+    '2027-10-30T12:00:30.250Z',
+    '2027-10-31T00:30:00.000Z',
+    '2027-10-31T01:30:00.000Z',
+  ]) {
+    const { body } = await service.call('POST', '/v1/emails', {
+      key: team.key,
+      body: anEmail({ scheduled_at }),
+    })
+    const page = `/teams/${team.id}/emails/${body.id}`
+    const form = formTo((await editor.get(page)).html, `${page}/move`)
+    t.equal((await editor.post(`${page}/move`, form)).status, 303)
+    const { html } = await editor.get(page)
+    t.ok(html.includes(`It waits for its time: <time datetime="${scheduled_at}">`), scheduled_at)
+  }
+  await stopClock(service.database, NOW)
+})
 
-t.test('a broadcast at a time that is left out asks with the moment that it begins at', async (t) => {
+t.test('a broadcast at a skipped local time asks with the actual time', async (t) => {
   const { create, contacts } = await broadcastingOf(service, team)
   await contacts(['zoned'])
   const page = `/teams/${team.id}/broadcasts/${await create()}`

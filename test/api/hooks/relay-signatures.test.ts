@@ -1,4 +1,7 @@
-/** What proves a relay's post, part by part, without a server: relay.test.ts has whole posts and what is stored. */
+/**
+ * How a relay's post is verified, in detail and without a server. relay.test.ts has complete posts and what
+ * is stored.
+ */
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { publicKeyOf, RELAY_PROOFS, unverified } from '../../../api/hooks/relay-signatures.ts'
 import {
@@ -15,13 +18,13 @@ const NOW = new Date('2026-03-01T10:00:00.000Z')
 const DAY = 86_400_000
 const before = (ms: number): Date => new Date(NOW.getTime() - ms)
 const NOT_GENUINE = { code: 'unauthorized', message: 'This hook only accepts requests signed by its relay.' }
-/** What is said of a body once its sender is proved. */
+/** The error for a body after its sender was verified. */
 const UNREADABLE = {
   code: 'bad_request',
   message: 'The body must be a JSON object or list, nested up to 32 levels.',
 }
 
-/** The events of a post, and how many bytes it was read up to; null where it was not. */
+/** Returns the events of a post and the limit it was read with. The limit is null if it wasn't read. */
 async function proved(relay: Relay, { raw, headers }: Post, secret = RELAY_SECRETS[relay]) {
   let limit: number | undefined | null = null
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
@@ -44,14 +47,14 @@ const mailgun = (signature: unknown, event: unknown = { a: 1 }): Post => ({
   raw: Buffer.from(JSON.stringify({ signature, 'event-data': event })),
   headers: {},
 })
-/** As Mailgun signs, of any timestamp and token. */
+/** Signs any timestamp and token as Mailgun does. */
 const hmac = (timestamp: unknown, token = 't') => ({
   ...{ timestamp, token },
   signature: createHmac('sha256', RELAY_SECRETS.mailgun).update(`${timestamp}${token}`).digest('hex'),
 })
 const seconds = NOW.getTime() / 1_000
 
-t.test('Mailgun: signed by the key over time and token, within a day, in any case', async (t) => {
+t.test('Mailgun: verifies an HMAC over time and token, within a day', async (t) => {
   const genuine = mailgunSignature(RELAY_SECRETS.mailgun, NOW)
   const upper = { ...genuine, signature: genuine.signature.toUpperCase() }
   for (const signature of [
@@ -106,7 +109,7 @@ t.test('Mailgun: no digit of the token can move into the timestamp', async (t) =
     t.strictSame((await proved('mailgun', mailgun(signature))).events, NOT_GENUINE, JSON.stringify(signature))
 })
 
-t.test('SendGrid: signed by its key over time and bytes; the body is read once both are there', async (t) => {
+t.test('SendGrid: verifies a signature over time and body', async (t) => {
   const raw = Buffer.from('[{"a":1},{"b":2}]')
   const post = signedBySendgrid(raw, NOW)
   t.strictSame(await proved('sendgrid', post), { events: ['{"a":1}', '{"b":2}'], limit: 3 * 1024 * 1024 })
@@ -136,7 +139,7 @@ t.test('SendGrid: signed by its key over time and bytes; the body is read once b
   }
 })
 
-t.test('its key is one of P-256 in base64 of its DER, and no other', async (t) => {
+t.test('SendGrid: the key must be P-256 in base64 of its DER', async (t) => {
   t.ok(publicKeyOf(RELAY_SECRETS.sendgrid))
   const other = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey
   const { publicKey: edwards } = generateKeyPairSync('ed25519')
@@ -145,7 +148,7 @@ t.test('its key is one of P-256 in base64 of its DER, and no other', async (t) =
   for (const text of ['', 'no key']) t.equal(publicKeyOf(text), null)
 })
 
-t.test('Postmark and Brevo: the secret as bearer or as the password of any user', async (t) => {
+t.test('Postmark and Brevo: accepts the secret as bearer or password', async (t) => {
   const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
   for (const relay of ['postmark', 'brevo'] as const) {
     const secret = RELAY_SECRETS[relay]
@@ -169,7 +172,7 @@ t.test('Postmark and Brevo: the secret as bearer or as the password of any user'
   t.strictSame((await proved('postmark', colons, 'a:b')).events, ['{}'], 'a secret with a colon')
 })
 
-t.test('events are split in their order, and none nests deeper than 32 levels', async (t) => {
+t.test('splits events in order, up to 32 levels deep', async (t) => {
   const eventsOf = async (text: string) => {
     const Authorization = `Bearer ${RELAY_SECRETS.brevo}`
     return (await proved('brevo', { raw: Buffer.from(text), headers: { Authorization } })).events
@@ -184,7 +187,7 @@ t.test('events are split in their order, and none nests deeper than 32 levels', 
   t.strictSame(await eventsOf(`[1,${nested(33)}]`), UNREADABLE, 'any of them')
 })
 
-t.test('without a relay nothing is proved', async (t) => {
+t.test('without a relay every post is rejected', async (t) => {
   const { raw, headers } = postOf('brevo', [{}])
   await t.rejects(unverified({ headers, bytes: async () => raw, now: NOW }), NOT_GENUINE)
 })

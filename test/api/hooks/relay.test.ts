@@ -1,4 +1,4 @@
-/** POST /hooks/relay: what proves a post genuine, what is stored of it, and that nothing is otherwise. */
+/** POST /hooks/relay: how posts are verified, what is stored of them, and that nothing else is stored. */
 import { createHmac } from 'node:crypto'
 import { readApiSettings, reservedHeaders } from '../../../api/config.ts'
 import { RELAY_HEADERS } from '../../../db/validation/relays.ts'
@@ -27,10 +27,10 @@ const post = (raw: string | Buffer, headers: Record<string, string>): Post => ({
 })
 const mailgun = (body: unknown): Post => post(JSON.stringify(body), {})
 
-/** Posts whose header proves the caller, with a body that can't be read. */
+/** Posts whose header is valid, with an unreadable body. */
 const UNREADABLE = ['no JSON', 'no event', 'no UTF-8']
 
-/** A month old, and signed by the key: its time has a digit of its token at the end. */
+/** A month old, with a valid signature. The first digit of its token was moved to the end of its time. */
 function shifted() {
   const { timestamp, token, signature } = mailgunSignature(
     RELAY_SECRETS.mailgun,
@@ -40,7 +40,7 @@ function shifted() {
   return { timestamp: `${timestamp}7`, token: token.slice(1), signature }
 }
 
-/** Posts that are nearly genuine. */
+/** Posts that are almost valid. */
 const FORGED: Record<Relay, (event: unknown) => Record<string, Post>> = {
   mailgun(event) {
     const now = new Date()
@@ -120,7 +120,7 @@ const begin = async (t: Parameters<typeof startService>[0], relay: Relay): Promi
 }
 
 for (const relay of RELAYS)
-  t.test(`${relay}: a genuine post stores one report for each event, once; a forged one none`, async (t) => {
+  t.test(`${relay}: a valid post stores each event once, a forged one nothing`, async (t) => {
     const service = await begin(t, relay)
     for (const [what, forged] of Object.entries(FORGED[relay](first(relay))))
       t.equal(
@@ -143,7 +143,7 @@ for (const relay of RELAYS)
     t.equal((await jobsIn(service, 'ingest-report')).length, events.length)
   })
 
-t.test('mailgun: a token is good for one body, in every process', async (t) => {
+t.test('mailgun: a token is valid for one body, in all processes', async (t) => {
   const service = await begin(t, 'mailgun')
   const other = await startService(t, { url: service.url })
   listenTo(other, 'mailgun')
@@ -164,7 +164,7 @@ t.test('mailgun: a token is good for one body, in every process', async (t) => {
   t.equal(await deliver(other, postOf('mailgun', [another])), 200, 'a token of its own')
 })
 
-t.test('mailgun: of bodies with one token that come at once, one is stored', async (t) => {
+t.test('mailgun: only one of several concurrent bodies with one token is stored', async (t) => {
   const service = await begin(t, 'mailgun')
   const other = await startService(t, { url: service.url })
   listenTo(other, 'mailgun')
@@ -181,7 +181,7 @@ t.test('mailgun: of bodies with one token that come at once, one is stored', asy
   t.equal((await storedReports(service)).length, 1)
 })
 
-t.test('a password is taken as bearer and as any user’s', async (t) => {
+t.test('accepts a password as bearer and for any user name', async (t) => {
   const service = await begin(t, 'postmark')
   const raw = JSON.stringify(first('postmark'))
   const secret = RELAY_SECRETS.postmark
@@ -194,13 +194,13 @@ t.test('a password is taken as bearer and as any user’s', async (t) => {
     t.equal(await deliver(service, post(raw, { Authorization: given })), 200, given)
 })
 
-t.test('without a relay nothing is taken', async (t) => {
+t.test('without a relay every post is rejected', async (t) => {
   const service = await startService(t)
   for (const relay of RELAYS) t.equal(await deliver(service, postOf(relay, [first(relay)])), 401, relay)
   t.strictSame(await storedReports(service), [])
 })
 
-t.test('deep, huge and odd posts cost little, forged or not; ten thousand events are taken', async (t) => {
+t.test('deep, large and odd posts are handled, and ten thousand events stored', async (t) => {
   const service = await begin(t, 'sendgrid')
   const nested = (levels: number) => `[${'['.repeat(levels)}${']'.repeat(levels)}]`
   const deep = nested(200_000)
@@ -224,7 +224,7 @@ t.test('deep, huge and odd posts cost little, forged or not; ten thousand events
   t.equal(await deliver(service, post(text, {})), 401, 'too deep to be split')
 })
 
-t.test('clients cannot set the header of the relay in use, in any case; another’s they can', async (t) => {
+t.test('clients can’t set the header of the relay in use', async (t) => {
   const { service, key } = await world(t)
   const send = (name: string) =>
     service.call('POST', '/v1/emails', { key, body: anEmail({ headers: { [name]: 'x' } }) })

@@ -1,4 +1,4 @@
-/** POST /hooks/ses: who may post, forged signatures, and certificates that are fetched from Amazon alone. */
+/** POST /hooks/ses: who can post, forged signatures, and that certificates are only fetched from Amazon. */
 import type { ServerResponse } from 'node:http'
 import { createApp } from '../../../api/app.ts'
 import { createSns } from '../../../api/hooks/sns.ts'
@@ -20,7 +20,7 @@ import t, { type Test } from '../../support/tap.ts'
 type Hook = {
   sns: SnsStandIn
   post: (raw: string | Uint8Array, type?: string) => ReturnType<Call>
-  /** The reports that were stored since this test began, and their jobs. */
+  /** Returns the reports and jobs that this test has stored. */
   stored: () => Promise<Awaited<ReturnType<typeof storedReports>>>
   jobs: () => Promise<unknown[]>
 }
@@ -49,7 +49,7 @@ async function begin(
   }
 }
 
-t.test('a signed notification is stored byte for byte, with its job, once', async (t) => {
+t.test('a signed notification is stored unchanged, with its job, once', async (t) => {
   const { sns, post, stored, jobs } = await begin(t)
   const body = signed(sns.certificate, aNotification({ Message: '{"a":"é \\u2028"}\n' }))
   t.match(await post(body), { status: 200, body: { status: 'taken' } })
@@ -62,7 +62,7 @@ t.test('a signed notification is stored byte for byte, with its job, once', asyn
   t.equal((await jobs()).length, 1)
 })
 
-t.test('both versions of the signature, with and without a subject, as text or as JSON', async (t) => {
+t.test('accepts both signature versions, with or without subject, as text or JSON', async (t) => {
   const { sns, post, stored } = await begin(t)
   for (const SignatureVersion of ['1', '2']) {
     for (const type of ['text/plain; charset=UTF-8', 'application/json']) {
@@ -75,13 +75,13 @@ t.test('both versions of the signature, with and without a subject, as text or a
   t.strictSame(sns.connections, [`${SNS_HOST}:443`], 'the certificate is fetched once')
 })
 
-t.test("a topic's test message is taken", async (t) => {
+t.test('accepts a topic’s test message', async (t) => {
   const { sns, post } = await begin(t)
   const Message = 'Successfully validated SNS topic for Amazon SES event publishing.'
   t.equal((await post(signed(sns.certificate, aNotification({ Message })))).status, 200)
 })
 
-t.test('any byte changed after signing, and any other key, is 401 and stores nothing', async (t) => {
+t.test('changed bytes and other keys are 401 and store nothing', async (t) => {
   const { sns, post, stored, jobs } = await begin(t)
   const body = signed(sns.certificate, aNotification())
   const genuine: Fields = JSON.parse(body)
@@ -108,7 +108,7 @@ t.test('any byte changed after signing, and any other key, is 401 and stores not
   t.strictSame(await jobs(), [])
 })
 
-t.test('re-serialised, the same fields are still genuine: the signature covers values', async (t) => {
+t.test('the same fields in another serialization are still valid', async (t) => {
   const { sns, post } = await begin(t)
   const body = signed(sns.certificate, aNotification())
   t.equal((await post(JSON.stringify(JSON.parse(body)))).status, 200)
@@ -149,7 +149,7 @@ const CERTIFICATES = [
   'not a url',
 ]
 
-t.test('a certificate that is not at SNS in the region of the topic is never fetched', async (t) => {
+t.test('a certificate outside SNS or the topic’s region is never fetched', async (t) => {
   const { sns, post, stored } = await begin(t)
   for (const SigningCertURL of CERTIFICATES) {
     const answer = await post(signed(sns.certificate, aNotification({ SigningCertURL })))
@@ -159,7 +159,7 @@ t.test('a certificate that is not at SNS in the region of the topic is never fet
   t.strictSame(await stored(), [])
 })
 
-t.test('a topic that is not ours is refused before anything is fetched, however well signed', async (t) => {
+t.test('an unknown topic is rejected before anything is fetched', async (t) => {
   const { sns, post } = await begin(t)
   const topics = [
     'arn:aws:sns:eu-west-1:999999999999:ses-events',
@@ -175,7 +175,7 @@ t.test('a topic that is not ours is refused before anything is fetched, however 
   t.strictSame(sns.connections, [])
 })
 
-t.test('without topics in the settings nothing is genuine', async (t) => {
+t.test('without configured topics every post is rejected', async (t) => {
   const { certificate } = await startSns(t, OURS)
   const answer = await service.call('POST', '/hooks/ses', {
     raw: signed(certificate, aNotification()),
@@ -184,7 +184,7 @@ t.test('without topics in the settings nothing is genuine', async (t) => {
   t.equal(answer.status, 401)
 })
 
-t.test('what is no envelope is refused and fetches nothing', async (t) => {
+t.test('an invalid envelope is rejected without a fetch', async (t) => {
   const { sns, post } = await begin(t)
   const junk = [
     '',
@@ -205,7 +205,7 @@ t.test('what is no envelope is refused and fetches nothing', async (t) => {
   t.strictSame(sns.connections, [])
 })
 
-t.test('a post beyond 1 MiB is refused unread', async (t) => {
+t.test('a post above the size limit is rejected', async (t) => {
   const { sns, post, stored } = await begin(t)
   const Message = 'x'.repeat(1024 * 1024)
   t.equal((await post(signed(sns.certificate, aNotification({ Message })))).status, 413)
@@ -213,7 +213,7 @@ t.test('a post beyond 1 MiB is refused unread', async (t) => {
   t.strictSame(await stored(), [])
 })
 
-t.test('a subscription is confirmed once its signature has passed, and only then', async (t) => {
+t.test('a subscription is confirmed only after its signature was verified', async (t) => {
   const { sns, post, stored } = await begin(t)
   const wish = aConfirmation()
   t.match(await post(signed(sns.certificate, wish)), { status: 200, body: { status: 'confirmed' } })
@@ -229,7 +229,7 @@ t.test('a subscription is confirmed once its signature has passed, and only then
   t.strictSame(await stored(), [])
 })
 
-t.test('a confirmation that leads anywhere else is refused, even when it is signed', async (t) => {
+t.test('a signed confirmation with any other URL is rejected', async (t) => {
   const { sns, post } = await begin(t)
   const query = new URL(aConfirmation().SubscribeURL ?? '').search
   const { Token } = aConfirmation()
@@ -251,7 +251,7 @@ t.test('a confirmation that leads anywhere else is refused, even when it is sign
   t.strictSame(sns.connections, [])
 })
 
-t.test('redirects are not followed, whether for the certificate or for the confirmation', async (t) => {
+t.test('redirects aren’t followed', async (t) => {
   for (const body of ['certificate', 'confirmation']) {
     const { sns, post } = await begin(t)
     sns.onRequest(({ url }, response) => {
@@ -265,7 +265,7 @@ t.test('redirects are not followed, whether for the certificate or for the confi
   }
 })
 
-t.test('a certificate that cannot be fetched is 503, so that SNS repeats; the repeat is taken', async (t) => {
+t.test('an unavailable certificate is 503, and a retry succeeds', async (t) => {
   const { sns, post } = await begin(t)
   const faults = [
     (response: ServerResponse) => void response.writeHead(500).end(),
@@ -291,7 +291,7 @@ t.test('a certificate that cannot be fetched is 503, so that SNS repeats; the re
   t.equal((await post(signed(sns.certificate, aNotification()))).status, 200)
 })
 
-t.test('an expired certificate proves nothing, also when it was valid at first', async (t) => {
+t.test('an expired certificate is rejected, even if it is cached', async (t) => {
   const expired = makeCertificate([SNS_HOST], { expires: new Date(Date.now() - 1_000) })
   const { post } = await begin(t, { certificate: expired })
   t.equal((await post(signed(expired, aNotification()))).status, 401)
@@ -309,7 +309,7 @@ t.test('an expired certificate proves nothing, also when it was valid at first',
   t.equal((await hook.post(signed(OTHER, aNotification()))).status, 200, 'its successor does')
 })
 
-t.test('a forger of ever new certificates displaces few of ours, and few are fetched at once', async (t) => {
+t.test('at most four certificates are fetched at once', async (t) => {
   const { sns, post } = await begin(t)
   let open = 0
   let most = 0
@@ -328,7 +328,7 @@ t.test('a forger of ever new certificates displaces few of ours, and few are fet
   t.ok(most <= 4, `${most} at once`)
 })
 
-t.test('word that a subscription has ended is taken and followed nowhere', async (t) => {
+t.test('the end of a subscription is accepted without a request', async (t) => {
   const { sns, post, stored } = await begin(t)
   const body = signed(
     sns.certificate,

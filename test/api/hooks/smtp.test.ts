@@ -1,4 +1,6 @@
-/** POST /hooks/smtp: who may post, what is stored, and that nothing is until it is proved genuine. */
+/**
+ * POST /hooks/smtp: who can post, what is stored, and that nothing is stored before the token was checked.
+ */
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
@@ -20,7 +22,7 @@ const post = async ({ call }: Service, authorization: string | null, raw: Uint8A
     headers: { ...TYPE, ...(authorization === null ? {} : { Authorization: authorization }) },
   })
 
-t.test('a report with the token is stored byte for byte, with its job, before the answer', async (t) => {
+t.test('a report is stored unchanged, with its job, before the response', async (t) => {
   const service = await startService(t)
   const { status } = await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)
   t.equal(status, 200)
@@ -31,7 +33,7 @@ t.test('a report with the token is stored byte for byte, with its job, before th
   t.same(await jobsIn(service, 'ingest-report'), [{ report_id: report?.id }])
 })
 
-t.test('a repeat is taken as well, and stored once', async (t) => {
+t.test('a repeated report is accepted and stored once', async (t) => {
   const service = await startService(t)
   const statuses = await Promise.all(
     Array.from({ length: 20 }, async () => (await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)).status),
@@ -41,7 +43,7 @@ t.test('a repeat is taken as well, and stored once', async (t) => {
   t.equal((await jobsIn(service, 'ingest-report')).length, 1)
 })
 
-t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
+t.test('an invalid token is 401 and stores nothing', async (t) => {
   const service = await startService(t)
   const forged = [
     null,
@@ -66,7 +68,7 @@ t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
   t.same(await jobsIn(service, 'ingest-report'), [])
 })
 
-t.test('a body may have 10 MiB and not a byte more; none is a bad request', async (t) => {
+t.test('a body must have 1 byte to 10 MiB', async (t) => {
   const service = await startService(t)
   const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
   const limit = 10 * 1024 * 1024
@@ -77,7 +79,7 @@ t.test('a body may have 10 MiB and not a byte more; none is a bad request', asyn
   t.equal((await service.call('GET', '/hooks/smtp')).status, 405)
 })
 
-t.test('mail without a return address that we signed is dropped and counted, not stored', async (t) => {
+t.test('mail without our signed return address is dropped and counted', async (t) => {
   const service = await startService(t)
   const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
   const forged = OURS.replace(/.@/, (digit) => (digit === '0@' ? '1@' : '0@'))

@@ -1,4 +1,4 @@
-/** SNS's envelope by itself: its form, the string that is signed, and its URLs; ses.test.ts has signed ones, posted. */
+/** The envelope of SNS: its fields, the signed string and its URLs. ses.test.ts posts signed ones. */
 import { createVerify } from 'node:crypto'
 import {
   certificateUrl,
@@ -18,7 +18,7 @@ const parsed = (fields: object) => parseEnvelope(Buffer.from(JSON.stringify(fiel
 const without = (fields: Fields, name: string) =>
   Object.fromEntries(Object.entries(fields).filter(([key]) => key !== name))
 
-t.test('an envelope has its fields, each of its form; what it has more is left alone', async (t) => {
+t.test('an envelope has valid fields, and more are allowed', async (t) => {
   const notification = aNotification({ Signature })
   const kinds = [
     ...[
@@ -74,7 +74,7 @@ t.test('an envelope has its fields, each of its form; what it has more is left a
   t.equal(parseEnvelope(bytes), null, 'not UTF-8')
 })
 
-t.test('the string that is signed is that of AWS, of each type, with and without a subject', async (t) => {
+t.test('the signed string matches AWS’s for every type', async (t) => {
   for (const fields of [
     ...[aNotification(), without(aNotification(), 'Subject'), aConfirmation({ SignatureVersion: '2' })],
     aConfirmation({ SignatureVersion: '2', Type: 'UnsubscribeConfirmation' }),
@@ -90,7 +90,7 @@ t.test('the string that is signed is that of AWS, of each type, with and without
   )
 })
 
-t.test('a topic’s name has its partition, region, account and name', async (t) => {
+t.test('a topic ARN has a partition, region, account and name', async (t) => {
   const arn = (partition: string, region: string, account: string, name: string) =>
     `arn:${partition}:sns:${region}:${account}:${name}`
   const account = '123456789012'
@@ -121,7 +121,7 @@ t.test('a topic’s name has its partition, region, account and name', async (t)
 const CHINA = TOPIC.replace('aws:sns:eu-west-1', 'aws-cn:sns:cn-north-1')
 const PATH = '/SimpleNotificationService-0_a.pem'
 
-t.test('a certificate lies at SNS, of the topic’s own region and partition, spelled in full', async (t) => {
+t.test('a certificate must be at SNS in the topic’s region and partition', async (t) => {
   const at = (SigningCertURL: string, TopicArn = TOPIC) =>
     certificateUrl({ ...aNotification({ SigningCertURL, TopicArn }) } as unknown as SnsEnvelope)?.href ?? null
   const [own, chinese] = [`https://${SNS_HOST}${PATH}`, `https://sns.cn-north-1.amazonaws.com.cn${PATH}`]
@@ -159,7 +159,7 @@ t.test('a certificate lies at SNS, of the topic’s own region and partition, sp
   for (const [url, topic] of odd) t.equal(at(url, topic), null, `${url} ${topic ?? ''}`)
 })
 
-t.test('a confirmation asks SNS to confirm this topic by this token, and nothing else', async (t) => {
+t.test('a confirmation URL must confirm this topic with this token', async (t) => {
   const { SubscribeURL: url = '', Token = '' } = aConfirmation()
   const at = (change: object) =>
     confirmationUrl({ ...aConfirmation(), ...change } as unknown as SnsEnvelope)?.href ?? null

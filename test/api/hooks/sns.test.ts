@@ -1,4 +1,4 @@
-/** SNS's certificates: whose they may be, when they prove something, how long one is kept. ses.test.ts has posts. */
+/** The certificates of SNS: which are valid, when, and how long they are cached. ses.test.ts has posts. */
 import type { ServerResponse } from 'node:http'
 import { createSns } from '../../../api/hooks/sns.ts'
 import type { SnsEnvelope } from '../../../api/hooks/sns-envelope.ts'
@@ -17,10 +17,10 @@ import t, { type Test } from '../../support/tap.ts'
 const OURS = makeCertificate([SNS_HOST])
 const NOW = new Date()
 
-/** What SNS does in place of serving what it is asked for. */
+/** What SNS does instead of returning what was requested. */
 type Answer = (response: ServerResponse) => unknown
 
-/** A gate for posts of our topic, and what it makes of one. */
+/** Starts SNS, and returns how posts of our topic are verified. */
 async function begin(t: Test, certificate: Certificate = OURS) {
   const sns = await startSns(t, certificate, OURS)
   const { authenticate, confirm } = createSns({ topics: [TOPIC], agent: sns.agent })
@@ -39,18 +39,18 @@ async function begin(t: Test, certificate: Certificate = OURS) {
   return { ...sns, answer, take, confirm: (fields: Fields) => of(confirm(fields as unknown as SnsEnvelope)) }
 }
 
-/** A notification whose certificate lies elsewhere at SNS. */
+/** A notification whose certificate has another path at SNS. */
 const at = (path: string) => aNotification({ SigningCertURL: `https://${SNS_HOST}${path}` })
 
 const FOREIGN = 'unauthorized  This hook only accepts messages from its own SNS topics.'
 const UNFETCHED = 'unavailable 20 Could not fetch the certificate of SNS. Try again later.'
 
-t.test('it listens where there is any topic', async (t) => {
+t.test('listens only if a topic is configured', async (t) => {
   t.equal(createSns({ topics: [] }).listens, false)
   t.equal(createSns({ topics: [TOPIC] }).listens, true)
 })
 
-t.test('a certificate proves something from its first second to its last', async (t) => {
+t.test('a certificate is valid from its first second to its last', async (t) => {
   const second = Math.floor(NOW.getTime() / 1_000) * 1_000
   const [from, until] = [new Date(second - 60_000), new Date(second + 60_000)]
   const { take, requests } = await begin(t, makeCertificate([SNS_HOST], { begins: from, expires: until }))
@@ -61,28 +61,25 @@ t.test('a certificate proves something from its first second to its last', async
   t.equal(await take(aNotification(), new Date(until.getTime() + 1)), FOREIGN, 'no longer')
 })
 
-t.test('a key that is not RSA proves nothing, however well it signs', async (t) => {
+t.test('a key that isn’t RSA is rejected', async (t) => {
   const { take } = await begin(t, makeCertificate([SNS_HOST], { type: 'ec' }))
   t.equal(await take(aNotification()), FOREIGN)
 })
 
-t.test(
-  'a certificate is fetched once for posts side by side, and kept until twenty are younger',
-  async (t) => {
-    const { take, requests } = await begin(t)
-    t.strictSame(await Promise.all([take(at('/n0.pem')), take(at('/n0.pem'))]), ['taken', 'taken'])
-    t.strictSame(requests, ['/n0.pem'])
-    const others = Array.from({ length: 19 }, (_, n) => `/n${n + 1}.pem`)
-    for (const path of others) await take(at(path))
-    t.strictSame(requests, ['/n0.pem', ...others])
-    await take(at('/n0.pem'))
-    t.equal(requests.length, 20, 'still known')
-    for (const path of ['/n20.pem', '/n1.pem', '/n0.pem']) await take(at(path))
-    t.strictSame(requests.slice(20), ['/n20.pem', '/n0.pem'], 'the oldest was let go, and no other')
-  },
-)
+t.test('a certificate is fetched once, and cached with 19 newer ones', async (t) => {
+  const { take, requests } = await begin(t)
+  t.strictSame(await Promise.all([take(at('/n0.pem')), take(at('/n0.pem'))]), ['taken', 'taken'])
+  t.strictSame(requests, ['/n0.pem'])
+  const others = Array.from({ length: 19 }, (_, n) => `/n${n + 1}.pem`)
+  for (const path of others) await take(at(path))
+  t.strictSame(requests, ['/n0.pem', ...others])
+  await take(at('/n0.pem'))
+  t.equal(requests.length, 20, 'still known')
+  for (const path of ['/n20.pem', '/n1.pem', '/n0.pem']) await take(at(path))
+  t.strictSame(requests.slice(20), ['/n20.pem', '/n0.pem'], 'the oldest was let go, and no other')
+})
 
-t.test('a certificate that comes in no whole answer is asked for again by the next post', async (t) => {
+t.test('an incomplete certificate is fetched again by the next post', async (t) => {
   const { take, answer, requests } = await begin(t)
   const faults: Answer[] = [
     (response) => response.writeHead(404).end(OURS.pem),
@@ -100,7 +97,7 @@ t.test('a certificate that comes in no whole answer is asked for again by the ne
   t.equal(requests.length, 5)
 })
 
-t.test('four certificates are fetched at a time, and who asks for a fifth is to come again', async (t) => {
+t.test('a fifth concurrent fetch is rejected with Retry-After', async (t) => {
   const { take, answer } = await begin(t)
   const held: ServerResponse[] = []
   const full = Promise.withResolvers<void>()
@@ -119,7 +116,7 @@ t.test('four certificates are fetched at a time, and who asks for a fifth is to 
   t.equal(await take(at('/n5.pem')), 'taken')
 })
 
-t.test('a subscription is confirmed by SNS’s own word, and nowhere else', async (t) => {
+t.test('a subscription is confirmed only at SNS', async (t) => {
   const { confirm, answer, requests } = await begin(t)
   t.equal(await confirm(aConfirmation()), 'taken')
   t.equal(await confirm(aConfirmation({ SubscribeURL: `https://${SNS_HOST}/` })), FOREIGN)

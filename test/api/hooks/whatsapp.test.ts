@@ -1,6 +1,6 @@
-// GET and POST /hooks/whatsapp: the handshake, who may post, and that nothing is stored until it is proved genuine.
+// GET and POST /hooks/whatsapp: the handshake, who can post, and that only verified posts are stored.
 
-import { verifyTokenOf } from '../../../db/messages/whatsapp/number-hook.ts'
+import { deriveVerifyToken } from '../../../db/messages/whatsapp/number-hook.ts'
 import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { startService, WHATSAPP_APP_SECRET, WHATSAPP_VERIFY_TOKEN } from '../../support/service.ts'
@@ -8,7 +8,7 @@ import t from '../../support/tap.ts'
 import { makeNumber } from '../../support/whatsapp-numbers.ts'
 
 const PATH = '/hooks/whatsapp'
-// Spacing, escapes and order that a re-serialised body would not keep.
+// Spacing, escapes and order that another serialization would change.
 const RAW = Buffer.from(
   `{ "object":"whatsapp_business_account",\n "entry" : [ {"changes":[{"field":"messages","value":{
     "statuses":[{"id":"wamid.1", "status":"read"}]}}]} ], "x":"\\u00e9\\/é" }`,
@@ -31,14 +31,14 @@ const HANDSHAKE = {
   'hub.challenge': '1158201444',
 }
 
-t.test('the handshake answers 200 with the bare challenge when the token fits', async (t) => {
+t.test('the handshake returns the challenge if the token matches', async (t) => {
   const { status, body, headers } = await shake(HANDSHAKE)
   t.equal(status, 200)
   t.equal(body, '1158201444')
   t.match(headers.get('content-type'), /^text\/plain/)
 })
 
-t.test('a handshake that does not fit is 403', async (t) => {
+t.test('an invalid handshake is 403', async (t) => {
   const odd: Record<string, string>[] = [
     {},
     { ...HANDSHAKE, 'hub.verify_token': `${WHATSAPP_VERIFY_TOKEN}x` },
@@ -60,7 +60,7 @@ t.test('a handshake that does not fit is 403', async (t) => {
   service.deps.hooks.whatsapp_verify_token = WHATSAPP_VERIFY_TOKEN
 })
 
-t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
+t.test('an invalid signature is 401 and stores nothing', async (t) => {
   const genuine = hubSignature(WHATSAPP_APP_SECRET, RAW)
   const forged: Record<string, string>[] = [
     {},
@@ -99,7 +99,7 @@ t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
   t.same(await jobsIn(service, 'ingest-report'), [])
 })
 
-t.test('a post is stored cut, with its job, before the response; a repeat once', async (t) => {
+t.test('a post is reduced and stored once with its job', async (t) => {
   const statuses = await Promise.all(
     Array.from({ length: 10 }, async () => (await post(RAW, signed(RAW))).status),
   )
@@ -114,7 +114,7 @@ t.test('a post is stored cut, with its job, before the response; a repeat once',
   t.same(await jobsIn(service, 'ingest-report'), [{ report_id: report?.id }])
 })
 
-t.test('a signed body that is no JSON object is 400 and stores nothing', async (t) => {
+t.test('a signed body that isn’t a JSON object is 400', async (t) => {
   const before = (await storedReports(service)).length
   for (const text of ['{"object":', '[]', '"x"', '']) {
     const body = Buffer.from(text)
@@ -124,7 +124,7 @@ t.test('a signed body that is no JSON object is 400 and stores nothing', async (
   t.equal((await storedReports(service)).length, before)
 })
 
-t.test('a body may have 3 MiB, as the provider says, and not a byte more', async (t) => {
+t.test('a body can have 3 MiB', async (t) => {
   const largest = Buffer.from(JSON.stringify({ x: 'x'.repeat(3 * 1024 * 1024 - 8) }))
   t.equal(largest.length, 3 * 1024 * 1024)
   t.equal((await post(largest, signed(largest))).status, 200)
@@ -133,12 +133,12 @@ t.test('a body may have 3 MiB, as the provider says, and not a byte more', async
   t.equal((await call('PUT', PATH)).status, 405)
 })
 
-t.test('a number with an app secret has a hook of its own', async (t) => {
+t.test('a number with an app secret has its own hook', async (t) => {
   const number = { account_id: '900', token: 'x', app_secret: 'secret-of-acme' }
   await makeNumber(service, { ...number, name: 'acme', phone_number_id: '901' })
   await makeNumber(service, { ...number, name: 'bare', phone_number_id: '902', app_secret: '' })
   const query = (token: string) => new URLSearchParams({ ...HANDSHAKE, 'hub.verify_token': token }).toString()
-  const token = verifyTokenOf(service.deps.secrets, 'acme')
+  const token = deriveVerifyToken(service.deps.secrets, 'acme')
   t.match(await call('GET', `${PATH}/acme?${query(token)}`), { status: 200, body: '1158201444' })
   t.equal((await call('GET', `${PATH}/acme?${query(WHATSAPP_VERIFY_TOKEN)}`)).status, 403)
   const stored = async () =>

@@ -1,4 +1,4 @@
-/** Batching calls into batches: who goes with whom, and what becomes of each. */
+/** Batching calls: which calls share a batch, and their results. */
 
 import { type Batcher, type CallEnd, createBatcher } from '../../../api/http/batcher.ts'
 import { RequestError } from '../../../db/errors.ts'
@@ -6,7 +6,7 @@ import t from '../../support/tap.ts'
 
 type Batch = { calls: readonly string[]; alone: boolean } & PromiseWithResolvers<CallEnd<string>[]>
 
-/** A batcher whose batches a test ends by hand; a call's key is its first letter. */
+/** A batcher whose batches a test settles. The key of a call is its first letter. */
 function heldBatcher() {
   const batches: Batch[] = []
   const batch: Batcher<string, string> = createBatcher({
@@ -29,7 +29,7 @@ const done = async (batch: Batch | undefined) => {
 const shown = (batches: readonly Batch[]) =>
   batches.map(({ calls, alone }) => `${alone ? 'alone ' : ''}${calls}`)
 
-t.test('what arrives together goes together, at once; what comes later is in the next batch', async (t) => {
+t.test('concurrent calls share a batch, and later ones the next', async (t) => {
   const { batches, batch } = heldBatcher()
   const ends = ['a1', 'b1', 'a2'].map(batch)
   await turn()
@@ -43,7 +43,7 @@ t.test('what arrives together goes together, at once; what comes later is in the
   t.strictSame(await Promise.all(ends), ['a1!', 'b1!', 'a2!', 'a3!', 'b2!'])
 })
 
-t.test('a key that somebody else holds goes alone, with its later calls behind it', async (t) => {
+t.test('a locked key is processed alone, before its later calls', async (t) => {
   const { batches, batch } = heldBatcher()
   const ends = ['a1', 'b1', 'a2'].map(batch)
   await turn()
@@ -60,7 +60,7 @@ t.test('a key that somebody else holds goes alone, with its later calls behind i
   t.strictSame(await Promise.all(ends), ['a1!', 'b1!', 'a2!', 'a3!', 'b2!'])
 })
 
-t.test('calls of a batch that failed and left nothing are tried one by one', async (t) => {
+t.test('calls of a safely failed batch are retried individually', async (t) => {
   const { batches, batch } = heldBatcher()
   const ends = ['a1', 'b1'].map(batch)
   await turn()
@@ -73,7 +73,7 @@ t.test('calls of a batch that failed and left nothing are tried one by one', asy
   t.match(await settled, [{ reason: { message: 'safe' } }, { value: 'b1!' }])
 })
 
-t.test('calls of a batch that may have been stored are not tried again', async (t) => {
+t.test('calls of a batch that may be stored aren’t retried', async (t) => {
   const { batches, batch } = heldBatcher()
   const ends = ['a1', 'b1'].map(batch)
   await turn()
@@ -83,7 +83,7 @@ t.test('calls of a batch that may have been stored are not tried again', async (
   t.equal(batches.length, 1)
 })
 
-t.test('a refusal is of its call alone', async (t) => {
+t.test('an error only affects its own call', async (t) => {
   const { batches, batch } = heldBatcher()
   const ends = ['a1', 'a2'].map(batch)
   await turn()

@@ -1,4 +1,7 @@
-/** Bodies on their way in: bounded in all, parsed where they keep nobody waiting, judged alike wherever. */
+/**
+ * Request bodies: limited memory, parsing that doesn't block other requests, and the same result wherever
+ * they are parsed.
+ */
 import { once } from 'node:events'
 import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,7 +24,7 @@ const MIB = 1024 * 1024
 const TEAM = { name: 'a team', isProved: true }
 const SIGNED = { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` }
 
-/** Begins a post whose body does not end, on a connection that could be used again. */
+/** Starts a post whose body doesn't end, on a keep-alive connection. */
 function beginUpload(t: Test, url: string, bytes: number): ClientRequest {
   const headers = { ...SIGNED, 'Content-Length': bytes + 1 }
   const agent = new Agent({ keepAlive: true })
@@ -35,7 +38,7 @@ function beginUpload(t: Test, url: string, bytes: number): ClientRequest {
   return sent
 }
 
-t.test('bodies that come in at once are bounded: past it 503, until some break off', async (t) => {
+t.test('bodies beyond the limit get 503 until others have ended', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   const bodies = createBodies(parser, {
@@ -64,7 +67,7 @@ t.test('bodies that come in at once are bounded: past it 503, until some break o
   t.equal(status, 401)
 })
 
-t.test('strangers leave room for a team’s largest body, and at one door for those at others', async (t) => {
+t.test('unauthenticated bodies leave capacity for teams and other hooks', async (t) => {
   const parser = { parse: async () => {}, close: async () => {} }
   const bodies = createBodies(parser, { ...BODY_BUDGET, patience: 200 })
   const server = createServer(async ({ url = '' }, response) => {
@@ -86,7 +89,7 @@ t.test('strangers leave room for a team’s largest body, and at one door for th
   t.equal(await send('/team', MAX_BODY_BYTES), String(MAX_BODY_BYTES))
 })
 
-t.test('two refused bodies at a time are read to their end, so that their clients live', async (t) => {
+t.test('at most two rejected bodies are drained at a time', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   const bodies = createBodies(parser)
@@ -131,10 +134,10 @@ t.test('POST /hooks/ses reads nothing while no topic is configured', async (t) =
   t.equal(response.statusCode, 401)
 })
 
-/** As large as makes the thread parse it. */
+/** Large enough to be parsed in the thread. */
 const LARGE = 'x'.repeat(600_000)
 
-t.test('bodies that are long, or heavy by route, are parsed in the thread, others in place', async (t) => {
+t.test('only large and heavy bodies are parsed in the thread', async (t) => {
   const bodies = createBodies({ parse: async () => 'in the thread', close: async () => {} })
   const shape = { read: () => 'here', batch: null } as unknown as BodyShape<unknown>
   const server = createServer(async (request, response) => {
@@ -158,7 +161,7 @@ t.test('bodies that are long, or heavy by route, are parsed in the thread, other
   t.equal(await where('/heavy', 20_000), 'in the thread')
 })
 
-t.test('calls of many items are heavy: they are what takes long for its length', (t) => {
+t.test('routes with batches are declared heavy', (t) => {
   const many = ROUTES.filter(({ body }) => body?.batch)
   t.ok(many.length >= 3)
   t.strictSame(
@@ -168,7 +171,7 @@ t.test('calls of many items are heavy: they are what takes long for its length',
   t.end()
 })
 
-t.test('a body waits for room, a small one finds it beside large ones', async (t) => {
+t.test('a large body waits for capacity while small ones pass', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   const bodies = createBodies(parser, {
@@ -199,10 +202,10 @@ t.test('a body waits for room, a small one finds it beside large ones', async (t
   t.equal((await large).status, 201)
 })
 
-t.test('a bulk call that waits for its worker leaves its room to the next one', async (t) => {
+t.test('a bulk call releases its capacity while it waits for its worker', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  // The thread's start is not what the calls wait for.
+  // Otherwise the calls would wait for the start of the thread.
   await parser.parse({ method: 'POST', path: '/v1/contacts/bulk' }, Buffer.from('{"contacts":[]}'))
   const bodies = createBodies(parser, { ...BODY_BUDGET, ofOne: 120_000, patience: 2_500 })
   const base = await listen(t, createApp({ ...service.deps, bodies, upsertWait: 6_000 }))
@@ -214,7 +217,7 @@ t.test('a bulk call that waits for its worker leaves its room to the next one', 
   }
 })
 
-t.test('a large batch is judged as a small one is', async (t) => {
+t.test('a large batch is validated like a small one', async (t) => {
   const emails = [
     anEmail(),
     anEmail({ from: 'nobody' }),
@@ -247,7 +250,7 @@ t.test('a large batch is judged as a small one is', async (t) => {
   ])
 })
 
-t.test('a large call is refused as a small one is', async (t) => {
+t.test('a large call returns the same errors as a small one', async (t) => {
   const bodies: [string, string, object | string][] = [
     ['/v1/emails/batch', 'batch_too_large', { emails: Array.from({ length: 101 }, () => ({})) }],
     ['/v1/contacts/bulk', 'batch_too_large', { contacts: Array.from({ length: 1001 }, () => ({})) }],
@@ -269,21 +272,21 @@ t.test('a large call is refused as a small one is', async (t) => {
   }
 })
 
-t.test('a large send is stored as it came', async (t) => {
-  // What counts in JSON does not in its strings.
+t.test('a large send is stored unchanged', async (t) => {
+  // Characters that are counted outside of strings, but not in them.
   const html = `<p>é 漢 😀 ${'"[{,\\'.repeat(200_000)}</p>`
   const { status, body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail({ html }) })
   t.equal(status, 201)
   t.equal(body.html, html)
 })
 
-t.test('a body of more strings, arrays, objects or values than a call needs is refused unparsed', (t) => {
+t.test('a body with too many strings or values is rejected before parsing', (t) => {
   const shape = { read: () => 'parsed' } as unknown as BodyShape<unknown>
   const parsed = (unit: string, count: number, last: string) => () =>
     parseBody(shape, Buffer.from(`[${`${unit},`.repeat(count - 1)}${unit}${last}`))
   for (const unit of ['""', '[]', '{}']) {
     const refusal = /at most 300,000 strings, arrays and objects/
-    // The list around them is one itself.
+    // The list around them also counts.
     t.equal(parsed(unit, 299_999, ' ]')(), 'parsed')
     t.throws(parsed(unit, 300_000, ' ]'), { code: 'payload_too_large', message: refusal })
     t.throws(parsed(unit, 300_000, ''), { code: 'payload_too_large' }, 'before it is known to be broken')
@@ -293,7 +296,7 @@ t.test('a body of more strings, arrays, objects or values than a call needs is r
   t.end()
 })
 
-t.test('a body of very many values keeps nobody else waiting', async (t) => {
+t.test('a body with millions of values doesn’t block other requests', async (t) => {
   const raw = `{"email":"a@example.com","properties":[${'1,'.repeat(2_900_000)}1]}`
   const headers = { 'Content-Type': 'application/json' }
   let answered = false
@@ -303,11 +306,11 @@ t.test('a body of very many values keeps nobody else waiting', async (t) => {
   let others = 0
   for (; !answered; others += 1) t.equal((await call('GET', '/health')).status, 200)
   t.equal((await junk).body.error.code, 'bad_request')
-  // While it was parsed in the way of all others there was time for a few, before it had come in.
+  // If it blocked other requests, only a few would be answered before it had arrived.
   t.ok(others > 30, `${others} answers meanwhile`)
 })
 
-t.test('a body on which the thread hangs or dies harms itself alone', async (t) => {
+t.test('a body that hangs or kills the thread only fails itself', async (t) => {
   const parser = createParser(new URL('../../support/stuck-parser.ts', import.meta.url), { timeLimit: 5_000 })
   t.teardown(parser.close)
   const parse = (path: string) => parser.parse({ method: 'POST', path }, Buffer.from('{}'))
@@ -325,18 +328,18 @@ t.test('a body on which the thread hangs or dies harms itself alone', async (t) 
   ])
 })
 
-t.test('the items of a large batch are taken over one by one, with room for others between', async (t) => {
+t.test('items of a large batch are deserialized with pauses for other requests', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   const variables = Object.fromEntries(Array.from({ length: 1_400 }, (_, index) => [`k${index}`, '']))
   const emails = Array.from({ length: 100 }, () => anEmail({ template_id: crypto.randomUUID(), variables }))
   const body = JSON.stringify({ emails })
-  // What this thread worked, not what passed: a busy machine may keep it from its turn for any time.
+  // The CPU time of this thread, because on a busy machine it can wait for its turn for any time.
   const worked = () => {
     const { user, system } = process.threadCpuUsage()
     return (user + system) / 1_000
   }
-  /** Which part of the work one turn did, at most. */
+  /** Returns the largest share of the work that a single turn did. */
   const largestTurn = async () => {
     let isDone = false
     const call = { method: 'POST', path: '/v1/emails/batch' }
@@ -352,12 +355,12 @@ t.test('the items of a large batch are taken over one by one, with room for othe
     t.match(await parsing, { length: 100, 99: { send: { variables: { k1399: /^$/ } } } })
     return longest / (worked() - started)
   }
-  // A collection of the whole heap may fall into one of them: the middle one counts.
+  // A garbage collection can fall into one of them, so the middle one counts.
   const parts = [await largestTurn(), await largestTurn(), await largestTurn()].sort((a, b) => a - b)
   t.ok((parts[1] ?? 1) < 1 / 4, parts.join(' '))
 })
 
-t.test('each bound of any memory limit has room for the largest single body', (t) => {
+t.test('with any memory limit, each limit fits the largest body', (t) => {
   for (let limit = 100e6; limit <= 600e6; limit += 10e6) {
     const { ofOne, unproved, atOneDoor, inAll } = budgetFor(limit)
     const largest = largestBody(budgetFor(limit))

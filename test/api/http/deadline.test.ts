@@ -1,4 +1,4 @@
-/** The deadline of a request: from the last byte of its body, and harmless to whatever finishes after it. */
+/** The deadline of a request: it starts with the last byte of the body, and what ends later does no harm. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { number, object, string } from 'yup'
@@ -20,19 +20,19 @@ const anyBody = json(object({ slow: number(), large: string() }))
 
 type Handle = (request: Request<object>) => Promise<Answer>
 
-/** An application with this one route, and the deadline above. */
+/** Starts an application with only this route and the deadline above. */
 const serve = (t: Test, handle: Handle, body: typeof anyBody | null = anyBody): Promise<string> => {
   const route = { method: 'POST', path: '/x', access: 'public', handle } as const
   const routes = [body ? publicRoute({ ...route, body }) : publicRoute(route as PublicRoute<HttpDeps>)]
   return listen(t, createApp(service.deps, routes, DEADLINE))
 }
 
-/** Waits for twice the deadline on its own kind of clock, so that one that ran meanwhile has struck before. */
+/** Waits for twice the deadline with its own kind of timer, so that a running deadline would have expired. */
 const outlast = async (): Promise<void> => {
   for (let round = 0; round < 2; round++) await new Promise((resolve) => setTimeout(resolve, DEADLINE))
 }
 
-t.test('a body that takes longer than the deadline is answered once it is there', async (t) => {
+t.test('a body that takes longer than the deadline is still handled', async (t) => {
   const base = await serve(t, async ({ body }) => ({ status: 200, body }))
   const headers = { 'Content-Type': 'application/json', 'Content-Length': 11 }
   const sent = request(`${base}/x`, { method: 'POST', headers })
@@ -47,7 +47,7 @@ t.test('a body that takes longer than the deadline is answered once it is there'
   t.equal(Buffer.concat(await response.toArray()).toString(), '{"slow":10}')
 })
 
-t.test('a handler that hangs once the body is there is 503, and so is one that reads none', async (t) => {
+t.test('a handler that hangs returns 503, with and without a body', async (t) => {
   const hang = Promise.withResolvers<never>()
   for (const shape of [anyBody, null]) {
     const call = caller(await serve(t, () => hang.promise, shape))
@@ -59,7 +59,7 @@ t.test('a handler that hangs once the body is there is 503, and so is one that r
   }
 })
 
-t.test('what a handler does after its 503 reaches nobody and breaks nothing', async (t) => {
+t.test('a handler that ends after its 503 does no harm', async (t) => {
   for (const ending of ['an answer', 'a fault'] as const) {
     const gate = Promise.withResolvers<void>()
     let ended = false

@@ -1,4 +1,4 @@
-/** Fields of forms and addresses: read as the URL standard has it, and refused when there are too many. */
+/** Fields of forms and query strings: parsed like the URL standard, and limited in number. */
 import fc from 'fast-check'
 import { readForm, readQuery } from '../../../api/http/forms.ts'
 import t from '../../support/tap.ts'
@@ -15,7 +15,7 @@ const refusing = async (work: () => unknown): Promise<unknown> => {
   }
 }
 
-t.test('a query is read as the URL standard has it, whatever it holds', async () => {
+t.test('a query string is parsed like the URL standard', async () => {
   const letters = fc.constantFrom('a', '=', '&', '%', '+', '4', '1', 'f', 'F', '%C3%A9', '%C3', '\0', ' ')
   fc.assert(
     fc.property(fc.string({ unit: letters, maxLength: 60 }), (text) => {
@@ -25,7 +25,7 @@ t.test('a query is read as the URL standard has it, whatever it holds', async ()
   )
 })
 
-t.test('a form has at most 2,000 fields, in each of its encodings; what has more is not read', async (t) => {
+t.test('a form has at most 2,000 fields in either encoding', async (t) => {
   const boundary = 'a-boundary-that-browsers-might-make'
   const part = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n`
   const parts = (count: number) => bytesOf(`${part.repeat(count)}--${boundary}--\r\n`)
@@ -39,7 +39,7 @@ t.test('a form has at most 2,000 fields, in each of its encodings; what has more
   t.match(await refusing(() => readQuery('&'.repeat(MAX_FIELDS))), refused)
 })
 
-t.test('a form of a type that is none, or of parts that have no end, is refused', async (t) => {
+t.test('rejects forms of unknown types or without an end', async (t) => {
   const body = bytesOf('a=b')
   t.match(await refusing(() => readForm('text/plain', body)), { code: 'unsupported_media_type' })
   for (const type of [
@@ -51,7 +51,7 @@ t.test('a form of a type that is none, or of parts that have no end, is refused'
   t.strictSame(await readForm('', bytesOf('')), [])
 })
 
-t.test('a form is read with any boundary that RFC 2046 allows', async (t) => {
+t.test('accepts every boundary that RFC 2046 allows', async (t) => {
   const named = (value: string) => `Content-Disposition: form-data; name="a"\r\n\r\n${value}`
   const form = (boundary: string, padding = '') =>
     `before\r\n--${boundary}${padding}\r\n${named(`1\r\n--${boundary}x`)}\r\n--${boundary}\r\n${named('')}\r\n--${boundary}--after`

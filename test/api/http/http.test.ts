@@ -1,4 +1,4 @@
-/** What holds for every endpoint: paths, methods, credentials, request ids, faults of ours. */
+/** What all endpoints share: paths, methods, credentials, request IDs and internal errors. */
 import { request } from 'node:http'
 import { pino } from 'pino'
 import { createApp, ROUTES } from '../../../api/app.ts'
@@ -13,7 +13,7 @@ import t from '../../support/tap.ts'
 const { service, team } = await world(t)
 const { call } = service
 
-/** Sends a request line that fetch would refuse. */
+/** Sends a request line that fetch would reject. */
 const rawRequest = async (method: string, path: string, headers: Record<string, string> = {}) =>
   await new Promise<{ status: number; allow: string | undefined; body: string }>((resolve, reject) => {
     const { hostname, port } = new URL(service.base)
@@ -41,7 +41,7 @@ t.test('an unknown path is 404 not_found, with or without credentials', async (t
   }
 })
 
-t.test('a method that a path lacks is 405 with Allow, before authentication', async (t) => {
+t.test('a method that a path lacks is 405, before authentication', async (t) => {
   for (const route of ROUTES) {
     const path = route.path.replace(/:\w+/g, 'x')
     const own = ROUTES.filter(({ path: other }) => other === route.path).map(({ method }) => method)
@@ -58,7 +58,7 @@ t.test('a method that a path lacks is 405 with Allow, before authentication', as
   }
 })
 
-t.test('missing, malformed, unknown, revoked and expired credentials look alike', async (t) => {
+t.test('all invalid credentials return the same error', async (t) => {
   const revoked = await makeKey(service, team.id)
   await revokeKey(service.database, team.id, await keyIdOf(service, revoked), new Date())
   const expired = await makeKey(service, team.id, { expires_at: new Date(Date.now() - 1) })
@@ -88,7 +88,7 @@ t.test('missing, malformed, unknown, revoked and expired credentials look alike'
   t.match([...bodies][0], /"code":"unauthorized"/)
 })
 
-t.test('every answer carries X-Request-Id, the client’s own when it is sane', async (t) => {
+t.test('each response has X-Request-Id, the client’s if it is valid', async (t) => {
   t.match((await call('GET', '/health')).headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
   t.equal(
     (await call('GET', '/nope', { headers: { 'X-Request-Id': 'mine-1' } })).headers.get('x-request-id'),
@@ -98,7 +98,7 @@ t.test('every answer carries X-Request-Id, the client’s own when it is sane', 
   t.match(odd.headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
 })
 
-t.test('a database that is away is 503 unavailable with Retry-After; a health check stays up', async (t) => {
+t.test('an unavailable database is 503 except for /health', async (t) => {
   const proxy = await startDatabaseProxy(t, service.url)
   const away = await openPool(t, proxy.url)
   proxy.cut()
@@ -119,7 +119,7 @@ t.test('a database that is away is 503 unavailable with Retry-After; a health ch
   t.equal((await offline('GET', '/health')).status, 200)
 })
 
-t.test('a fault of ours is 500 internal_error, and shows nothing but the request id', async (t) => {
+t.test('an internal error only shows the request ID', async (t) => {
   const broken = caller(
     await listen(
       t,
@@ -142,36 +142,33 @@ t.test('a fault of ours is 500 internal_error, and shows nothing but the request
   t.notMatch(JSON.stringify(body), /secret detail/)
 })
 
-t.test(
-  'a list is written item by item, with turns for others between, and reads as if it were whole',
-  async (t) => {
-    let [turns, counting] = [0, true]
-    const seen: number[] = []
-    const item = (at: number) => ({
-      toJSON() {
-        // Longer than any slice.
-        for (const end = performance.now() + 6; performance.now() < end; );
-        seen.push(turns)
-        return { at }
-      },
-    })
-    const count = (): void => {
-      turns += 1
-      if (counting) setImmediate(count)
-    }
-    const handle = async () => ({ status: 200, body: { data: [0, 1, 2, 3].map(item), next_cursor: '4' } })
-    const route = { method: 'GET', path: '/list', access: 'public', handle } as const
-    const list = caller(await listen(t, createApp(service.deps, [route])))
-    count()
-    const { headers, body } = await list('GET', '/list')
-    counting = false
-    t.strictSame(body, { data: [{ at: 0 }, { at: 1 }, { at: 2 }, { at: 3 }], next_cursor: '4' })
-    t.equal(headers.get('content-type'), 'application/json; charset=utf-8')
-    t.equal(new Set(seen).size, 4)
-  },
-)
+t.test('a list is serialized item by item, with pauses for other requests', async (t) => {
+  let [turns, counting] = [0, true]
+  const seen: number[] = []
+  const item = (at: number) => ({
+    toJSON() {
+      // Longer than a slice.
+      for (const end = performance.now() + 6; performance.now() < end; );
+      seen.push(turns)
+      return { at }
+    },
+  })
+  const count = (): void => {
+    turns += 1
+    if (counting) setImmediate(count)
+  }
+  const handle = async () => ({ status: 200, body: { data: [0, 1, 2, 3].map(item), next_cursor: '4' } })
+  const route = { method: 'GET', path: '/list', access: 'public', handle } as const
+  const list = caller(await listen(t, createApp(service.deps, [route])))
+  count()
+  const { headers, body } = await list('GET', '/list')
+  counting = false
+  t.strictSame(body, { data: [{ at: 0 }, { at: 1 }, { at: 2 }, { at: 3 }], next_cursor: '4' })
+  t.equal(headers.get('content-type'), 'application/json; charset=utf-8')
+  t.equal(new Set(seen).size, 4)
+})
 
-t.test('a body over 10 MiB is 413, and the client lives to read it', async (t) => {
+t.test('a client can read the 413 for an oversized body', async (t) => {
   const length = 10 * 1024 * 1024 + 1
   for (let round = 0; round < 5; round++) {
     const { status, body, headers } = await call('POST', '/v1/emails', {
@@ -184,12 +181,12 @@ t.test('a body over 10 MiB is 413, and the client lives to read it', async (t) =
   }
 })
 
-t.test('a path is known to the letter', async (t) => {
+t.test('paths are case-sensitive and have no trailing slash', async (t) => {
   for (const path of ['/v1/Contacts', '/v1/contacts/', '/V1/plans', '/v1/plans/'])
     t.equal((await call('GET', path, { key: team.key })).body.error?.code, 'not_found', path)
 })
 
-t.test('a whole URL counts from its path on, though what stands before that be no host', async (t) => {
+t.test('a whole URL is reduced to its path', async (t) => {
   for (const origin of [
     'http://x',
     'https://user:word@x:80',
@@ -207,7 +204,7 @@ t.test('a whole URL counts from its path on, though what stands before that be n
   t.match(await rawRequest('POST', 'http://[/v1/plans'), { status: 405, body: /method_not_allowed/ })
 })
 
-t.test('a query that is no UTF-8 is bad_request, where it is read', async (t) => {
+t.test('a query that isn’t UTF-8 is bad_request', async (t) => {
   for (const query of ['email=%ed%a0%80', 'email=%zz', 'status=%ff', 'email=%00', 'limit=1&limit=2']) {
     const { body } = await call('GET', `/v1/contacts?${query}`, { key: team.key })
     t.equal(body.error?.code, 'bad_request', query)
@@ -215,14 +212,14 @@ t.test('a query that is no UTF-8 is bad_request, where it is read', async (t) =>
   t.equal((await call('GET', '/v1/contacts?other=%zz', { key: team.key })).status, 200)
 })
 
-t.test('JSON in another charset than UTF-8 is 415', async (t) => {
+t.test('JSON in a charset other than UTF-8 is 415', async (t) => {
   const post = async (type: string) =>
     (await call('POST', '/v1/emails', { key: team.key, raw: '{}', headers: { 'Content-Type': type } })).status
   t.equal(await post('application/json; charset=utf-16'), 415)
   t.equal(await post('application/json;charset="UTF-8"'), 400)
 })
 
-t.test('a request whose path or method is not ours is logged without its path', async (t) => {
+t.test('a request without a route is logged without its path', async (t) => {
   const lines: string[] = []
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
   const logged = caller(await listen(t, createApp({ ...service.deps, log })))
@@ -240,7 +237,7 @@ t.test('a request whose path or method is not ours is logged without its path', 
   t.notMatch(lines.join(''), 'someone@example.org')
 })
 
-t.test('the log of a request says whose it was and what became of it, none of its content', async (t) => {
+t.test('the log of a request has caller and result, but no content', async (t) => {
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
   const logged = caller(await listen(t, createApp({ ...service.deps, log })))

@@ -1,7 +1,4 @@
-/**
- * What the API takes and how it says no: names, keys, what it does not support, where a body broke (DECISIONS:
- * Input).
- */
+/** Input and errors: names, keys, unsupported fields, and the position in invalid JSON (DECISIONS: Input). */
 import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { anEmail, byCli, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -18,7 +15,7 @@ const refusal = async (body: unknown, headers: Record<string, string> = {}): Pro
   return `${reply.status} ${reply.body.error?.code}: ${reply.body.error?.message}`
 }
 
-t.test('an unquoted name with specials is a name, and is quoted where RFC 5322 asks for it', async (t) => {
+t.test('accepts unquoted names with special characters, and quotes them', async (t) => {
   for (const [from, shown] of [
     ['Acme, Inc. <hello@example.com>', '"Acme, Inc." <hello@example.com>'],
     ['Acme (Berlin): Sales <hello@example.com>', '"Acme (Berlin): Sales" <hello@example.com>'],
@@ -37,7 +34,7 @@ t.test('an unquoted name with specials is a name, and is quoted where RFC 5322 a
   }
 })
 
-t.test('recipients may have names; they are stored and shown in the form of from_address', async (t) => {
+t.test('recipients can have names, which are normalized like from', async (t) => {
   const to = [
     'Ana <ana@example.org>',
     '"Roe, R." <roe@example.org>',
@@ -56,13 +53,13 @@ t.test('recipients may have names; they are stored and shown in the form of from
   t.match(long, /^400 bad_request: to\[0\] must be an email address/)
 })
 
-t.test('a single recipient with a name is the contact of that address', async (t) => {
+t.test('a single recipient with a name is linked to its contact', async (t) => {
   const { body: contact } = await call('POST', '/v1/contacts', { key, body: { email: 'named@example.org' } })
   const { body } = await send(anEmail({ to: ['A Name <Named@example.org>'] }))
   t.equal(body.contact_id, contact.id)
 })
 
-t.test('the Idempotency-Key header counts as the body’s idempotency_key, on both single sends', async (t) => {
+t.test('Idempotency-Key is the same as idempotency_key for single sends', async (t) => {
   const first = await send(anEmail(), { 'Idempotency-Key': 'header-1' })
   t.strictSame([first.status, first.body.idempotency_key], [201, 'header-1'])
   const again = await send(anEmail({ idempotency_key: 'header-1' }))
@@ -90,13 +87,13 @@ t.test('the Idempotency-Key header counts as the body’s idempotency_key, on bo
   t.strictSame([(await post()).status, (await post()).status], [201, 200])
 })
 
-t.test('an empty list of copies is none where no copies are taken', async (t) => {
+t.test('empty lists of copies are accepted where copies aren’t supported', async (t) => {
   const template = await makeTemplate(service, team.id)
   const message = aMessage(template.id, { cc: [], bcc: [] })
   t.equal((await call('POST', '/v1/whatsapp/messages', { key, body: message })).status, 201)
 })
 
-t.test('every missing field is named at once', async (t) => {
+t.test('all missing fields are named at once', async (t) => {
   t.equal(await refusal({}), '400 bad_request: from, to, subject and html or template_id are required.')
   t.equal(await refusal(anEmail({ subject: null })), '400 bad_request: subject is required.')
   t.equal(await refusal(anEmail({ html: '' })), '400 bad_request: html or template_id is required.')
@@ -109,7 +106,7 @@ t.test('an empty text is absent', async (t) => {
   t.equal(body.body_text, '')
 })
 
-t.test('broken JSON says in V8’s words what is wrong and where, and repeats nothing of it', async (t) => {
+t.test('an error about invalid JSON has V8’s message without the content', async (t) => {
   const rest = 'at position 3 (line 1 column 4)'
   for (const [raw, words] of [
     ['{\n  "from": "secret"\n  "to": []\n}', "Expected ',' or '}' after property value (line 3 column 3)"],
@@ -129,12 +126,12 @@ t.test('broken JSON says in V8’s words what is wrong and where, and repeats no
   }
 })
 
-t.test('a long string that breaks is refused like a short one, in small bodies and large ones', async (t) => {
+t.test('an invalid string has the same error in small and large bodies', async (t) => {
   const headers = { 'Content-Type': 'application/json' }
   const text = '<p>Dear customer, your order A-17 is on its way.</p>'
   for (const html of [`${text}\n${text}`, `${text}\\p`, text.repeat(1_000), `${text.repeat(2_000)}\n`]) {
     const body = { ...anEmail(), html: '…' }
-    // As a client builds JSON by hand: a line break inside of the quotes, an escape that JSON lacks, no closing
+    // As clients build JSON manually: a line break inside of a string, an unknown escape, a missing closing
     // quote.
     const raw = JSON.stringify(body)
       .replace('…', html)
@@ -148,7 +145,7 @@ t.test('a long string that breaks is refused like a short one, in small bodies a
   }
 })
 
-t.test('a domain that is pending is not refused as one that is unknown', async (t) => {
+t.test('a pending domain has another error than an unknown one', async (t) => {
   const { database, deps } = service
   await database.transaction((tx) =>
     addDomain({ ...byCli(tx), secrets: deps.secrets }, team.id, { name: 'pending.test', verified: false }),
@@ -163,7 +160,7 @@ t.test('a domain that is pending is not refused as one that is unknown', async (
   )
 })
 
-t.test('a 404 names the list of paths, and repeats nothing of what was asked for', async (t) => {
+t.test('a 404 refers to /docs and doesn’t repeat the path', async (t) => {
   const { status, body } = await call('POST', '/v1/email', { key, body: {} })
   t.strictSame([status, body.error.message], [404, 'No such endpoint. See /docs for the list of endpoints.'])
 })

@@ -1,4 +1,4 @@
-/** db/README.md, *TLS and proxies*: its lines of nginx before a web process, and what the two make of a request. */
+/** The nginx configuration in db/README.md, *TLS and proxies*, in front of a web process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ const NAME = 'mail.example.com'
 const MIB = 1024 * 1024
 const missing = await programMissing('nginx', 'nginx-light')
 
-/** nginx by the document's lines, with these ports and files in them. @returns the certificate. */
+/** Starts nginx with the document's lines, and with these ports and files. @returns the certificate */
 async function startNginx(t: Test, { from, to }: { from: number; to: string }): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'heliograph-nginx-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))

@@ -1,4 +1,7 @@
-/** The server's connections: what breaks off, stalls or is no HTTP is let go, whatever the client does then. */
+/**
+ * The connections of the server: interrupted, stalled and invalid requests are ended, whatever the client
+ * does.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,10 +13,10 @@ import { until } from '../../support/worker.ts'
 
 const { service, team } = await world(t)
 
-/** A client of ours that a busy machine holds up for a moment must not be taken for one that stalls. */
+/** Long enough that a client on a busy machine doesn't count as stalled. */
 const PACE = { bytes: 1_000, window: 2_000 }
 
-/** The API behind its own server, impatient; `ended` counts the requests whose handling is over. */
+/** Starts the API with short timeouts. `ended` counts the requests whose handler has ended. */
 async function start(t: Test) {
   const handle = createApp(service.deps).callback()
   const counts = { begun: 0, ended: 0 }
@@ -31,7 +34,7 @@ async function start(t: Test) {
   return { port: server.port, counts }
 }
 
-/** A client that says something and then never closes its half. */
+/** A client that sends a text and never closes its half of the connection. */
 function openClient(t: Test, port: number, text: string) {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   t.teardown(() => socket.destroy())
@@ -51,7 +54,7 @@ const UPLOAD = [
 ]
 const upload = (...headers: string[]): string => [...UPLOAD, ...headers, '', ''].join('\r\n')
 
-/** Resolves once the server has let go of the connection: only then are bytes sent to it refused. */
+/** Resolves when the server has closed the connection. Only then does it reject bytes. */
 async function letGo(socket: Socket): Promise<void> {
   socket.on('error', () => {})
   const gone = new Promise((resolve) => socket.once('close', resolve))
@@ -60,7 +63,7 @@ async function letGo(socket: Socket): Promise<void> {
   clearInterval(poke)
 }
 
-t.test('an upload that breaks off in mid-body is let go, and its request ends', async (t) => {
+t.test('an interrupted upload ends its request', async (t) => {
   const { port, counts } = await start(t)
   const clients = Array.from({ length: 20 }, () =>
     openClient(t, port, `${upload('Content-Length: 5000000')}${'x'.repeat(100_000)}`),
@@ -71,7 +74,7 @@ t.test('an upload that breaks off in mid-body is let go, and its request ends', 
   t.equal(counts.ended, 20)
 })
 
-t.test('a stalled upload is answered 400 and let go, though the client keeps its half open', async (t) => {
+t.test('a stalled upload gets 400, and its connection is closed', async (t) => {
   const { port, counts } = await start(t)
   const { socket, heard } = openClient(t, port, `${upload('Content-Length: 1000')}{"fro`)
   await once(socket, 'end')
@@ -80,7 +83,7 @@ t.test('a stalled upload is answered 400 and let go, though the client keeps its
   await until('its request has ended', () => counts.ended === 1)
 })
 
-t.test('an upload that drips is let go like one that stalls', async (t) => {
+t.test('a trickling upload is closed like a stalled one', async (t) => {
   const { port, counts } = await start(t)
   const { socket, heard } = openClient(t, port, upload('Content-Length: 100000'))
   socket.on('error', () => {})
@@ -91,7 +94,7 @@ t.test('an upload that drips is let go like one that stalls', async (t) => {
   await until('its request has ended', () => counts.ended === 1)
 })
 
-t.test('an upload that gets on may take many times as long as one that stalls', async (t) => {
+t.test('a slow upload at the minimum rate can take any time', async (t) => {
   const { port } = await start(t)
   const body = Buffer.alloc(95_000, 'slow ')
   const file = [
@@ -113,7 +116,7 @@ t.test('an upload that gets on may take many times as long as one that stalls', 
   t.match(heard(), /^HTTP\/1\.1 201 [\s\S]*"size":95000/)
 })
 
-t.test('a body that is malformed on the wire is answered 400 and let go', async (t) => {
+t.test('a malformed body gets 400, and its connection is closed', async (t) => {
   const { port } = await start(t)
   const chunked = upload('Transfer-Encoding: chunked')
   for (const text of [
@@ -129,7 +132,7 @@ t.test('a body that is malformed on the wire is answered 400 and let go', async 
   }
 })
 
-t.test('a client that says nothing, or half a request, is answered and let go', async (t) => {
+t.test('an incomplete request gets 400, and its connection is closed', async (t) => {
   const { port } = await start(t)
   for (const text of ['', 'GET /health HT', 'GET /health HTTP/1.1\r\nHost: x\r\n']) {
     const { socket, heard } = openClient(t, port, text)
@@ -139,7 +142,7 @@ t.test('a client that says nothing, or half a request, is answered and let go', 
   }
 })
 
-t.test('headers that are too large are answered like anything else, and the answer says so', async (t) => {
+t.test('oversized headers get an error in the envelope', async (t) => {
   const { port } = await start(t)
   const { socket, heard } = openClient(
     t,
@@ -152,7 +155,7 @@ t.test('headers that are too large are answered like anything else, and the answ
   t.match(JSON.parse(body), { error: { code: 'bad_request', message: /headers .* 16 KiB/ } })
 })
 
-t.test('a request with two Host lines is 400, one without Host is answered', async (t) => {
+t.test('two Host headers are 400, a missing one is allowed', async (t) => {
   const { port } = await start(t)
   const answerTo = async (lines: readonly string[], path: string) => {
     const text = [`GET ${path} HTTP/1.1`, ...lines, 'Connection: close', '', ''].join('\r\n')

@@ -1,4 +1,4 @@
-/** What operators ask of the API: health, the fleet's figures, the signal that workers are scaled by. */
+/** The endpoints for operators: health, metrics, and the signal for scaling workers. */
 import { pino } from 'pino'
 import { sql } from 'slonik'
 import { createApp } from '../../../api/app.ts'
@@ -14,7 +14,7 @@ import { startProcess, until } from '../../support/worker.ts'
 
 const { service, call, cli, team } = await world(t)
 
-t.test('GET /metrics and /scale take the operator’s token only, and are 404 where none is set', async (t) => {
+t.test('GET /metrics and /scale require the token and are 404 without one', async (t) => {
   const without = caller(
     await listen(t, createApp({ ...service.deps, tokens: { metrics: null, hirefire: null } })),
   )
@@ -27,7 +27,7 @@ t.test('GET /metrics and /scale take the operator’s token only, and are 404 wh
   t.equal((await without('GET', `/hirefire/${HIREFIRE_TOKEN}/info`)).status, 404)
 })
 
-t.test('GET /metrics counts requests, accepts, replays, refusals and queues', async (t) => {
+t.test('GET /metrics counts requests, accepts, replays, rejections and queues', async (t) => {
   const emails = [anEmail({ idempotency_key: 'a' }), anEmail({ from: 'hello@unknown.test' }), anEmail()]
   await call('POST', '/v1/emails', { key: team.key, body: {} })
   await call('POST', '/v1/emails', { key: team.key, body: emails[0] })
@@ -67,7 +67,7 @@ t.test('GET /scale and HireFire’s path report the same latency', async (t) => 
   t.equal((await call('GET', '/hirefire/another-token-of-16/info')).status, 404)
 })
 
-t.test('a worker answers for its health where HEALTH_PORT says, and shows in queue status', async (t) => {
+t.test('a worker serves its health and is listed in queue status', async (t) => {
   const worker = await startProcess(t, 'workers/main.ts', {
     DATABASE_URL: service.url,
     HEALTH_PORT: '0',
@@ -95,12 +95,12 @@ t.test('a worker answers for its health where HEALTH_PORT says, and shows in que
   t.strictSame(await onQueue('ingest-report'), [], 'a process that ends says so')
 })
 
-t.test('the documentation says which version it is of', async (t) => {
+t.test('the documentation shows its version', async (t) => {
   t.match((await call('GET', '/openapi.json')).body.info, { version: about.version })
   t.match((await call('GET', '/docs')).body, `Version ${about.version}.`)
 })
 
-t.test('a process that ends reports first what it has counted', async (t) => {
+t.test('a process stores its last counts before it ends', async (t) => {
   const api = await startApi(t, service.url, { METRICS_TOKEN })
   await api.call('GET', '/v1/plans?locale=fr')
   t.equal((await api.call('GET', '/ready')).status, 200)
@@ -117,7 +117,7 @@ t.test('GET /ready is 503 while the process drains', async (t) => {
   t.equal((await draining('GET', '/health')).status, 200)
 })
 
-t.test('a 503 has its reason in the log, at warn, and in the metric', async (t) => {
+t.test('the reason of a 503 is in the log and the metric', async (t) => {
   const lines: { level: number; code?: string; reason?: string }[] = []
   const log = pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), {
     write: (line: string) => void lines.push(JSON.parse(line)),
@@ -141,7 +141,7 @@ t.test('a 503 has its reason in the log, at warn, and in the metric', async (t) 
   t.strictSame(counted(), ['code="bad_request"'], 'no other code has one')
 })
 
-t.test('a process notices that the disk of its database is full, and that it no longer is', async (t) => {
+t.test('a process notices when the database’s disk is full, and when not', async (t) => {
   const { database, log } = service.deps
   const full = Object.assign(new Error('could not write to file: No space left on device'), { code: '53100' })
   let fails = true

@@ -1,4 +1,4 @@
-/** Each reason of a 503, as its log line and the metric name it, over a real listener. */
+/** The reason of each kind of 503, in its log line and in the metric. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { pino } from 'pino'
@@ -33,7 +33,7 @@ import { until } from '../../support/worker.ts'
 const service = await startService(t, { upsertWait: 100 })
 const { database } = service
 
-/** The service with other parts, watched. */
+/** Starts the service with other dependencies, and records its log and metrics. */
 async function watched(t: Test, parts: Partial<Deps>, deadline?: number) {
   const lines: { level: number; status?: number; reason?: string }[] = []
   const log = pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), {
@@ -44,7 +44,7 @@ async function watched(t: Test, parts: Partial<Deps>, deadline?: number) {
   return {
     base,
     call: caller(base),
-    /** Checks what the one 503 so far left. */
+    /** Checks the log line and the metric of the only 503 so far. */
     async hasReason(t: Test, reason: string, { status, body }: Pick<Reply, 'status' | 'body'>) {
       t.strictSame([status, body.error?.code], [503, 'unavailable'])
       const logged = () => lines.filter((line) => line.status === 503)
@@ -56,7 +56,7 @@ async function watched(t: Test, parts: Partial<Deps>, deadline?: number) {
   }
 }
 
-/** Begins to send an email of 400,000 bytes, and never ends. */
+/** Starts to send an email of 400,000 bytes, and never finishes. */
 async function beginSend(t: Test, base: string, key: string): Promise<Pick<Reply, 'status' | 'body'>> {
   const headers = {
     Authorization: `Bearer ${key}`,
@@ -71,7 +71,7 @@ async function beginSend(t: Test, base: string, key: string): Promise<Pick<Reply
   return { status: response.statusCode ?? 0, body: JSON.parse(body) }
 }
 
-/** Waits until a transaction waits for a lock of another. */
+/** Waits until a transaction is blocked by a lock of another one. */
 const lockAwaited = () =>
   until('a lock is waited for', () =>
     database.exists(sql.unsafe`
@@ -87,9 +87,9 @@ t.test('database: it can’t be reached', async (t) => {
   await own.hasReason(t, 'database', await own.call('GET', '/v1/plans'))
 })
 
-t.test('team_busy and busy: a call waits ten seconds for others of its team', async (t) => {
+t.test('team_busy and busy: a call has waited ten seconds for its team', async (t) => {
   const [asking, sending] = [await makeTeam(service), await makeTeam(service)]
-  // A lock that is waited for longer than its timeout is tried again for each call alone.
+  // A batch that exceeds its lock timeout is repeated call by call.
   const slow = await startService(t, { url: service.url, lockTimeout: 3_500 })
   const [asked, others, last] = [await watched(t, {}), caller(slow.base), await watched(t, slow.deps)]
   const gate = Promise.withResolvers<void>()
@@ -113,14 +113,14 @@ t.test('team_busy and busy: a call waits ten seconds for others of its team', as
   await Promise.all(held)
 })
 
-t.test('large_bodies: there is no room for one more', async (t) => {
+t.test('large_bodies: there is no capacity for another one', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   const team = await makeTeam(service)
   const own = await watched(t, {
     bodies: createBodies(parser, { ...BODY_BUDGET, ofOne: 500_000, patience: 200 }),
   })
-  // One of them never ends: it is cut at the end of the test.
+  // One of them never ends and is closed at the end of the test.
   const [one, other] = [beginSend(t, own.base, team.key), beginSend(t, own.base, team.key)]
   for (const sent of [one, other]) sent.catch(() => {})
   await own.hasReason(t, 'large_bodies', await Promise.race([one, other]))
@@ -135,7 +135,7 @@ t.test('body_unread: a body takes too long to parse', async (t) => {
   await own.hasReason(t, 'body_unread', await own.call('POST', '/v1/emails', { key: team.key, body }))
 })
 
-t.test('timeout: the answer takes longer than the deadline', async (t) => {
+t.test('timeout: the response takes longer than the deadline', async (t) => {
   const team = await makeTeam(service)
   const own = await watched(t, {}, 300)
   const commit = await hold(t, database, (tx) => lockAccount(tx, team.id))
@@ -143,7 +143,7 @@ t.test('timeout: the answer takes longer than the deadline', async (t) => {
   await commit()
 })
 
-t.test('upload_timeout: what was uploaded is collected before it is published', async (t) => {
+t.test('upload_timeout: an upload is deleted before it is published', async (t) => {
   const team = await makeTeam(service)
   const own = await watched(t, {})
   const commit = await hold(t, database, (tx) => lockAccount(tx, team.id))
@@ -154,7 +154,7 @@ t.test('upload_timeout: what was uploaded is collected before it is published', 
   await own.hasReason(t, 'upload_timeout', await sending)
 })
 
-t.test('conflict: a file that an email refers to is deleted meanwhile', async (t) => {
+t.test('conflict: an email’s attachment is deleted during the send', async (t) => {
   const team = await makeTeam(service)
   const own = await watched(t, {})
   const file = await service.call('POST', '/v1/attachments?filename=a.pdf', { key: team.key, raw: 'a file' })
@@ -167,7 +167,7 @@ t.test('conflict: a file that an email refers to is deleted meanwhile', async (t
   await own.hasReason(t, 'conflict', await sending)
 })
 
-t.test('bulk_pending: no worker carries out the upsert in time', async (t) => {
+t.test('bulk_pending: no worker processes the upsert in time', async (t) => {
   const team = await makeTeam(service)
   const own = await watched(t, {})
   const body = { contacts: [{ email: 'a@example.org' }] }

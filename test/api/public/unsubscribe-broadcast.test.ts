@@ -1,4 +1,7 @@
-/** The links of broadcasts: they find the person whatever became of the contact, and what they change is announced. */
+/**
+ * The links of broadcasts. They work for the recipient even if the contact was deleted, and their changes
+ * cause webhooks.
+ */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
@@ -25,13 +28,13 @@ const { call, database, deps } = service
 
 const bodyRow = object({ variables: string().defined() })
 
-/** Walks a broadcast to its end. */
+/** Scans a broadcast to its end. */
 async function walked({ team }: Broadcasting, id: string): Promise<void> {
   for (let round = 0; round < 3; round += 1)
     await database.transaction((tx) => walk({ ...deps, tx, ahead: 100, brakes: BRAKES }, team.id, id))
 }
 
-/** Starts a broadcast of the team, and gives the path that Ana's email links to. */
+/** Starts a broadcast of the team. @returns the path of the link in Ana's email */
 async function linkToAna(of: Broadcasting): Promise<{ id: string; link: string }> {
   const id = await of.create()
   await of.post(id, 'send')
@@ -41,7 +44,7 @@ async function linkToAna(of: Broadcasting): Promise<{ id: string; link: string }
   return { id, link: new URL(JSON.parse(variables).unsubscribe_url).pathname }
 }
 
-/** Another team with Ana in its topic, and her link. */
+/** Creates another team with Ana in its topic, and her link. */
 async function mailed() {
   const of = await broadcastingOf(service, await makeTeam(service))
   await of.contacts(['ana'])
@@ -55,7 +58,7 @@ async function mailed() {
   return { ...of, ...sent, key, press, contact, remove, make }
 }
 
-t.test('an unsubscribe answered 200 holds for a contact made again, before it or after', async (t) => {
+t.test('an unsubscribe applies to a contact created again before or after', async (t) => {
   for (const [raw, holds] of [
     [ONE_CLICK, { status: 'subscribed', subscribed_topic_ids: [] }],
     ['scope=everything', { status: 'unsubscribed' }],
@@ -63,14 +66,14 @@ t.test('an unsubscribe answered 200 holds for a contact made again, before it or
     const before = await mailed()
     await before.remove()
     await before.make()
-    // The link finds the person by itself: neither the contact nor the email is there any more.
+    // The link needs neither the contact nor the email. Both have been deleted.
     await deleteEmailRows(service, sql.fragment`broadcast_id = ${before.id}`)
     t.match(await before.press(raw), { status: 200, body: /ANA@EXAMPLE.ORG/ })
     t.match(await before.contact(), holds, 'made again before the press')
 
     const after = await mailed()
     await after.remove()
-    t.match(await after.press(raw), { status: 200, body: /Nothing is sent to you/ })
+    t.match(await after.press(raw), { status: 200, body: /You aren’t subscribed/ })
     t.match(await after.make(), { status: 201, body: holds }, 'made again after the press, in the 201 too')
     t.match(await after.contact(), holds)
     const next = await after.create()
@@ -81,11 +84,11 @@ t.test('an unsubscribe answered 200 holds for a contact made again, before it or
   }
 })
 
-t.test('a choice that is saved once the contact is gone holds for one made again', async (t) => {
+t.test('topics chosen without a contact apply when it is created again', async (t) => {
   const holds = async (raw: (topic: string) => string) => {
     const { topic_id, press, remove, make } = await mailed()
     await remove()
-    t.match(await press(raw(topic_id)), { status: 200, body: /Nothing is sent to you/ })
+    t.match(await press(raw(topic_id)), { status: 200, body: /You aren’t subscribed/ })
     const { status, subscribed_topic_ids } = (await make()).body
     return [status, subscribed_topic_ids.includes(topic_id)]
   }
@@ -95,7 +98,7 @@ t.test('a choice that is saved once the contact is gone holds for one made again
   t.strictSame(await holds((topic) => `${ONE_CLICK}&topic=${topic}`), ['subscribed', false])
 })
 
-t.test('the wish of somebody who was no contact ends with the opposite one, not by being made', async (t) => {
+t.test('an unsubscribe without a contact lasts until the opposite choice', async (t) => {
   const everything = 'scope=everything'
   const again = async ({ remove, make }: Awaited<ReturnType<typeof mailed>>, times = 1) => {
     for (let round = 1; round < times; round += 1) await remove().then(make)
@@ -125,7 +128,7 @@ t.test('the wish of somebody who was no contact ends with the opposite one, not 
   t.match(await again(of), { status: 'subscribed', subscribed_topic_ids: [of.topic_id] })
 })
 
-t.test('a press and a contact that is being made again: the wish holds, in either order', async (t) => {
+t.test('an unsubscribe wins over a concurrent creation of the contact', async (t) => {
   for (let round = 0; round < 5; round += 1) {
     const { press, remove, make, contact } = await mailed()
     await remove()
@@ -135,7 +138,7 @@ t.test('a press and a contact that is being made again: the wish holds, in eithe
   }
 })
 
-t.test('leaving topics by a link is announced and stands in the trail, once', async (t) => {
+t.test('leaving topics by link causes one webhook and one audit entry', async (t) => {
   const { team, topic_id, press, contact, key } = await mailed()
   await database.query(sql.unsafe`
     insert into webhook_endpoints (team_id, id, url, name, types, secret, state, created_at)
@@ -162,7 +165,7 @@ t.test('leaving topics by a link is announced and stands in the trail, once', as
   ])
 })
 
-t.test('the page of topics shows those that the person gets or has left, never another one', async (t) => {
+t.test('the page only shows topics that the contact gets or has left', async (t) => {
   const { link, team, topic_id, press, contact, key } = await mailed()
   const others = await broadcastingOf(service, team)
   const boxes = async () =>
@@ -183,7 +186,7 @@ t.test('the page of topics shows those that the person gets or has left, never a
   ])
 })
 
-t.test('nobody gets a broadcast twice: not who was made again, nor whose email was deleted', async (t) => {
+t.test('a broadcast never reaches an address twice', async (t) => {
   const of = await mailed()
   const { id, team, remove, make, contacts, key } = of
   await database.query(sql.unsafe`update email_states set status = 'sent' where broadcast_id = ${id}`)
@@ -207,7 +210,7 @@ t.test('nobody gets a broadcast twice: not who was made again, nor whose email w
   const addressed = () =>
     database.any(sql.unsafe`select to_emails[1] as email from emails where broadcast_id = ${id} order by 1`)
   t.match(await addressed(), [{ email: ANA }, { email: 'new@example.org' }])
-  // Its email goes by hand: the address has had it all the same.
+  // Emails that were deleted manually were still received.
   const emails = await database.any(sql.type(object({ id: string().defined() }))`
     select id from emails where broadcast_id = ${id}`)
   await database.transaction((tx) =>
@@ -222,7 +225,7 @@ t.test('nobody gets a broadcast twice: not who was made again, nor whose email w
   t.equal(await rest(), 0)
 })
 
-t.test('what somebody left by a link outlives an erasure', async (t) => {
+t.test('an unsubscribe from topics is kept after an erasure', async (t) => {
   const { team, press, make } = await mailed()
   await press(ONE_CLICK)
   await erasePerson({ ...deps, database }, team.id, ANA)

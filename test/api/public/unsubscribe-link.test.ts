@@ -1,4 +1,4 @@
-/** The unsubscribe link of templates, in the text and in the headers. DECISIONS: Unsubscribe link. */
+/** The unsubscribe link of templates, in bodies and headers. DECISIONS: Unsubscribe link. */
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../../db/content/templates/save.ts'
 import { unsubscribeUrl } from '../../../db/messages/emails/unsubscribe-token.ts'
@@ -39,7 +39,7 @@ const send = (
     }),
   })
 
-t.test('an email to one stored contact has its own link, whatever the variables say', async (t) => {
+t.test('an email to one stored contact always has its own link', async (t) => {
   const { id, slots } = await save()
   t.same(slots, ['unsubscribe_url', 'word'])
   for (const variables of [{ word: 'Stop' }, { word: 'Stop', unsubscribe_url: 'https://else.test/' }]) {
@@ -53,7 +53,7 @@ t.test('an email to one stored contact has its own link, whatever the variables 
   }
 })
 
-t.test('others get the link of the variables, and are refused without one', async (t) => {
+t.test('other emails need unsubscribe_url in their variables', async (t) => {
   const { id } = await save()
   for (const to of [['stranger@example.org'], ['ana@example.org', 'bob@example.org']]) {
     t.match(await send(service, team, id, { to }), {
@@ -75,7 +75,7 @@ t.test('others get the link of the variables, and are refused without one', asyn
   t.match(await send(nowhere, team, id), { status: 400 }, 'nobody knows where recipients reach us')
 })
 
-t.test('a template may ask for both List-Unsubscribe headers; the client’s own win', async (t) => {
+t.test('a template can add List-Unsubscribe headers unless the client sets them', async (t) => {
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })
   const { id, slots } = await save(true, '<p>{{word}}</p>')

@@ -1,4 +1,6 @@
-/** The unsubscribe link of an email: token, page, button, and RFC 8058 one-click (DECISIONS: Unsubscribe link). */
+/**
+ * The unsubscribe link of an email: token, page, button and RFC 8058 one-click (DECISIONS: Unsubscribe link).
+ */
 import { sql } from 'slonik'
 import { unsubscribeToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { report } from '../../support/contacts.ts'
@@ -10,7 +12,7 @@ const { service, base, call, deps, team } = await world(t)
 const { key } = team
 
 let made = 0
-/** A contact, an email to it, and the path that unsubscribes it. */
+/** Creates a contact and an email to it. `link` is the path that unsubscribes it. */
 async function mailed(email = `c${++made}@example.org`) {
   const contact = (await call('POST', '/v1/contacts', { key, body: { email } })).body
   const sent = (await call('POST', '/v1/emails', { key, body: anEmail({ to: [email.toUpperCase()] }) })).body
@@ -19,7 +21,7 @@ async function mailed(email = `c${++made}@example.org`) {
 const show = async (email: string) =>
   (await call('GET', `/v1/contacts/${encodeURIComponent(email)}`, { key })).body
 
-t.test('contact_id and unsubscribe_token are set on emails to stored contacts, and no others', async (t) => {
+t.test('only emails to a stored contact have contact_id and unsubscribe_token', async (t) => {
   const { contact, sent } = await mailed()
   t.equal(sent.contact_id, contact.id)
   t.match(sent.unsubscribe_token, /^[\w-]{64,}$/)
@@ -29,7 +31,7 @@ t.test('contact_id and unsubscribe_token are set on emails to stored contacts, a
   }
 })
 
-t.test('GET shows a small page with one button, and changes nothing', async (t) => {
+t.test('GET shows a page with one button and changes nothing', async (t) => {
   const { email, contact, link } = await mailed()
   const { status, headers, body } = await call('GET', link)
   t.equal(status, 200)
@@ -43,7 +45,7 @@ t.test('GET shows a small page with one button, and changes nothing', async (t) 
   t.strictSame(await show(email), contact)
 })
 
-t.test('POST unsubscribes, and a repeated one is no fault', async (t) => {
+t.test('POST unsubscribes, and can be repeated', async (t) => {
   const { email, link } = await mailed()
   for (const _round of ['first', 'again']) {
     const { status, body } = await call('POST', link)
@@ -53,7 +55,7 @@ t.test('POST unsubscribes, and a repeated one is no fault', async (t) => {
   }
 })
 
-t.test('RFC 8058 one-click POST works without a page, in both encodings', async (t) => {
+t.test('RFC 8058 one-click POST works in both encodings', async (t) => {
   const multipart = new FormData()
   multipart.set('List-Unsubscribe', 'One-Click')
   for (const body of [new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }), multipart]) {
@@ -64,7 +66,7 @@ t.test('RFC 8058 one-click POST works without a page, in both encodings', async 
   }
 })
 
-t.test('a form behind a link is read with a token of ours only, up to 16 KiB and 2,000 fields', async (t) => {
+t.test('a form needs a valid token and has limits', async (t) => {
   const { email, contact, link } = await mailed()
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
   const post = async (path: string, raw: string) => {
@@ -78,13 +80,13 @@ t.test('a form behind a link is read with a token of ours only, up to 16 KiB and
   t.equal(await post(link, 'topic=x&'.repeat(1_500)), '200 undefined')
 })
 
-t.test('an address that HTML would read otherwise is shown as it is', async (t) => {
+t.test('an address is HTML-escaped', async (t) => {
   const { link } = await mailed("o'hara&sons+`x`@example.org")
   const { body } = await call('GET', link)
   t.match(body, 'o&#x27;hara&amp;sons+&#x60;x&#x60;@example.org')
 })
 
-t.test('unknown tokens are 404, with the envelope', async (t) => {
+t.test('unknown tokens are 404', async (t) => {
   const { email, contact, sent } = await mailed()
   const token: string = sent.unsubscribe_token
   const other = await makeTeam(service)
@@ -101,7 +103,7 @@ t.test('unknown tokens are 404, with the envelope', async (t) => {
       t.strictSame([reply.status, reply.body.error?.code], [404, 'not_found'], `${method} ${bad}`)
     }
   }
-  // They are ours, and of nobody who could be unsubscribed: a mail program gets no fault to show.
+  // Valid tokens for which there is no one to unsubscribe. Mail clients get no error.
   for (const empty of [
     unsubscribeToken(deps.secrets, { team_id: team.id, id: sent.id, person: '' }),
     unsubscribeToken(deps.secrets, { team_id: other.id, id: sent.id, person: email }),
@@ -113,7 +115,7 @@ t.test('unknown tokens are 404, with the envelope', async (t) => {
   t.equal((await call('PUT', `/u/${token}`)).status, 405)
 })
 
-t.test('a deleted contact gets the same answer; made again, the old link unsubscribes it', async (t) => {
+t.test('the link works without its contact, and after it is created again', async (t) => {
   const { email, link } = await mailed()
   await call('DELETE', `/v1/contacts/${email}`, { key })
   t.equal((await call('GET', link)).status, 200)
@@ -123,7 +125,7 @@ t.test('a deleted contact gets the same answer; made again, the old link unsubsc
   t.equal((await show(email)).status, 'unsubscribed')
 })
 
-t.test('a link works when its email was deleted, for a contact that is made later, too', async (t) => {
+t.test('the link works without its email, also for a later contact', async (t) => {
   const { email, sent, link } = await mailed()
   await deleteEmailRows(service, sql.fragment`id = ${sent.id}`)
   t.match(await call('POST', link), { status: 200, body: /is unsubscribed/ })
@@ -137,7 +139,7 @@ t.test('a link works when its email was deleted, for a contact that is made late
   })
 })
 
-t.test('a suppression is remembered', async (t) => {
+t.test('a suppression is kept after an unsubscribe', async (t) => {
   const { email, link } = await mailed()
   await report(service, team, email, 'bounced')
   t.equal((await call('POST', link)).status, 200)

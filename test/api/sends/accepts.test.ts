@@ -1,4 +1,4 @@
-/** Single sends that arrive together are committed together, each with its own end. */
+/** Concurrent single sends are committed together, each with its own result. */
 import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { lockAccount } from '../../../db/accounts/teams/limits.ts'
@@ -21,7 +21,7 @@ const send = (team: TestTeam, changes: Record<string, unknown> = {}): Promise<Re
   service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })
 const statuses = (replies: readonly Reply[]): number[] => replies.map(({ status }) => status)
 
-/** Does something while the team's account is locked by somebody else. */
+/** Runs `work` while another transaction has locked the team's account. */
 async function whileLocked<T>(team: TestTeam, work: () => Promise<T>): Promise<T> {
   return service.database.transaction(async (tx) => {
     await lockAccount(tx, team.id)
@@ -37,7 +37,7 @@ const transactions = (teams: readonly TestTeam[]): Promise<number> =>
       'uuid',
     )})`)
 
-t.test('sends of many teams that arrive together share transactions', async (t) => {
+t.test('concurrent sends of many teams share transactions', async (t) => {
   const teams = await Promise.all(Array.from({ length: 20 }, () => makeTeam(service)))
   const replies = await Promise.all(teams.flatMap((team) => [send(team), send(team)]))
   t.ok(replies.every(({ status }) => status === 201))
@@ -46,11 +46,11 @@ t.test('sends of many teams that arrive together share transactions', async (t) 
   t.ok((await transactions(teams)) < 40)
 })
 
-t.test('each send of a group is refused for itself, in order of arrival', async (t) => {
+t.test('each send of a group gets its own error', async (t) => {
   const [full, free] = await Promise.all([makeTeam(service, { email_limit: 2 }), makeTeam(service)])
   const replies = await whileLocked(full, async () => {
     const own = [send(full), send(full), send(full), send(full, { from: 'hello@example.net' })]
-    // Behind those that wait for the lock, and not held up by them.
+    // It comes after sends that wait for the lock, and isn't delayed by them.
     t.equal((await send(free)).status, 201)
     return { own }
   })
@@ -59,7 +59,7 @@ t.test('each send of a group is refused for itself, in order of arrival', async 
   t.strictSame((await usedBy(service, full.id)).emails, 2)
 })
 
-t.test('sends with one idempotency key that arrive together make one row', async (t) => {
+t.test('concurrent sends with one idempotency key store one row', async (t) => {
   const team = await makeTeam(service)
   const replies = await Promise.all(Array.from({ length: 10 }, () => send(team, { idempotency_key: 'k' })))
   t.strictSame(statuses(replies).toSorted(), [...Array(9).fill(200), 201])
@@ -67,7 +67,7 @@ t.test('sends with one idempotency key that arrive together make one row', async
   t.strictSame(await rowCounts(service, team.id), { emails: 1, jobs: 1 })
 })
 
-t.test('one that the database cannot store fails alone', async (t) => {
+t.test('a send that can’t be stored only fails itself', async (t) => {
   const teams = await Promise.all(Array.from({ length: 6 }, () => makeTeam(service)))
   await service.database.query(
     sql.unsafe`alter table accepted_emails add constraint unlucky check (subject <> 'Unlucky')`,
@@ -82,7 +82,7 @@ t.test('one that the database cannot store fails alone', async (t) => {
   for (const team of teams) t.strictSame(await rowCounts(service, team.id), { emails: 2, jobs: 2 })
 })
 
-t.test('a team whose account is locked is answered once it is free; the others do not wait', async (t) => {
+t.test('a team with a locked account doesn’t delay others', async (t) => {
   const stuck = await makeTeam(service)
   const others = await Promise.all(Array.from({ length: 5 }, () => makeTeam(service)))
   const own = await whileLocked(stuck, async () => {
@@ -94,7 +94,7 @@ t.test('a team whose account is locked is answered once it is free; the others d
   t.strictSame(statuses(await Promise.all(own.waiting)), Array(8).fill(201))
 })
 
-t.test('WhatsApp sends are gathered alike', async (t) => {
+t.test('concurrent WhatsApp sends also share transactions', async (t) => {
   const teams = await Promise.all(Array.from({ length: 5 }, () => makeTeam(service, { whatsapp_limit: 2 })))
   const bodies = await Promise.all(
     teams.map(async (team) => ({ team, body: aMessage((await makeTemplate(service, team.id)).id) })),
@@ -107,7 +107,7 @@ t.test('WhatsApp sends are gathered alike', async (t) => {
   t.strictSame(statuses(replies).toSorted(), [...Array(10).fill(201), ...Array(5).fill(402)])
 })
 
-/** Posts a report about some email, of a given size in bytes. */
+/** Posts a report about an email, with this subject. */
 const report = (text: string): Promise<Reply> => {
   const ref = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
   const to = returnPath(service.deps.secrets, ref, 'bounces.example.com') ?? ''
@@ -117,7 +117,7 @@ const report = (text: string): Promise<Reply> => {
   })
 }
 
-t.test('reports that arrive together share transactions; one that cannot be kept fails alone', async (t) => {
+t.test('concurrent reports share transactions, and a failing one only fails itself', async (t) => {
   await service.database.query(
     sql.unsafe`alter table reports add constraint unlucky check (strpos(encode(body, 'escape'), 'Unlucky') = 0)`,
   )

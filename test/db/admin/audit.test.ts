@@ -1,4 +1,4 @@
-/** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
+/** Every verb of the CLI that changes something writes an audit entry, in the transaction of the change. */
 import { actionLabel } from '../../../api/dashboard/components/action-labels.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { setBulkPaused } from '../../../db/accounts/teams/reputation.sql.ts'
@@ -17,7 +17,7 @@ import t from '../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker } from '../../support/worker.ts'
 
-/** The verbs that change nothing. */
+/** Verbs that change nothing. */
 const READS = `
   team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
   topic list, webhook list, webhook show, webhook messages, webhook message, broadcast list, broadcast show, broadcast skips, email file, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
@@ -43,7 +43,7 @@ const cli = adminCli({
   ...{ WEBHOOK_ALLOW: '127.0.0.0/8', WHATSAPP_API_URL: sandbox.url },
 })
 
-/** The nouns, or the verbs of a noun, as --help lists them. */
+/** Returns the nouns, or the verbs of a noun, from --help. */
 async function commandsOf(...noun: string[]): Promise<string[]> {
   const { stdout } = await cli.run([...noun, '--help'])
   const [, list = ''] = stdout.split(/^Commands:\n/m)
@@ -74,7 +74,7 @@ type Change = {
   detail?: string | RegExp
 }
 
-/** The verbs about webhooks, each finding what it needs. */
+/** The verbs of webhooks, in an order in which each can run. */
 async function* webhookChanges(): AsyncGenerator<Change> {
   const url = 'http://127.0.0.1:9/'
   yield { args: ['webhook', 'add', team, '--url', url] }
@@ -87,7 +87,7 @@ async function* webhookChanges(): AsyncGenerator<Change> {
     yield { args: ['webhook', verb, team, subject], subject }
 }
 
-/** The verbs about broadcasts: one with an audience of one, from draft to cancelled. */
+/** The verbs of broadcasts, for one with a single recipient, from draft to cancelled. */
 async function* broadcastChanges(): AsyncGenerator<Change> {
   const { id: topic_id } = await cli.json(['topic', 'create', team, '--name', 'Spring'])
   const body = { email: 'cat@example.org', topic_ids: [topic_id] }
@@ -115,12 +115,12 @@ async function* broadcastChanges(): AsyncGenerator<Change> {
     yield { args: ['broadcast', verb, team, id], subject: 'May', detail: id }
 }
 
-/** The verbs about what waits for its time. */
+/** The verbs of scheduled messages. */
 async function* scheduledChanges(): AsyncGenerator<Change> {
   const day = 86_400_000
   const scheduled_at = new Date(Date.now() + day).toISOString()
   const later = new Date(Date.now() + 2 * day).toISOString()
-  // The one that the world began with is revoked by now.
+  // The first key of the world has been revoked.
   const key = await makeKey(service, team)
   const sends = {
     email: ['/v1/emails', anEmail({ scheduled_at })],
@@ -134,7 +134,7 @@ async function* scheduledChanges(): AsyncGenerator<Change> {
   }
 }
 
-/** The verbs about the WhatsApp numbers of teams, and about a team's own. */
+/** The verbs that change WhatsApp numbers, or the number of a team. */
 async function* numberChanges(): AsyncGenerator<Change> {
   const { id: owner } = await makeTeam(service)
   const ids = ['--phone-number-id', '901', '--account-id', '900']
@@ -151,7 +151,7 @@ async function* numberChanges(): AsyncGenerator<Change> {
     yield { args: ['whatsapp', verb, owner, '+15551234567'], subject: '+15551234567' }
 }
 
-/** A call of each verb that changes something, in an order in which each finds what it needs. */
+/** A call of each verb that changes something, in an order in which each can run. */
 async function* changes(): AsyncGenerator<Change> {
   yield { args: ['team', 'create', '--name', 'Another'], subject: 'Another', detail: 'free' }
   const figures = ['--emails', '7000', '--rate', 'plan', '--storage', '2']
@@ -290,7 +290,7 @@ t.test('every verb that changes something writes an audit entry', async (t) => {
     tried.add(verb)
   }
   const verbs: string[] = []
-  // One after the other: calls at once have a process each (test/support/admin.ts).
+  // Sequential, because concurrent calls each get a process (test/support/admin.ts).
   for (const noun of await commandsOf()) {
     const own = await commandsOf(noun)
     verbs.push(...(own.length === 0 ? [noun] : own.map((verb) => `${noun} ${verb}`)))

@@ -1,11 +1,11 @@
-/** The CLI's verbs about broadcasts: the same use cases as the API's calls. */
+/** The verbs of broadcasts, which call the same use cases as the API. */
 import { adminCli } from '../../support/admin.ts'
 import { beginBroadcasting } from '../../support/broadcasting.ts'
 import { startDns } from '../../support/dns.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import t from '../../support/tap.ts'
 
-t.test('the CLI makes, changes, tests, starts, pauses, resumes and cancels a broadcast', async (t) => {
+t.test('creates, changes, tests, starts, pauses, resumes and cancels a broadcast', async (t) => {
   const { service, team, draft, contacts } = await beginBroadcasting(t)
   const DNS_SERVER = (await startDns(t)).address
   const settings = { SECRET_KEY, DNS_SERVER, PUBLIC_URL: 'https://mail.example.com' }

@@ -1,10 +1,10 @@
-/** What every call of the CLI promises, whatever its noun. */
+/** What all calls of the CLI have in common. */
 import { faultLine } from '../../../db/admin/fault.ts'
 import { adminCli } from '../../support/admin.ts'
 import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
-// A process of its own for a call of each kind, as an operator's is; the others share one.
+// Runs a call of each kind in a process of its own, as operators do. The others share a process.
 const OWN = { process: true }
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 
@@ -37,7 +37,7 @@ t.test('--help describes every noun and every verb, without a database', async (
   t.match((await cli.run(['team', 'plan', '--help'])).stdout, /--period-start/)
 })
 
-t.test('a call that cannot be understood is one clear line and exit code 1', async (t) => {
+t.test('an invalid call prints one line and exits with 1', async (t) => {
   const settings = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
   const cli = adminCli(settings)
   t.match(await adminCli(settings, OWN).fault([]), /A noun and a verb are needed/)
@@ -61,7 +61,7 @@ t.test('reports an unreachable database by host and port without its password', 
   t.notMatch(requeue, /hunter2/)
 })
 
-t.test('a malformed setting is named, and its value is not shown', async (t) => {
+t.test('names an invalid setting without showing its value', async (t) => {
   const line = await adminCli({ DATABASE_URL: 'mysql://someone:hunter2@host/x' }, OWN).fault([
     'team',
     'show',
@@ -78,7 +78,7 @@ t.test('a malformed setting is named, and its value is not shown', async (t) => 
   t.notMatch(odd, /ter2/)
 })
 
-t.test('a database that is missing or not migrated is named as such', async (t) => {
+t.test('reports a database that is missing or not migrated', async (t) => {
   const { url, prefix } = testServer()
   const missing = adminCli({ DATABASE_URL: databaseUrl(url, `${prefix}_missing`) }, OWN)
   t.match(await missing.fault(['plan', 'list']), /database ".*_missing" does not exist/)
@@ -90,7 +90,7 @@ t.test('a database that is missing or not migrated is named as such', async (t) 
   )
 })
 
-t.test('every verb about a team faults on an unknown one', async (t) => {
+t.test('every verb about a team fails for an unknown team', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const calls = [
@@ -127,7 +127,7 @@ t.test('reports a query that the database cancelled', async (t) => {
   t.notMatch(line, /reach/)
 })
 
-t.test('a database that is named by several servers does for every verb', async (t) => {
+t.test('accepts a DATABASE_URL with several servers', async (t) => {
   const { url } = await testDatabase(t)
   const { host } = new URL(url)
   const cli = adminCli({ DATABASE_URL: url.replace(host, `${host},${host}`) })
@@ -142,7 +142,7 @@ t.test('a database that is named by several servers does for every verb', async 
   t.match(line, /^SECRET_KEY is not set/)
 })
 
-t.test('a domain that is left empty widens no webhook to those of all domains', async (t) => {
+t.test('rejects an empty --domain of a webhook', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'A'])

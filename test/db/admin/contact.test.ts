@@ -1,4 +1,4 @@
-/** The CLI's verbs about contacts. */
+/** The verbs of contacts. */
 import { report } from '../../support/contacts.ts'
 import { storeContact } from '../../support/reports.ts'
 import { anEmail, world } from '../../support/service.ts'

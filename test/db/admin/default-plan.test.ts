@@ -1,4 +1,4 @@
-/** DEFAULT_PLAN: the plan of new teams, checked when the release, a web process and the command line start. */
+/** DEFAULT_PLAN: the plan of new teams, checked when the release, a web process and the CLI start. */
 import { join } from 'node:path'
 import { adminCli } from '../../support/admin.ts'
 import { bareEnvironment, SECRET_KEY } from '../../support/environment.ts'
@@ -7,7 +7,7 @@ import { runProgram } from '../../support/programs.ts'
 import { startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-/** One line that names the setting, the plan that is missing and those that there are. */
+/** One line with the setting, the unknown plan and the available ones. */
 const UNKNOWN = /^ *DEFAULT_PLAN: (?!plan\b).*\(free, pro, enterprise\).*\bgone$/m
 
 t.test('new teams get DEFAULT_PLAN, and the free plan without it', async (t) => {
@@ -19,7 +19,7 @@ t.test('new teams get DEFAULT_PLAN, and the free plan without it', async (t) => 
   t.match(await cli.json([...create, '--plan', 'enterprise']), { plan: 'enterprise' })
 })
 
-t.test('an unknown DEFAULT_PLAN stops the release, a web process and the command line', async (t) => {
+t.test('an unknown DEFAULT_PLAN stops the release, web processes and the CLI', async (t) => {
   const { url } = await startService(t)
   t.match(await adminCli({ DATABASE_URL: url, DEFAULT_PLAN: 'gone' }).fault(['team', 'list']), UNKNOWN)
   const env = { ...bareEnvironment(), DATABASE_URL: url, DEFAULT_PLAN: 'gone', SECRET_KEY, PORT: '0' }

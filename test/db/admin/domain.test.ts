@@ -1,4 +1,4 @@
-/** The CLI's verbs about sending domains, against a DNS server of the test's own. */
+/** The verbs of sending domains, with a DNS server of our own. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { openKey } from '../../../db/accounts/domains/dkim.ts'
 import { sendingDomains } from '../../../db/accounts/domains/domains.sql.ts'
@@ -18,7 +18,7 @@ async function start(t: Test) {
   return { url, dns, cli, id: id as string }
 }
 
-/** A value as zones publish it: in strings of at most 255 characters. */
+/** A value as zones publish it, in strings of at most 255 characters. */
 const inStrings = (value: string): string[] => value.match(/.{1,255}/gs) ?? []
 
 t.test('domain add prints the DNS records and encrypts the private key', async (t) => {

@@ -1,4 +1,4 @@
-/** The CLI's verbs about stored emails. */
+/** The verbs of stored emails. */
 import { sql } from 'slonik'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { changeEmails } from '../../../db/messages/emails/apply-events.sql.ts'
@@ -23,7 +23,7 @@ const FIELDS = [
 async function start(t: Test) {
   const store = await openStore(t)
   const id = await store.team()
-  /** The provider takes the email. */
+  /** Records that the provider accepted an email. */
   const take = async (emailId: string) => {
     const ref = { team_id: id, email_id: emailId }
     await changeEmails(store.database, [
@@ -87,7 +87,7 @@ t.test('email show prints the fields in API order, the events and the waiting st
   t.equal(waiting.last_response, '451 later')
 })
 
-t.test('email show of one that is addressed to a contact has its unsubscribe token', async (t) => {
+t.test('email show prints the unsubscribe token of an email to a contact', async (t) => {
   const { cli, id, email, database } = await start(t)
   const contact = await database.oneFirst(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
@@ -143,7 +143,7 @@ t.test('email list prints the fields of email show without rendering', async (t)
     saveTemplate(byCli(tx), id, { name: 'A', html: '<p>{{name}}</p>', text: '' }),
   )
   const changes = { template_id, html: null, variables: { name: 'x'.repeat(2_048) } }
-  // The second is clearly the later one: a Date knows no microseconds, and the database's clock does.
+  // The second one is clearly later, because a Date has no microseconds and the database's clock does.
   const rows = [await email(id), await email(id, new Date(Date.now() + 1_000), changes)]
   const shown = []
   for (const row of rows.toReversed()) {
@@ -170,7 +170,7 @@ t.test('email list continues past one page', async (t) => {
   t.equal((await cli.json(['email', 'list', id, '--limit', '150'])).length, 150)
 })
 
-t.test('email show, requeue and delete fault on an email that the team lacks', async (t) => {
+t.test("email show, requeue and delete fail for another team's email", async (t) => {
   const { cli, id, email, team } = await start(t)
   const row = await email(await team())
   for (const verb of ['show', 'requeue', 'delete']) {
@@ -179,7 +179,7 @@ t.test('email show, requeue and delete fault on an email that the team lacks', a
   }
 })
 
-t.test('email requeue gives a queued email its job again and sets requeued_at', async (t) => {
+t.test('email requeue creates a missing job and sets requeued_at', async (t) => {
   const { cli, id, email, database } = await start(t)
   const row = await email(id)
   await database.query(sql.unsafe`delete from pgboss.job where id = ${row.id}`)
@@ -215,7 +215,7 @@ t.test('email delete deletes the email and its events, and refunds the quota', a
   t.match(await cli.json(['email', 'list', id]), [{ id: other.id }])
 })
 
-t.test('email delete of an earlier period’s email frees nothing', async (t) => {
+t.test("email delete of an earlier period's email refunds nothing", async (t) => {
   const { cli, id, email } = await start(t)
   const old = await email(id)
   const after = new Date(Date.parse(old.created_at) + 1)

@@ -1,4 +1,4 @@
-/** The CLI's verbs about API keys and session tokens. */
+/** The verbs of API keys and session tokens. */
 import {
   noteKeyUse,
   principalsByKeys,
@@ -164,7 +164,7 @@ t.test('session list shows users, and revoke ends one or all sessions', async (t
   t.equal(await session(bob.token), null)
 })
 
-t.test('session revoke wants to know exactly which, and ends nothing of another team', async (t) => {
+t.test("session revoke needs a selection, and only ends the team's own sessions", async (t) => {
   const { cli, id } = await start(t)
   const revoke = async (...wish: string[]) => await cli.fault(['session', 'revoke', ...wish])
   const { id: session } = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])

@@ -1,4 +1,4 @@
-/** The CLI's numbers: what Meta is asked before one is stored, what is printed, and what a team's change does. */
+/** The verbs of WhatsApp numbers: the checks with Meta, the output, and a change of a team's number. */
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ const account = (changes: Partial<CloudAccount> = {}): CloudAccount => ({
   ...changes,
 })
 
-/** What a worker sends with: its own number belongs to another account. */
+/** A worker's provider and default number, which belongs to another account. */
 const deliveryBy = (url: string) => ({
   provider: createWhatsappProvider({ url }),
   number: { phone_number_id: '1', account_id: '100', access_token: 'another', messages_per_second: 80 },
@@ -65,7 +65,7 @@ t.test("number add stores Meta's data about the number", async (t) => {
   t.match(await cli.json(['number', 'show', 'acme']), { ...SHOWN, hook: null, verify_token: null })
 })
 
-t.test('nothing is stored unless the token opens the number and its account', async (t) => {
+t.test('stores nothing unless the token can access the number and its account', async (t) => {
   const { cli, adding, refused } = await begin(t)
   await refused(adding, 'another-token')
   await refused(adding, 'a token')
@@ -76,7 +76,7 @@ t.test('nothing is stored unless the token opens the number and its account', as
   t.strictSame(await cli.json(['number', 'list']), [])
 })
 
-t.test('a name and a phone number id exist once, the default number’s included', async (t) => {
+t.test("names and phone number IDs are unique, including the default number's", async (t) => {
   const { add, adding, refused } = await begin(t)
   await makeDefaultNumber(service, { phone_number_id: '901', account_id: null })
   await refused(adding)
@@ -139,7 +139,7 @@ t.test('team number changes the number, and waiting messages keep the old one', 
   t.strictSame(await cli.json(['number', 'remove', 'acme']), { name: 'acme', removed: true })
 })
 
-t.test('a team’s number is not changed while an old web process runs', async (t) => {
+t.test("rejects a change of a team's number while an old web process runs", async (t) => {
   const { cli, add } = await begin(t)
   await add()
   const team = await makeTeam(service)
@@ -162,7 +162,7 @@ t.test('pausing is manual, and resuming ends every pause', async (t) => {
   t.match(await cli.json(['number', 'resume', 'acme']), { paused: false })
 })
 
-t.test('a team’s templates are found, listed, added and refreshed in its own account', async (t) => {
+t.test("syncs a team's templates with its own account", async (t) => {
   const listed = (name: string, status = 'APPROVED') => aTemplate({}, { name, language: 'en_US', status })
   const fillers = Array.from({ length: 30 }, (_, at) =>
     listed(`filler_${at}`, at === 0 ? 'PAUSED' : 'APPROVED'),

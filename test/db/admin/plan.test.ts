@@ -1,4 +1,4 @@
-/** The CLI's verbs about the plan catalog. */
+/** The verbs of the plan catalog. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import defaultCatalog from '../../../db/accounts/plans/default-catalog.json' with { type: 'json' }

@@ -1,8 +1,8 @@
-/** The CLI's verbs about queues, with dead letters that a real worker loop has left. */
+/** The verbs of queues, with dead letters from a real worker loop. */
 import { sql } from 'slonik'
 import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
-import { takeDeadLetters } from '../../../db/queue/dead-letters.sql.ts'
+import { removeDeadLetters } from '../../../db/queue/dead-letters.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
@@ -26,7 +26,7 @@ const EMPTY = {
 
 const GIVEN_UP: End = { end: 'given_up', reason: 'words' }
 
-/** Works on the queue until `count` jobs have ended so. */
+/** Ends `count` jobs of the queue. */
 async function workOff({ url, database }: Store, end: End, count: number) {
   const consumer = await openConsumer(url, { connections: 2, onError: () => {} })
   const seen: string[] = []
@@ -41,7 +41,7 @@ async function workOff({ url, database }: Store, end: End, count: number) {
   return seen.sort()
 }
 
-/** Puts a waiting job off for an hour, so that nothing hangs on how long a pause is. */
+/** Defers a waiting job for an hour, so that tests don't depend on the length of a pause. */
 const postpone = async ({ database }: Store, id: string) =>
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() + interval '1 hour' where id = ${id}`)
@@ -59,7 +59,7 @@ t.test('queue status counts ready, deferred and dead jobs', async (t) => {
   t.ok(status.oldest_ready_seconds >= 0 && status.oldest_ready_seconds < 60)
 })
 
-t.test('queue redrive moves dead letters back, marks their emails, and they are tried again', async (t) => {
+t.test('queue redrive retries dead letters and marks their emails', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
   const id = await store.team()
@@ -113,7 +113,7 @@ t.test('queue redrive leaves jobs that fail again for the next call', async (t) 
   const seen = await seenNow(store.database)
   await store.email(id)
   await workOff(store, GIVEN_UP, 1)
-  const take = () => takeDeadLetters(store.database, 'deliver-email', { seen, reason: null, limit: 100 })
+  const take = () => removeDeadLetters(store.database, 'deliver-email', { seen, reason: null, limit: 100 })
   t.match(await take(), [{ email_id: first }])
   t.strictSame(await take(), [])
 })
@@ -145,7 +145,7 @@ t.test('email requeue makes a deferred email due', async (t) => {
   t.match((await cli.json(['queue', 'status']))[0], { ready: 1, deferred: 0 })
 })
 
-t.test('queue redrive knows its queues', async (t) => {
+t.test('queue redrive rejects an unknown queue', async (t) => {
   const cli = adminCli({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
   t.match(await cli.fault(['queue', 'redrive', 'nothing']), /must be one of deliver-email/)
 })

@@ -1,4 +1,4 @@
-/** The CLI's verbs about reports. */
+/** The verbs of reports. */
 import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { adminCli } from '../../support/admin.ts'

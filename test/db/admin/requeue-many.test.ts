@@ -1,4 +1,4 @@
-/** `requeue` by a filter over more messages than a batch: what is stored meanwhile, and who finishes it. */
+/** `requeue` with a filter that matches more than one batch: what is stored, and how it is finished. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
@@ -13,7 +13,7 @@ const { cli, database, deps, team } = await world(t, { team: { plan: 'pro', doma
 /** More than two batches. */
 const MANY = 1_100
 
-/** Everything that is stored with background jobs as they start. */
+/** Records everything that is stored when background jobs start. */
 await database.query(sql.unsafe`create table kept (given text not null)`)
 await database.query(sql.unsafe`
   create rule kept as on insert to background_jobs do also insert into kept values (new.given::text)`)
@@ -32,7 +32,7 @@ const emailIds = (subject: string) =>
 const requeuedAt = (at: string) =>
   database.anyFirst(sql.type(idRow)`select id from emails where requeued_at = ${at} order by id`)
 
-t.test('email requeue stores its filter, not the ids', async (t) => {
+t.test('email requeue stores its filter instead of the IDs', async (t) => {
   await accepted(MANY, 'Wanted')
   await accepted(10, 'Other')
   const wanted = await emailIds('Wanted')
@@ -51,7 +51,7 @@ t.test('email requeue stores its filter, not the ids', async (t) => {
   t.match(entry, { action: 'email.requeue', subject: `${MANY} emails`, detail: 'subject: wanted' })
 })
 
-t.test('email requeue with --force stores its filter too', async (t) => {
+t.test('email requeue with --force also stores its filter', async (t) => {
   const answer = await cli.json(['email', 'requeue', team.id, '--subject', 'other', '--force'])
   t.equal(answer.requeued, 10)
   t.strictSame(await requeuedAt(answer.requeued_at), await emailIds('Other'))
@@ -61,7 +61,7 @@ t.test('email requeue with --force stores its filter too', async (t) => {
   )
 })
 
-t.test('webhook requeue stores its filter, not the ids', async (t) => {
+t.test('webhook requeue stores its filter instead of the IDs', async (t) => {
   const webhook = await cli.json(['webhook', 'add', team.id, '--url', 'https://hooks.example.com/a'])
   await database.query(sql.unsafe`
     insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
@@ -81,7 +81,7 @@ t.test('webhook requeue stores its filter, not the ids', async (t) => {
   })
 })
 
-t.test('a requeue that version 0.1.0 has stored with ids is finished', async (t) => {
+t.test('finishes a requeue that version 0.1.0 stored with IDs', async (t) => {
   await accepted(MANY, 'Older')
   const ids = await emailIds('Older')
   const at = new Date().toISOString()

@@ -1,4 +1,4 @@
-/** DMARC, return paths and second keys of domains, on the command line, against a DNS server of the test's own. */
+/** The verbs for DMARC, return paths and second keys of domains, with a DNS server of our own. */
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDns } from '../../support/dns.ts'
@@ -28,7 +28,7 @@ async function start(t: Test, name: string) {
   return { dns, cli, id: id as string, domain, verified, dmarc, publish, answersMail }
 }
 
-t.test('a missing DMARC policy is suggested with a place for reports', async (t) => {
+t.test('suggests a DMARC policy with a report address if there is none', async (t) => {
   const { dmarc } = await start(t, 'news.corp.example')
   t.match(await dmarc(), {
     ...{ type: 'TXT', name: '_dmarc.news.corp.example', state: 'missing', required: false },
@@ -36,7 +36,7 @@ t.test('a missing DMARC policy is suggested with a place for reports', async (t)
   })
 })
 
-t.test('the policy of the organizational domain is found, and never weakened', async (t) => {
+t.test("finds the organizational domain's policy, and never weakens it", async (t) => {
   const { dmarc, publish } = await start(t, 'news.corp.example')
   publish('corp.example', 'v=DMARC1; p=reject; sp=reject')
   t.match(await dmarc(), {
@@ -47,7 +47,7 @@ t.test('the policy of the organizational domain is found, and never weakened', a
   t.match(await dmarc(), { value: 'v=DMARC1; p=reject; rua=mailto:a@corp.example' })
 })
 
-t.test('the From domain’s own policy counts before that of its organization', async (t) => {
+t.test("the From domain's own policy wins over its organization's", async (t) => {
   const { dmarc, publish } = await start(t, 'news.corp.example')
   publish('corp.example', 'v=DMARC1; p=reject')
   publish('news.corp.example', 'v=DMARC1; p=quarantine')
@@ -62,7 +62,7 @@ t.test('psd=y makes the name one label below the organizational domain', async (
   t.match(await dmarc(), { name: '_dmarc.corp.example', state: 'found' })
 })
 
-t.test('psd=n names the organizational domain, whatever is above it', async (t) => {
+t.test('psd=n marks the organizational domain, whatever its parents publish', async (t) => {
   const { dns, dmarc, publish } = await start(t, 'a.b.corp.example')
   publish('b.corp.example', 'v=DMARC1; p=none; psd=n')
   publish('corp.example', 'v=DMARC1; p=reject')

@@ -1,6 +1,6 @@
 /**
- * The CLI on what waits for its time, and on what has expired; and that nothing but a person who names one lets either
- * go. DECISIONS: Scheduled messages.
+ * The verbs of scheduled and expired messages. Only a requeue of a single message with --force sends them.
+ * DECISIONS: Scheduled messages.
  */
 import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
@@ -50,7 +50,7 @@ for (const { channel, path, quota } of CHANNELS) {
       .filter(({ subject }) => subject === id)
       .map(({ action, actor, detail }) => `${action} by ${actor}: ${detail}`)
 
-  t.test(`${noun} list --scheduled has what waits for its time, and show says until when`, async (t) => {
+  t.test(`${noun} list --scheduled shows scheduled messages and their expiry`, async (t) => {
     const at = ahead(HOUR)
     const [id, plain] = [await send({ scheduled_at: at, expires_in: 60 }), await send({})]
     t.strictSame(await ids('--scheduled'), [id])
@@ -64,7 +64,7 @@ for (const { channel, path, quota } of CHANNELS) {
     await cli.json([noun, 'cancel', team.id, id])
   })
 
-  t.test(`${noun} cancel withdraws one, with its place, once`, async (t) => {
+  t.test(`${noun} cancel deletes a message once, and refunds its quota`, async (t) => {
     const used = (await usedBy(service, team.id))[quota]
     const id = await send({ scheduled_at: ahead(HOUR) })
     t.strictSame(await cli.json([noun, 'cancel', team.id, id]), { id, cancelled: true })
@@ -78,13 +78,13 @@ for (const { channel, path, quota } of CHANNELS) {
     )
   })
 
-  t.test(`${noun} cancel and reschedule say so of a team that is not there`, async (t) => {
+  t.test(`${noun} cancel and reschedule fail for an unknown team`, async (t) => {
     const nobody = [template.id, await send({ scheduled_at: ahead(HOUR) })]
     t.match(await cli.fault([noun, 'cancel', ...nobody]), /^No team ./)
     t.match(await cli.fault([noun, 'reschedule', ...nobody, '--at', ahead(2 * HOUR)]), /^No team ./)
   })
 
-  t.test(`${noun} reschedule moves one, with its end`, async (t) => {
+  t.test(`${noun} reschedule moves the time and the expiry`, async (t) => {
     const id = await send({ scheduled_at: ahead(HOUR), expires_in: 60 })
     const [at, end] = [ahead(2 * HOUR), 60_000]
     const move = (time: string) => [noun, 'reschedule', team.id, id, '--at', time]
@@ -105,7 +105,7 @@ for (const { channel, path, quota } of CHANNELS) {
     t.strictSame(await jobStates(service, id), ['created'], 'a time that has just passed is now')
   })
 
-  t.test(`${noun} requeue of one that waits for its time names reschedule and --force`, async (t) => {
+  t.test(`${noun} requeue of a scheduled message suggests reschedule and --force`, async (t) => {
     const at = ahead(HOUR)
     const id = await send({ scheduled_at: at, expires_in: 600 })
     for (const flags of [[], ['--dry-run']])
@@ -123,7 +123,7 @@ for (const { channel, path, quota } of CHANNELS) {
     t.match(await cli.fault([noun, 'cancel', team.id, id]), /no longer/)
   })
 
-  t.test(`${noun} requeue of one that has expired names --force, which takes its end away`, async (t) => {
+  t.test(`${noun} requeue of an expired message needs --force, which removes the expiry`, async (t) => {
     const id = await send({ expires_in: 60 })
     await shiftClock(database, 61)
     t.match(await cli.fault([noun, 'requeue', team.id, id]), /has expired.*--force/)
@@ -134,7 +134,7 @@ for (const { channel, path, quota } of CHANNELS) {
     t.strictSame(await traces(id), [`${noun}.requeue by cli: it had expired`])
   })
 
-  t.test(`${noun}: requeueing by a filter and the sweep leave both alone`, async (t) => {
+  t.test(`${noun}: a requeue by filter and the sweep skip both`, async (t) => {
     const scheduled = await send({ scheduled_at: ahead(48 * HOUR) })
     const expired = await send({ expires_in: 60 })
     const plain = await send({})
@@ -159,7 +159,7 @@ for (const { channel, path, quota } of CHANNELS) {
     t.strictSame(await jobStates(service, scheduled), [])
   })
 
-  t.test(`${noun}: one refused that has expired since comes back by its id alone`, async (t) => {
+  t.test(`${noun}: a rejected and expired message needs a requeue by ID`, async (t) => {
     const [late, lasting] = [await send({ expires_in: 60 }), await send({})]
     const status = noun === 'email' ? 'bounced' : 'failed'
     await database.query(sql.unsafe`
@@ -173,7 +173,7 @@ for (const { channel, path, quota } of CHANNELS) {
   })
 }
 
-t.test('email: if suspended or without its domain, it is scheduled until its time, then waits', async (t) => {
+t.test('a scheduled email of a suspended team waits after its time', async (t) => {
   const team = await makeTeam(service)
   const { body } = await call('POST', '/v1/emails', {
     key: team.key,
@@ -188,7 +188,7 @@ t.test('email: if suspended or without its domain, it is scheduled until its tim
   t.equal(await state(), 'suspended')
 })
 
-t.test('GET /metrics counts them apart: they are none of those that wait to be delivered', async (t) => {
+t.test('GET /metrics counts scheduled messages separately', async (t) => {
   const team = await makeTeam(service)
   const figures = async () => {
     const { body } = await call('GET', '/metrics', { key: METRICS_TOKEN })
@@ -203,7 +203,7 @@ t.test('GET /metrics counts them apart: they are none of those that wait to be d
   t.strictSame(await figures(), { ...before, scheduled: before.scheduled + 1 })
 })
 
-t.test('erasing a person deletes what is scheduled for nobody else', async (t) => {
+t.test('an erasure deletes scheduled messages to that person only', async (t) => {
   const team = await makeTeam(service)
   const post = async (to: string[]) => {
     const { body } = await call('POST', '/v1/emails', {

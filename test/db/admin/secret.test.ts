@@ -1,8 +1,8 @@
-/** Replacing SECRET_KEY, and what the CLI says of keys that cannot be right. */
+/** Replacing SECRET_KEY, and errors about invalid keys. */
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { createSecrets, type Secrets } from '../../../db/process/secrets.ts'
-import { sendingDomainsOf } from '../../../workers/channels/sending-domains.ts'
+import { readSendingDomains } from '../../../workers/channels/sending-domains.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
@@ -11,7 +11,7 @@ import t from '../../support/tap.ts'
 
 const NEW = 'f07a3d9be2186c45'
 
-t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS', async (t) => {
+t.test('after secret reseal, SECRET_KEY_PREVIOUS is no longer needed', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 1 })
   const cli = adminCli({ DATABASE_URL: url })
@@ -33,7 +33,7 @@ t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS',
   }
   const keyWith = async (secrets: Secrets) =>
     (
-      await sendingDomainsOf(database, { secrets, ours: true }, [
+      await readSendingDomains(database, { secrets, ours: true }, [
         { team_id: id, domain_id, from_address: 'x@a.test' },
       ])
     ).get(domain_id)

@@ -1,4 +1,4 @@
-/** The CLI's verbs about senders, paused queues and requeueing by filter. DECISIONS: Requeue. */
+/** The verbs of senders, paused queues, and requeues by filter. DECISIONS: Requeue. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
@@ -21,7 +21,7 @@ const trouble = async (seconds: number, began = seconds, words = '554 5.7.1 No')
   return database.transaction((tx) => noteTrouble(tx, SENDER, trouble))
 }
 
-t.test('pauses grow to half a minute; what began before the trouble was known changes nothing', async (t) => {
+t.test('pauses grow to half a minute, and older failures change nothing', async (t) => {
   t.equal(await trouble(0), 2)
   t.equal(await trouble(1, -5), null)
   t.strictSame(
@@ -30,7 +30,7 @@ t.test('pauses grow to half a minute; what began before the trouble was known ch
   )
 })
 
-t.test('sender list shows what stops a sender and what happened to it; sender resume ends it', async (t) => {
+t.test('sender list shows pauses and events, and sender resume ends a pause', async (t) => {
   const [shown] = await cli.json(['sender', 'list'])
   t.match(shown, {
     key: 'smtp:relay.test',
@@ -45,7 +45,7 @@ t.test('sender list shows what stops a sender and what happened to it; sender re
   t.match(await cli.fault(['sender', 'resume', 'smtp:nobody.test']), /No sender smtp:nobody.test/)
 })
 
-t.test('a message that was begun after the trouble and was taken ends it, once', async (t) => {
+t.test('an accepted message that started after the failure ends it, once', async (t) => {
   await trouble(70)
   await stopClock(database, at(80))
   const recover = (began: number) => database.transaction((tx) => noteRecovery(tx, SENDER, at(began)))
@@ -55,7 +55,7 @@ t.test('a message that was begun after the trouble and was taken ends it, once',
   t.equal(await trouble(81, 74), null, 'a late fault of before')
 })
 
-t.test('queue pause keeps a queue from being worked on, and queue status says so', async (t) => {
+t.test('queue pause stops a queue, and queue status shows it', async (t) => {
   t.strictSame(await cli.json(['queue', 'pause', 'deliver-email']), { queue: 'deliver-email', paused: true })
   t.match(await cli.json(['queue', 'status']), [{ queue: 'deliver-email', paused: true }])
   const id = await store.team()
@@ -70,7 +70,7 @@ t.test('queue pause keeps a queue from being worked on, and queue status says so
   })
 })
 
-t.test('what matches is requeued in the background, by batches, and is one line of the audit', async (t) => {
+t.test('a requeue by filter runs in batches with one audit entry', async (t) => {
   const id = await store.team()
   const first = await store.email(id)
   const many = 1_201
@@ -105,7 +105,7 @@ t.test('what matches is requeued in the background, by batches, and is one line 
   t.strictSame(others, [])
 })
 
-t.test('email requeue takes all that match, and with --force what was refused and never taken', async (t) => {
+t.test('email requeue includes rejected emails only with --force', async (t) => {
   const id = await store.team()
   const [queued, refused, taken] = [await store.email(id), await store.email(id), await store.email(id)]
   await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${refused.id}`)

@@ -1,4 +1,4 @@
-/** `suppression`: listed and lifted by filters, one by one, with the exit codes that scripts read. */
+/** The verbs of suppressions: lists and lifts by filter or address, and the exit codes for scripts. */
 import { sql } from 'slonik'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
@@ -10,7 +10,7 @@ import { startWorker, until } from '../../support/worker.ts'
 
 type Listed = { email: string; cause: string; since: string; email_id: null; response: string }
 
-/** A team with suppressions of three domains, an hour apart. */
+/** A team with suppressions in three domains, an hour apart. */
 async function begin(t: Test) {
   const { service, cli, team } = await world(t, { publicUrl: 'https://mail.example.com' })
   const add = async (email: string, cause: string, reason: string, hours: number) => {

@@ -1,11 +1,12 @@
 /**
- * The CLI's verbs about teams. What a plan change does to the account is in test/db/accounts/teams/subscribe.test.ts.
+ * The verbs of teams. The effect of a plan change on the account is in
+ * test/db/accounts/teams/subscribe.test.ts.
  */
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
-t.test('team create makes a team on the free plan, or on the plan given', async (t) => {
+t.test('team create uses the free plan or the given one', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const free = await cli.json(['team', 'create', '--name', 'Acme & Söhne'])

@@ -1,4 +1,4 @@
-/** The CLI's verbs about email templates. */
+/** The verbs of email templates. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { versionsByIds } from '../../../db/content/templates/templates.sql.ts'
@@ -20,7 +20,7 @@ async function start(t: Test) {
   return { ...store, cli, id: team, file, create: ['template', 'create', team, '--name', 'Welcome'] }
 }
 
-t.test('template create answers with the slots of both parts, in order of first appearance', async (t) => {
+t.test('template create prints the variables of both parts, in order of appearance', async (t) => {
   const { cli, id, file, create } = await start(t)
   const html = await file('a.html', '<p>{{ name }} {{order.id}} {{name}}</p>')
   const text = await file('a.txt', '{{first-name}} {{name}} {{1}}')
@@ -46,7 +46,7 @@ t.test('template create and update decode variables in links', async (t) => {
   t.match(await cli.json(['template', 'show', id, made.id]), { html: '<a href="{{link}}">{{name}}</a>' })
 })
 
-t.test('template update makes a new version, and emails accepted before keep theirs', async (t) => {
+t.test('template update creates a version, and accepted emails keep theirs', async (t) => {
   const { cli, id, file, create, database, email } = await start(t)
   const made = await cli.json([
     ...create,
@@ -100,7 +100,7 @@ t.test('template create rejects an invalid template with its position', async (t
   t.match(await cli.fault([...create, '--html', '-', '--text', '-']), /Only one of --html and --text/)
 })
 
-t.test('template update faults on a template that the team lacks', async (t) => {
+t.test("template update fails for another team's template", async (t) => {
   const { cli, id, file, create, team } = await start(t)
   const html = await file('x', '<p>x</p>')
   const made = await cli.json([...create, '--html', html])

@@ -1,4 +1,4 @@
-/** The CLI's verbs about topics. */
+/** The verbs of topics. */
 import { Client } from 'pg'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'

@@ -1,4 +1,4 @@
-/** The CLI's verbs about WhatsApp templates and messages. */
+/** The verbs of WhatsApp templates and messages. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { optedOutAmong } from '../../../db/messages/whatsapp/opt-outs.ts'

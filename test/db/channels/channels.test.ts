@@ -1,4 +1,4 @@
-/** What a channel says of itself is so: columns, scope, providers. Adding one shows here what is missing. */
+/** Each channel is complete: columns, scope, providers. After adding one, this test shows what is missing. */
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
 import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'

@@ -1,4 +1,4 @@
-/** What a message said may be gone, by its age or with its person: then nothing sends it again, blank. */
+/** A message whose content was purged or erased is never sent, because it would be blank. */
 import { sql } from 'slonik'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
@@ -16,7 +16,7 @@ const { service, database, deps, call, cli, team, key } = await world(t)
 const GONE =
   /This (email|WhatsApp message) can't be sent again: its content has been deleted, by retention or by an erasure request./
 
-/** Empties whatever is over. */
+/** Purges all bodies that retention allows. */
 const forgetBodies = () => {
   const none = { events: null, messages: null, senders: null, figures: null }
   return forgetMessages(
@@ -31,7 +31,7 @@ const templateOf = async (html: string): Promise<string> => {
   return (await database.transaction((tx) => saveTemplate(byCli(tx), team.id, { name, html, text: '' }))).id
 }
 
-/** An email that a server has refused. */
+/** An email that the server has rejected. */
 async function refused(changes: Record<string, unknown>): Promise<string> {
   const { body } = await call('POST', '/v1/emails', { key, body: anEmail(changes) })
   await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${body.id}`)
@@ -84,7 +84,7 @@ t.test("an expired and purged email isn't sent", async (t) => {
   t.match(await cli.fault(requeue('email', body.id)), GONE)
 })
 
-t.test('a WhatsApp message without its parameters is not sent again', async (t) => {
+t.test("doesn't resend a WhatsApp message without its parameters", async (t) => {
   const { id: template } = await makeTemplate(service, team.id)
   const { body } = await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template) })
   const [{ id }] = body.data

@@ -1,6 +1,6 @@
 /**
- * The embedded PostgreSQL of `npm start` and `npm test`, on directories of its own: fresh, restarted, killed in every
- * way that leaves something behind, claimed twice, closed to the account that runs it.
+ * The embedded PostgreSQL of `npm start` and `npm test` in its own directories: created, restarted, killed in
+ * every way that leaves something behind, started twice, and inaccessible to its user.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { runningPostgres, startPostgres } from '../../../db/dev/postgres.ts'
 import { runProgram } from '../../support/programs.ts'
 import t, { type Test } from '../../support/tap.ts'
 
-// Lasts for all tests of this file.
+// Outlives the single tests of this file.
 const whole: Test = t
 const ROOT = process.getuid?.() === 0
 const DEV = new URL('../../../db/dev/postgres.ts', import.meta.url).href
@@ -29,7 +29,7 @@ async function rows(url: string, sql: string): Promise<Record<string, unknown>[]
   }
 }
 
-/** A directory with a space in its name, that PostgreSQL's account can enter. */
+/** A directory with a space in its name that PostgreSQL's user can enter. */
 async function scratch(t: Test): Promise<string> {
   const parent = await mkdtemp(join(tmpdir(), 'dev test-'))
   await chmod(parent, 0o711)
@@ -40,7 +40,8 @@ async function scratch(t: Test): Promise<string> {
 let seed = ''
 
 /**
- * As `scratch`, with a cluster in it that has been stopped: a copy of the first, since making one is most of the work.
+ * Like `scratch`, with a stopped cluster. It is a copy of the first one, because initdb takes most of the
+ * time.
  */
 async function made(t: Test): Promise<string> {
   const directory = await scratch(t)
@@ -54,7 +55,7 @@ async function start(t: Test, directory: string, more: { port?: number; elsewher
   return postgres
 }
 
-/** Another process that starts the server, and its server's URL. */
+/** Starts the server in another process. @returns the process and the server's URL. */
 async function startElsewhere(t: Test, directory: string) {
   const program = `
     const { startPostgres } = await import(${JSON.stringify(DEV)})
@@ -119,7 +120,7 @@ t.test('a restart keeps the data, and fsync is on by default', async (t) => {
   t.strictSame(await rows(second.url, 'show fsync'), [{ fsync: 'on' }])
 })
 
-t.test('an initdb that was killed half-way is done again', async (t) => {
+t.test('repeats an initdb that was killed', async (t) => {
   const directory = await scratch(t)
   await mkdir(join(directory, 'data.new/base'), { recursive: true })
   await writeFile(join(directory, 'data.new/PG_VERSION'), '18\n')
@@ -127,7 +128,7 @@ t.test('an initdb that was killed half-way is done again', async (t) => {
   t.strictSame(await rows(url, 'select 1 as one'), [{ one: 1 }])
 })
 
-t.test('a server that died by kill -9 starts again with its data', async (t) => {
+t.test('a server that was killed starts again with its data', async (t) => {
   const directory = await made(t)
   const first = await start(t, directory)
   await rows(first.url, 'create table kept as select 42 as n')
@@ -164,12 +165,12 @@ t.test('rejects a second start on the same directory', async (t) => {
   const next = await start(t, directory)
   t.strictSame(await rows(next.url, 'select n from kept'), [{ n: 42 }], 'the next start takes over')
   t.not(await postmaster(directory), orphan)
-  // Empty for a zombie too, which is what it stays where process 1 reaps nobody.
+  // Also empty for a zombie, which remains if process 1 doesn't reap it.
   const command = await readFile(`/proc/${orphan}/cmdline`, 'utf8').catch(() => '')
   t.equal(command, '', 'and leaves no orphan')
 })
 
-t.test('servers of different directories run side by side', async (t) => {
+t.test('servers of different directories run at the same time', async (t) => {
   const [one, other] = await Promise.all([start(t, await made(t)), start(t, await made(t))])
   t.not(new URL(one.url).port, new URL(other.url).port)
   t.strictSame(await rows(one.url, 'select 1 as n'), await rows(other.url, 'select 1 as n'))

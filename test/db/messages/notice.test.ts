@@ -1,4 +1,7 @@
-/** Owners get to know of what stopped by itself, a webhook or a broadcast: by mail, and on their first page. */
+/**
+ * Notices to owners about a webhook or broadcast that stopped automatically: by email, and on the overview
+ * page.
+ */
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
@@ -25,7 +28,7 @@ const mails = () =>
   service.database.any(sql.type(storedRow)`
     select team_id, to_emails, subject, html, body_text from emails order by to_emails::text`)
 
-t.test('the team’s owners get one mail about a webhook that was disabled by itself', async (t) => {
+t.test('owners get one email about a webhook that was disabled automatically', async (t) => {
   const operators = await makeTeam(service)
   const sink = await startSmtpSink(t)
   const notices = { from: 'Heliograph <login@example.com>', operator: null, site: SITE }
@@ -48,7 +51,7 @@ t.test('the team’s owners get one mail about a webhook that was disabled by it
   )
   const [{ html, body_text } = { html: '', body_text: '' }] = stored
   for (const words of [html, body_text]) {
-    t.match(words, 'it answered 410')
+    t.match(words, 'it returned 410')
     t.match(words, `${SITE}/dashboard/teams/${team.id}/webhooks/${endpoint.id}`)
     t.notMatch(words, /private|whsec_|\?token/)
   }
@@ -60,7 +63,7 @@ t.test('the team’s owners get one mail about a webhook that was disabled by it
     ).html,
     'A webhook was disabled',
   )
-  shows(t, await owner.get(`/teams/${team.id}`), /The webhook 127\.0\.0\.1 was disabled.*it answered 410/)
+  shows(t, await owner.get(`/teams/${team.id}`), /The webhook 127\.0\.0\.1 was disabled.*it returned 410/)
 })
 
 t.test('notifies owners of a failing webhook, but not of a manual disable', async (t) => {

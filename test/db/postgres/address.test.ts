@@ -1,4 +1,4 @@
-/** DATABASE_URL as libpq reads it, the same for everything that connects: TLS, several servers, other places. */
+/** All drivers read DATABASE_URL as libpq does: TLS, several servers and sockets. */
 import { join } from 'node:path'
 import { databaseUrlFault, readDatabaseUrl } from '../../../db/postgres/address.ts'
 import { connect } from '../../../db/postgres/connect.ts'
@@ -19,7 +19,7 @@ const at = (host: string, to: number | string, query = ''): string => {
 }
 const tls = (query: string, host = 'localhost'): string => at(host, port, query)
 
-/** Connects as slonik, as pg-boss and as pg do. @returns why each could not, or null. */
+/** Connects with slonik, pg-boss and pg. @returns the error of each, or null. */
 async function refusals(to: string): Promise<(string | null)[]> {
   const tries = [
     async () => await (await openDatabase(to, { size: 1 })).end(),
@@ -131,7 +131,7 @@ t.test('an error explains the problem without a part of the URL', async (t) => {
   t.match(readDatabaseUrl(managed).hosts, [{ user: 'u@server', enableChannelBinding: true }])
 })
 
-t.test('a listener connects by the same reading', async () => {
+t.test('the listener reads the URL in the same way', async () => {
   const heard = Promise.withResolvers<void>()
   const listener = listen(tls('?sslmode=require'), 'heliograph_test', {
     onPayload: () => {},

@@ -1,4 +1,4 @@
-/** Conditions of a query, made of what was asked for. */
+/** Conditions of a query, built from filters. */
 import { sql } from 'slonik'
 import { allOf } from '../../../db/postgres/conditions.ts'
 import t from '../../support/tap.ts'
@@ -10,7 +10,7 @@ t.test('joins set conditions in order, and drops unset ones', async (t) => {
   t.strictSame(built.values, [1, 'x'])
 })
 
-t.test('without any, every row fits', async (t) => {
+t.test('matches every row without conditions', async (t) => {
   t.equal(allOf().sql, 'true')
   t.equal(allOf(false, undefined).sql, 'true')
 })

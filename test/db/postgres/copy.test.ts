@@ -1,4 +1,4 @@
-/** Bytes that are copied out of the database: as they are, any number of them, and what goes wrong. */
+/** Copying bytes out of the database: any bytes, any number, and errors. */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'

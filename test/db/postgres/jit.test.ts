@@ -1,4 +1,4 @@
-/** JIT on a server that has it: who turns it off, for whom, and what is logged. */
+/** JIT on a server that supports it: who turns it off, for whom, and what is logged. */
 import { Client } from 'pg'
 import { type Logger, pino } from 'pino'
 import { sql } from 'slonik'
@@ -13,7 +13,7 @@ const missing = systemPostgresMissing()
 
 type Line = { level: number; statement?: string; reason?: string }
 
-/** A log whose lines are kept. */
+/** A log that keeps its lines. */
 function keptLog(): { log: Logger; lines: Line[] } {
   const lines: Line[] = []
   return { lines, log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }) }
@@ -36,7 +36,7 @@ const jitOf = async (url: string) => (await query(url, 'show jit'))[0]?.jit
 const as = (url: string, username: string, database: string): string =>
   Object.assign(new URL(url), { username, pathname: `/${database}` }).href
 
-/** A database of a role that is no superuser, on a server of its own. */
+/** A database whose owner is no superuser, on its own server. */
 async function ownedDatabase(t: Test) {
   const { url } = await systemPostgres(t)
   await query(url, 'create role owner login')
@@ -51,7 +51,7 @@ const migrated = async (url: string): Promise<string[]> => {
   return lines.filter((line) => line.includes('jit'))
 }
 
-/** Starts a process's database. @returns what the log says of JIT, and the setting of the pool's sessions. */
+/** Starts a process's database. @returns the log lines about JIT, and the setting in the pool's sessions. */
 async function started(url: string) {
   const { log, lines } = keptLog()
   const { database } = await startDatabase({ DATABASE_URL: url }, { size: 1 }, log)
@@ -95,7 +95,7 @@ t.test('a start turns JIT off for its role', { skip: missing ?? false }, async (
   )
 })
 
-t.test('the log names the statement for a role that may not', { skip: missing ?? false }, async (t) => {
+t.test('logs the statement for a role without the right', { skip: missing ?? false }, async (t) => {
   const { admin, owner } = await ownedDatabase(t)
   await migrate(owner)
   await query(admin, 'create role app login in role owner; alter role app set role owner')

@@ -1,11 +1,11 @@
-/** Listening: a failed start leaves nothing behind. */
+/** A failed LISTEN leaves no connection open. */
 import { listen } from '../../../db/postgres/listen.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-t.test('a LISTEN that fails gives its connection back before the next is opened', async (t) => {
+t.test('closes the connection of a failed LISTEN before opening the next', async (t) => {
   const proxy = await startDatabaseProxy(t, (await testDatabase(t)).url)
   const heard = () => t.fail('nothing can be heard')
   const listener = listen(proxy.url, 'no identifier', { onPayload: heard, onReconnect: heard })

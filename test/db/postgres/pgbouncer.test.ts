@@ -1,6 +1,6 @@
 /**
- * Behind a real PgBouncer with the settings that it comes with, in both of its modes: everything works, each mail goes
- * out once. Skipped, and said so, only where PgBouncer is not installed.
+ * Everything works behind a real PgBouncer in both modes with its default settings, and each email is sent
+ * once. Skipped with a message if PgBouncer isn't installed.
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -25,7 +25,7 @@ const setting = object({ value: string().defined() })
 
 type Direct = { DATABASE_DIRECT_URL?: string }
 
-/** API and worker as processes behind it, with a team whose mail goes to a sink. */
+/** Starts API and worker as processes behind PgBouncer, with a team that sends to a sink. */
 async function startBoth(t: Tap, mode: (typeof MODES)[number], direct: boolean) {
   const { service, team } = await world(t)
   const pooled = await startPgbouncer(t, service.url, mode)
@@ -56,7 +56,7 @@ const upsert = (api: Api, team: TestTeam) =>
 const distinct = (sink: SmtpSink): number => new Set(sink.messages().map(messageIdOf)).size
 
 for (const mode of MODES) {
-  t.test(`in ${mode} mode every mail goes out once, and nothing is refused`, { skip }, async (t) => {
+  t.test(`sends every email once and rejects nothing in ${mode} mode`, { skip }, async (t) => {
     const { service, team, sink, api } = await startBoth(t, mode, false)
     t.strictSame(await sendAll(api, team), [201])
     await until('all is sent', () => allSent(service.database))
@@ -66,18 +66,14 @@ for (const mode of MODES) {
   })
 }
 
-t.test(
-  'where a session pooler gives no more connections, work waits for one of ours',
-  { skip },
-  async (t) => {
-    const { url } = await testDatabase(t)
-    const pooled = await startPgbouncer(t, url, 'session', 'default_pool_size = 2')
-    const database = await openPool(t, pooled, { size: 4 })
-    const slow = sql.type(count)`select 1 as count from pg_sleep(0.2)`
-    const found = await Promise.all([1, 2, 3, 4].map(() => database.transaction((tx) => tx.oneFirst(slow))))
-    t.strictSame(found, [1, 1, 1, 1])
-  },
-)
+t.test('work waits for our own connections if a session pooler has no more', { skip }, async (t) => {
+  const { url } = await testDatabase(t)
+  const pooled = await startPgbouncer(t, url, 'session', 'default_pool_size = 2')
+  const database = await openPool(t, pooled, { size: 4 })
+  const slow = sql.type(count)`select 1 as count from pg_sleep(0.2)`
+  const found = await Promise.all([1, 2, 3, 4].map(() => database.transaction((tx) => tx.oneFirst(slow))))
+  t.strictSame(found, [1, 1, 1, 1])
+})
 
 t.test('three migrations at once through a transaction pool run each file once', { skip }, async (t) => {
   const { url } = await emptyDatabase(t)
@@ -113,7 +109,7 @@ t.test('in transaction mode limits apply within a transaction', { skip }, async 
   t.equal(await database.oneFirst(show('statement_timeout')), '0')
 })
 
-t.test('in transaction mode times are read as ours, whatever the role has set', { skip }, async (t) => {
+t.test("transaction mode ignores the role's datestyle", { skip }, async (t) => {
   const { url } = await testDatabase(t)
   const direct = await openDatabase(url, { size: 1 })
   await direct.query(sql.unsafe`
@@ -131,12 +127,12 @@ t.test('in transaction mode times are read as ours, whatever the role has set', 
 })
 
 t.test('processes listen at DATABASE_DIRECT_URL, or poll', { skip }, async (t) => {
-  // Their heartbeats follow: the latest query of one that has listened for some seconds is another.
+  // Heartbeats follow, so after some seconds the latest query of a listener is another one.
   const listeners = sql.type(count)`
     select count(*) from pg_stat_activity where datname = current_database()
       and application_name = 'heliograph listen' and query ~ '^(listen heliograph|select 1)'`
   const { service, api, team } = await startBoth(t, 'transaction', true)
-  // Two for the processes, one for the service of the test itself.
+  // Two belong to the processes, one to the service in the test.
   await until('both listen', async () => (await service.database.oneFirst(listeners)) === 3)
   t.equal((await upsert(api, team)).status, 200)
   const replies = createReplies(null, { poll: 50 })

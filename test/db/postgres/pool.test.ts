@@ -1,4 +1,4 @@
-/** The pool over a database that goes away: loudly, without a word, or as a standby. */
+/** The pool during outages: with errors, without a response, and on a standby. */
 import pg from 'pg'
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'

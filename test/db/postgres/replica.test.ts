@@ -1,6 +1,4 @@
-/**
- * Reads that may lag go to a standby, which streams and takes no writes; all others, and all writes, to the primary.
- */
+/** Reads that can lag use a streaming standby. All other reads and all writes use the primary. */
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { createReplica } from '../../../db/postgres/replica.ts'
 import { startReplica } from '../../../db/start.ts'
@@ -13,14 +11,14 @@ import { type Pair, startPair } from '../../support/standby.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-/** Notes what is said to the replica's owner. */
+/** Collects the log messages about the replica. */
 function listener() {
   const heard: string[] = []
   const hear = (what: { reason?: string }, words: string) => void heard.push(`${words} ${what.reason ?? ''}`)
   return { heard, log: { warn: hear, info: hear } }
 }
 
-/** A service with a standby, and an owner who looks at its dashboard. */
+/** A service with a standby, and an owner with a dashboard session. */
 async function begin(t: Test, pair: Pair) {
   const { heard, log } = listener()
   const primary = await openPool(t, pair.primary, { size: 2 })
@@ -40,14 +38,14 @@ t.test('stale reads use the standby, everything else the primary', async (t) => 
   const pair = await startPair(t)
   const { heard, service, team, owner, addContact, contacts } = await begin(t, pair)
   const path = `/teams/${team.id}`
-  // More than one batch of a file has.
+  // More than one batch of a file.
   await fillContacts(service, team.id, 600)
   await addContact('early@example.com')
   await pair.freeze()
   await addContact('late@example.com')
   const sent = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
 
-  await t.test('lists and CSV lag, by no more than the standby does', async (t) => {
+  await t.test('lists and CSV files lag as the standby does', async (t) => {
     for (const page of ['contacts', 'contacts.csv']) {
       const { html } = await owner.get(`${path}/${page}`)
       t.match(html, /early@example\.com/, page)
@@ -83,7 +81,7 @@ t.test('stale reads use the standby, everything else the primary', async (t) => 
     t.match(body, /^heliograph_accepted_total\{channel="email"\} 1$/m)
   })
 
-  await t.test('no page that may lag writes', async (t) => {
+  await t.test('no page that reads from the replica writes', async (t) => {
     const fromReplica = PAGES.filter((page) => page.fromReplica)
     t.ok(fromReplica.length >= 9)
     t.ok(fromReplica.every(({ method }) => method === 'GET'))
@@ -103,7 +101,7 @@ t.test('stale reads use the standby, everything else the primary', async (t) => 
     t.equal(heard.length, 1)
   })
 
-  await t.test('once it is back it serves again', async (t) => {
+  await t.test('uses the standby again after the outage', async (t) => {
     await pair.back()
     await until('it is read from', async () => {
       await contacts()

@@ -1,4 +1,4 @@
-/** Waiting for a reply: at once by notification, by the poll without one, and not for ever. */
+/** Waiting for a reply: immediately by notification, by polling without one, and with a timeout. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
@@ -19,7 +19,7 @@ const listeners = async (): Promise<number> => {
   return n
 }
 
-/** A question whose reply lies there once `store` was called. */
+/** A question whose reply exists once `store` was called. */
 function question(timeout: number) {
   let stored: string | null = null
   let reads = 0
@@ -37,11 +37,11 @@ function question(timeout: number) {
   }
 }
 
-t.test('a notification brings the reply at once, to the one who waits for it', async (t) => {
+t.test('a notification brings the reply immediately to its waiter', async (t) => {
   const replies = createReplies(url, { poll: 60_000 })
   t.teardown(() => replies.close())
   await until('it listens', async () => (await listeners()) === 1)
-  // Once this one has rung, no ring of the first connection is still to come.
+  // After this notification, none of the first connection can arrive anymore.
   const first = question(30_000)
   const rung = replies.ask('first', first)
   first.store('first')
@@ -84,7 +84,7 @@ t.test('polls without a notification, and ignores one without a reply', async (t
   t.equal(await answer, 'polled')
 })
 
-t.test('one connection, however many wait, and a lost one comes back', async (t) => {
+t.test('all waiters share one connection, which reconnects', async (t) => {
   const replies = createReplies(url, { poll: 60_000 })
   t.teardown(() => replies.close())
   await until('it listens', async () => (await listeners()) === 1)
@@ -98,14 +98,14 @@ t.test('one connection, however many wait, and a lost one comes back', async (t)
   t.strictSame(new Set(await Promise.all(answers)), new Set(['there']), 'looked for after the reconnection')
 })
 
-t.test('a question that cannot be sent fails, and is not waited for', async (t) => {
+t.test("a question that can't be sent fails immediately", async (t) => {
   const replies = createReplies(url)
   t.teardown(() => replies.close())
   const failing = { ...question(30_000), send: async () => Promise.reject(new Error('no database')) }
   await t.rejects(replies.ask('failing', failing), { message: 'no database' })
 })
 
-t.test('closing answers those who still wait, with what there is', async (t) => {
+t.test('closing returns existing replies to all waiters', async (t) => {
   const replies = createReplies(url, { poll: 60_000 })
   const [stored, open] = [question(60_000), question(60_000)]
   const answers = [replies.ask('stored', stored), replies.ask('open', open)]

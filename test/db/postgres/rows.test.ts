@@ -1,6 +1,6 @@
 /**
- * Many values as rows of one statement: what arrives is what was given, under the names that were given. And rows as
- * they come back: nothing is missing, and null only where a column says so.
+ * Many values as rows of one statement arrive unchanged under their names. In returned rows no column is
+ * missing, and null is only allowed where the schema says so.
  */
 import { sql } from 'slonik'
 import { array, mixed, number, string } from 'yup'

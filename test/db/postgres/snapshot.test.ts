@@ -1,4 +1,4 @@
-/** What was there at a moment, by the transactions that wrote it. */
+/** Rows as of a snapshot, by the transactions that wrote them. */
 import { Client } from 'pg'
 import { sql } from 'slonik'
 import { object, string } from 'yup'
@@ -9,7 +9,7 @@ import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 const database = await openDatabase(url, { size: 3 })
-// Its transactions are under way while others look on.
+// Its transactions stay open while others read.
 const other = new Client({ connectionString: url })
 await other.connect()
 t.teardown(() => Promise.all([database.end(), other.end()]))
@@ -25,7 +25,7 @@ const insert = (tx: Tx, name: string) => tx.query(sql.unsafe`insert into things 
 const touch = (tx: Tx, name: string) =>
   tx.query(sql.unsafe`update things set times = times + 1 where name = ${name}`)
 
-t.test('rows count that were committed by then and unchanged since, whatever was under way', async (t) => {
+t.test('counts rows committed by the snapshot and unchanged since', async (t) => {
   for (const name of ['still', 'changed', 'changing', 'held', 'deleted']) await insert(database, name)
   await other.query('begin')
   await other.query(`insert into things values ('coming')`)

@@ -8,7 +8,7 @@ const tokens = double({ min: 0, max: 50, noNaN: true })
 const rate = double({ min: 0.01, max: 1_000, noNaN: true })
 const ms = integer({ min: 0, max: 100_000 })
 
-t.test('a bucket refills all the time, and never above its capacity', (t) => {
+t.test('a bucket refills continuously, up to its capacity', (t) => {
   const flow = { rate: 10, capacity: 50 }
   t.strictSame(refill({ tokens: 0, refilled_at: at(0) }, flow, at(250)), {
     tokens: 2.5,
@@ -19,7 +19,7 @@ t.test('a bucket refills all the time, and never above its capacity', (t) => {
   t.end()
 })
 
-t.test('a clock that steps back changes nothing', (t) => {
+t.test('a clock that moves back changes nothing', (t) => {
   const flow = { rate: 10, capacity: 50 }
   t.equal(refill({ tokens: 4, refilled_at: at(0) }, flow, at(-60_000)).tokens, 4)
   t.end()

@@ -1,11 +1,11 @@
-/** Names that others give us, asked of a DNS server on loopback: one that hangs holds up none of the others. */
+/** Lookups of names from outside, with a DNS server on loopback. Names that hang don't block others. */
 import { createNames } from '../../../db/process/dns.ts'
 import { startDns } from '../../support/dns.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 const PUBLIC = '93.184.215.14'
 
-/** A server that knows `good.test`, and leaves all of `slow.test` unanswered. */
+/** A server that resolves `good.test`, and never responds for `slow.test`. */
 async function begin(t: Test, patience?: number) {
   const dns = await startDns(t)
   dns.silent = /slow\.test$/
@@ -63,7 +63,7 @@ t.test('rejects an alias without an address with a reason', async (t) => {
   await t.rejects(names.addresses('alias.test'), { code: 'ENODATA', message: 'alias.test has no address' })
 })
 
-t.test('the zone of a name is the nearest one above it', async (t) => {
+t.test('the zone of a name is the nearest parent with an SOA', async (t) => {
   const { dns, names } = await begin(t, 500)
   for (const zone of ['example.co.test', 'test']) dns.zones.add(zone)
   t.equal(await names.zone('mail.example.co.test'), 'example.co.test')

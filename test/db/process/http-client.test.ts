@@ -1,4 +1,4 @@
-/** What a counterpart may say to a request of ours before it is hung up on. Raw bytes over TCP. */
+/** Limits on the responses to our requests, tested with raw bytes over TCP. */
 import { Agent } from 'node:https'
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
@@ -15,23 +15,23 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
 const before = (times: number, head = 'HTTP/1.1 103 E') => `${head}\r\n\r\n`.repeat(times)
 
-/** Why it has no body, or what it says. */
+/** Returns the body, or why there is none. */
 const said = async (url: string): Promise<string> => {
   const answer = await ask(url, { method: 'POST', body: '{}' }, BOUNDS).catch((error: Error) => error)
   return answer instanceof Error ? answer.message : (answer.body?.toString() ?? answer.fault)
 }
 
 const HOSTILE: [string, (socket: Socket) => void, RegExp][] = [
-  ['early hints without end', (socket) => pour(socket, before(4_000)), /more than 8 answers before/],
+  ['early hints without end', (socket) => pour(socket, before(4_000)), /more than 8 informational responses/],
   [
     '100 without end',
     (socket) => pour(socket, before(4_000, 'HTTP/1.1 100 Continue')),
-    /more than 8 answers/,
+    /more than 8 informational responses/,
   ],
   [
     'another protocol',
     (socket) => socket.write('HTTP/1.1 101 S\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
-    /without an answer/,
+    /without a response/,
   ],
   [
     'large early hints',
@@ -52,20 +52,20 @@ const HOSTILE: [string, (socket: Socket) => void, RegExp][] = [
     /./,
   ],
   [
-    'an answer packed to nothing',
+    'a compressed response',
     (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n'),
     /is compressed/,
   ],
 ]
 
 for (const [name, answer, words] of HOSTILE) {
-  t.test(`a request ends at once that is answered with ${name}`, async (t) => {
+  t.test(`ends a request at once after ${name}`, async (t) => {
     const { url, standing } = await startTalker(t, answer)
     const begun = process.cpuUsage()
     const ends = await Promise.all(Array.from({ length: 10 }, () => said(url)))
     const { user, system } = process.cpuUsage(begun)
     for (const end of ends) t.match(end, words)
-    // Without a bound each of them takes the process seconds.
+    // Without limits, each would take the process seconds.
     t.ok((user + system) / 1_000 < 2_000, `${(user + system) / 1_000} ms for ten`)
     await until('it is hung up on', () => standing() === 0)
   })
@@ -78,17 +78,17 @@ t.test('accepts a few early hints before a response', async (t) => {
   const page = await startTalker(t, (socket) =>
     socket.write(words.slice(0, 60), () => socket.write(words.slice(60))),
   )
-  t.match(await said(page.url), /^HTTP\/1.1 103/, 'nor is a page about them')
+  t.match(await said(page.url), /^HTTP\/1.1 103/, 'in a body they do not count')
   const nine = before(9)
   const slow = await startTalker(t, async (socket) => {
     socket.setNoDelay(true)
     for (const part of nine.match(/[\s\S]{1,5}/g) ?? [])
       await new Promise((next) => socket.write(part, () => setTimeout(next, 2)))
   })
-  t.match(await said(slow.url), /more than 8 answers/, 'split between reads they count')
+  t.match(await said(slow.url), /more than 8 informational responses/, 'split between reads they count')
 })
 
-t.test('a connection that is kept and speaks unasked is closed', async (t) => {
+t.test('closes an idle connection that receives unsolicited data', async (t) => {
   const { url, standing } = await startTalker(t, (socket) => {
     socket.write(OK)
     setTimeout(pour, 50, socket, 'x'.repeat(64 * 1024))

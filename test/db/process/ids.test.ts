@@ -1,4 +1,4 @@
-/** Ids carry the time of their row, and keep its order. */
+/** IDs contain the time of their row, and keep its order. */
 import { idAt, idNow, idsAt } from '../../../db/process/ids.ts'
 import { firstIdAt } from '../../../db/validation/ids.ts'
 import t from '../../support/tap.ts'

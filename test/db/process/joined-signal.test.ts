@@ -1,9 +1,9 @@
-/** A signal that several cut off, and that leaves nothing at the one which outlives it. */
+/** A joined signal aborts like its first signal, and leaves no listeners on long-lived ones. */
 import { getEventListeners } from 'node:events'
 import { joinSignals } from '../../../db/process/joined-signal.ts'
 import t from '../../support/tap.ts'
 
-t.test('it ends as the first of its signals does, for the same reason', async (t) => {
+t.test('aborts with the reason of its first signal', async (t) => {
   const [one, other] = [new AbortController(), new AbortController()]
   const { signal } = joinSignals(one.signal, undefined, other.signal)
   t.equal(signal.aborted, false)
@@ -13,7 +13,7 @@ t.test('it ends as the first of its signals does, for the same reason', async (t
   t.equal(joinSignals(undefined, other.signal).signal.reason, 'too late', 'one that has ended before')
 })
 
-t.test('released or over, it leaves nothing at a signal that lives on', async (t) => {
+t.test('leaves no listeners after release or abort', async (t) => {
   const [process, work] = [new AbortController(), new AbortController()]
   const left = () => getEventListeners(process.signal, 'abort').length
   const released = joinSignals(work.signal, process.signal)

@@ -1,4 +1,4 @@
-/** A keyed semaphore: a limited number for a key at once, in order, and never for those that waited in vain. */
+/** A keyed semaphore limits concurrent tasks per key, in order. Expired tasks never start. */
 import { createKeyedSemaphore } from '../../../db/process/keyed-semaphore.ts'
 import t from '../../support/tap.ts'
 

@@ -1,4 +1,4 @@
-/** Requests to counterparts: what bounds them, what ends them, and what they leave behind. */
+/** Outgoing requests: their limits, their errors, and their clean-up. */
 import { EventEmitter, getEventListeners } from 'node:events'
 import { type ClientRequest, createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
@@ -17,7 +17,7 @@ import { until } from '../../support/worker.ts'
 
 const BOUNDS = { bytes: 1_024, ms: 20_000 }
 
-/** A counterpart that answers so. @returns where it is, and how many connections it was asked over. */
+/** A server with this handler. @returns its URL, and the number of connections. */
 async function counterpart(t: Test, answer: RequestListener) {
   let connections = 0
   const server = createServer(answer).on('connection', () => {
@@ -28,7 +28,7 @@ async function counterpart(t: Test, answer: RequestListener) {
   return { url: `http://127.0.0.1:${port}/`, connections: () => connections }
 }
 
-/** How a request has ended that began to be answered, or did not. */
+/** Returns the result or the error of a request. */
 const ended = (answer: Promise<BoundedAnswer>) =>
   answer.catch((error: Error) => ({ body: null, fault: error.message }))
 
@@ -46,7 +46,7 @@ t.test('sends a request unchanged and returns status and headers', async (t) => 
   t.match(headers, { location: '/elsewhere', said: `PUT text/plain ${Buffer.from('zwölf')}` }, 'no redirect')
 })
 
-t.test('connections are kept for the next request to the same counterpart', async (t) => {
+t.test('reuses connections for the next request to a host', async (t) => {
   const { url, connections } = await counterpart(t, (_request, response) => response.end('{}'))
   const agent = keptConnections(url)
   t.teardown(() => agent.destroy())
@@ -54,12 +54,12 @@ t.test('connections are kept for the next request to the same counterpart', asyn
   t.equal(connections(), 1)
 })
 
-t.test('time bounds a request until the last byte of its answer', async (t) => {
+t.test('the time limit includes the last byte of the response', async (t) => {
   const { url } = await counterpart(t, ({ url }, response) => {
     if (url !== '/silent') response.writeHead(200).write('the beginning')
   })
   await t.rejects(ask(`${url}silent`, {}, { ...BOUNDS, ms: 300 }), { name: 'TimeoutError' })
-  // The head of the answer may come in time, or not.
+  // The head of the response may arrive in time.
   t.match(await ended(ask(url, {}, { ...BOUNDS, ms: 300 })), { body: null, fault: /timeout/ })
 })
 
@@ -69,7 +69,7 @@ t.test('aborts before the request, while waiting and while reading', async (t) =
     reached.push(url)
     if (url === '/begun') response.writeHead(200).write('the beginning')
   })
-  const reason = new Error('the worker had to end')
+  const reason = new Error('the worker shut down')
   await t.rejects(ask(url, {}, { ...BOUNDS, signal: AbortSignal.abort(reason) }), reason)
   t.strictSame(reached, [])
   const asked = async (path: string) => {
@@ -84,7 +84,7 @@ t.test('aborts before the request, while waiting and while reading', async (t) =
   t.match(await ended(asked('begun')), { body: null, fault: reason.message })
 })
 
-t.test('it leaves nothing at the signal that could have cut it off', async (t) => {
+t.test('leaves no listener on the abort signal', async (t) => {
   const { url } = await counterpart(t, (_request, response) => response.end('{}'))
   const { signal } = new AbortController()
   await ask(url, {}, { ...BOUNDS, signal })
@@ -122,7 +122,7 @@ t.test('a response can take its time after the handshake', async (t) => {
   }
 })
 
-t.test('a library’s fetch gets every header, and no more bytes than there may be', async (t) => {
+t.test('the fetch for libraries returns all headers and limits bytes', async (t) => {
   const { url } = await counterpart(t, ({ url }, response) => {
     response.setHeader('set-cookie', ['a=1', 'b=2']).setHeader('content-type', 'application/json')
     response.end(url === '/long' ? 'x'.repeat(1_025) : '{"is":"read"}')
@@ -130,10 +130,10 @@ t.test('a library’s fetch gets every header, and no more bytes than there may 
   const response = await boundedFetch(BOUNDS)(url)
   t.strictSame(response.headers.getSetCookie(), ['a=1', 'b=2'])
   t.strictSame(await response.json(), { is: 'read' })
-  await t.rejects(boundedFetch(BOUNDS)(`${url}long`), { message: 'the answer is larger than 1 KiB' })
+  await t.rejects(boundedFetch(BOUNDS)(`${url}long`), { message: 'the response is larger than 1 KiB' })
 })
 
-t.test('Retry-After is a number of seconds or a date of HTTP, and nothing else', async (t) => {
+t.test('Retry-After is only a number of seconds or an HTTP date', async (t) => {
   for (const [value, seconds] of [
     ['0', 0],
     [' 90 ', 90],

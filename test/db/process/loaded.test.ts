@@ -1,4 +1,4 @@
-/** What a process of ours has loaded once it is up: memory that every one of them takes, used or not. */
+/** The modules that a process has loaded after its start, because each uses memory in every process. */
 import { once } from 'node:events'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
@@ -12,7 +12,7 @@ const ENTRIES = {
 } as const
 
 for (const [file, env] of Object.entries(ENTRIES) as [keyof typeof ENTRIES, Record<string, string>][]) {
-  t.test(`${file} loads no fetch, HTTP/2, numbering plans, template compiler or mail reader`, async (t) => {
+  t.test(`${file} doesn't load fetch, HTTP/2 or other large libraries`, async (t) => {
     const { url: DATABASE_URL } = await testDatabase(t)
     const settings = { DATABASE_URL, NODE_OPTIONS: `--import=${TELL}`, ...env }
     const { child } = await startProcess(t, file, settings)

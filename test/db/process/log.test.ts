@@ -1,10 +1,10 @@
-/** The log's form: readable lines where they can be had, else JSON, and it says so. */
+/** The format of the log: readable lines if possible, otherwise JSON with a warning. */
 import { join } from 'node:path'
 import { runProgram } from '../../support/programs.ts'
 import t from '../../support/tap.ts'
 
 const LOG = join(import.meta.dirname, '../../../db/process/log.ts')
-// As in an installation without development dependencies.
+// Like an installation without development dependencies.
 const HIDE = `import { registerHooks } from 'node:module'
 registerHooks({ resolve: (name, context, next) => {
   if (name === 'pino-pretty') throw Object.assign(new Error('not installed'), { code: 'ERR_MODULE_NOT_FOUND' })

@@ -1,4 +1,4 @@
-/** Text parts made from HTML, at once and in the thread. */
+/** Text parts from HTML, in the process and in the thread. */
 import { createPlainTexts, type PlainTexts } from '../../../db/process/plain-texts.ts'
 import { compileTemplate, fillSlots } from '../../../db/validation/slots.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -31,7 +31,7 @@ t.test('each item of a list and each row of a table is one line', async (t) => {
   t.match(lines[3], /^Tea[ \t]3 €$/)
 })
 
-t.test('titles, styles and scripts are left out', async (t) => {
+t.test('leaves out titles, styles and scripts', async (t) => {
   const { ofHtml } = begin(t)
   const parts = '<title>A</title><style>p { color: red }</style><script>b()</script><p>Hello</p>'
   t.equal(await ofHtml(parts), 'Hello')
@@ -46,14 +46,14 @@ t.test('short and long HTML give the same text', async (t) => {
   t.equal(await ofHtml(paragraph.repeat(1_000)), Array(1_000).fill(line).join('\n\n'))
 })
 
-// In quadratic time one of them would take an hour.
+// In quadratic time, one of them would take an hour.
 t.test('HTML of any shape is converted in linear time', { timeout: 120_000 }, async (t) => {
   const { ofHtml } = begin(t)
   for (const part of ['<div>', '<a href=x>', '<td>', '<li>', '<p>x', '<', '<b></i>'])
     t.type(await ofHtml(part.repeat(1024 * 1024).slice(0, 1024 * 1024)), 'string', part)
 })
 
-t.test('a template is converted once, with its variables in place', async (t) => {
+t.test('a template is converted once, and keeps its variables', async (t) => {
   const { ofTemplate } = begin(t)
   const template = compileTemplate(
     '<p>Hi {{name}}, <a href="{{link}}">{{link}}</a> <a href="{{link}}">go</a></p>',
@@ -67,7 +67,7 @@ t.test('a template is converted once, with its variables in place', async (t) =>
   )
 })
 
-t.test('what looks like a variable of ours in HTML stays text', async (t) => {
+t.test('text that looks like one of our marks stays text', async (t) => {
   const { ofTemplate } = begin(t)
   const text = await ofTemplate(compileTemplate('<p>&#123;&#123;x}} &#xF0000;7&#xF0001; {{a}}</p>'))
   t.strictSame(text.slots, ['a'])

@@ -1,10 +1,10 @@
-/** The guard before addresses that customers give: what is public, however it is spelt. */
+/** The check of addresses from customers: public or not, in any spelling. */
 import { createNames } from '../../../db/process/dns.ts'
 import { NotPublic, networksOf, urlFault, vettedAddresses } from '../../../db/process/public-address.ts'
 import { startDns } from '../../support/dns.ts'
 import t from '../../support/tap.ts'
 
-/** As many ways to write an address of this machine. */
+/** Spellings of this machine's address. */
 const LOOPBACK = [
   ...['127.0.0.1', '127.1', '127.0.1', '127.0.0.2', '127.255.255.254', '0x7F.0.1', '127.000.000.001'],
   ...'0177.0.0.1 0177.0.0.01 0177.1 0x7f.0.0.1 0x7f.1 0x7f000001 0X7F000001 0x7F.0x0.0x0.0x1'.split(' '),
@@ -37,7 +37,7 @@ const PRIVATE = [
   ),
 ]
 
-t.test('no spelling of an address that is not public gets past', async (t) => {
+t.test("rejects every spelling of an address that isn't public", async (t) => {
   t.ok(LOOPBACK.length >= 60)
   for (const host of [...LOOPBACK, ...PRIVATE]) {
     const url = `https://${host}/webhooks`
@@ -88,7 +88,7 @@ t.test('requires https without a user, except in allowed networks', async (t) =>
   t.strictSame(await vettedAddresses(new URL('http://127.0.0.1'), at), ['127.0.0.1'])
 })
 
-t.test('every address that a name has is looked at, each time', async (t) => {
+t.test('checks all addresses of a name, each time', async (t) => {
   const dns = await startDns(t)
   const at = { resolve: createNames(dns.address).addresses, allowed: [] }
   const url = new URL('https://rebind.test/')

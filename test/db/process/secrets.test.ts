@@ -1,4 +1,4 @@
-/** What SECRET_KEY protects, while it is replaced, and which keys are taken at all. */
+/** The use of SECRET_KEY, its replacement, and weak keys. */
 import { openSecrets } from '../../../db/process/canary.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { isWeakKey } from '../../../db/process/weak-key.ts'
@@ -25,7 +25,7 @@ t.test('decrypts only for the same purpose and owner', async (t) => {
     t.throws(() => secrets.decrypt('dkim', sealed.subarray(0, length), 'a'), `${length} bytes: a cut tag`)
 })
 
-t.test('with two keys both open and verify, and only the first seals and signs', async (t) => {
+t.test('both keys decrypt and verify, and only the first encrypts and signs', async (t) => {
   const [before, after] = [createSecrets(OLD), createSecrets(NEW)]
   const both = createSecrets(NEW, OLD)
   t.same(both.decrypt('dkim', before.encrypt('dkim', text, 'a'), 'a'), text)
@@ -40,7 +40,7 @@ t.test('with two keys both open and verify, and only the first seals and signs',
   t.same(after.signatures('verp', text), [after.sign('verp', text)])
 })
 
-t.test('rejects a database of another key, unless that key is named too', async (t) => {
+t.test("rejects another database's key unless it is also set", async (t) => {
   const database = await openPool(t, (await testDatabase(t)).url, { size: 2 })
   await Promise.all([1, 2, 3].map(() => openSecrets(database, { SECRET_KEY: OLD })))
   await openSecrets(database, { SECRET_KEY: OLD, SECRET_KEY_PREVIOUS: NEW })

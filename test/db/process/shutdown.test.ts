@@ -1,4 +1,4 @@
-/** The end of a process, as the sender of the signals sees it. */
+/** The end of a process after signals. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,7 +9,7 @@ import t from '../../support/tap.ts'
 t.test("a second signal exits immediately, its echo doesn't", async (t) => {
   const { service, key } = await world(t)
   const api = await startApi(t, service.url)
-  // An upload that goes on: the drain waits for it.
+  // A slow upload, which the drain waits for.
   const upload = connect(Number(api.up.port), '127.0.0.1')
   upload.on('error', () => {})
   const head = ['POST /v1/emails HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`, 'Content-Length: 1000']
@@ -21,7 +21,7 @@ t.test("a second signal exits immediately, its echo doesn't", async (t) => {
   api.kill('SIGINT')
   const early = await Promise.race([api.exited, sleep(1_200, 'draining')])
   t.equal(early, 'draining', 'one Ctrl-C through a terminal and npm is one sign')
-  // A busy process may have met the first only just now, and take the second for its echo.
+  // A busy process may only just have handled the first signal, and take the second for its echo.
   const again = setInterval(() => api.kill('SIGTERM'), 500)
   t.equal(await api.exited, 1)
   clearInterval(again)

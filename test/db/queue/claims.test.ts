@@ -1,4 +1,4 @@
-/** Claims: whose a job is, and how it ends, whatever becomes of its worker (killed, frozen). */
+/** Claims: which worker has a job, and how jobs end, even if workers are killed or frozen. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { openConsumer } from '../../../db/queue/boss.ts'
@@ -66,7 +66,7 @@ t.test("keeps a completed job's output for its caller", async (t) => {
   t.match(await jobEnd(database, 'ingest-report', job.id), { state: 'completed', output: { sender: null } })
 })
 
-t.test('after any number of turns a worker’s death costs a background job some seconds', async (t) => {
+t.test("a worker's death delays a background job by seconds, after any number of turns", async (t) => {
   const payload = { team_id: TEAM, broadcast_id: '0190a1b2-0000-7000-8000-00000000b001' }
   await database.transaction((tx) => queue.enqueue(tx, 'expand-broadcast', [payload]))
   const turns = queue.claims('expand-broadcast')

@@ -1,4 +1,4 @@
-/** One statement for all the queues that poll at the same time. */
+/** Queues that poll at the same time share one statement. */
 import { createDueQuestions } from '../../../db/queue/due.ts'
 import t from '../../support/tap.ts'
 

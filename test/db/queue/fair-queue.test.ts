@@ -1,4 +1,4 @@
-/** Standing in line before a delivery queue: nobody's flood holds up another team. */
+/** Teams take turns in the queue, so one team's backlog doesn't delay another team. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
@@ -6,14 +6,14 @@ import { createVersions } from '../../../db/content/templates/versions.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
-import { lookAtLine } from '../../../db/queue/fair-queue.sql.ts'
-import { placesAfter, priorityOf } from '../../../db/queue/fair-queue.ts'
+import { readQueuePosition } from '../../../db/queue/fair-queue.sql.ts'
+import { placesAfter, toPriority } from '../../../db/queue/fair-queue.ts'
 import { createProducer, type Producer } from '../../../db/queue/producer.ts'
 import { anItem, openStore, type Store } from '../../support/stored-emails.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-/** A store, and what teams of it do. */
+/** A store, and functions of its teams. */
 async function begin(test: Test) {
   const store = await openStore(test)
   const team = async (): Promise<string> => {
@@ -27,7 +27,7 @@ async function begin(test: Test) {
   return { store, team }
 }
 
-/** Accepts mails of a team, through a producer that has just looked at the line unless one is given. */
+/** Accepts emails of a team, with a producer that has just read the queue's position unless one is given. */
 async function send(
   { database }: Store,
   team_id: string,
@@ -42,13 +42,13 @@ async function send(
 
 const jobRow = object({ id: string().defined(), team_id: string().defined() })
 
-/** The waiting jobs in the order in which pg-boss fetches them. */
+/** Returns the waiting jobs in the order in which pg-boss fetches them. */
 const line = ({ database }: Store) =>
   database.any(sql.type(jobRow)`
     select id, data ->> 'team_id' as team_id from pgboss.job
     where name = 'deliver-email' and state < 'active' order by priority desc, created_on`)
 
-/** What a worker does to those that go first. */
+/** Delivers the first jobs, as a worker does. */
 async function deliver(store: Store, count: number): Promise<void> {
   const ids = (await line(store)).slice(0, count).map(({ id }) => id)
   await store.database.query(sql.unsafe`
@@ -62,24 +62,24 @@ t.test("a position follows the team's last one and the queue's front", async (t)
   t.strictSame(placesAfter(0, 0, 3), [1, 2, 3])
   t.strictSame(placesAfter(7, 3, 2), [8, 9])
   t.strictSame(placesAfter(7, 100, 2), [100, 101])
-  t.ok(priorityOf(1) > priorityOf(2))
-  t.equal(priorityOf(9_000_000_000), -2_147_483_647)
+  t.ok(toPriority(1) > toPriority(2))
+  t.equal(toPriority(9_000_000_000), -2_147_483_647)
 })
 
 const readRow = object({ read: number().defined() })
 
-/** A look at the line, and how many of its jobs that reads: counted within a transaction. */
+/** Reads the queue's position, and how many jobs that reads, counted within a transaction. */
 async function looked(tx: Tx) {
   const read = () =>
     tx.oneFirst(sql.type(readRow)`
       select sum(idx_tup_fetch + seq_tup_read) as read from pg_stat_xact_all_tables
       where schemaname = 'pgboss' and relname = (select table_name from pgboss.queue where name = 'deliver-email')`)
   const before = await read()
-  const { head } = await lookAtLine(tx, 'deliver-email', 0)
+  const { head } = await readQueuePosition(tx, 'deliver-email', 0)
   return { head, jobs: (await read()) - before }
 }
 
-/** Stores jobs with the places from `from` on, due in an interval as PostgreSQL reads it. */
+/** Stores jobs with positions from `from` on, due after an interval. */
 const storeJobs = (tx: Tx, from: number, count: number, due: string) =>
   tx.query(sql.unsafe`
     insert into pgboss.job (name, id, data, priority, start_after, policy)
@@ -89,7 +89,7 @@ const storeJobs = (tx: Tx, from: number, count: number, due: string) =>
 t.test('a process that saw an empty queue reads only the first job', async (t) => {
   const { database } = await openStore(t)
   await database.transaction(async (tx) => {
-    // Autovacuum sees it so, too; and PostgreSQL keeps no plan before the sixth time.
+    // Autovacuum would also find it empty, and PostgreSQL caches no plan before the sixth execution.
     await tx.query(sql.unsafe`analyze pgboss.job`)
     for (let look = 0; look < 10; look++) await looked(tx)
     await storeJobs(tx, 7, 3_000, '0')
@@ -105,7 +105,7 @@ t.test('finds the front of the queue among many deferred jobs', async (t) => {
     await storeJobs(tx, 10_001, 10_000, '1 hour')
     await tx.query(sql.unsafe`analyze pgboss.job`)
     t.match(await looked(tx), { head: null, jobs: 1 })
-    // What became due since the planner has learned that nothing is.
+    // These became due after the planner learned that none were.
     await storeJobs(tx, 30_001, 5_000, '-1 second')
     const behind = await looked(tx)
     t.equal(behind.head, 30_001)

@@ -1,8 +1,8 @@
-/** What the log gets of the queue: each fault once in a while, and a lost database once for all loops together. */
+/** The log of queue errors: each error once in a while, and a database outage once for all loops. */
 import { faultReporter } from '../../../db/queue/fault-reporter.ts'
 import t from '../../support/tap.ts'
 
-/** Faults as pg-boss reports them: plain objects, each naming the loop. */
+/** Errors as pg-boss reports them: plain objects that name the loop. */
 const fault = (message: string, loop: number, code?: string) => ({
   message: `${message} (Queue: deliver-email, Worker: ${loop})`,
   ...(code ? { code } : {}),

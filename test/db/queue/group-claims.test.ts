@@ -1,4 +1,4 @@
-/** Claims from a queue whose jobs have groups: of each group as many as there is room for. */
+/** Claims from a queue with groups: from each group up to its capacity. */
 import { sql } from 'slonik'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { FetchedJob } from '../../../db/queue/claims.ts'
@@ -6,7 +6,7 @@ import { testDatabase } from '../../support/database.ts'
 import { openPool } from '../../support/pool.ts'
 import t, { type Test } from '../../support/tap.ts'
 
-/** Two workers of an empty queue. */
+/** Two workers on an empty queue. */
 async function begin(t: Test) {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 2 })
@@ -15,7 +15,7 @@ async function begin(t: Test) {
     const queue = await openConsumer(url, { connections: 2, onError: (fault) => void faults.push(fault) })
     const claims = queue.claims('deliver-webhook')
     t.teardown(async () => {
-      // Once it stops, dropping the database may end connections that are closing: nobody's fault.
+      // After the stop, dropping the database can end connections that are closing, which is no error.
       const [fault] = faults
       claims.close()
       await queue.stop(1_000)
@@ -23,7 +23,7 @@ async function begin(t: Test) {
     })
     return claims
   }
-  /** Jobs of a group; none: of no group. */
+  /** Stores jobs of a group, or without one. */
   const store = (group: string | null, count: number, { priority = 0, seconds = 0 } = {}) =>
     database.query(sql.unsafe`
       insert into pgboss.job (name, data, group_id, priority, start_after)
@@ -35,7 +35,7 @@ async function begin(t: Test) {
 
 const roomsOf = (of: Record<string, number>, others: number) => ({ of: new Map(Object.entries(of)), others })
 
-/** How many jobs of each group. */
+/** Counts the jobs of each group. */
 const counted = (jobs: readonly FetchedJob<'deliver-webhook'>[]) =>
   Object.fromEntries(
     [...Map.groupBy(jobs, ({ data }) => String((data as unknown as { group: string | null }).group))].map(
@@ -52,7 +52,7 @@ t.test('claims up to the capacity of each group', async (t) => {
   t.equal((await one.fetch(3, { rooms: roomsOf({}, 2) })).length, 3)
 })
 
-t.test('serves groups by their longest due jobs', async (t) => {
+t.test('serves groups by the priority of their longest due jobs', async (t) => {
   const { store, one } = await begin(t)
   await store('a', 5, { priority: -9, seconds: -60 })
   await store('b', 5, { priority: -1 })
@@ -61,7 +61,7 @@ t.test('serves groups by their longest due jobs', async (t) => {
   t.strictSame(counted(await one.fetch(20, { rooms: roomsOf({}, 20) })), { a: 4, b: 1 })
 })
 
-t.test('jobs of no group are claimed behind those', async (t) => {
+t.test('claims jobs without a group after those', async (t) => {
   const { store, one } = await begin(t)
   await store(null, 5, { priority: 9 })
   await store('a', 5)
@@ -69,7 +69,7 @@ t.test('jobs of no group are claimed behind those', async (t) => {
   t.strictSame(counted(await one.fetch(6, { rooms: roomsOf({ a: 0 }, 4) })), { null: 3 })
 })
 
-t.test('what another worker claims at this moment is left to it', async (t) => {
+t.test('leaves jobs that another worker is claiming', async (t) => {
   const { database, store, one } = await begin(t)
   await store('a', 30, { seconds: -60 })
   await store('a', 30)
@@ -81,7 +81,7 @@ t.test('what another worker claims at this moment is left to it', async (t) => {
   })
 })
 
-t.test('a job that is tried again comes as another attempt', async (t) => {
+t.test('a retried job is claimed as a new attempt', async (t) => {
   const { database, store, one, other } = await begin(t)
   await store('a', 1)
   const rooms = roomsOf({}, 1)

@@ -1,4 +1,4 @@
-/** What db/queue/pgboss.sql.ts takes for granted of pg-boss, held against the version that is installed. */
+/** Checks the assumptions of db/queue/pgboss.sql.ts against the installed version of pg-boss. */
 import { randomUUID } from 'node:crypto'
 import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
@@ -6,14 +6,14 @@ import { boolean, mixed, number, object, string } from 'yup'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { insertJobs } from '../../../db/queue/insert.sql.ts'
 import { openJob } from '../../../db/queue/jobs.sql.ts'
-import { deadLetterOf, JOBS, type JobName } from '../../../db/queue/jobs.ts'
+import { deadLetterQueue, JOBS, type JobName } from '../../../db/queue/jobs.ts'
 import { isAnyLost } from '../../../db/queue/maintenance.sql.ts'
 import { COLUMNS, deadReason, IN_LOOP, SCHEMA, STATES, touchedIds } from '../../../db/queue/pgboss.sql.ts'
 import { testDatabase } from '../../support/database.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-/** A migrated database with pg-boss on it, which does nothing by itself. */
+/** A migrated database with pg-boss, which runs nothing by itself. */
 async function begin(t: Test) {
   const { url } = await testDatabase(t)
   const database = await openDatabase(url, { size: 2 })
@@ -31,7 +31,7 @@ async function begin(t: Test) {
 
 const JOB = 'check-email'
 
-/** Stores a job of ours. @returns its id. */
+/** Stores a job. @returns its ID. */
 async function aJob({ database }: Awaited<ReturnType<typeof begin>>, priority = 0): Promise<string> {
   const id = randomUUID()
   await insertJobs(database, [{ name: JOB, id, data: { check_id: id }, priority, group_id: null }])
@@ -98,7 +98,7 @@ t.test('inserted jobs equal those of pg-boss in every queue', async (t) => {
   }
 })
 
-t.test('a job for a queue that is missing is a fault', async (t) => {
+t.test('inserting a job into a missing queue fails', async (t) => {
   const { database } = await begin(t)
   const job = { name: 'no-such-queue' as JobName, id: randomUUID(), data: {}, priority: 0, group_id: null }
   await t.rejects(insertJobs(database, [job]))
@@ -122,7 +122,7 @@ t.test('the retry count is the attempt number, and the last becomes a dead lette
       object({ name: string().defined(), source_id: string().defined(), reason: string().defined() }),
     )`select name, source_id, ${deadReason} as reason from pgboss.job where source_id = ${id}`,
   )
-  t.strictSame(dead, { name: deadLetterOf(JOB), source_id: id, reason: 'no' })
+  t.strictSame(dead, { name: deadLetterQueue(JOB), source_id: id, reason: 'no' })
   t.match(await openJob(database, JOB, id), { dead: true, active: false })
 })
 
@@ -158,7 +158,7 @@ t.test("finds lost jobs like pg-boss's supervision", async (t) => {
   }
 })
 
-t.test('it fetches the highest priority first, then the oldest', async (t) => {
+t.test('fetches the highest priority first, then the oldest', async (t) => {
   const place = await begin(t)
   const [first, second] = [await aJob(place), await aJob(place)]
   const [late, early] = [await aJob(place, -1), await aJob(place, 1)]
@@ -167,7 +167,7 @@ t.test('it fetches the highest priority first, then the oldest', async (t) => {
   t.strictSame(order, [early, first, second, late])
 })
 
-t.test('a touch names the jobs that are still ours', async (t) => {
+t.test('a touch returns the jobs that are still ours', async (t) => {
   const place = await begin(t)
   const [held, lost] = [await aJob(place), await aJob(place)]
   const jobs = await place.boss.fetch(JOB, { batchSize: 2 })

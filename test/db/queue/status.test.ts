@@ -1,6 +1,4 @@
-/**
- * A look at the queues: by the index that fetching uses, within a limit of its own, and one for all who ask at once.
- */
+/** The status of queues: read with the index of fetches, with a timeout, and once for concurrent callers. */
 import { sql } from 'slonik'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createQueueStatus, queueStatus } from '../../../db/queue/jobs.sql.ts'

@@ -1,4 +1,4 @@
-/** What a worker keeps up of the queue: it looks for dead workers' jobs every 2 s, and does the rest twice a minute. */
+/** The maintenance that workers run: lost jobs every 2 s, everything else twice a minute. */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'slonik'
 import { object, string } from 'yup'
@@ -10,7 +10,7 @@ import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const JOB = 'check-email'
-/** In seconds: many looks, and less than from one round of all upkeep to the next. */
+/** In seconds. Enough for many checks, but less than the time between two rounds of maintenance. */
 const BEFORE_THE_NEXT_ROUND = 25
 
 t.test('a worker runs maintenance at its start, and finds lost jobs early', async (t) => {

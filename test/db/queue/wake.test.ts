@@ -1,4 +1,4 @@
-/** Wake-ups: every accepting route hints its queue after the commit, hints are gathered, none is taken for granted. */
+/** Wake-ups: every accept sends hints after the commit, hints are combined, and none is required. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
@@ -19,13 +19,13 @@ const waiting = async (job: JobName): Promise<number> =>
 const hinted: { job: JobName; stored: Promise<number> }[] = []
 const service = await startService(t, {
   upsertWait: 100,
-  // What another connection sees at that instant: rows of an open transaction it does not.
+  // What another connection sees at that moment, which excludes rows of open transactions.
   wake: (job) => void hinted.push({ job, stored: waiting(job) }),
 })
 const { call } = service
 const { id: teamId, key } = await makeTeam(service)
 
-t.test('whatever is accepted hints the queue of its jobs, once they are committed', async (t) => {
+t.test('every accept sends a hint after its jobs are committed', async (t) => {
   const { id } = await makeTemplate(service, teamId)
   const message = aMessage(id)
   const calls: [JobName, string, unknown][] = [

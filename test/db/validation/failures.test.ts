@@ -1,4 +1,4 @@
-/** What a failure is about, and what it means for the contact. */
+/** What a failure is about, and its effect on the contact. */
 import { classifyFailure, type FailureReport, failureCode } from '../../../db/validation/failures.ts'
 import t from '../../support/tap.ts'
 
@@ -31,7 +31,7 @@ t.test('a code or text about the address is evidence', async (t) => {
   ])
 })
 
-t.test('a domain that does not exist is evidence with any code', async (t) => {
+t.test("a domain that doesn't exist is evidence with any code", async (t) => {
   check(t, [
     ['address', 'hard', { reply: 'Host or domain name not found', status: '5.4.4' }],
     ['address', 'hard', { reply: '550 5.4.310 DNS domain example.org does not exist', status: '5.4.310' }],
@@ -57,7 +57,7 @@ t.test("a bare code isn't evidence", async (t) => {
   ])
 })
 
-t.test('every other row of the table leaves the contact untouched or counts once', async (t) => {
+t.test('other subjects leave the contact untouched or count as soft', async (t) => {
   check(t, [
     ['mailbox_full', 'soft', '552 5.2.2 x'],
     ['mailbox_full', 'soft', { reply: '', status: '4.2.2' }],
@@ -123,7 +123,7 @@ t.test('the server’s own reply outranks the status of a report', async (t) => 
   t.equal(failureCode('x', 'Status (smtp) 5.1.10 gone'), '5.1.10')
 })
 
-t.test('code and text about different rows are never evidence', async (t) => {
+t.test('code and text about different subjects are never evidence', async (t) => {
   check(t, [
     ['policy', 'none', '550 5.7.1 No such user'],
     ['policy', 'none', '551 5.7.1 Domain not found'],
@@ -148,7 +148,7 @@ t.test('ignores names of mailboxes and hosts', async (t) => {
   })
 })
 
-t.test('hostile text costs little time', async (t) => {
+t.test('classifies hostile text quickly', async (t) => {
   for (const reply of [
     'a'.repeat(1e6),
     'a@'.repeat(5e5),

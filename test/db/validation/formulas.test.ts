@@ -1,4 +1,4 @@
-/** Cells of CSV files: no piece of a line begins a formula, and imports get back what was there. */
+/** Cells of CSV files can't start formulas, and imports restore the original. */
 import { guardFormulas, unguardFormulas } from '../../../db/validation/formulas.ts'
 import { isFormula, piecesOf } from '../../support/spreadsheets.ts'
 import t from '../../support/tap.ts'
@@ -46,7 +46,7 @@ t.test('escaped text can be restored', async (t) => {
   t.equal(guardFormulas("'=a"), "''=a")
 })
 
-t.test('the work is linear in the text', async (t) => {
+t.test('runs in linear time', async (t) => {
   const began = performance.now()
   for (const part of ['\t', ' ', '"', "'", ';', '=', "'=", '; ', '\t='])
     unguardFormulas(guardFormulas(`${part.repeat(500_000)}x`))

@@ -107,7 +107,7 @@ t.test('quotes names in from_address only if RFC 5322 requires it', async (t) =>
   }
 })
 
-t.test('a formatted mailbox reads back as itself, and formats the same again', async () => {
+t.test('a formatted mailbox parses and formats to itself', async () => {
   fc.assert(
     fc.property(fc.option(name), address, (name, given) => {
       const parsed = parseAddress(given)
@@ -119,7 +119,7 @@ t.test('a formatted mailbox reads back as itself, and formats the same again', a
   )
 })
 
-t.test('whatever parses as a mailbox has no control character and one address', async () => {
+t.test('a parsed mailbox has one address and no control characters', async () => {
   const scrap = fc.constantFrom(
     'a@b.co',
     '<',

@@ -1,4 +1,4 @@
-// Times to send at, and until when. DECISIONS: Scheduled messages.
+// Times to send at, and expiry. DECISIONS: Scheduled messages.
 import { givenTimes, isMoment, momentFault, timeError, timesOf } from '../../../db/validation/moments.ts'
 import t from '../../support/tap.ts'
 
@@ -6,7 +6,7 @@ const NOW = new Date('2026-03-01T12:00:00.000Z')
 const after = (ms: number): string => new Date(NOW.getTime() + ms).toISOString()
 const [MINUTE, DAY] = [60_000, 86_400_000]
 
-t.test('a time has its zone and is one of the calendar', async (t) => {
+t.test('a time has a time zone and a real date', async (t) => {
   for (const time of [
     ...['2026-03-01T09:00:00Z', '2026-03-01t09:00:00.123456789z', '2028-02-29T00:00:00Z'],
     ...['2026-03-01T09:00:00+05:30', '2026-03-01T09:00:00-00:00'],

@@ -1,21 +1,21 @@
-// Numbers of recipients as clients write them. DECISIONS: Numbers.
+// Phone numbers as clients write them. DECISIONS: Numbers.
 
 import fc from 'fast-check'
 import { normalisePhone } from '../../../db/validation/phone.ts'
 import t from '../../support/tap.ts'
 
-t.test('a number matching ^\\+[1-9]\\d{7,14}$ is taken as it is', async (t) => {
+t.test('accepts numbers that match ^\\+[1-9]\\d{7,14}$ unchanged', async (t) => {
   t.strictSame(normalisePhone('+33612345678'), { e164: '+33612345678', country: 'FR' })
   t.match(normalisePhone('+12345678'), { e164: '+12345678' })
   t.match(normalisePhone('+123456789012345'), { e164: '+123456789012345' })
 })
 
-t.test('spaces, - . ( ) / are separators and stripped', async (t) => {
+t.test('strips spaces, - . ( ) and /', async (t) => {
   t.strictSame(normalisePhone(' +1 (212) 555-12.34/ '), { e164: '+12125551234', country: 'US' })
   t.match(normalisePhone('(+)33612345678'), { e164: '+33612345678' })
 })
 
-t.test('nothing else is stripped or repaired', async (t) => {
+t.test("doesn't strip or repair anything else", async (t) => {
   const wrong = ['', '+', '33612345678', '0033612345678', '+03361234567', '+1234567', '+1234567890123456']
   const odd = [
     '++33612345678',
@@ -29,7 +29,7 @@ t.test('nothing else is stripped or repaired', async (t) => {
     t.equal(normalisePhone(text), null, JSON.stringify(text))
 })
 
-t.test('the country is the one libphonenumber knows, also where a calling code is shared', async (t) => {
+t.test("returns libphonenumber's country, even for shared calling codes", async (t) => {
   const known = {
     '+14165551234': 'CA',
     '+390612345678': 'IT',
@@ -40,7 +40,7 @@ t.test('the country is the one libphonenumber knows, also where a calling code i
   for (const [e164, country] of Object.entries(known)) t.strictSame(normalisePhone(e164), { e164, country })
 })
 
-t.test('a number that libphonenumber does not know is accepted, without a country', async (t) => {
+t.test('accepts an unknown number without a country', async (t) => {
   for (const e164 of ['+99999999', '+870123456789', '+11111111111'])
     t.strictSame(normalisePhone(e164), { e164, country: null })
 })
@@ -58,7 +58,7 @@ t.test('the pattern decides for any number, however it is separated', async () =
   )
 })
 
-t.test('100,000 characters are answered', async (t) => {
+t.test('parses 100,000 characters quickly', async (t) => {
   t.match(normalisePhone(`+336${' '.repeat(100_000)}12345678`), { e164: '+33612345678' })
   for (const letter of ['+', '1', '(', '-']) t.equal(normalisePhone(letter.repeat(100_000)), null)
 })

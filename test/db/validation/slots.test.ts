@@ -1,4 +1,4 @@
-// Slots of templates and what fills them. DECISIONS: Variables, HTML of template emails.
+// Variables of templates and their values. DECISIONS: Variables, HTML of template emails.
 
 import fc from 'fast-check'
 import Handlebars from 'handlebars'
@@ -25,7 +25,7 @@ const faultOf = (source: string): string => {
   return ''
 }
 
-t.test('slots are {{name}}, listed once each in order of first appearance', async (t) => {
+t.test('variables are {{name}}, listed once in order of appearance', async (t) => {
   t.strictSame(compileTemplate('{{b}} {{ a }} {{b}} {{\n_x-1.é\t}}').slots, ['b', 'a', '_x-1.é'])
   t.strictSame(compileTemplate('no slots, } }} or { here').slots, [])
   t.equal(filled('', {}), '')
@@ -127,7 +127,7 @@ t.test('only own properties fill variables, others are ignored', async (t) => {
   t.equal(filled('{{a}}', { a: '1', b: '2' }), '1')
 })
 
-t.test('missing slots are named, none when all are there', async (t) => {
+t.test('missingSlots names variables without a value', async (t) => {
   t.strictSame(missingSlots(['a', 'b', 'c'], { b: '' }), ['a', 'c'])
   t.strictSame(missingSlots(['a', 'b'], null), ['a', 'b'])
   t.strictSame(missingSlots([], null), [])
@@ -142,7 +142,7 @@ t.test('no value leaves an unescaped < > " or quote in html', async () => {
   )
 })
 
-/** Text that no tag begins in, nor at its end with what follows. */
+/** Text in which no tag starts, also not together with the following text. */
 const plain = fc
   .array(fc.constantFrom('\\', '{', '}', '}}', '\n', ' ', '\r\n', 'a', '!', '😀', '<', '&'), { maxLength: 8 })
   .map((pieces) => pieces.join('').replace(/\{+/g, '{').replace(/\{$/, ''))
@@ -215,7 +215,7 @@ t.test('every rejection is a TemplateFault', async () => {
   )
 })
 
-t.test('10,000 slots and hostile sources are answered', async (t) => {
+t.test('compiles 10,000 variables and hostile sources quickly', async (t) => {
   const names = Array.from({ length: 10_000 }, (_, at) => `n${at}`)
   const many = compileTemplate(names.map((name) => `{{${name}}}`).join(','))
   t.strictSame(many.slots, names)
@@ -288,7 +288,7 @@ t.test('only quoted attributes keep = and ` of values', (t) => {
   t.end()
 })
 
-t.test('encoded variables in attributes are decoded', (t) => {
+t.test('decodes encoded variables in attributes', (t) => {
   const decoded = (html: string) => decodeVariables(html)
   t.strictSame(decoded('<a href="https://x.test/%7B%7Bname%7D%7D?a=%7b%7ba.b%7d%7d">%7B%7Bno%7D%7D</a>'), {
     html: '<a href="https://x.test/{{name}}?a={{a.b}}">%7B%7Bno%7D%7D</a>',

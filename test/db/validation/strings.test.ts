@@ -1,4 +1,4 @@
-// What text may hold, how long it is, and maps of it. DECISIONS: Text, Lengths, Sizes.
+// Text that can be stored, its length, and maps of text. DECISIONS: Text, Lengths, Sizes.
 
 import fc from 'fast-check'
 import { codePoints, isPlainMap, memberPath, textFault, utf8Bytes } from '../../../db/validation/strings.ts'
@@ -38,15 +38,15 @@ t.test('accepts 32 levels of nesting and rejects 33', async (t) => {
   t.match(textFault(JSON.parse(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`)), { problem: tooDeep })
 })
 
-t.test('siblings do not add up to depth', async (t) => {
+t.test("siblings don't add to the depth", async (t) => {
   t.equal(textFault(Array.from({ length: 100 }, () => nested(31))), null)
 })
 
-t.test('a million levels of nesting do not overflow the stack', async (t) => {
+t.test("a million levels of nesting don't overflow the stack", async (t) => {
   t.match(textFault(nested(1_000_000)), { problem: tooDeep })
 })
 
-t.test('any JSON is clean exactly when its text holds neither NUL nor a lone surrogate', async () => {
+t.test('JSON is valid exactly without NUL and lone surrogates', async () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 6 }), (value) => {
       const json = JSON.stringify(value)
@@ -56,7 +56,7 @@ t.test('any JSON is clean exactly when its text holds neither NUL nor a lone sur
   )
 })
 
-t.test('a path stays printable and short whatever the key', async (t) => {
+t.test('a path stays printable and short for any key', async (t) => {
   t.equal(memberPath('headers', 'X-Foo'), 'headers.X-Foo')
   t.equal(memberPath('', 'email'), 'email')
   t.equal(memberPath('properties', 'a b'), 'properties["a b"]')

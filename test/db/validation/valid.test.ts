@@ -1,4 +1,6 @@
-/** A quick yes about a value: never where yup says no, and for everything that the service really takes. */
+/**
+ * The quick validation accepts only what yup accepts, and everything that the service receives in practice.
+ */
 import fc from 'fast-check'
 import { array, mixed, number, object, string } from 'yup'
 import { V1_ROUTES } from '../../../api/v1/routes.ts'
@@ -52,7 +54,7 @@ t.test('never accepts what yup rejects, and accepts what it accepts', (t) => {
   t.end()
 })
 
-t.test('what depends on more than the value is left to yup', (t) => {
+t.test('leaves schemas with dependencies to yup', (t) => {
   const dependent = object({
     a: string(),
     b: string().when('a', ([a], schema) => (a ? schema.required() : schema)),

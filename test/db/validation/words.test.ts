@@ -1,4 +1,4 @@
-/** Words of strangers, made storable. */
+/** Text from outside, made safe to store. */
 import fc from 'fast-check'
 import { impersonal, storableWords } from '../../../db/validation/words.ts'
 import t from '../../support/tap.ts'
@@ -10,7 +10,7 @@ t.test('replaces runs of control characters with one space', async (t) => {
   t.equal(storableWords('half \ud83d of a pair'), 'half \ufffd of a pair')
 })
 
-t.test('at most 500 code units, and never half a pair', async (t) => {
+t.test('limits text to 500 code units without splitting a pair', async (t) => {
   t.equal(storableWords('x'.repeat(501)), 'x'.repeat(500))
   t.equal(storableWords(`${'x'.repeat(498)}😀y`), `${'x'.repeat(498)}😀`)
   t.equal(storableWords(`${'x'.repeat(499)}😀y`), 'x'.repeat(499))
@@ -21,7 +21,7 @@ t.test('removes secrets anywhere, and ignores empty ones', async (t) => {
   t.equal(storableWords(`${'x'.repeat(495)}hunter2`, ['hunter2']), `${'x'.repeat(495)}***`)
 })
 
-t.test('marks of writing direction go, and hide no secret', async (t) => {
+t.test("removes marks of writing direction, which can't hide a secret", async (t) => {
   t.equal(storableWords('550 \u202egnp.exe\u202c \u2066a\u2069\u200e\u200f\u061c'), '550 gnp.exe a')
   t.equal(storableWords('535 hunt\u200eer2', ['hunter2']), '535 ***')
 })

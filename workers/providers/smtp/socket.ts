@@ -24,7 +24,7 @@ function limitWords(socket: Socket): Socket {
     left -= chunk.length
     if (left >= 0 || socket.destroyed) return
     // At once, so that the client is closed before it reads this piece.
-    socket.emit('error', new Error(`the server said more than ${MAX_REPLY_BYTES / 1024} KiB at once`))
+    socket.emit('error', new Error(`the server sent more than ${MAX_REPLY_BYTES / 1024} KiB at once`))
     socket.destroy()
   })
   // It flows once the client reads it.

@@ -113,8 +113,8 @@ function limitTry(cut: AbortSignal): Limit {
     ended.reject(new Error(reason))
     bound?.destroy(new Error(reason))
   }
-  const onCut = (): void => end('cut off: the worker had to end')
-  const timer = setTimeout(end, POST_TIMEOUT_MS, `no answer within ${POST_TIMEOUT_MS / 1_000} s`)
+  const onCut = (): void => end('aborted: the worker shut down')
+  const timer = setTimeout(end, POST_TIMEOUT_MS, `no response within ${POST_TIMEOUT_MS / 1_000} s`)
   cut.addEventListener('abort', onCut)
   if (cut.aborted) onCut()
   return {

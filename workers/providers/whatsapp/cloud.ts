@@ -15,7 +15,7 @@ import { jsonOf } from '../../../db/validation/strings.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { Describe } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
-import { componentsOf } from './components.ts'
+import { toComponents } from './components.ts'
 import { type CloudError, isFinalUnknownCode, judgeError, judgeFailure, judgeStatus } from './faults.ts'
 import { listTemplates } from './listing.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './provider.ts'
@@ -49,7 +49,7 @@ export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappP
 }
 
 function requestBody(message: OutgoingWhatsapp) {
-  const components = componentsOf(message)
+  const components = toComponents(message)
   return {
     messaging_product: 'whatsapp',
     recipient_type: 'individual',

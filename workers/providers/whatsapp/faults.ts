@@ -89,5 +89,5 @@ export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcom
   if (isUnsent(error) || (codes.length > 0 && codes.every((code) => NOT_CONNECTED.has(code)))) {
     return { kind: 'sender', detail: describe(`no connection: ${words}`), trouble: 'connection' }
   }
-  return { kind: 'unknown', detail: describe(`no answer after the request had left: ${words}`) }
+  return { kind: 'unknown', detail: describe(`no response after the request was sent: ${words}`) }
 }

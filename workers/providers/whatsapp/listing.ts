@@ -9,7 +9,7 @@ import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sq
 import { ask, type BoundedAnswer, faultWords } from '../../../db/process/limited-response.ts'
 import { isObject } from '../../../db/validation/fields.ts'
 import { jsonOf } from '../../../db/validation/strings.ts'
-import { templateStateOf } from './reports.ts'
+import { toTemplateState } from './reports.ts'
 
 const PAGE_SIZE = 100
 const MAX_PAGES = 200
@@ -56,7 +56,7 @@ async function page(options: Options, after: string | null, bounds: { limit: Abo
   const answer = jsonOf(body.toString())
   if (!ok || !isObject(answer)) {
     const error = isObject(answer) && isObject(answer.error) ? answer.error : {}
-    throw new Error(`the template list was refused: HTTP ${status} ${String(error.message ?? '')}`.trim())
+    throw new Error(`the template list was rejected: HTTP ${status} ${String(error.message ?? '')}`.trim())
   }
   const paging = isObject(answer.paging) ? answer.paging : {}
   const cursors = isObject(paging.cursors) ? paging.cursors : {}
@@ -68,7 +68,7 @@ async function page(options: Options, after: string | null, bounds: { limit: Abo
 function contentOf(item: unknown): TemplateContent[] {
   if (!isObject(item)) return []
   try {
-    const content = readTemplate({ ...item, status: templateStateOf(item.status) ?? 'disabled' })
+    const content = readTemplate({ ...item, status: toTemplateState(item.status) ?? 'disabled' })
     return [{ ...content, definition: item }]
   } catch (error) {
     if (error instanceof RequestError) return []

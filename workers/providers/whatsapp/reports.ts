@@ -42,7 +42,7 @@ const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
 }
 
 /** Returns the state for a provider's term. Null if there is none. */
-export const templateStateOf = (word: unknown): TemplateState | null =>
+export const toTemplateState = (word: unknown): TemplateState | null =>
   typeof word === 'string' && Object.hasOwn(TEMPLATE_STATES, word.toUpperCase())
     ? (TEMPLATE_STATES[word.toUpperCase()] ?? null)
     : null
@@ -231,7 +231,7 @@ function templateEvents(given: Json, from: Template, isChange: boolean): Reporte
   const news: ReportedEvent[] = facts ? [{ channel: 'whatsapp-template-facts', ...about, ...facts }] : []
   if (isChange) return [...news, { channel: 'whatsapp-template-change', ...about }]
   if (facts) return news
-  const status = isUnlocked(given) ? 'approved' : templateStateOf(given.event)
+  const status = isUnlocked(given) ? 'approved' : toTemplateState(given.event)
   return status ? [{ channel: 'whatsapp-template', ...about, status }] : []
 }
 

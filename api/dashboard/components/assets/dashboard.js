@@ -1,32 +1,31 @@
 /**
- * Adds what needs a script; each page works without it. Shows times in the reader's zone, copies text, shows that a
- * click was heard, asks before unsaved text is left, counts an audience as it is chosen, and keeps live pages up to
- * date until someone pauses that (WCAG 2.2.2). Never replaces a list under the reader.
+ * Enhances pages, which all work without it. Shows times in the reader's zone, copies text, shows that a
+ * button is busy, warns before unsaved text is lost, counts an audience while it is edited, and refreshes
+ * live pages until the reader pauses that (WCAG 2.2.2). Never replaces a list while it is read.
  */
-/** The type of a live page's new version (server/fragment.ts). */
+/** The media type of a refreshed page (server/fragment.ts). */
 const FRAGMENT = 'application/vnd.heliograph.fragment'
 const REFRESH_INTERVAL_MS = 5_000
-/** How long a button shows what it has done instead of its name. */
+/** How long a button shows its result instead of its label. */
 const DONE_SHOWN_MS = 2_000
-/** How long a page may take before the reader is told that the service does not respond. */
 const RESPONSE_WAIT_MS = 10_000
-/** How long a form must not change before its audience is counted. */
+/** How long a form must be unchanged before its audience is counted. */
 const QUIET_BEFORE_COUNT_MS = 400
 const byId = (id) => document.getElementById(id)
 const make = (tag, more) => Object.assign(document.createElement(tag), more)
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const clock = (at) => at.toLocaleTimeString()
-/** Pages that take or name a time do it in this zone from the next one on (server/guard.ts has the cookie's name). */
+/** From the next page on, the server uses this time zone (server/guard.ts has the name of the cookie). */
 const [mark, secure] = location.protocol === 'https:' ? ['__Host-', '; Secure'] : ['', '']
 const { timeZone } = zoned.resolvedOptions()
-// biome-ignore lint/suspicious/noDocumentCookie: browsers have a Cookie Store on https alone
+// biome-ignore lint/suspicious/noDocumentCookie: browsers only have the Cookie Store API on https
 document.cookie = `${mark}heliograph-zone=${timeZone}; Path=/; SameSite=Lax${secure}`
-/** A time's day, in the words of the server (components/cell.ts). */
+/** Formats a date like the server (components/cell.ts). */
 function dayOf(at) {
   const year = at.getFullYear() === new Date().getFullYear() ? {} : { year: 'numeric' }
   return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year })
 }
-/** Times in the reader's zone, with UTC in the tip; a list's short ones keep their words, except days. */
+/** Shows times in the reader's zone, with UTC in the tooltip. Ages in lists stay. */
 function localTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]')) {
     const at = new Date(time.dateTime)
@@ -36,11 +35,11 @@ function localTimes(root) {
     else [time.title, time.textContent] = [time.textContent, local]
   }
 }
-/** The parts of a page that follow the state of things: each has an id that stays the same. */
-const PARTS = 'main section[id], .acts > [id], #state, .notice[id]'
-/** The parts and rows as the server sent them: readers, time zones and this script change what is seen. */
+/** The parts of a page that are refreshed. Each has a stable ID. */
+const PARTS = 'main section[id], .acts > [id], #state, #lead, .notice[id]'
+/** Parts and rows as the server sent them, because readers and this script change them in the document. */
 const sent = new WeakMap()
-/** Shows what works with a script alone, and notes what the server sent. @param html of the root itself. */
+/** Shows controls that need the script, and remembers the HTML of the server. `html` is the root's. */
 function wake(root, html = '') {
   sent.set(root, html)
   for (const one of root.querySelectorAll(`${PARTS}, [data-fresh] tr[data-key]`)) sent.set(one, one.outerHTML)
@@ -49,7 +48,7 @@ function wake(root, html = '') {
 }
 wake(document)
 const live = document.body.appendChild(make('p', { className: 'vh', role: 'status' }))
-/** Shows and announces what a click has done, for a moment; the button's name is its own again then. */
+/** Briefly shows and announces the result of a click on the button. */
 function say(button, words) {
   button.named ??= [...button.childNodes]
   button.textContent = live.textContent = words
@@ -61,7 +60,7 @@ function say(button, words) {
 }
 
 const openMenus = () => document.querySelectorAll('details.menu[open]')
-/** Closes what a button has opened, and gives the button the focus. */
+/** Closes a menu or form, and moves the focus to its button if it was inside. */
 function close(opened) {
   if (opened?.contains(document.activeElement)) opened.querySelector('summary').focus()
   if (opened) opened.open = false
@@ -101,17 +100,17 @@ function release(button) {
   button.disabled = false
   button.removeAttribute('aria-busy')
 }
-/** An editor's text is not left by mistake; what is sent elsewhere than into a frame leaves it on purpose. */
+/** The form with unsaved text in an editor. Submitting it counts as saved, except into a frame. */
 let unsaved = document.querySelector('form[data-kept]:has(textarea.code)')
 document.addEventListener('input', ({ target }) => {
   if (target.matches('textarea.code')) unsaved = target.form
 })
 addEventListener('beforeunload', (event) => unsaved && event.preventDefault())
-/** A click is shown at once, and counts once, until the next page or the file is there, or the reader comes back. */
+/** Disables a clicked button until the next page or file has arrived, or the reader comes back. */
 document.addEventListener('submit', ({ target: form, submitter }) => {
   if (form === unsaved && !submitter?.formTarget) unsaved = null
   if (!submitter || submitter.formTarget || form.target) return
-  // Once the form is on its way: a disabled button would not be sent with it.
+  // Only after the form was sent, because a disabled button isn't submitted.
   setTimeout(() => {
     submitter.disabled = true
     submitter.setAttribute('aria-busy', 'true')
@@ -119,7 +118,7 @@ document.addEventListener('submit', ({ target: form, submitter }) => {
   })
 })
 addEventListener('pageshow', () => document.querySelectorAll('[aria-busy]').forEach(release))
-/** Asks for a page. @returns it with the server's time, no page if it is unchanged, or in words why there is none. */
+/** Requests a page. Returns it with the server's time, only the time if it is unchanged, or a problem. */
 async function ask(url, more) {
   const signal = AbortSignal.timeout(RESPONSE_WAIT_MS)
   try {
@@ -140,14 +139,14 @@ async function ask(url, more) {
     return { problem: 'The service does not respond.' }
   }
 }
-/** Says at the head of a part of the page that what it shows is old; '' takes that back. */
+/** Shows a warning at the top of a part that it is out of date, or removes it if `words` is empty. */
 function warn(part, words) {
   const line = part.querySelector(':scope > .stale')
   if (line?.textContent === words) return
   line?.remove()
   if (words) part.prepend(make('p', { className: 'notice bad stale', role: 'alert', textContent: words }))
 }
-/** An audience is counted as it is chosen; the button that asks for it is for who has no script. */
+/** The button that counts the audience. The script hides it and counts after each change. */
 const count = document.querySelector('[data-counts]')
 let [counting, counted] = [0, new Date()]
 async function recount() {
@@ -181,7 +180,7 @@ function isChanged({ options, selectedIndex, checked, defaultChecked, value, def
   if (options) return selectedIndex !== Math.max(0, chosen)
   return checked !== defaultChecked || value !== defaultValue
 }
-/** True while the reader types or selects text inside a part, or waits for a button of it. */
+/** True while the reader types or selects text in a part, or one of its buttons is busy. */
 function isInUse(part) {
   const [focused, selection] = [document.activeElement, window.getSelection()]
   return (
@@ -191,7 +190,7 @@ function isInUse(part) {
     [...part.querySelectorAll('input:not([type=hidden]),select,textarea')].some(isChanged)
   )
 }
-/** Replaces a part or a row by its later version, and keeps what was open or had the focus. */
+/** Replaces a part or row with its new version. Keeps what is open and the focus. */
 function swap(part, later) {
   if (later.outerHTML === sent.get(part) || isInUse(part)) return
   const own = document.importNode(later, true)
@@ -206,7 +205,7 @@ function swap(part, later) {
   wake(own, later.outerHTML)
   if (focused) (alike(own, focused) ?? byId('main')).focus({ preventScroll: true })
 }
-/** Adds a part that is new, beside the one that it is beside in the later page. */
+/** Inserts a new part next to the neighbour that it has in the new page. */
 function place(later) {
   const own = document.importNode(later, true)
   const known = (step, one = later[step]) => one && (byId(one.id) ?? known(step, one[step]))
@@ -217,7 +216,7 @@ function place(later) {
   wake(own, later.outerHTML)
 }
 const rowsOf = (part) => new Map([...part.querySelectorAll('tr[data-key]')].map((tr) => [tr.dataset.key, tr]))
-/** A list keeps its place: rows that are known get their new state, and a link counts what is new or gone. */
+/** Updates the rows of a list in place. A link shows the number of new and removed rows. */
 function freshen(section, later) {
   const [known, now] = [rowsOf(section), rowsOf(later)]
   for (const [key, row] of known) if (now.has(key)) swap(row, now.get(key))
@@ -235,7 +234,7 @@ function freshen(section, later) {
   section.prepend(make('p', { className: 'fresh', role: 'status' }))
   section.firstChild.append(make('a', { href, className: 'button small', textContent }))
 }
-/** Shows a later version of the page. */
+/** Applies a new version of the page. */
 function follow(page) {
   document.title = page.title
   for (const later of page.querySelectorAll(PARTS)) if (!byId(later.id)?.matches(PARTS)) place(later)
@@ -247,13 +246,13 @@ function follow(page) {
     else if (!isInUse(part)) part.remove()
   }
   if (!page.getElementById('updates')) byId('updates').remove()
-  // A part in use is not replaced, so the page is not yet the one with this tag.
+  // A part in use isn't replaced, so the page doesn't match the new ETag yet.
   const isWhole = ![...document.querySelectorAll(PARTS)].some(isInUse)
   byId('main').dataset.tag = isWhole ? page.getElementById('main').dataset.tag : ''
 }
 const UNITS = { year: 31_536_000, month: 2_592_000, day: 86_400, hour: 3_600, minute: 60, second: 1 }
 const relative = new Intl.RelativeTimeFormat('en')
-/** Writes the ages of an unchanged page in the words of the server (components/cell.ts). @param now by its clock */
+/** Updates the ages on an unchanged page by the server's time, in the format of components/cell.ts. */
 function showAges(now) {
   for (const time of document.querySelectorAll('main time[datetime]')) {
     const aged = time.dataset.short === '' ? time : time.parentElement.querySelector('time + .age')
@@ -265,7 +264,7 @@ function showAges(now) {
 }
 const isPaused = () => sessionStorage.paused === 'yes'
 let [isAsking, seen] = [false, new Date()]
-/** Says as of when the page is. @param problem why there is no later version. */
+/** Shows the time of the last update, and the problem if the page couldn't be refreshed. */
 function showAge(problem) {
   byId('pause').setAttribute('aria-pressed', isPaused())
   byId('pause').textContent = isPaused() ? 'Resume updates' : 'Pause updates'

@@ -1,6 +1,6 @@
 /**
- * Who did what, and when: people on the dashboard and operators at the command line. Operators see everything, owners
- * what concerns their team.
+ * Shows the audit log: actions on the dashboard and with the CLI. Operators see all entries, owners those of
+ * their team.
  */
 
 import { type AuditRow, auditEntries, auditEntriesByPart } from '../../../../db/accounts/audit/audit.sql.ts'
@@ -34,11 +34,12 @@ const ofAll = defineFilter({
   team: search('Team', { placeholder: 'a part of its name, or its ID' }),
 })
 
-/** How many teams a part of a name may mean. */
+/** Maximum number of teams that part of a name can match. */
 const MAX_TEAMS = 50
 
 /**
- * The teams that words mean: one by its id, or those with the words in their names. @throws RequestError bad_request.
+ * Finds teams by ID or part of their name.
+ * @throws RequestError bad_request for too many matches.
  */
 async function teamsMeant(words: string, { database }: PageDeps): Promise<string[]> {
   if (isUuid(words)) return [words.toLowerCase()]
@@ -47,23 +48,23 @@ async function teamsMeant(words: string, { database }: PageDeps): Promise<string
   throw invalidField('team', fill(TEXTS.tooManyTeams, { most: MAX_TEAMS }))
 }
 
-/** The word that names a thing: of an address its identity. */
+/** Returns the key for looking up an object. For an address it is the identity. */
 const wordOf = (text: string): string => parseAddress(text)?.identity ?? text
 
-/** An operator's page of what is no team's: by the first part of an action, and what it is about. */
+/** Returns the operator's page for an entry without a team, if there is one. */
 function operatorPath({ action, subject }: AuditRow): string | undefined {
   if (action.startsWith('queue.') && QUEUES.some((queue) => queue === subject))
     return `/operator/queues/${subject}`
   return action.startsWith('sender.resume') ? '/operator/senders' : undefined
 }
 
-/** What was done; the tip has the code that the command line knows it by. */
+/** Builds the cell with the action. Its tooltip has the code that the CLI uses. */
 function actionCell({ action }: AuditRow): Cell {
   const words = actionLabel(action)
   return words === action ? text(action, { code: true }) : text(words, { tip: action })
 }
 
-/** What an entry is about: by its name where there is one, with the rest beside; what has a page leads there. */
+/** Builds the cell with the object of an entry: its name, details, and a link if it has a page. */
 function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
   const { team_id, subject, detail } = entry
   const bySubject = names.get(thingKey(team_id ?? '', wordOf(subject)))
@@ -71,12 +72,15 @@ function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): C
   const named = bySubject ?? byDetail
   const href = team_id && named ? thingPath({ id: team_id }, named) : operatorPath(entry)
   const words = bySubject?.name ?? subject
-  // The id of what is named already says nothing more.
+  // Leaves out the ID of an object whose name is shown.
   const rest = byDetail ? (isUuid(subject) ? byDetail.name : '') : detail
   return text(words, { href, detail: rest === words ? undefined : rest })
 }
 
-/** The trail as a page. @param only the team that it is about; null: all of them. */
+/**
+ * Builds the page.
+ * @param only the ID of a team, or null for all teams.
+ */
 async function auditView(request: PageRequest, deps: PageDeps, only: string | null): Promise<View> {
   const { query, now, cookies } = request
   const { database } = deps

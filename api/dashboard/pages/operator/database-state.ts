@@ -1,4 +1,4 @@
-/** How the database is: its version, its clock and the settings that keep data safe. */
+/** Checks the database: version, clock and settings for crash safety. */
 
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
@@ -6,7 +6,7 @@ import { databaseFault } from '../../../../db/start.ts'
 import type { Alert } from '../../components/section.ts'
 import { compact } from '../../server/builders.ts'
 
-/** How far this process's clock may be from the database's before there is an alert, in seconds. */
+/** Difference between the clocks of this process and the database that causes an alert, in seconds. */
 const MAX_CLOCK_DRIFT_S = 2
 
 export const SAFETY_SETTINGS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const

@@ -1,4 +1,4 @@
-/** The checks of the operator's first page, one line each. The page Health has the details. */
+/** Checks on the operator's overview, one line each. The page Health has the details. */
 
 import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { text, time } from '../../components/cell.ts'
@@ -7,7 +7,7 @@ import { compact } from '../../server/builders.ts'
 import type { PageDeps } from '../../server/deps.ts'
 import { databaseState } from './database-state.ts'
 
-/** Checks the database, its clock, the providers' reports and the settings. Asks no other server. */
+/** Checks the database, its clock, the providers' reports and the settings. Contacts no other server. */
 export async function healthChecks(
   { database, returnDomain, switches }: PageDeps,
   now: Date,

@@ -1,4 +1,7 @@
-/** What the service works with: database, email's provider, hooks, settings. Looked at afresh each time. */
+/**
+ * Shows the health of the database, the email provider, bounces, WhatsApp and settings. Checks again on each
+ * request.
+ */
 
 import { rejectedReturnPaths } from '../../../../db/accounts/domains/domains.sql.ts'
 import { ownReturnPath } from '../../../../db/accounts/domains/return-path.ts'
@@ -39,7 +42,7 @@ function databaseFacts({ version, at, now, drift_s, settings, off }: DatabaseSta
   )
 }
 
-/** What a worker has found out about email's provider, if somebody has asked. */
+/** Shows the result of a worker's check of the email provider. */
 async function checkSection(tx: Tx, id: string | null): Promise<Section> {
   const found = id !== null && isUuid(id) ? await checkFound(tx, id) : null
   const unknown = text(id === null ? 'not checked yet' : 'no worker has checked it yet')
@@ -53,7 +56,7 @@ async function checkSection(tx: Tx, id: string | null): Promise<Section> {
   })
 }
 
-/** The senders whose set-up bounces blame. */
+/** Lists senders that bounces blame for their set-up. */
 async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
   const senders = await blamedSenders(tx)
   if (senders.length === 0) return []
@@ -75,7 +78,7 @@ async function blamedSection(tx: Tx, now: Date): Promise<Section[]> {
   ]
 }
 
-/** What came of judging suppressions from before the upgrade again. */
+/** Shows the result of re-evaluating suppressions from before the upgrade. */
 async function judgedFacts(tx: Tx, now: Date): Promise<Section | false> {
   const job = await latestOfKind(tx, 'suppression.judge')
   return (
@@ -90,7 +93,7 @@ async function judgedFacts(tx: Tx, now: Date): Promise<Section | false> {
   )
 }
 
-/** What Meta last said of WhatsApp accounts and numbers. */
+/** Shows Meta's latest reports about WhatsApp accounts and numbers. */
 async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
   const numbers = await allNumbers(tx)
   const events = await accountEvents(tx)
@@ -111,7 +114,7 @@ async function whatsappSection(tx: Tx, now: Date): Promise<Section[]> {
   ])
 }
 
-/** Whether bounces can come back, and whose own return paths the relay rejects. */
+/** Shows the state of RETURN_PATH_DOMAIN, and the return paths of teams that the relay rejects. */
 async function returnPathSections(
   { database, returnDomain, ...looks }: PageDeps,
   now: Date,

@@ -1,4 +1,4 @@
-/** The operator's first page: whether everything is going out, what is paused, what waits, and the checks. */
+/** The operator's overview: alerts, queues, senders, processes and checks. */
 
 import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
@@ -18,7 +18,7 @@ import { WATCHED } from './queue-names.ts'
 import { counted, failedCell, nameCell, rate } from './queues.ts'
 
 const PATH = '/operator'
-/** The most broadcasts that are named. */
+/** Maximum number of broadcasts in alerts. */
 const MAX_STOPPED = 100
 
 const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENT_AFTER_S
@@ -27,7 +27,7 @@ const isWorking = (process: ProcessRow): boolean => process.kind === 'worker' &&
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
 
-/** The queues of a process that does not work on all of them. The shorter list is named. */
+/** Describes the queues of a worker: all, all except a few, or only some. */
 function queuesShown(queues: readonly string[]): string | false {
   const others = QUEUES.filter((queue) => !queues.includes(queue))
   if (others.length === 0) return 'all queues'
@@ -52,7 +52,7 @@ const NO_WORKER: Alert = {
   text: 'Nothing is sent, and no report is processed. Start a worker.',
 }
 
-/** A sender that a live worker delivers through, and cannot: as the workers' own tries found it. */
+/** Returns alerts for paused senders. */
 const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
   pausedSenderAlerts(senders, ({ key }) => ({
     tone: 'bad',
@@ -60,7 +60,7 @@ const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
     link: { href: '/operator/senders', label: 'Look at it' },
   }))
 
-/** Queues that somebody paused, and perhaps forgot; in one alert those of a copy of the database. */
+/** Returns alerts for paused queues. Those paused because the database is a copy share one alert. */
 function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   const all = [...paused.values()]
   const others = all.filter(({ reason }) => reason !== RESTORED)
@@ -71,7 +71,7 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   ])
 }
 
-/** Each sender that live workers deliver through, or that has a problem. */
+/** Checks each sender that live workers use or that has a problem. */
 function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date): Check[] {
   const used = processes.filter(isLive).flatMap((process) => Object.values(process.senders))
   const stopped = senders.filter(({ state }) => state !== 'sending').map(({ key }) => key)
@@ -91,7 +91,10 @@ function senderChecks(processes: readonly ProcessRow[], senders: readonly ShownS
 
 const isDelivery = ({ queue }: ShownQueue): boolean => DELIVERIES.some(({ job }) => job === queue)
 
-/** What waits now, and what waits for its next attempt. @param oldest in seconds. */
+/**
+ * Describes ready and deferred jobs.
+ * @param oldest the age of the oldest ready job in seconds.
+ */
 function waitingWords(ready: number, deferred: number, oldest: number): string {
   const words = [
     ready > 0 && `the oldest for ${duration(oldest)}`,
@@ -100,7 +103,7 @@ function waitingWords(ready: number, deferred: number, oldest: number): string {
   return compact<string>(words).join(', ') || 'nothing waits'
 }
 
-/** What waits for delivery, how fast it goes out, what failed, and how many workers there are. */
+/** Builds tiles with the waiting messages, the rate, failures and the number of workers. */
 function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]): Tile[] {
   const out = queues.filter(isDelivery)
   const sum = (of: (queue: ShownQueue) => number) => out.reduce((all, queue) => all + of(queue), 0)
@@ -126,7 +129,7 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
   ]
 }
 
-/** True for a queue that is watched, holds something or is paused. */
+/** True for a watched or paused queue, or one with jobs. */
 const isShown = ({ queue, ready, active, deferred, dead, paused }: ShownQueue): boolean =>
   WATCHED.includes(queue) || paused || ready + active + deferred + dead > 0
 

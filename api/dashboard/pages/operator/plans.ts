@@ -1,4 +1,4 @@
-/** The plan catalog: a table to read, and the whole of it as JSON to change. */
+/** Shows the plan catalog and replaces it from JSON. */
 
 import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
@@ -11,7 +11,7 @@ import { redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/plans'
 
-/** A figure of a plan; nothing set means no limit, or the service's default. */
+/** Builds the cell with a limit. Null means no limit or the service's default. */
 const figure = (value: number | null) => (value === null ? text(null, { number: true }) : number(value))
 
 const plans = get('operator', PATH, async (_request, { database }) => {

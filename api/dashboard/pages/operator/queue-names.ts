@@ -1,4 +1,4 @@
-/** The queues by the names that operators know them by. Pure. */
+/** Display names of queues. Pure. */
 
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { headed } from '../../components/cell.ts'

@@ -1,4 +1,7 @@
-/** The queues: how full and how fast they are, their workers, pausing them, why jobs failed, and retrying those. */
+/**
+ * Shows queues with their jobs, rates and workers. Pauses and resumes them, and retries failed jobs by
+ * reason.
+ */
 
 import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
 import {
@@ -46,11 +49,11 @@ const button = ({ queue, paused }: ShownQueue): Cell =>
     ? buttonCell(`${PATH}/${queue}/resume`, 'Resume queue')
     : buttonCell(`${PATH}/${queue}/pause`, 'Pause queue', { tone: 'quiet' })
 
-/** What waits, as far as it was counted. */
+/** Formats a number of jobs that was counted up to a limit. */
 export const counted = (jobs: number): Cell =>
   number(jobs, jobs < MAX_COUNTED ? {} : { text: `≥ ${number(MAX_COUNTED).text}` })
 
-/** A queue's name, which leads to its page. A paused one says since when, and by whom or why. */
+/** Builds the cell with a queue's name. A paused one has the cause and time. */
 export function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQueue, now: Date): Cell {
   const [name, href] = [queueName(queue), `${PATH}/${queue}`]
   if (!paused) return text(name, { href, detail: queue })
@@ -62,14 +65,14 @@ export function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: 
 
 const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all')
 
-/** How many reasons a page lists. */
+/** Maximum number of reasons on a page. */
 const MAX_REASONS = 50
 
-/** In the unit that leaves no fraction worth reading. */
+/** Formats a rate per second, or per minute if it is below 1. */
 export const rate = (perSecond: number): string =>
   perSecond > 0 && perSecond < 1 ? `${Math.round(perSecond * 60)}/min` : `${Math.round(perSecond)}/s`
 
-/** Why a queue stands though it is not paused: what its messages go through takes nothing. */
+/** Returns alerts for queues that wait for a paused sender. */
 async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
   return pausedSenderAlerts(await listSenders(database), ({ key, paused_until, troubled_at }) => {
     const queue = DELIVERIES.find((channel) => sendsFor(channel, key))?.job
@@ -83,7 +86,7 @@ async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
   })
 }
 
-/** How many jobs failed, with the way to their reasons. */
+/** Builds the cell with the number of failed jobs and a link to their reasons. */
 export const failedCell = ({ queue, dead }: ShownQueue): Cell =>
   dead === 0 ? number(0) : { ...counted(dead), href: `${PATH}/${queue}`, detail: 'see why' }
 
@@ -96,7 +99,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
     actions: isCopy ? { forms: [RESUME_ALL] } : undefined,
     lead: 'Ready jobs wait for a worker, deferred jobs for their next attempt. Failed jobs need manual action.',
     sections: [
-      ...alertsOf(alerts, { title: 'Why queues are paused' }),
+      ...alertsOf(alerts),
       tableOf(
         rows,
         (queue) => ({
@@ -119,7 +122,10 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
   })
 })
 
-/** The queue that a path names. @throws RequestError not_found. */
+/**
+ * Returns the queue in a path.
+ * @throws RequestError not_found.
+ */
 function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
   const known = QUEUES.find((name) => name === queue)
   if (known === undefined) throw new RequestError('not_found', TEXTS.noQueue)

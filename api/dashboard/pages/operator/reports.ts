@@ -1,4 +1,4 @@
-/** Reports that could not be taken in: what is parked and why, to be tried again or dropped, one by one or many. */
+/** Lists parked provider reports with the reason, and replays or drops one or all. */
 
 import { dropParked, readReport, replayParked } from '../../../../db/delivery/reports/replay.ts'
 import {
@@ -18,14 +18,14 @@ import { addressWith, idParam, pageById, queryParam } from '../../server/list.ts
 import { type PersonRequest, redirect, show } from '../../server/page.ts'
 
 const PATH = '/operator/reports'
-/** How much of a body is shown; the CLI prints the whole. */
+/** Maximum length of a body shown. The CLI prints all of it. */
 const RAW_CHARACTERS_SHOWN = 20_000
 
 const filter = defineFilter({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
 
 const countWords = ({ most }: Counted): string => (most === 1 ? '1 report' : `all ${plural(most, 'report')}`)
 
-/** A button that does something to all parked reports that the filter fits, and that are there now. */
+/** Builds a button for all parked reports that match the filter now. */
 function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
   const many = countWords(counted)
   const action = addressWith({ path: `${PATH}/${verb}`, query: filter.set(query) }, {})
@@ -99,7 +99,10 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   })
 })
 
-/** What a form means: the report it names, or all shown that its filter fits. @throws RequestError bad_request. */
+/**
+ * Reads a form: a single report, or the counted reports that match the filter.
+ * @throws RequestError bad_request.
+ */
 function parseReportFilter(form: URLSearchParams): ParkedFilter {
   const id = idParam(form, 'id')
   if (id !== undefined) return { ids: [id] }

@@ -1,4 +1,4 @@
-/** What we send through: relays, accounts and numbers, how they stand, and the end of a pause. */
+/** Lists senders (relays, accounts and numbers) with their state and history, and resumes them. */
 
 import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
 import { listSenders, resumeSender, type ShownSender } from '../../../../db/delivery/senders/show.ts'
@@ -39,7 +39,7 @@ const timeline = ({ key, events }: ShownSender, now: Date): Section => ({
   empty: 'Nothing has happened to it lately.',
 })
 
-/** Teams' own servers that ask to wait: a table of their own, so that they bury none of ours. */
+/** Lists paused webhook endpoints of teams separately, so that they don't hide our senders. */
 const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now: Date): Section =>
   tableOf(
     endpoints,
@@ -59,10 +59,10 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
     },
   )
 
-/** How many waiting messages are counted. */
+/** Maximum count of waiting messages. */
 const MAX_COUNTED = 10_000
 
-/** What waits for each sender that takes nothing: how much, and of how many teams. */
+/** Counts the messages, and their teams, that wait for each paused sender. */
 async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMap<string, string>> {
   const words = new Map<string, string>()
   for (const { key, state } of rows) {

@@ -1,10 +1,10 @@
-/** What a team's email of seven days did to its reputation, as cells of the list of teams. Pure. */
+/** Cells with a team's bounce and complaint rates of the last seven days. Pure. */
 import { percentOf } from '../../../../db/accounts/teams/reputation.ts'
 import type { SendingOfWeek } from '../../../../db/stats/daily/sending.sql.ts'
 import { type Cell, number, text } from '../../components/cell.ts'
 import { ALARMING_SHARE } from '../../components/shares.ts'
 
-/** A share of what was sent, with the counts under it. */
+/** Builds the cell with a rate and its counts. */
 function shareCell(sent: number, count: number, alarming: number): Cell {
   if (sent === 0) return text('–', { number: true })
   return text(`${percentOf(count, sent)} %`, {

@@ -1,4 +1,4 @@
-/** All teams, how much each has used, and their plans. */
+/** Lists all teams with their usage. Creates teams, changes their plans, and suspends or resumes them. */
 
 import { membersOfTeam } from '../../../../db/accounts/members/people.sql.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
@@ -54,7 +54,7 @@ const PATH = '/operator/teams'
 const pageOfTeam = (id: string): string => `${PATH}/${id}`
 const planPath = (id: string): string => `${PATH}/${id}/plan`
 
-/** What is used of a limit, with the limit under it. */
+/** Builds the cell with the usage and its limit. */
 const usage = (used: number, limit: number | null, words = (count: number) => number(count).text): Cell =>
   text(words(used), { number: true, detail: limit === null ? 'no limit' : `of ${words(limit)}` })
 
@@ -79,7 +79,7 @@ const filter = defineFilter({ name: search('Name'), sort: chips(TEAM_SORTS) })
 
 type Listed = Awaited<ReturnType<typeof teamsOfIds>>[number]
 
-/** Its plan, and what is unusual about it. */
+/** Describes the plan of a team, and if it is suspended, paused or a test team. */
 const planWords = ({ plan, test, suspended_at, bulk_paused_at }: Listed): string =>
   compact<string>([
     suspended_at !== null && 'suspended',
@@ -156,7 +156,7 @@ const suspension = (id: string, suspendedAt: string | null): Form =>
     ? press(`${PATH}/${id}/suspend`, 'Suspend team', { tone: 'danger' })
     : press(`${PATH}/${id}/resume`, 'Resume team')
 
-/** The team's own figures in place of the plan's; an empty field is the plan's. */
+/** Builds the form with the plan and the team's own limits. An empty field means the plan's limit. */
 async function planForm(team: TeamView, tx: Tx): Promise<Section> {
   const { overrides, limits } = team
   const own = {
@@ -181,7 +181,7 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
   )
 }
 
-/** Which number its WhatsApp messages leave by; nothing where there is but the default one. */
+/** Builds the choice of the team's WhatsApp number, if there are others than the default. */
 async function numberForm(teamId: string, tx: Tx): Promise<Section | false> {
   const numbers = await allNumbers(tx)
   if (numbers.length === 0) return false
@@ -264,10 +264,13 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
   })
 })
 
-/** A number as pages show it and people type it: thousands separated by commas, or by spaces of any kind. */
+/** A number with commas or spaces as thousands separators. */
 const GROUPED = /^\d{1,3}([,\s]\d{3})+(\.\d+)?$/
 
-/** A figure: a number, null for the plan's own, undefined where it is not sent. @throws RequestError bad_request. */
+/**
+ * Reads a limit: a number, null for the plan's limit, or undefined if it is missing.
+ * @throws RequestError bad_request.
+ */
 function figureOf(form: URLSearchParams, name: string): number | null | undefined {
   const typed = form.get(name)?.trim()
   if (typed === undefined) return undefined
@@ -278,8 +281,8 @@ function figureOf(form: URLSearchParams, name: string): number | null | undefine
 }
 
 /**
- * What a form leaves as it was shown: another operator may have changed it meanwhile. Where it chooses another plan,
- * nothing: that brings its own figures, but for those that stand there.
+ * Returns a test for fields that the form doesn't change, because another operator can have changed them
+ * since. With another plan, all fields count as changed.
  */
 function leftIn(form: URLSearchParams): (name: string) => boolean {
   const shown = jsonOf(form.get('shown') ?? '')

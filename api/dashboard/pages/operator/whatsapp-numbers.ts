@@ -1,4 +1,7 @@
-/** The WhatsApp numbers of teams, the default one apart: what Meta says of each, and what an operator does to it. */
+/**
+ * Lists WhatsApp numbers except the default one, with Meta's data. Adds, checks, changes, pauses and removes
+ * them.
+ */
 
 import type { By } from '../../../../db/accounts/audit/record.ts'
 import { invalidField } from '../../../../db/errors.ts'
@@ -46,7 +49,7 @@ const qualityCell = (quality: string | null): Cell =>
 const stateOf = ({ paused }: WhatsappNumber): Cell =>
   paused ? status('paused', { tone: 'warn' }) : status('active')
 
-/** Where Meta is asked, as the person of the request. */
+/** Returns the dependencies of number use cases, with the user of the request. */
 const toolsOf = (request: PersonRequest, deps: PageDeps): NumberTools => ({
   run: (work) => asActor(request, deps, work),
   secrets: deps.secrets,
@@ -54,7 +57,7 @@ const toolsOf = (request: PersonRequest, deps: PageDeps): NumberTools => ({
   site: deps.publicUrl,
 })
 
-/** A secret that is typed: a form that is shown again doesn't show it. */
+/** Builds a field for a secret, which isn't shown again after an error. */
 const secretField = (name: string, label: string, more: Partial<Field> = {}): Field =>
   field(name, label, { own: true, ...more })
 
@@ -75,7 +78,7 @@ function rateOf(form: URLSearchParams): number | undefined {
 
 const typed = (form: URLSearchParams, name: string): string | undefined => form.get(name)?.trim() || undefined
 
-/** What Meta last said of numbers. */
+/** Builds the table of numbers with Meta's latest data. */
 export const numbersTable = (numbers: readonly WhatsappNumber[], now: Date): Section =>
   tableOf(
     numbers,
@@ -234,7 +237,7 @@ const check = post('operator', `${PATH}/:name/check`, async (request, deps) => {
   return redirect(pageOf(checked.name), `Meta was asked. ${missingWords(checked)}`)
 })
 
-/** A button that does one thing to a number. */
+/** Defines an action on a number. */
 const doing = (verb: string, work: (by: By, name: string) => Promise<unknown>, words: string) =>
   act('operator', `${PATH}/:name/${verb}`, async (by, { params: { name } }) => {
     await work(by, name)

@@ -1,4 +1,4 @@
-/** What is done to a webhook: changed, tested, enabled, disabled, given a new secret, sent again to, removed. */
+/** Actions of a webhook: change, test, enable, disable, rotate the secret, replay and remove. */
 
 import type { By } from '../../../../db/accounts/audit/record.ts'
 import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
@@ -26,7 +26,7 @@ import { backgroundJobAnswer, wordsOf } from '../background-job.ts'
 import { pauseWords } from '../requeue.ts'
 import { changedFields, PATH, REPLAY_LABELS } from './parts.ts'
 
-/** How many webhooks one press sends again at most. */
+/** Maximum number of webhooks per replay. */
 const MAX_REPLAYED = 100_000
 
 const one = ({ team, params }: TeamRequest<'id'>): string => teamPath(team, 'webhooks', params.id)
@@ -43,7 +43,7 @@ const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
   return redirect(one(request), 'The webhook was saved.')
 })
 
-/** A press that does one thing to an endpoint, and needs to know no more. */
+/** Defines an action on an endpoint. */
 const doing = (
   verb: string,
   work: (by: By, teamId: string, id: string) => Promise<unknown>,
@@ -60,7 +60,10 @@ const doing = (
     asks,
   )
 
-/** What is asked about a webhook. @param words the question, by its name. */
+/**
+ * Defines the question of an action.
+ * @param words returns the question with the webhook's name.
+ */
 const asking =
   (words: (name: string) => string, more: Omit<Question, 'question'>) =>
   async ({ team, params }: TeamRequest<'id'>, { database }: PageDeps): Promise<Question> => {
@@ -68,7 +71,10 @@ const asking =
     return { question: words(name), ...more }
   }
 
-/** What the form asks for. @throws RequestError bad_request. */
+/**
+ * Reads the requested replay.
+ * @throws RequestError bad_request.
+ */
 function replayWanted(
   { form, team, params, cookies }: TeamRequest<'id'>,
   { database }: PageDeps,
@@ -82,7 +88,7 @@ function replayWanted(
   })
 }
 
-/** Asks whether to send the messages of a replay again, or says that there are none. */
+/** Asks for confirmation of a replay, or shows that no messages match. */
 async function askToReplay(request: TeamRequest<'id'>, deps: PageDeps): Promise<Question | PageAnswer> {
   const { database } = deps
   const { team } = request

@@ -1,4 +1,4 @@
-/** The team's own servers that get its events: listed, and made. */
+/** Lists the webhooks of a team and adds new ones. */
 
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'

@@ -1,4 +1,7 @@
-/** The messages to a webhook: found by status and type; one with its tries, why it waits, and another try. */
+/**
+ * Lists messages to webhooks by status and type. The page of one has its attempts, why it waits, and a
+ * requeue button.
+ */
 
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
@@ -38,7 +41,7 @@ const listed = ({ team, now }: TeamRequest, endpointId: string, each: ListedWebh
   Created: time(each.created_at, now),
 })
 
-/** What happened lately, and whether the team's servers have it: over all endpoints. */
+/** The event log of all endpoints. */
 const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
   const { team, query } = request
   filter.only(query, ...PLACE_PARAMS)
@@ -140,7 +143,10 @@ const body = (found: ShownWebhook): Section => ({
   code: JSON.stringify(JSON.parse(found.body), null, 2),
 })
 
-/** An operator of another team opens it on a page of its own: this one looks again by itself every few seconds. */
+/**
+ * An operator who isn't a member opens the body on a separate page, because this page refreshes
+ * automatically.
+ */
 const bodyFor = (found: ShownWebhook, request: OfEvent): Section =>
   request.team.member
     ? body(found)

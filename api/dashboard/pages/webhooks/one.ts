@@ -1,4 +1,4 @@
-/** One webhook: how it stands, its latest tries, and what an owner can do with it. */
+/** The page of a webhook: its state, its latest attempts, and actions for owners. */
 
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { KEPT_DAYS } from '../../../../db/channels/events/webhooks.sql.ts'
@@ -33,7 +33,7 @@ import {
   typeWords,
 } from './parts.ts'
 
-/** How many tries are listed; the others are behind their messages. */
+/** Maximum number of attempts listed. The pages of the messages have all. */
 const TRIES_SHOWN = 15
 
 async function actionsFor(
@@ -102,7 +102,7 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
     },
   )
 
-/** What keeps an endpoint from getting what it should, if anything. */
+/** Builds the alert for an endpoint that is disabled, paused or failing. */
 function troubles({ state, state_reason, failing_since, paused_until }: EndpointRow, now: Date): Section[] {
   const trouble = (alert: Alert) => alertsOf([alert], { id: 'troubles', live: true })
   if (state === 'disabled')
@@ -148,8 +148,8 @@ const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
     lead: endpoint.url,
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
     actions: await actionsFor(request, deps, endpoint),
+    above: troubles(endpoint, now),
     sections: compact([
-      ...troubles(endpoint, now),
       triesOf(request, endpoint),
       isOwner && endpoint.state === 'enabled' && replayForm(request, endpoint),
       isOwner &&

@@ -1,4 +1,4 @@
-/** What the pages of webhooks share: how an endpoint stands, its types in words, the fields of its form. Pure. */
+/** Shared by the pages of webhooks: states, event types, responses and form fields. Pure. */
 
 import { isDeepStrictEqual } from 'node:util'
 import { array, object, string } from 'yup'
@@ -15,7 +15,7 @@ export const PATH = '/teams/:team/webhooks'
 
 export const EVERY_TYPE: readonly string[] = [...WEBHOOK_TYPES, TEST_TYPE]
 
-/** The types to choose among, behind a word for all of them. */
+/** Builds options for all types, after one for any. */
 export const typeOptions = (all: string) => [
   { value: '', label: all },
   ...EVERY_TYPE.map((type) => ({ value: type, label: type })),
@@ -41,7 +41,7 @@ export const answerCell = (code: number | null): Cell =>
     ? { text: 'no answer', tone: 'bad' }
     : { text: String(code), tone: code >= 200 && code <= 299 ? 'good' : 'bad' }
 
-/** Why there was no answer, by the code that is in its words. */
+/** Explanations of connection errors, by the code in their message. */
 const FAULTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the name could not be found',
   EAI_AGAIN: 'the name could not be looked up',
@@ -59,7 +59,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
 }
 
-/** What came back of a try, in words where nothing did: a server's own answer stays as it is. */
+/** Returns the server's response to an attempt, or an explanation of the connection error. */
 export function answerWords({ status, response }: { status: number | null; response: string }): string {
   const code = status === null ? response.match(/\b[A-Z][A-Z_]{4,}\b/)?.[0] : undefined
   const words = code === undefined ? undefined : FAULTS[code]
@@ -69,7 +69,7 @@ export function answerWords({ status, response }: { status: number | null; respo
 export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Field[] {
   const types = endpoint?.types ?? []
   const hasAll = types.includes(ALL_TYPES)
-  // A domain that was removed stays chosen: saving the rest must not widen the endpoint to all.
+  // Keeps a removed domain, because saving other fields must not widen the endpoint to all domains.
   const choices = new Set(compact([...domains, endpoint?.domain && endpoint.domain]))
   return compact([
     endpoint && hidden('shown', JSON.stringify(shownOf(endpoint))),
@@ -109,20 +109,20 @@ const shownOf = ({ url, name, types, domain }: EndpointRow): Shown => ({ url, na
 const shape = object({
   url: string().defined(),
   name: string().defined(),
-  // Counted before its items are looked at, of which a form holds a million.
+  // A form can contain a million items, so the length is checked first.
   types: array(string().defined()).max(EVERY_TYPE.length).defined(),
   domain: string().defined().nullable(),
 }).required()
 
-/** What a form was drawn with; null where it does not say. */
+/** Reads the values that the form was shown with, or null if they are missing or invalid. */
 function shownIn(form: URLSearchParams): Shown | null {
   const shown = jsonOf(form.get('shown') ?? '')
   return shape.isValidSync(shown, { strict: true }) ? shown : null
 }
 
 /**
- * What a form has changed of an endpoint. What it leaves as it was shown stays as it is by now: who corrects a name
- * widens nothing that another owner has narrowed meanwhile.
+ * Returns the fields that a form changes. Unchanged fields are left out, so that correcting a name doesn't
+ * undo the changes of another owner.
  */
 export function changedFields(form: URLSearchParams, before: EndpointRow): EndpointFields {
   const shown = shownIn(form) ?? shownOf(before)
@@ -132,7 +132,10 @@ export function changedFields(form: URLSearchParams, before: EndpointRow): Endpo
   )
 }
 
-/** What a form says of an endpoint. @param before the existing one: what the form leaves alone stays exactly so. */
+/**
+ * Reads an endpoint from a form.
+ * @param before the existing endpoint, whose unedited values are kept exactly.
+ */
 export function endpointFields(
   form: URLSearchParams,
   before: Shown | null = null,

@@ -1,4 +1,4 @@
-/** Domains of a team that are added, and whose keys are rotated, side by side. */
+/** Concurrent additions and key rotations of a team's domains. */
 import { addDomain, removeDomain } from '../../../../db/accounts/domains/add.ts'
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { rekeyDomain } from '../../../../db/accounts/domains/rekey.ts'
@@ -8,9 +8,9 @@ import { SECRET_KEY } from '../../../support/environment.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
-t.test('a plan’s domains_limit is not exceeded by one, however many are added at once', async (t) => {
+t.test("concurrent additions never exceed the plan's domains_limit", async (t) => {
   const { database, team } = await openStore(t)
-  // It has demo.test already; the plan allows 5.
+  // It already has demo.test. The plan allows 5.
   const id = await team('free')
   const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date(), actor: 'cli' }
   const added = await Promise.allSettled(

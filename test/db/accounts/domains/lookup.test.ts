@@ -1,4 +1,4 @@
-/** What a name server answers, within bounds. Real questions to a server on loopback. */
+/** Limits on the responses of name servers, with real queries to a server on loopback. */
 import { createDomainLookups } from '../../../../db/accounts/domains/dns-lookups.ts'
 import { startDns } from '../../../support/dns.ts'
 import t from '../../../support/tap.ts'

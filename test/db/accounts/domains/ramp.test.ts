@@ -1,5 +1,5 @@
-/** How a sending domain starts slowly: what it may send tomorrow, and when all is sent. */
-import { daysLeft, nextLimit, rampStartOf } from '../../../../db/accounts/domains/ramp.ts'
+/** The ramp of a new sending domain: its next limit, and the days until all emails are sent. */
+import { daysLeft, nextLimit, parseRampStart } from '../../../../db/accounts/domains/ramp.ts'
 import t from '../../../support/tap.ts'
 
 const after = (changes: Partial<Parameters<typeof nextLimit>[0]> = {}, factor = 2) =>
@@ -17,15 +17,15 @@ t.test('raises the limit after half was used with few bounces and complaints', a
   t.equal(after({ limit: 80_000, used: 80_000 }), 100_000)
 })
 
-t.test('a setting names the first limit and the factor', async (t) => {
-  t.strictSame(rampStartOf('500x2'), { limit: 500, factor: 2 })
-  t.strictSame(rampStartOf('50x1.5'), { limit: 50, factor: 1.5 })
-  t.equal(rampStartOf('off'), null)
+t.test('a setting contains the first limit and the factor', async (t) => {
+  t.strictSame(parseRampStart('500x2'), { limit: 500, factor: 2 })
+  t.strictSame(parseRampStart('50x1.5'), { limit: 50, factor: 1.5 })
+  t.equal(parseRampStart('off'), null)
   for (const odd of ['', '500', 'x2', '0x2', '500x0.5', '500x', 'on'])
-    t.equal(rampStartOf(odd), undefined, odd)
+    t.equal(parseRampStart(odd), undefined, odd)
 })
 
-t.test('days are counted until all is sent', async (t) => {
+t.test('counts the days until all emails are sent', async (t) => {
   const days = (emails: number, left = 500, factor = 2) => daysLeft(emails, { limit: 500, left, factor })
   t.equal(days(500), 0)
   t.equal(days(501), 1)

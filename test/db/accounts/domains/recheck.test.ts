@@ -1,4 +1,6 @@
-/** Verified domains are checked again each night, by a DNS server of ours. DECISIONS: Domains checked again. */
+/**
+ * The nightly recheck of verified domains, with a DNS server of our own. DECISIONS: Domains checked again.
+ */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { addDomain, domainView } from '../../../../db/accounts/domains/add.ts'
@@ -6,7 +8,7 @@ import { createDomainLookups, type TxtLookup } from '../../../../db/accounts/dom
 import { type DomainRow, domainByName } from '../../../../db/accounts/domains/domains.sql.ts'
 import { recheckDomains } from '../../../../db/accounts/domains/recheck.ts'
 import { verifyDomain } from '../../../../db/accounts/domains/verify.ts'
-import { mailOwnersOf } from '../../../../db/messages/notice.ts'
+import { emailOwners } from '../../../../db/messages/notice.ts'
 import { addEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
@@ -20,7 +22,7 @@ import { startWorker, until } from '../../../support/worker.ts'
 const DAY = 86_400_000
 const bodyRow = object({ body: string().defined() })
 
-/** A team whose domain was verified by its record, and nights to look at it in. */
+/** A team with a domain that was verified by its record, and its nightly rechecks. */
 async function start(t: Test, { test = false } = {}) {
   const service = await startService(t)
   const { database, deps } = service
@@ -39,7 +41,7 @@ async function start(t: Test, { test = false } = {}) {
   return {
     ...{ service, database, deps, dns, team, publish, look, lookups },
     now: () => now,
-    /** The round of the next night. */
+    /** Runs the recheck of the next night. */
     async night(lookup?: TxtLookup) {
       now = new Date(now.getTime() + DAY - 5_000)
       await stopClock(database, now)
@@ -74,7 +76,7 @@ async function start(t: Test, { test = false } = {}) {
   }
 }
 
-/** Where the record of its key belongs. */
+/** The name of the record with its key. */
 const hostOf = ({ dkim_selector, name }: DomainRow) => `${dkim_selector}._domainkey.${name}`
 
 const wishOf = (types: readonly string[], domain: string | null) => ({
@@ -171,7 +173,7 @@ t.test('recovers when the record is found, and notifies owners of the next loss'
   t.match(await overview(), 'Nothing needs attention')
   const [first] = await notices()
   const versions = deps.versions
-  const late = await mailOwnersOf({ tx: database, queue: deps.queue, versions }, first?.data as never, {
+  const late = await emailOwners({ tx: database, queue: deps.queue, versions }, first?.data as never, {
     from: 'login@word.test',
     operator: null,
     site: null,

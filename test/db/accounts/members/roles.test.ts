@@ -1,8 +1,8 @@
-/** What a role reaches. */
+/** The rights of roles. */
 import { lesser, ROLES, reaches } from '../../../../db/accounts/members/roles.ts'
 import t from '../../../support/tap.ts'
 
-t.test('a viewer reads, an editor changes as well, an owner manages as well', (t) => {
+t.test('viewers read, editors also change, owners also manage', (t) => {
   t.strictSame(ROLES, ['viewer', 'editor', 'owner'])
   const allowed = { viewer: ['viewer'], editor: ['viewer', 'editor'], owner: ['viewer', 'editor', 'owner'] }
   for (const role of ROLES)

@@ -1,4 +1,4 @@
-/** When an allowance begins again: calendar months, and billing periods that roll on. */
+/** The start of quota periods: calendar months, and billing periods that roll over. */
 import fc from 'fast-check'
 import { calendarMonth, rolledPeriod } from '../../../../db/accounts/plans/period.ts'
 import t from '../../../support/tap.ts'
@@ -10,7 +10,7 @@ const rolled = (start: string, end: string, now: string): string[] => {
   return [period.start, period.end].map((at) => at.toISOString().replace('T00:00:00.000Z', ''))
 }
 
-t.test('a period of months to the day rolls on by calendar months', async (t) => {
+t.test('a period of exact months rolls over by calendar months', async (t) => {
   t.strictSame(rolled('2026-01-31', '2026-02-28', '2026-02-27'), ['2026-01-31', '2026-02-28'])
   t.strictSame(rolled('2026-01-31', '2026-02-28', '2026-02-28'), ['2026-02-28', '2026-03-31'])
   t.strictSame(rolled('2026-01-31', '2026-02-28', '2026-04-29'), ['2026-03-31', '2026-04-30'])
@@ -23,21 +23,21 @@ t.test('a period of months to the day rolls on by calendar months', async (t) =>
   t.strictSame(noon, ['2026-02-28T12:30:00.000Z', '2026-03-31T12:30:00.000Z'], 'at its time of day')
 })
 
-t.test('any other period rolls on by its own length', async (t) => {
+t.test('any other period rolls over by its own length', async (t) => {
   t.strictSame(rolled('2026-01-01', '2026-01-31', '2026-02-01'), ['2026-01-31', '2026-03-02'])
   t.strictSame(rolled('2026-01-01', '2026-01-08', '2026-01-20'), ['2026-01-15', '2026-01-22'])
   const odd = rolled('2026-01-10', '2026-02-10T01:00:00Z', '2026-02-10T01:00:00Z')
   t.strictSame(odd, ['2026-02-10T01:00:00.000Z', '2026-03-13T02:00:00.000Z'], 'a month and an hour')
 })
 
-t.test('a calendar month is from its first day to the next one’s, in UTC', async (t) => {
+t.test('a calendar month starts and ends on first days, in UTC', async (t) => {
   const month = (now: string) => calendarMonth(new Date(now))
   const february = { start: day('2028-02-01'), end: day('2028-03-01') }
   for (const now of ['2028-02-01T00:00:00Z', '2028-02-29T23:59:59.999Z']) t.strictSame(month(now), february)
   t.strictSame(month('2026-12-31T23:59:59Z'), { start: day('2026-12-01'), end: day('2027-01-01') })
 })
 
-t.test('before its start the first period counts', async (t) => {
+t.test('uses the first period before its start', async (t) => {
   t.strictSame(rolled('2026-01-31', '2026-02-28', '2025-06-01'), ['2026-01-31', '2026-02-28'])
   t.strictSame(rolled('2026-01-01', '2026-01-08', '2025-06-01'), ['2026-01-01', '2026-01-08'])
 })

@@ -1,14 +1,14 @@
-/** What a team's row says of its account. Pure: the rules of quota, period and bucket, without a database. */
-import { burstOf } from '../../../../db/accounts/plans/defaults.ts'
+/** The pure rules of quota, period and bucket for a team's row. */
+import { computeBurst } from '../../../../db/accounts/plans/defaults.ts'
 import {
   accountOf,
-  chargeOf,
+  buildCharge,
   currentPeriod,
   firstAllowance,
   left,
   storageError,
 } from '../../../../db/accounts/teams/limits.ts'
-import { limitStateOf, rateReached } from '../../../../db/accounts/teams/rate-limit.ts'
+import { rateReached, toLimitState } from '../../../../db/accounts/teams/rate-limit.ts'
 import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
 import t from '../../../support/tap.ts'
 
@@ -91,7 +91,7 @@ t.test("uses the subscription's period, or the calendar month", async (t) => {
 })
 
 t.test('the bucket holds five seconds of the rate, and errors include the wait', async (t) => {
-  t.equal(burstOf(2), 10)
+  t.equal(computeBurst(2), 10)
   t.equal(account({ refilled_at: '2026-02-01T00:00:00.000Z' }).bucket.tokens, 10)
   const empty = { bucket_tokens: -3, refilled_at: NOW }
   t.equal(rateReached(account({ ...empty, send_rate_per_second: 3 })).retry_after, 2, 'rounded up')
@@ -107,11 +107,11 @@ t.test('the bucket holds five seconds of the rate, and errors include the wait',
 t.test('returns the rest of rate and period in whole seconds', async (t) => {
   const limit_state = { rate: 2, capacity: 10, tokens: 4 }
   const quota = { limit: 50, left: 39, period_seconds: 31 * 86_400, seconds_left: 9.5 * 86_400 }
-  t.strictSame(limitStateOf(account()), { ...limit_state, quota })
-  t.strictSame(limitStateOf(account({ email_limit: null })), { ...limit_state, quota: null })
+  t.strictSame(toLimitState(account()), { ...limit_state, quota })
+  t.strictSame(toLimitState(account({ email_limit: null })), { ...limit_state, quota: null })
 })
 
-t.test('the rest is never negative, and infinite without a limit', async (t) => {
+t.test('the remaining quota is never negative, and infinite without a limit', async (t) => {
   t.strictSame([left(5, 3), left(5, 5), left(5, 7), left(0, 0)], [2, 0, 0, 0])
   t.equal(left(null, 7), Number.POSITIVE_INFINITY)
 })
@@ -128,7 +128,7 @@ t.test('storage accepts exactly the bytes that fit', async (t) => {
 })
 
 t.test('saves the account with a charge', async (t) => {
-  t.strictSame(chargeOf(ROW.team_id, account()).values.flat(), [
+  t.strictSame(buildCharge(ROW.team_id, account()).values.flat(), [
     ROW.team_id,
     ROW.period_start,
     ROW.period_end,

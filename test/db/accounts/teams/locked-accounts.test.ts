@@ -1,6 +1,6 @@
 /**
- * Accounts that are locked: who waits for one and who passes it by, and whose place a deletion gives back, which are
- * messages of this period alone, and never more than were used.
+ * Locked accounts: who waits and who skips them, and the refunds of deleted messages. Only messages of this
+ * period are refunded, and never more than was used.
  */
 import { freePlaces, lockAccount, lockAccounts } from '../../../../db/accounts/teams/limits.ts'
 import { stopClock } from '../../../support/clock.ts'
@@ -15,7 +15,7 @@ const deletedAt = (...times: string[]) => times.map((created_at) => ({ created_a
 const START = '2026-02-01T00:00:00.000Z'
 const LAST = '2026-02-28T23:59:59.999Z'
 
-/** What is counted as used once these are deleted, as it is then stored. */
+/** Returns the stored usage after a deletion of these messages. */
 async function usedAfter(teamId: string, deleted: ReturnType<typeof deletedAt>): Promise<number> {
   await store.database.transaction(async (tx) => {
     await freePlaces(tx, teamId, await lockAccount(tx, teamId), { quota: 'emails', deleted })
@@ -54,6 +54,5 @@ t.test("the planner expects one subscription per team, so that JIT isn't used", 
   const teams = await Promise.all(Array.from({ length: 20 }, () => store.team('free')))
   const { nodes } = await touched(store.database, (tx) => lockAccounts(tx, teams, 'skip'))
   t.ok(nodes.some((node) => node['Function Name'] === 'subscription_now'))
-  // jit_above_cost is 100,000.
   t.ok(Math.max(...nodes.map((node) => node['Total Cost'])) < 10_000)
 })

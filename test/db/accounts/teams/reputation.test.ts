@@ -1,4 +1,4 @@
-/** What shares of bounces and complaints mean for a team. */
+/** The effect of bounce and complaint rates on a team. */
 import { judgeSending } from '../../../../db/accounts/teams/reputation.ts'
 import t from '../../../support/tap.ts'
 
@@ -6,13 +6,13 @@ const LIMITS = { bounce_percent: 10, complaint_percent: 0.3, least_emails: 500 }
 const judged = (sent: number, hard_bounced: number, complained: number, limits = LIMITS) =>
   judgeSending({ sent, hard_bounced, complained }, limits)
 
-t.test('fewer emails than the least are not judged', async (t) => {
+t.test("doesn't judge teams with few emails", async (t) => {
   t.equal(judged(499, 499, 499), null)
   t.match(judged(500, 500, 0), { reason: 'team_bounces' })
   t.equal(judged(0, 0, 0, { ...LIMITS, least_emails: 1 }), null)
 })
 
-t.test('above the limits bulk email pauses, and above a lower one owners are warned', async (t) => {
+t.test('pauses bulk email above a limit, and warns above a lower one', async (t) => {
   t.equal(judged(1_000, 50, 0), null, '5 % is not over 5 %')
   t.equal(judged(1_000, 51, 0), 'warning')
   t.equal(judged(1_000, 100, 0), 'warning', '10 % is not over 10 %')
@@ -23,7 +23,7 @@ t.test('above the limits bulk email pauses, and above a lower one owners are war
   t.strictSame(judged(10_000, 0, 31), { reason: 'team_complaints', sent: 10_000, count: 31, limit: 0.3 })
 })
 
-t.test('complaints count from three on, for the warning too', async (t) => {
+t.test('complaints count from the third, also for the warning', async (t) => {
   t.equal(judged(500, 0, 2), null)
   t.match(judged(500, 0, 3), { reason: 'team_complaints' })
   t.equal(judged(2_500, 0, 3), 'warning')

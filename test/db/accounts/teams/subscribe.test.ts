@@ -1,4 +1,4 @@
-/** What a plan change does to a team's account: periods that move, counts, buckets. */
+/** The effect of plan changes on a team's account: periods, counts and buckets. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { type SubscriptionChange, subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
@@ -16,7 +16,7 @@ const period = (start: string, end: string) => ({ start: day(start), end: day(en
 const subscribe = async ({ database }: Store, teamId: string, change: SubscriptionChange) =>
   await database.transaction((tx) => subscribeTeam(byCli(tx), teamId, change))
 
-/** A store whose clock stands at a time, and what sets it to another. */
+/** A store with a stopped clock, and a function that sets it. */
 async function storeAt(t: Test, time: Date) {
   const store = await openStore(t)
   const at = (later: Date) => stopClock(store.database, later)
@@ -39,7 +39,7 @@ t.test('a plan change within the period keeps the usage', async (t) => {
   t.match(view.period, { start: '2026-02-01T00:00:00.000Z', end: '2026-03-01T00:00:00.000Z' })
 })
 
-t.test('a period that moves is counted afresh from the stored emails', async (t) => {
+t.test('a moved period is counted again from the stored emails', async (t) => {
   const { store, at } = await storeAt(t, day('2026-01-20'))
   const id = await store.team('free')
   for (const date of ['2026-01-20', '2026-01-31', '2026-02-01', '2026-02-09'])
@@ -70,7 +70,7 @@ t.test('changes a limit without changing the plan', async (t) => {
   t.match(await subscribe(store, id, { plan: 'pro' }), { limits: { contacts: null } }, 'a plan without rungs')
 })
 
-t.test('a period of a month rolls on by calendar months once it has ended', async (t) => {
+t.test('a monthly period rolls over by calendar months', async (t) => {
   const { store, at } = await storeAt(t, day('2026-01-20'))
   const id = await store.team('pro')
   await at(day('2026-03-01'))
@@ -91,7 +91,7 @@ t.test('limits the bucket to its new capacity and refills at the new rate', asyn
   t.match(await showTeam(store.database, id), { bucket: { tokens: 25, capacity: 100 } })
 })
 
-t.test('a lowered limit leaves nothing, never less', async (t) => {
+t.test('a lowered limit leaves a remaining quota of 0', async (t) => {
   const { store } = await storeAt(t, day('2026-02-10'))
   const id = await store.team('free')
   await store.email(id)
@@ -117,7 +117,7 @@ t.test('a rejected change changes nothing', async (t) => {
   t.match(await showTeam(store.database, id), { plan: 'free', limits: { emails: 5000 } })
 })
 
-t.test('after any mix of sends, deletes and moved periods the counter equals a recount', async (t) => {
+t.test('the counter equals a recount after sends, deletes and moved periods', async (t) => {
   const { store, at } = await storeAt(t, day('2028-01-31'))
   const step = fc.oneof(
     fc.record({ kind: fc.constant('send' as const), hours: fc.integer({ min: 1, max: 400 }) }),

@@ -1,4 +1,4 @@
-/** What a bulk upsert reads: its own contacts by their keys, whatever the planner knows of the team. */
+/** A bulk upsert reads only its own contacts, by key, whatever the planner's statistics are. */
 import { sql } from 'slonik'
 import { writeContacts } from '../../../../db/audience/contacts/contacts.sql.ts'
 import { fillContacts } from '../../../support/contacts.ts'

@@ -1,4 +1,4 @@
-/** What an operator’s search over all teams reads: indexes, however many contacts and messages there are. */
+/** An operator's search over all teams only reads indexes, however many contacts and messages there are. */
 import { sql } from 'slonik'
 import { teamsOfContactsWith, teamsWithContact } from '../../../../db/audience/contacts/search.sql.ts'
 import { teamsSentTo } from '../../../../db/messages/to-numbers.sql.ts'
@@ -57,7 +57,7 @@ t.test('looks a full address up once per team', async (t) => {
   t.ok(buffers < 4 * TEAMS, `${buffers} buffers`)
 })
 
-t.test('messages to a number are looked up once in each team', async (t) => {
+t.test('looks messages to a number up once per team', async (t) => {
   const { buffers } = await touched(database, async (tx) => {
     const found = await teamsSentTo(tx, '+15550000033', 10)
     t.equal(found.length, TEAMS)

@@ -1,4 +1,4 @@
-/** Looking through contacts: by an index where there is one, else in stretches, soon, and never a contact twice. */
+/** Interactive search of contacts: by index or in parts, quickly, and never the same contact twice. */
 import { sql } from 'slonik'
 import { createContact } from '../../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../../db/audience/contacts/search.sql.ts'
@@ -13,7 +13,7 @@ const now = new Date()
 await stopClock(database, now)
 const news = await createTopic({ tx: database, now, actor: 'cli' }, team, { name: 'News' })
 
-/** Adds a contact. All are made at the same time: only their ids tell them apart. */
+/** Adds a contact. All have the same creation time, so only their IDs order them. */
 const add = async (email: string, topic_ids: string[] = []): Promise<void> =>
   void (await database.transaction((tx) =>
     createContact({ ...deps, tx, now: new Date(), actor: null }, team, { email, properties: {}, topic_ids }),
@@ -21,7 +21,7 @@ const add = async (email: string, topic_ids: string[] = []): Promise<void> =>
 for (const name of ['ana', 'zoe', 'bob', 'zed', 'eve', 'dan']) await add(`${name}@example.org`)
 await add('news@example.org', [news.id])
 
-/** What all pages of a search show, however often it is broken off. */
+/** Returns the results of all pages of a search, however often it is interrupted. */
 async function found(search: ContactSearch, patience: number): Promise<{ emails: string[]; pages: number }> {
   const emails: string[] = []
   let pages = 0
@@ -55,7 +55,7 @@ t.test('searches addresses and property values, not property names', async (t) =
   t.ok((await found({ words: ['paulo'] }, -1)).pages > 4, 'broken off, and gone on with')
 })
 
-t.test('a topic, another status or three letters are found at once, whatever the patience', async (t) => {
+t.test('topics, other statuses and three letters are found by an index', async (t) => {
   t.strictSame(await found({ topic: news.id }, -1), { emails: ['news@example.org'], pages: 1 })
   t.strictSame(await found({ topic: news.id, email: 'z' }, -1), { emails: [], pages: 1 })
   t.strictSame(await found({ status: 'complained' }, -1), { emails: [], pages: 1 })

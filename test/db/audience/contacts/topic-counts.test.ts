@@ -1,4 +1,4 @@
-/** Promise: counts of topics, as the sum of deltas, are what a recount of the contacts would give. */
+/** The counts of topics, as sums of deltas, equal a recount of the contacts. */
 import fc from 'fast-check'
 import { type QuerySqlToken, sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -19,7 +19,7 @@ const { database, team: makeTeam } = await openStore(t)
 
 const [TOPICS, CONTACTS] = [3, 6]
 const now = () => new Date()
-/** Contacts in the order of their addresses, in which everybody locks them; each that is made has an id of its own. */
+/** IDs in the order of the addresses, in which contacts are locked. Each created contact has its own ID. */
 const idOf = (n: number, own = 0) => `0190a1b2-0001-7000-800${n}-${String(own).padStart(12, '0')}`
 let made = 0
 const email = (n: number) => `user${n}@example.com`
@@ -95,7 +95,7 @@ async function begin() {
   return { team, act, counted }
 }
 
-t.test('whatever happens to contacts, in any order and at once, counts equal a recount', async (t) => {
+t.test('counts equal a recount after concurrent changes of contacts', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(command, { minLength: 1, maxLength: 3 }), { maxLength: 10 }),

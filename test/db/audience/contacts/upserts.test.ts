@@ -1,4 +1,4 @@
-/** Forgetting bulk upserts: all that are done with, however many batches they make, and no others. */
+/** Retention of bulk upserts. */
 import { sql } from 'slonik'
 import { deleteUpserts, upsertResult } from '../../../../db/audience/contacts/upserts.sql.ts'
 import { openStore } from '../../../support/stored-emails.ts'

@@ -1,4 +1,4 @@
-/** What columns of consent say, in the exports of other services. */
+/** Consent columns in the exports of other services. */
 import { consentIn } from '../../../../db/audience/import/consent.ts'
 import { mappingFor } from '../../../../db/audience/import/mapping.ts'
 import t from '../../../support/tap.ts'

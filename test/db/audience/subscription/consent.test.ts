@@ -1,6 +1,6 @@
 /**
- * Promise: who has unsubscribed, complained or bounced becomes subscribed by nothing but the calls that are for it, in
- * whatever order and at once with whatever else happens to contacts; being erased forgets nobody's wish.
+ * A contact that unsubscribed, complained or bounced is only subscribed again by the calls for that, whatever
+ * other changes happen concurrently and in any order. An erasure keeps the opt-out.
  */
 import fc from 'fast-check'
 import { setMapping, showDraft, startDraft, storeDraft } from '../../../../db/audience/import/draft.ts'
@@ -22,11 +22,11 @@ await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
 const PEOPLE = ['ana@example.org', 'ben@example.org'] as const
 type Person = (typeof PEOPLE)[number]
 
-/** What makes contacts or writes to them, and may change nobody's wish. */
+/** Steps that create or change contacts, and must not resubscribe anyone. */
 const WRITES = ['create', 'bulk', 'import', 'import', 'patch', 'erase'] as const
-/** What says that somebody is not to be written to. */
+/** Steps after which a recipient must not get marketing. */
 const CLOSES = ['unsubscribe', 'marketing', 'link', 'bounced', 'complained', 'suppressions'] as const
-/** What may make somebody subscribed: asked for by the team, a person with a reason, or forgetting it all. */
+/** Steps that can resubscribe a contact: by the team, by a user with a reason, or by deleting it. */
 const OPENS = ['resubscribe', 'lift', 'delete'] as const
 
 const person = fc.constantFrom(...PEOPLE)
@@ -40,12 +40,15 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
-/** Run every time: somebody closed, erased and imported once more, which runs drawn at random may not hold. */
+/**
+ * Steps that run every time, because random runs may not contain them: a recipient opts out, is erased, and
+ * is imported again.
+ */
 const ERASED: Step[][] = (['unsubscribe', 'erase', 'import'] as const).map((act) => [
   { person: PEOPLE[0], act },
 ])
 
-/** Imports a file of one column, as its page does, to its end. */
+/** Imports a file of one column to its end, as the page does. */
 async function importFile(team: string, people: readonly string[], purpose: 'contacts' | 'suppressions') {
   const at = { tx: database, now: new Date() }
   const file = { name: 'people.csv', source: ['email', ...people].join('\n'), encoding: 'UTF-8', purpose }
@@ -67,7 +70,7 @@ const isDone = (doing: Promise<unknown>): Promise<boolean> =>
     (error) => (error instanceof RequestError ? false : Promise.reject(error)),
   )
 
-/** Does one step. @returns whether it was taken. */
+/** Runs one step. @returns true if it succeeded. */
 async function act(team: TestTeam, { person: email, act: what }: Step): Promise<boolean> {
   const { id, key } = team
   const asked = async (method: string, path: string, body?: unknown) =>
@@ -107,7 +110,7 @@ async function act(team: TestTeam, { person: email, act: what }: Step): Promise<
         ),
       )
     default:
-      // About somebody who is no contact it says nothing.
+      // A report about an address that isn't a contact has no effect on a contact.
       await report(service, team, email, what)
       return [what, 'complained', 'unsubscribed'].includes((await statusOf(team, email)) ?? '')
   }
@@ -121,7 +124,10 @@ async function statusOf({ key }: TestTeam, email: Person): Promise<string | null
   return status === 404 ? null : body.status
 }
 
-/** The status of a contact, or that its address is suppressed: a contact made again is subscribed, and gets nothing. */
+/**
+ * Returns the status of a contact, or that its address is suppressed. A contact that is created again is
+ * subscribed, but gets nothing.
+ */
 async function stateOf(team: TestTeam, email: Person): Promise<string | null> {
   const status = await statusOf(team, email)
   if (status !== 'subscribed') return status
@@ -145,7 +151,8 @@ t.test('concurrent imports, upserts and erasures never resubscribe anyone', asyn
             const own = taken.filter(({ person }) => person === email)
             const was = await stateOf(team, email)
             if (own.some((one) => among(OPENS, one.act))) {
-              // In one of its orders it may stand either way; what is not subscribed now is closed from now on.
+              // Depending on the order, either result is right. If the contact isn't subscribed now, it must
+              // stay so.
               if (was === null || was === 'subscribed') closed.delete(email)
               else closed.add(email)
               continue

@@ -1,4 +1,4 @@
-/** What an unsubscribe, a resubscribe and a choice of topics each change, announce and note in the audit trail. */
+/** The effect of unsubscribing, resubscribing and choosing topics: rows, events and audit entries. */
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import type { By } from '../../../../db/accounts/audit/record.ts'
 import { contactByIdentity } from '../../../../db/audience/contacts/contacts.sql.ts'
@@ -28,7 +28,7 @@ const team = await makeTeam('pro')
 await listenTo({ database }, team)
 
 let minutes = 0
-/** Acts in a transaction of its own, a minute after the one before. */
+/** Runs work in its own transaction, a minute after the previous one. */
 const act = <R>(work: (by: By & { secrets: typeof secrets; tx: Tx }) => Promise<R>): Promise<R> => {
   const now = new Date(Date.UTC(2026, 0, 1, 0, ++minutes))
   return database.transaction((tx) => work({ tx, now, actor: 'cli', secrets }))
@@ -43,7 +43,7 @@ const makeContact = (email = newAddress(), topic_ids: string[] = []) =>
 
 type Person = { email: string; id: string }
 
-/** What a contact is, what was announced of it, and what the trail has, oldest first. */
+/** Returns a contact, its events, and its audit entries, oldest first. */
 async function look({ email, id }: Person) {
   const [contact, topics] = [
     await contactByIdentity(database, team, email),
@@ -147,7 +147,7 @@ t.test('an unsubscribe link also works for an address without a contact', async 
   }
 })
 
-t.test('a link counts for a contact that is being made at that moment', async (t) => {
+t.test('an unsubscribe link applies to a contact that is being created', async (t) => {
   const email = newAddress()
   const commit = await hold(t, database, (tx) =>
     createContact({ tx, now: new Date(), actor: null, secrets }, team, { email }),

@@ -1,4 +1,4 @@
-/** Suppressions from before the table of addresses, and those that version 0.1.0 writes while it runs. */
+/** Copies suppressions from before the table of addresses, and those that version 0.1.0 writes. */
 import { sql } from 'slonik'
 import { copyNext } from '../../../../db/audience/suppressions/copy.ts'
 import { findSuppressed } from '../../../../db/audience/suppressions/suppressed.ts'
@@ -61,7 +61,7 @@ t.test('classifies stored bounces again, except manual suppressions', async (t) 
   t.same(await copy(), { checked: 0, copied: {} }, 'it is done once')
 })
 
-t.test('what version 0.1.0 lifts is lifted, and a worse cause is copied', async (t) => {
+t.test('copies lifts and stronger causes of version 0.1.0', async (t) => {
   const team = await storeTeam(service)
   await suppressAsBefore(team, 'a@example.com', 'permanent bounce', '550 5.1.1 no such user')
   await copy()

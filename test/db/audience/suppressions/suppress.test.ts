@@ -1,4 +1,4 @@
-/** What suppresses a contact, what it leaves to be seen, and what ends it. DECISIONS: Suppression. */
+/** The causes, the display and the end of suppressions. DECISIONS: Suppression. */
 import { sql } from 'slonik'
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import type { ContactEffect } from '../../../../db/audience/contacts/effect.ts'
@@ -27,7 +27,7 @@ const START = Date.UTC(2026, 0, 1)
 const hour = (hours: number): Date => new Date(START + hours * HOUR)
 const REPORT = '0190a1b2-0000-7000-8000-00000000000c'
 
-/** A team with the contact ana@example.org, and what can happen to emails to her. */
+/** A team with the contact ana@example.org, and events of emails to her. */
 async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
   const team = await storeTeam(service)
   const contact_id = await storeContact(service, team, 'ana@example.org', status)
@@ -48,7 +48,7 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
     }
     await database.transaction((tx) => applyEmailEvents(tx, [event], at))
   }
-  /** Soft bounces of emails of their own, an hour apart. @returns the last email. */
+  /** Stores soft bounces of separate emails, an hour apart. @returns the last email. */
   const softBounces = async (count: number, from = 0): Promise<string> => {
     let last = ''
     for (let index = 0; index < count; index++) {
@@ -108,7 +108,7 @@ t.test('five soft bounces in a row suppress, and a delivery resets the count', a
   t.same(await state(), FREE, 'they count from zero again')
 })
 
-t.test('a delivery ends no suppression by a permanent bounce or a complaint', async (t) => {
+t.test("a delivery doesn't end a suppression by a bounce or complaint", async (t) => {
   for (const effect of ['hard', 'complaint'] as const) {
     const { email, happen, softBounces, state } = await begin()
     await softBounces(5)
@@ -322,7 +322,7 @@ t.test('each event of a batch only affects its own contact', async (t) => {
   await commit()
 })
 
-t.test('the review goes through all soft suppressions, in batches', async (t) => {
+t.test('the review covers all soft suppressions, in batches', async (t) => {
   const team = await storeTeam(service)
   await database.query(sql.unsafe`
     insert into suppressed_addresses (team_id, identity, email, cause, since)

@@ -1,4 +1,4 @@
-/** What sends make of a sender's circuit: when it opens, for how long, what closes it, and what its timeline says. */
+/** A sender's circuit breaker: when it opens and closes, the length of pauses, and its timeline. */
 import {
   applySignals,
   pauseAfter,
@@ -17,7 +17,7 @@ import t from '../../../support/tap.ts'
 
 const START = new Date('2026-03-01T12:00:00.000Z')
 const at = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000)
-/** What the sender's words of a time are. */
+/** Seconds since START of a time in a sender's row. */
 const seconds = (time: string | null | undefined): number | null =>
   time === null || time === undefined ? null : (Date.parse(time) - START.getTime()) / 1_000
 
@@ -35,7 +35,7 @@ const signalOf = ([kind, began, words = 'words', wait_seconds]: Said): SenderSig
     : { kind, began_at: at(began), words, ...(wait_seconds !== undefined && { wait_seconds }) }
 
 let senders = 0
-/** A sender of its own, what its sends say at a time, and what is stored of it. */
+/** A sender with functions that record the results of sends, and read its row. */
 function aSender(prefix = 'smtp:') {
   const sender = { key: `${prefix}${++senders}`, ceiling: 10 }
   const say = async (now: number, ...said: Said[]) => {
@@ -61,7 +61,7 @@ function aSender(prefix = 'smtp:') {
   return { sender, say, stored, timeline }
 }
 
-t.test('pauses grow with the troubles in a row, up to a longest one', async (t) => {
+t.test('pauses grow with consecutive failures, up to a maximum', async (t) => {
   const steps = (kind: 'connection' | 'setup') => [0, 1, 2, 3, 4, 5, 6, 99].map((n) => pauseAfter(kind, n))
   t.strictSame(steps('connection'), [1, 1, 2, 4, 6, 6, 6, 6])
   t.strictSame(steps('setup'), [2, 2, 4, 8, 16, 30, 30, 30])
@@ -102,7 +102,7 @@ t.test('a longer existing pause stays', async (t) => {
   ] as const) {
     const { say, stored, timeline } = aSender()
     await say(0, ['setup', -1, 'first', stands])
-    // At the same time as the database's, where nothing of the first is over.
+    // At the database's time, at which the first pause hasn't ended.
     const change = `paused second ${until}`
     t.strictSame(await say(0, ['setup', 0.001, 'second', wait]), [change])
     t.match(await stored(), { troubles: 2, troubled: 0, until, reason })
@@ -176,7 +176,7 @@ t.test('a response only ends its own probe', async (t) => {
     await say(0, ['setup', -1, 'down'])
     const until = 10 + (wait ?? 4)
     await say(10, wait === undefined ? ['setup', 9] : ['setup', 9, 'closed', wait])
-    // Released by another worker before that, and begun after it.
+    // Released by another worker before the probe's response, and started after it.
     await say(11, ['answered', 10.5])
     t.match(await stored(), { until }, `a pause of ${wait ?? 4} s`)
   }

@@ -1,4 +1,4 @@
-/** The pace of a sender at a time: how it recovers, fills up, is halved, paused and probed. Pure rules. */
+/** The rate of a sender: recovery, bucket, halving, pauses and probes. Pure rules. */
 import {
   type Pace,
   PROBE_SECONDS,
@@ -30,7 +30,7 @@ const row = {
   ...AT_EASE,
 }
 
-t.test('a sender that was never slowed has its ceiling of today', async (t) => {
+t.test('a sender that was never slowed has its maximum rate', async (t) => {
   t.match(paceAt(row, 20, after(0.1)), { rate: 20, slowed_at: null, tokens: 2, ...AT_EASE })
   t.match(paceAt(row, 20, after(60)), { tokens: 20 }, 'it saves up a second’s sends')
   t.match(paceAt(row, 20, after(60), 0.1), { tokens: 2 })

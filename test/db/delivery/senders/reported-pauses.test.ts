@@ -1,9 +1,9 @@
-/** Pauses that reports bring: they begin when the provider began them, whenever the report comes. */
+/** Pauses from reports start when the provider started them, whenever the report arrives. */
 import { applyReportedPauses } from '../../../../db/delivery/senders/reported-pauses.ts'
 import { pausedSenders } from '../../../../db/delivery/senders/senders.sql.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { triedSince } from '../../../../db/delivery/tried-since.sql.ts'
-import { forgetPause } from '../../../../db/messages/webhooks/endpoints.sql.ts'
+import { deleteEndpointPause } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { noteTrouble, reserveOne } from '../../../support/senders.ts'
@@ -25,7 +25,7 @@ const apply = async (...pauses: ReturnType<typeof pause>[]) =>
   await database.transaction((tx) => applyReportedPauses(tx, pauses))
 const paused = async () =>
   (await pausedSenders(database)).map(({ sender, until, reason }) => `${sender} until ${until}: ${reason}`)
-/** A sender that has sent something. */
+/** Creates a sender that has sent something. */
 const sender = async (key: string): Promise<void> =>
   void (await reserveOne(database, { key, ceiling: 10 }, [1], 1))
 
@@ -55,7 +55,7 @@ t.test('records each pause once, and another reason again', async (t) => {
   t.strictSame(await timeline(), ['2026-03-01T11:59:50.000Z paused unpaid', first])
 })
 
-t.test('a report that comes after its pause would have ended pauses nothing', async (t) => {
+t.test('a report of a pause that has already ended pauses nothing', async (t) => {
   await sender('c')
   t.match(await apply(pause('c', -300), pause('c', -86_400, 3_600)), [
     { kind: 'ignored', reason: 'the pause that it reports has ended' },
@@ -70,7 +70,7 @@ t.test('a time ahead of ours counts as now', async (t) => {
   t.ok((await paused()).includes('d until 2026-03-01T12:05:00.000Z: since 86400'))
 })
 
-t.test('a send that fails during a pause that was reported does not shorten it', async (t) => {
+t.test("a failed send doesn't shorten a reported pause", async (t) => {
   await sender('f')
   await apply(pause('f', 0, 3_600))
   const trouble = { kind: 'connection' as const, words: 'ECONNREFUSED', began_at: later(1) }
@@ -87,7 +87,7 @@ t.test('deleting a paused sender ends its pause', async (t) => {
     noteTrouble(tx, { key, ceiling: 10 }, { kind: 'connection', words: 'refused', began_at: NOW }),
   )
   await stopClock(database, later(60))
-  await forgetPause(database, id)
+  await deleteEndpointPause(database, id)
   await stopClock(database, later(3_600))
   const tried = { team_id: id, id, tried_since: NOW.toISOString() }
   const since = await triedSince(database, { job: 'deliver-webhook', senderOf: () => key }, [tried])

@@ -1,6 +1,4 @@
-/**
- * Reserving sends ahead: one bucket for the whole sender, however many workers. Pure rules first, then the shared row.
- */
+/** Reserving sends ahead of time in the bucket that all workers share. First the pure rules, then the row. */
 import fc from 'fast-check'
 import { type Pace, paceAt, reserve } from '../../../../db/delivery/senders/rate-limit.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
@@ -27,7 +25,7 @@ const pace = (changes: Partial<Pace> = {}): Pace => ({
   ...changes,
 })
 
-t.test('the first goes at once, the others a tenth of a second apart', async (t) => {
+t.test('the first send goes immediately, others a tenth of a second apart', async (t) => {
   const { reservation } = reserve(pace(), [1, 1, 1, 1], 5, START)
   t.strictSame(
     reservation.delays.map((delay) => Math.round(delay * 1_000)),
@@ -87,7 +85,7 @@ t.test('no second exceeds the ceiling', async () => {
       sent.sort((one, other) => one - other)
       return sent.every((first, index) => {
         const within = sent.slice(index).filter((each) => each < first + 1).length
-        // One more may fall on either edge.
+        // One more may fall on either edge of the interval.
         return within <= rate + 1
       })
     }),
@@ -144,7 +142,7 @@ t.test('an on-demand sender has no row until it is slowed', async (t) => {
   t.equal(await reserved(900), 5_000)
 })
 
-t.test('a sender that is always paced has its pace from the first send on', async (t) => {
+t.test('a sender with a fixed rate has it from the first send', async (t) => {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 4 })
   await stopClock(database, START)

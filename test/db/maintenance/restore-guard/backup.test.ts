@@ -1,6 +1,6 @@
 /**
- * db/README.md, *Backup and restore*, word by word: its commands copy a database with the machine's own pg_dump, as a
- * role that is no superuser, and its steps bring the copy to life without sending what had gone out.
+ * The commands and steps of db/README.md, *Backup and restore*: they copy a database with the machine's own
+ * pg_dump, as a role that is no superuser, and start the copy without sending anything again.
  */
 import { mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,10 +18,10 @@ import { startSmtpSink } from '../../../support/smtp-sink.ts'
 import t, { type Test } from '../../../support/tap.ts'
 import { startProcess, until } from '../../../support/worker.ts'
 
-/** For so long a worker would have sent all of it several times, in milliseconds. */
+/** In this time, a worker would have sent everything several times, in milliseconds. */
 const LONG = 4_000
 
-/** Where the machine's own PostgreSQL is, whose pg_dump and server are of one version. */
+/** The directory of the machine's own PostgreSQL, where pg_dump and server have the same version. */
 async function ownPrograms(): Promise<string | null> {
   const debian = '/usr/lib/postgresql'
   const [newest] = (await readdir(debian).catch(() => [])).sort((a, b) => Number(b) - Number(a))
@@ -30,7 +30,7 @@ async function ownPrograms(): Promise<string | null> {
   return found && dirname(await realpath(found.stdout.trim()))
 }
 
-/** The commands of the chapter, and its URL of the new database. */
+/** Returns the commands of the chapter, and its example URL of the new database. */
 async function chapter(): Promise<{ commands: string; example: string }> {
   const text = await readFile(join(ROOT, 'db/README.md'), 'utf8')
   const [, commands = ''] = /## Backup and restore[\s\S]*?```sh\n([\s\S]*?)```/.exec(text) ?? []
@@ -38,7 +38,7 @@ async function chapter(): Promise<{ commands: string; example: string }> {
   return { commands, example }
 }
 
-/** A server with a database whose owner is no superuser, and may make others. */
+/** Starts a server with a database whose owner is no superuser, and can create others. */
 async function startServer(t: Test, bin: string): Promise<string> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-backup-')))
   t.teardown(() => rm(home, { recursive: true, force: true }))

@@ -1,4 +1,4 @@
-/** The database's time in a process, however long a look at the database takes. */
+/** The database's time in a process, even if queries are slow. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { sql } from 'slonik'
@@ -10,7 +10,7 @@ import { openPool } from '../../../support/pool.ts'
 import t from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
 
-t.test('a look that the database keeps waiting does not put the process behind it', async (t) => {
+t.test("a slow query doesn't put the process behind the database's time", async (t) => {
   const { url } = await testDatabase(t)
   const database = await openPool(t, url, { size: 3 })
   const { clock, end } = await watchDatabase(
@@ -18,7 +18,7 @@ t.test('a look that the database keeps waiting does not put the process behind i
     { every: 1_000, hold: 3_000, patience: 30_000 },
   )
   t.teardown(end)
-  /** By how many milliseconds it is surely beside the database's. */
+  /** Returns the minimum difference to the database's time, in milliseconds. */
   const beside = async (): Promise<number> => {
     const before = clock().getTime()
     const at = Number(
@@ -47,7 +47,9 @@ t.test('a look that the database keeps waiting does not put the process behind i
 
 t.test("follows the database's clock within the error of a query", async (t) => {
   const clock = createServiceClock()
-  /** An answer that says how far the database is ahead as the question comes, and is heard after these milliseconds. */
+  /**
+   * Simulates a response with the database's lead when the query starts, received after `after` milliseconds.
+   */
   const hears = async (ahead: number, after: number, wanted: (elapsed: number) => number) => {
     const asked = performance.now()
     const at = new Date(asked + ahead)

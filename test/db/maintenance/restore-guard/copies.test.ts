@@ -1,4 +1,4 @@
-/** A copy of the database sends nothing, of no kind, until one act resumes all of it. */
+/** A copy of the database sends nothing, of any kind, until it is resumed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { watchDatabase } from '../../../../db/maintenance/restore-guard/restore-guard.ts'
@@ -27,7 +27,7 @@ const PERSON = 'ana@example.com'
 
 type Seeded = { url: string; team: string; staging: string; running: string; scheduled: string }
 
-/** A database with something of each kind that waits to be sent; nobody is connected to it any more. */
+/** Creates a database in which something of each kind waits to be sent. All connections are closed. */
 async function seed(t: Test, webhook: string): Promise<Seeded> {
   const { url } = await testDatabase(t)
   const seeded = { url, team: '', staging: '', running: '', scheduled: '' }
@@ -82,7 +82,7 @@ async function broadcastsOf(url: string) {
   return states
 }
 
-/** For so long a worker would have sent all of it several times, in milliseconds. */
+/** In this time, a worker would have sent everything several times, in milliseconds. */
 const LONG = 4_000
 
 t.test('a worker on a restored copy sends nothing until it is resumed', async (t) => {
@@ -94,7 +94,7 @@ t.test('a worker on a restored copy sends nothing until it is resumed', async (t
   await startProcess(t, 'workers/main.ts', {
     ...{ DATABASE_URL: url, SMTP_URL: sink.url, ...ALLOWED, ...cloud.env },
   })
-  /** What has become of the test team's messages. */
+  /** Returns the states of the test team's messages. */
   const staged = async (): Promise<string[]> => {
     const cli = adminCli({ DATABASE_URL: url, PUBLIC_URL })
     const lists = [
@@ -126,7 +126,7 @@ t.test('a worker on a restored copy sends nothing until it is resumed', async (t
   t.equal(arrived()[1], 1)
 })
 
-t.test('a copy on which only web runs, or nothing yet, is stopped as well', async (t) => {
+t.test('a copy is paused even if only web runs, or nothing', async (t) => {
   const url = await copyDatabase(t, seeded.url)
   t.strictSame(await restoredQueues(url), DELIVERIES, 'no process has run here')
   const api = await startApi(t, url)
@@ -154,7 +154,7 @@ t.test('after a failover, only older processes continue', async (t) => {
   const url = await copyDatabase(t, seeded.url)
   await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
   const database = await openPool(t, url, { size: 3 })
-  // It is looked at before it is settled: on a busy machine that takes a moment.
+  // Checked before it is decided, which takes a moment on a busy machine.
   const times = { every: 50, hold: 2_000, patience: 4_000 }
   const watch = async () => {
     const { end } = await watchDatabase({ database, log: silentLog }, times)

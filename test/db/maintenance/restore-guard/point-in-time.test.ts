@@ -1,6 +1,6 @@
 /**
- * A point in time that was restored: the same server and database by all that PostgreSQL says of itself but the
- * timeline, as after a failover. A process that had written since tells them apart.
+ * A restore to a point in time leaves the same server and database, except for the timeline, as after a
+ * failover does. Only a process that has written since then can detect it.
  */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,10 +18,10 @@ import { startProcess, until } from '../../../support/worker.ts'
 
 const SETTINGS = { fsync: 'off', shared_buffers: '16MB', max_connections: '60' }
 
-/** A server that can be put back to how it was, on the same port. */
+/** A server that can be restored to an earlier state, on the same port. */
 async function startRestorable(t: Test) {
   const scratch = await mkdtemp(join(tmpdir(), 'heliograph-restored-'))
-  // The account that the server runs as must be able to pass through.
+  // The server's user must be able to enter it.
   await chmod(scratch, 0o711)
   t.teardown(() => rm(scratch, { recursive: true, force: true }))
   const options = { directory: join(scratch, 'first'), settings: SETTINGS }
@@ -47,7 +47,7 @@ async function startRestorable(t: Test) {
   }
 }
 
-t.test('a point in time that was restored under a running process sends nothing', async (t) => {
+t.test('a restore to a point in time under a running process sends nothing', async (t) => {
   const server = await startRestorable(t)
   const { url } = server
   const cli = adminCli({ DATABASE_URL: url })
@@ -60,7 +60,7 @@ t.test('a point in time that was restored under a running process sends nothing'
   t.ok(await accepts())
   await server.backUp()
   await until('it is accepted after the backup', accepts)
-  // The process leaves a mark every second.
+  // The process writes a heartbeat every second.
   await sleep(3_000)
 
   await server.restore()

@@ -1,4 +1,4 @@
-/** What a process concludes from the marks that it finds: a failover, a copy, or nothing yet. */
+/** What a process concludes from heartbeats in the database: a failover, a copy, or nothing yet. */
 
 import type { HomeLook } from '../../../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import {
@@ -12,7 +12,7 @@ const TIMES = { every: 1_000, hold: 3_000, patience: 30_000 }
 const AT = '2026-11-23T12:00:00.000Z'
 const LATER = '2026-11-25T12:00:00.000Z'
 
-/** A process that was at home a second ago finds all as it was, but for what a case changes. */
+/** Judges a process whose last check was a second ago. Everything is unchanged, except what a test passes. */
 const judged = (look: Partial<HomeLook>, memory: Partial<Memory> = {}): string => {
   const found: HomeLook = {
     ...{ found: true, at: AT, is_home: true, is_same_place: true, home_id: 'one', how: 'begun' },
@@ -46,7 +46,7 @@ t.test('a new timeline without a heartbeat means a copy', async (t) => {
   t.equal(judged({ ...OTHER_TIMELINE, home_id: 'two' }, { away: 4_000 }), 'undecided', 'another life’s home')
 })
 
-t.test('a process whose mark is missing has it stopped, on whatever timeline', async (t) => {
+t.test('a missing heartbeat stops the copy on any timeline', async (t) => {
   t.equal(judged({ found: false }), 'copy')
   t.equal(judged({ ...OTHER_TIMELINE, found: false }), 'copy')
   t.equal(judged({ found: false, home_id: 'two', how: 'continued' }), 'copy', 'others have missed nothing')
@@ -57,6 +57,6 @@ t.test("a late process doesn't pause a resumed copy again", async (t) => {
   t.equal(judged({ found: false, at: LATER }), 'stranger', 'its mark may have been forgotten meanwhile')
 })
 
-t.test('another server or database is a copy, though all that was written is there', async (t) => {
+t.test('another server or database is a copy, even with all heartbeats', async (t) => {
   t.equal(judged({ is_home: false, is_same_place: false }), 'copy')
 })

@@ -1,4 +1,7 @@
-/** `contact erase`: what goes, what stays of the others, and how an erased address begins again. */
+/**
+ * `contact erase`: what is erased, what stays about others, and the state of the address when it is created
+ * again.
+ */
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
@@ -21,7 +24,7 @@ import { giveUpAll, startWorker, until } from '../../../support/worker.ts'
 
 const ANA = 'Ana.Diaz@example.com'
 
-/** Who stands in place of an erased address. */
+/** Replaces an erased address. */
 const NOBODY = 'erased@erased.invalid'
 
 async function start(t: Test) {
@@ -45,7 +48,7 @@ const store = (service: Service, bodies: readonly string[]) =>
     bodies,
   )
 
-/** Pretends that an email was delivered to its recipients. */
+/** Marks an email as delivered to its recipients. */
 async function deliver({ database }: Service, id: string, recipients: string[]): Promise<void> {
   await database.query(
     sql.unsafe`update email_states set status = 'delivered', provider_message_id = 'x' where id = ${id}`,
@@ -211,7 +214,7 @@ t.test("only matches whole addresses, and the team's own reports", async (t) => 
   })
 })
 
-t.test('an unsubscribe that is answered while an erasure waits is kept', async (t) => {
+t.test('keeps an unsubscribe that is accepted while an erasure waits', async (t) => {
   const { service, team } = await start(t)
   const { call, database, deps } = service
   const identity = 'waits@example.com'
@@ -442,7 +445,7 @@ t.test('erases webhooks about deleted subjects of that person only', async (t) =
   const { key } = team
   const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['webhook', 'add', team.id, '--url', 'https://example.com/hook'])
-  // More than one slice looks at, before all others.
+  // More than one slice reads, with IDs before all others.
   await database.query(sql.unsafe`
     insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
     select ${team.id}, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, gen_random_uuid(),

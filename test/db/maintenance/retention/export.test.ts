@@ -1,4 +1,7 @@
-/** A person gets all that is stored of them: what erasing would find, and nothing of others. DECISIONS: Erase. */
+/**
+ * An export contains everything about a person that an erasure would find, and nothing about others.
+ * DECISIONS: Erase.
+ */
 import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
@@ -17,7 +20,7 @@ const ANA = 'Ana.Diaz@example.com'
 const IDENTITY = ANA.toLowerCase()
 const OTHERS = /ben@example|ben\.berg|colleague@example|Ben Berg|anna\.diaz/i
 
-/** A team that has something of Ana in every place, most of it beside others. */
+/** A team with data about Ana in every table, mostly together with data about others. */
 async function start(t: Test) {
   const { service, team, create, post } = await beginBroadcasting(t)
   const { call, database, deps, url } = service
@@ -211,7 +214,7 @@ t.test('export finds the same rows as an erasure', async (t) => {
   await t.rejects(exportPerson(by, team.id, IDENTITY), { code: 'contact_not_found' })
 })
 
-t.test('an address that nothing knows is contact_not_found, and one of another team too', async (t) => {
+t.test("an unknown address or another team's is contact_not_found", async (t) => {
   const { service, team, cli } = await start(t)
   const other = await makeTeam(service, { domain: 'other.test' })
   for (const [id, email] of [

@@ -1,5 +1,6 @@
 /**
- * One lock order for all: erasing, deleting, bulk upserts, requeueing, topics and reports never lock each other out.
+ * Erasures, deletions, bulk upserts, requeues, topics and reports lock in the same order, so they can't
+ * deadlock.
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -25,7 +26,7 @@ import { until } from '../../../support/worker.ts'
 const PEOPLE = 40
 const ROUNDS = 9
 
-/** Identities in an order that is not that of the ids. */
+/** Addresses whose order differs from that of the IDs. */
 const address = (at: number): string => `person${(at * 7) % PEOPLE}@example.com`
 const everyone = Array.from({ length: PEOPLE }, (_, at) => address(at))
 const shuffled = <T>(list: readonly T[]): T[] => [...list].sort(() => Math.random() - 0.5)
@@ -34,7 +35,7 @@ t.test("concurrent erasures, deletions, upserts, requeues and reports don't dead
   const { service, call, deps, team } = await world(t, { team: { plan: 'pro' } })
   const { secrets, queue } = deps
   const pool = await openPool(t, service.url, { size: 20 })
-  // A transaction that was chosen as a victim is not begun again: each deadlock is seen.
+  // Transactions aren't retried, so that each deadlock is detected.
   const database: Database = { ...pool, transaction: (work) => pool.transaction(work, 0) }
   const victims: unknown[] = []
   const seen = async (work: Promise<unknown>): Promise<void> => {
@@ -72,7 +73,7 @@ t.test("concurrent erasures, deletions, upserts, requeues and reports don't dead
     )
     return database.transaction((tx) => applyEmailEvents(tx, events, now))
   }
-  /** Holds one row in the middle until all of the work has come up to it, or is over. */
+  /** Locks one row in the middle until all work waits for it or has finished. */
   const behindGate = async (round: number, begin: () => Promise<unknown>[]): Promise<void> => {
     const commit = await hold(t, pool, async (tx) => {
       if (round % 3 === 0) await lockAccount(tx, team.id)

@@ -19,7 +19,7 @@ const DAY = 86_400_000
 const now = new Date()
 const daysAgo = (days: number): Date => new Date(now.getTime() - days * DAY)
 
-/** An email of some days ago, delivered, with some events. */
+/** A delivered email from some days ago, with some events. */
 async function delivered(store: Store, teamId: string, days: number, events = 1): Promise<string> {
   const { id } = await store.email(teamId, daysAgo(days), { text: 'Hello', headers: { 'X-A': 'b' } })
   await store.database.query(sql.unsafe`update email_states set status = 'delivered' where id = ${id}`)
@@ -65,7 +65,7 @@ t.test('keeps everything without a retention setting', async (t) => {
   t.match(await left(store), { emails: { length: 1 }, events: 1 })
 })
 
-t.test('events are forgotten by their message’s age, batch by batch, however many there are', async (t) => {
+t.test("events are deleted by their message's age, in batches", async (t) => {
   const { store, teamId, forget } = await start(t)
   await delivered(store, teamId, 100, 2_500)
   await delivered(store, teamId, 99, 600)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ROOT } from '../../../support/program.ts'
 import t from '../../../support/tap.ts'
 
-/** Tables that name nobody: counts, settings, credentials, what a team has made for everybody. */
+/** Tables without personal data: counts, settings, credentials, and objects of the complete team. */
 const OF_NOBODY = `
   allowances api_keys broadcast_figures broadcasts counters daily_figures dashboard_seats database_home domain_ramp_reports
   domain_ramps domains hourly_figures figure_deltas pause_history plans process_marks processes refused_calls relay_tokens resumed_teams
@@ -12,7 +12,7 @@ const OF_NOBODY = `
   subscriptions teams template_versions templates topic_counts upkeep webhook_endpoints whatsapp_account_events
   whatsapp_numbers whatsapp_templates`
 
-t.test('each table is in the list of personal data, or has none', async (t) => {
+t.test('lists each table with personal data', async (t) => {
   const folder = join(ROOT, 'db/migrations')
   const files = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))
   const tables = files.flatMap((text) =>

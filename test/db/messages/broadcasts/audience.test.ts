@@ -1,4 +1,4 @@
-/** Who a broadcast goes to: each operator over real rows, and everybody who was a contact when it began. */
+/** The recipients of a broadcast: each operator on real rows, and all contacts that existed at the start. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -26,7 +26,7 @@ const team = await store.team()
 
 type Properties = Record<string, string>
 
-/** Replaces the team's contacts by one for each of these, in the topic. */
+/** Replaces the team's contacts with these, all in the topic. */
 async function contacts(all: readonly Properties[]): Promise<void> {
   await store.database.query(sql.unsafe`delete from contacts where team_id = ${team}`)
   for (const [at, properties] of all.entries()) {
@@ -47,7 +47,7 @@ const audience = (conditions: Condition[]) => ({
   until: new Date().toISOString(),
 })
 
-/** The numbers of the contacts that fit, as the walk meets them. */
+/** Returns the numbers of the matching contacts, in the order of the scan. */
 async function whoFits(...conditions: Condition[]): Promise<number[]> {
   const { members } = await nextMembers(store.database, audience(conditions), {
     after: null,
@@ -93,7 +93,7 @@ t.test('each operator selects the right contacts', async (t) => {
   t.equal(await audienceSize(store.database, audience([{ property: 'age', op: 'exists' }])), 4)
 })
 
-/** What an operator means, said a second time. */
+/** A second implementation of the operators. */
 function means(properties: Properties, { property, op, value }: Condition): boolean {
   const own = Object.hasOwn(properties, property) ? properties[property] : undefined
   const given = Array.isArray(value) ? '' : String(value ?? '')
@@ -111,7 +111,7 @@ function means(properties: Properties, { property, op, value }: Condition): bool
   return op === 'gt' ? order > 0 : order < 0
 }
 
-t.test('whatever the values are, each operator means the same in the database', async (t) => {
+t.test('operators mean the same in the database for any values', async (t) => {
   const word = fc.constantFrom(
     '',
     '0',
@@ -206,11 +206,11 @@ t.test('a late page reads no more rows than the first', async (t) => {
     return (await touched(store.database, (tx) => nextMembers(tx, { ...wanted, id }, page))).buffers
   }
   const first = await buffersOf(uuidv7(), null)
-  // As it is planned before statistics know of these emails, and once they do.
+  // Planned without statistics about these emails, and with them.
   const unknown = await buffersOf(wanted.id, after)
   await store.database.query(sql.unsafe`analyze accepted_emails`)
   const known = await buffersOf(wanted.id, after)
-  // Some thirty pages of an index that 9,000 emails have entered in any order; to read them all would be hundreds.
+  // About thirty pages of an index that received 9,000 emails in any order. Reading all would be hundreds.
   t.ok(Math.max(unknown, known) < first + 60, `${unknown} and ${known} buffers, at first ${first}`)
 })
 
@@ -236,13 +236,13 @@ t.test('includes a contact whose creation commits after the start', async (t) =>
     started.then(() => false),
     until('the start waits', async () => (await lockWaits(service)) > 0).then(() => true),
   ])
-  // A start that did not wait would let the walk pass by.
+  // If the start didn't wait, the scan would miss the contact.
   if (!hasWaited) await step()
   await commit()
   t.equal((await started).status, 202)
   await step()
   await step()
-  // The walk is over; who comes now is too late.
+  // The scan has finished. Later contacts aren't included.
   await contacts(['after'])
   await database.query(sql.unsafe`update broadcasts set cursor = null, walked_at = null where id = ${id}`)
   await step()

@@ -1,4 +1,4 @@
-/** What is the same in all emails of a broadcast. */
+/** The parts that all emails of a broadcast share. */
 import type { BroadcastRow } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { mailingOf } from '../../../../db/messages/broadcasts/mailing.ts'
 import t from '../../../support/tap.ts'

@@ -1,4 +1,4 @@
-/** What the database itself promises of broadcasts: one email for a contact, figures by deltas, skips once. */
+/** The rows of broadcasts: one email per contact, stats by deltas, and one skip per contact. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -24,7 +24,7 @@ const contactOf = (nth: number) => `0190a1b2-0000-7000-8000-${String(nth).padSta
 
 const tokensRow = object({ tokens: number().defined() })
 
-/** A broadcast that is being sent, whatever its template. */
+/** Creates a broadcast that is sending. */
 async function aBroadcast({ database }: Store, teamId: string): Promise<string> {
   const id = uuidv7()
   await database.query(sql.unsafe`
@@ -74,7 +74,7 @@ t.test('broadcast emails have their own queue and no rate limit', async (t) => {
 
 const countRow = object({ figure: string().defined(), count: number().defined() })
 
-/** What the rows themselves say. */
+/** Returns the stats from a recount of the rows. */
 const recounted = async ({ database }: Store, teamId: string, id: string) =>
   Object.fromEntries(
     (
@@ -127,7 +127,7 @@ t.test('broadcast stats equal a recount after concurrent changes', async (t) => 
         requeueMessages({ tx, queue, now }, EMAIL, refs, { by: 'person', force: true }),
       )
     }
-    // Nobody is a contact here: each is withdrawn as one whose contact was deleted.
+    // No contacts exist here, so each email is withdrawn for a deleted contact.
     if (what === 'withdraw')
       await checkBeforeSend(
         database,
@@ -174,7 +174,7 @@ t.test('broadcast stats keep emails that retention has deleted', async (t) => {
   t.strictSame(await figures(), { made: 4, queued: 1, sent: 3 })
 })
 
-t.test('a contact is skipped once, for the first reason that was found', async (t) => {
+t.test('a contact is skipped once, for the first reason', async (t) => {
   const { database, teamId, id } = await begin(t)
   const skip = { team_id: teamId, broadcast_id: id, contact_id: uuidv7(), email: 'a@example.com', detail: '' }
   await insertSkips(database, [{ ...skip, reason: 'variables' }], new Date())

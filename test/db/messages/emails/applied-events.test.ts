@@ -1,4 +1,7 @@
-/** What single events, reports and attempts make of emails. That their order means nothing: apply-events.test.ts. */
+/**
+ * The effect of single events, reports and attempts on emails. apply-events.test.ts tests that order doesn't
+ * matter.
+ */
 import { sql } from 'slonik'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
 import {
@@ -31,7 +34,7 @@ const UNKNOWN_ID = '0190a000-0000-7000-8000-000000000000'
 const SECRETS = createSecrets(SECRET_KEY)
 const service = await openStore(t)
 
-/** A report that an email was delayed, of nobody in particular. */
+/** A report that an email was delayed, without a recipient. */
 const reported = (ref: ReportedEmail['ref'], changes: Partial<ReportedEmail> = {}): ReportedEmail => ({
   ref,
   ...{ kind: 'delayed', recipient: null, occurred_at: NOW, detail: '', effect: 'none' },
@@ -213,7 +216,7 @@ t.test('a report ends retries for all accepted together in a lost response', asy
   const kindOf = { u: 'unknown', d: 'deferred', r: 'bounced', s: 'sent' } as const
   type Said = keyof typeof kindOf
   const fresh = { provider_message_id: null, pending_recipients: null }
-  /** What a try leaves of which these are the answers, one for each recipient; it began when nobody was decided. */
+  /** Records an attempt with one response per recipient. It started when no recipient was decided. */
   const attempt = (id: string, nth: number, answers: string) => {
     const ref = { team_id: team, email_id: id }
     const said = [ana, ben, cleo].map((recipient, at) => ({ recipient, answer: answers[at] as Said }))
@@ -234,7 +237,7 @@ t.test('a report ends retries for all accepted together in a lost response', asy
     [['uuu', 'uuu'], []],
     [['uuu', 'uud'], [cleo]],
     [['uur', 'uur'], []],
-    // Ana can have been taken at a try that put the others off.
+    // Ana may have been accepted in an attempt that deferred the others.
     [
       ['uuu', 'sdd'],
       [ben, cleo],
@@ -243,7 +246,7 @@ t.test('a report ends retries for all accepted together in a lost response', asy
       ['uuu', 'udd'],
       [ben, cleo],
     ],
-    // At the second she can not.
+    // In the second attempt she can't have been.
     [['uuu', 'rdd'], []],
     [['ddd', 'uuu'], []],
   ] as const) {
@@ -317,7 +320,7 @@ t.test("an attempt doesn't retry a recipient that a report has decided", async (
   for (const [undecided, left] of [
     [[], null],
     [[eve], [eve]],
-    // None of them was decided by this attempt: one before it had no time to say that it was.
+    // This attempt decided none of them. An earlier one wasn't recorded in time.
     [
       [ana, ben, eve],
       [ben, eve],

@@ -1,4 +1,4 @@
-/** Promise: reports in any order, any number of times, in any split, reach the same state. */
+/** Reports in any order, any number of times and in any transactions lead to the same state. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { sql } from 'slonik'
@@ -14,7 +14,7 @@ import t from '../../../support/tap.ts'
 const START = Date.UTC(2026, 0, 1)
 const NOW = new Date(START + 3_600_000)
 
-/** An event before it is tied to a row: which email, whom it names, what happened, when. */
+/** An event before it belongs to a row: the email, the recipient, what happened and when. */
 type Draft = { email: number; to: string | null; what: (typeof HAPPENINGS)[number]; second: number }
 
 const HAPPENINGS = [
@@ -28,13 +28,13 @@ const HAPPENINGS = [
   { kind: 'complained', effect: 'complaint' },
 ] as const
 
-/** The emails of each run, by the first letter of their recipients. */
+/** The emails of each run, with the first letters of their recipients. */
 const RECIPIENTS = [['a'], ['a'], ['a'], ['a'], ['a'], ['a', 'b'], ['b']] as const
 
 const weighted = (weights: readonly number[]) =>
   fc.oneof(...HAPPENINGS.map((what, nth) => ({ arbitrary: fc.constant(what), weight: weights[nth] ?? 1 })))
 
-/** Everything that can happen, to anyone. */
+/** All kinds of events for all recipients. */
 const medley = fc.array(
   fc.record({
     email: fc.nat(RECIPIENTS.length - 1),
@@ -45,7 +45,7 @@ const medley = fc.array(
   { minLength: 12, maxLength: 24 },
 )
 
-/** Soft bounces of one contact, with a delivery or two among them: the ones that could depend on the order. */
+/** Soft bounces of one contact with a delivery or two, which could depend on the order. */
 const softRow = fc.array(
   fc.record({
     email: fc.nat(5),
@@ -61,7 +61,7 @@ const drafts: fc.Arbitrary<Draft[]> = fc.oneof(medley, softRow)
 const runs = drafts.chain((events) =>
   fc.record({
     events: fc.constant(events),
-    // Every event at least once, repeats, any order, and each in one of four transactions at a time.
+    // Each event at least once, with repeats, in any order, each in one of four concurrent transactions.
     sequence: fc
       .tuple(
         fc.shuffledSubarray(events, { minLength: events.length, maxLength: events.length }),
@@ -78,14 +78,14 @@ type Run = typeof runs extends fc.Arbitrary<infer R> ? R : never
 
 const keyOf = ({ to, what, second }: Draft): string => `${to}:${what.kind}:${what.effect}:${second}`
 
-/** Whom a draft is about, by its letter: only recipients that are on the row count. */
+/** Returns whom an event is about. Only recipients of the email count. */
 function about({ email, to }: Draft): 'a' | 'b' | 'nobody' | undefined {
   const own: readonly string[] = RECIPIENTS[email] ?? []
   if (to === null) return own.length === 1 ? (own[0] as 'a' | 'b') : 'nobody'
   return own.includes(to.toLowerCase()) ? (to.toLowerCase() as 'a' | 'b') : undefined
 }
 
-/** What the set of events says of a row. */
+/** Computes the expected status from the set of events. */
 function expectedStatus(events: readonly Draft[], email: number): EmailStatus {
   const own = events.filter((event) => event.email === email && about(event) !== undefined)
   return own.reduce<EmailStatus>(
@@ -94,7 +94,7 @@ function expectedStatus(events: readonly Draft[], email: number): EmailStatus {
   )
 }
 
-/** What the set of events says of a contact. */
+/** Computes the expected status of a contact from the set of events. */
 function expectedContact(events: readonly Draft[], letter: 'a' | 'b', before: string) {
   const own = new Map(
     events
@@ -106,7 +106,7 @@ function expectedContact(events: readonly Draft[], letter: 'a' | 'b', before: st
   if (has('complaint')) return { status: 'complained', suppression: 'complained' }
   const inOrder = all
     .filter(({ what }) => what.effect === 'soft' || what.effect === 'delivered')
-    // At the same second a delivery comes first.
+    // Within a second, deliveries come first.
     .toSorted((one, other) => one.second - other.second || (one.what.effect === 'delivered' ? -1 : 1))
   let row = 0
   for (const { what } of inOrder) row = what.effect === 'soft' ? row + 1 : 0
@@ -116,7 +116,7 @@ function expectedContact(events: readonly Draft[], letter: 'a' | 'b', before: st
 
 const [COMPLAINED, HARD] = [HAPPENINGS[7], HAPPENINGS[6]]
 
-/** Runs that end with two suppressed contacts each, so that some do, whatever is drawn. */
+/** Runs that end with two suppressed contacts, so that some do, whatever the random ones contain. */
 const SUPPRESSING = (['subscribed', 'unsubscribed'] as const).flatMap((before) =>
   [1, 2, 3].map((batches) => {
     const events: Draft[] = [
@@ -224,7 +224,7 @@ t.test('concurrent soft bounces and deliveries see each other', async (t) => {
   }
 })
 
-t.test('the same emails in opposite order do not lock each other out', async (t) => {
+t.test("the same emails in opposite order don't deadlock", async (t) => {
   const service = await startService(t)
   const team = await storeTeam(service)
   const ids = await storeEmails(service, team, Array(200).fill(['a@example.org']))

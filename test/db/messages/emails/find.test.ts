@@ -1,4 +1,4 @@
-/** How emails are found: by recipient, any id, subject, dates and every filter of a list, a page at a time. */
+/** Finding emails by recipient, ID, subject, dates and every filter of a list, in pages. */
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
@@ -42,7 +42,7 @@ async function start() {
   return { team, first, second, third }
 }
 
-t.test('a recipient is found in any spelling, in one team or in all', async (t) => {
+t.test('finds a recipient in any spelling, in one or all teams', async (t) => {
   const { team, first, second, third } = await start()
   const other = await store.team()
   const theirs = (await store.email(other, new Date(), { to: ['ann@example.com'] })).id
@@ -55,7 +55,7 @@ t.test('a recipient is found in any spelling, in one team or in all', async (t) 
   await t.rejects(find({ recipient: 'ann' }), { code: 'bad_request', message: /"ann"/ })
 })
 
-t.test('a recipient that is stored with a name is found by its bare address', async (t) => {
+t.test('finds a recipient with a name by the bare address', async (t) => {
   const team = await store.team()
   const { id } = await store.email(team)
   const to = ['"Doe, <Jane>" <Jane@example.com>', 'plain@example.com']
@@ -65,7 +65,7 @@ t.test('a recipient that is stored with a name is found by its bare address', as
   t.strictSame(await find({ team_id: team, recipient: 'plain@example.com' }), [id])
 })
 
-t.test('an email is found by its id, keys, request’s id, provider’s id and Message-ID', async (t) => {
+t.test('finds an email by its IDs, keys and Message-ID', async (t) => {
   const { team, first, second } = await start()
   await store.database.query(sql.unsafe`
     update accepted_emails set http_request_id = ${`call-${team}`} where team_id = ${team} and id = ${first}`)
@@ -141,7 +141,7 @@ t.test('email find prints matches, and rejects invalid filters', async (t) => {
   t.match(await cli.fault(['email', 'find', '--recipient', 'ann']), /^recipient must be an email address/)
 })
 
-t.test('nothing that a customer wrote drives the terminal that shows it', async (t) => {
+t.test('escapes control characters of customers in the terminal', async (t) => {
   const team = await store.team()
   const subject = 'x\u009b31m \u009d0;owned\u009c\u007f\u202etxt\u2066\u200f'
   await store.email(team, new Date(), { subject })

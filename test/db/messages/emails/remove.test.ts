@@ -1,4 +1,4 @@
-/** Deleting an email while a worker records what became of it: nothing is left over. */
+/** Deleting an email while a worker records its result leaves nothing behind. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'

@@ -1,4 +1,4 @@
-/** Return addresses in raw mail, and references by themselves. DECISIONS: Delivery reports. */
+/** Return addresses in raw email, and references. DECISIONS: Delivery reports. */
 import {
   carriesReference,
   readReference,
@@ -13,7 +13,7 @@ const ref = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-000
 const reference = signedReference(secrets, ref)
 const address = returnPath(secrets, ref, 'bounces.example.com') ?? ''
 
-t.test('a reference is read by itself, with nothing before or behind it', async (t) => {
+t.test('rejects a reference with leading or trailing characters', async (t) => {
   t.strictSame(readReference(secrets, reference), ref)
   for (const text of [` ${reference}`, `${reference}@`, `${reference}@x.test`, reference.slice(0, -1), ''])
     t.equal(readReference(secrets, text), null, text)

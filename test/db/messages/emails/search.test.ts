@@ -1,4 +1,4 @@
-/** Looking through emails that no index finds: soon, and never a row twice. */
+/** Searches emails without an index, quickly and without returning a row twice. */
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { countEmails, deleteBatch } from '../../../../db/messages/emails/bulk.ts'
 import { searchEmails } from '../../../../db/messages/emails/search.ts'

@@ -1,4 +1,4 @@
-/** What a worker reads before it sends: by key, whatever the planner knows of what waits. */
+/** A worker reads emails by key, whatever statistics the planner has. */
 import { sql } from 'slonik'
 import { emailsToDeliver } from '../../../../db/messages/emails/outgoing.sql.ts'
 import { storeEmails, storeTeam } from '../../../support/reports.ts'

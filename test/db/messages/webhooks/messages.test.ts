@@ -1,4 +1,4 @@
-/** Single webhooks from the command line and the pages: found, why one waits, its tries, and sent again. */
+/** Single webhooks in the CLI and on pages: search, waiting state, attempts and resends. */
 import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
 import { forgetMessages } from '../../../../db/maintenance/retention/purge.ts'
@@ -6,7 +6,7 @@ import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts
 import { createNames } from '../../../../db/process/dns.ts'
 import { idNow } from '../../../../db/process/ids.ts'
 import { networksOf } from '../../../../db/process/public-address.ts'
-import { deadLetterOf, JOBS } from '../../../../db/queue/jobs.ts'
+import { deadLetterQueue, JOBS } from '../../../../db/queue/jobs.ts'
 import { formsTo, shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { storeEmails } from '../../../support/reports.ts'
@@ -17,10 +17,10 @@ import { happen, startWebhooks } from '../../../support/webhooks.ts'
 import { startWorker, until } from '../../../support/worker.ts'
 
 const { service, rows, cli, begin } = await startWebhooks(t)
-/** No second try comes by itself while a test lasts. */
+/** The pauses are so long that no retry happens during a test. */
 const allowed = networksOf(['127.0.0.0/8'])
 const webhooks = { concurrency: 8, allowed, resolve: createNames().addresses, pauses: [3_600, 3_600] }
-/** A message is as old as its id says. */
+/** A message is as old as its ID. */
 const idsNow = (count: number) => sql.array(Array.from({ length: count }, idNow), 'uuid')
 
 t.test('shows why a webhook waits, and retries it on request', async (t) => {
@@ -118,7 +118,7 @@ t.test('requeues waiting webhooks by a filter, and failed ones with --force', as
   t.match(await requeue('--status', 'failed', '--force'), { requeued: 2 })
   await startWorker(t, service)
   await until('both came', () => receiver.received.length === 2 && other.receiver.received.length === 1)
-  // They are sent at once, and come in any order.
+  // They are sent immediately and arrive in any order.
   const [newest, ...older] = await cli.json(['webhook', 'messages', team.id, endpoint.id, '--limit', '1'])
   t.match(newest, { type: 'email.delivered' })
   t.strictSame(older, [])
@@ -243,7 +243,7 @@ t.test('endpoints receive the same ID and bytes, with limited details', async (t
   t.equal((await cli.json(['webhook', 'messages', team.id, other.id])).length, 1)
 })
 
-t.test('nothing is announced that was rolled back', async (t) => {
+t.test('a rolled-back change publishes no event', async (t) => {
   const { team, endpoint } = await begin(t)
   const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
   const event = { team_id: team.id, email_id, kind: 'delivered' as const, recipient: null, event_key: '1' }
@@ -265,7 +265,7 @@ const jobRow = object({
   expire_seconds: number().defined(),
 })
 
-t.test('a fresh webhook has its job with it, as its queue has them', async (t) => {
+t.test('a new webhook has its job, as the queue stores it', async (t) => {
   const { team, endpoint } = await begin(t)
   const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
   await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
@@ -277,7 +277,7 @@ t.test('a fresh webhook has its job with it, as its queue has them', async (t) =
   const data = await payload.noUnknown().validate(job.data, { strict: true })
   t.match(data, { team_id: team.id, endpoint_id: endpoint.id })
   t.equal(job.group_id, group(data))
-  t.equal(job.dead_letter, deadLetterOf('deliver-webhook'))
+  t.equal(job.dead_letter, deadLetterQueue('deliver-webhook'))
   const { retryLimit, heartbeatSeconds, expireInSeconds } = options
   const own = [job.retry_limit, job.heartbeat_seconds, job.expire_seconds]
   t.strictSame(own, [retryLimit, heartbeatSeconds, expireInSeconds])

@@ -1,4 +1,4 @@
-/** The secrets of webhooks, and what they sign, as the reference library of Standard Webhooks reads it. */
+/** The secrets and signatures of webhooks, checked with the reference library of Standard Webhooks. */
 import { Webhook } from 'standardwebhooks'
 import { makeSecret, openSecret, signedHeaders, signingKey } from '../../../../db/messages/webhooks/secret.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'

@@ -1,4 +1,4 @@
-/** What events make of WhatsApp messages. That their order means nothing: event-order.test.ts. */
+/** The effect of events on WhatsApp messages. event-order.test.ts tests that order doesn't matter. */
 import { sql } from 'slonik'
 import { WHATSAPP } from '../../../../db/channels/whatsapp.sql.ts'
 import { deliveryState } from '../../../../db/delivery/requeue.sql.ts'
@@ -213,7 +213,7 @@ t.test('sends a returned message again, unless the failure is of another attempt
 const isWaiting = async (id: string): Promise<boolean> =>
   (await deliveryState(database, WHATSAPP, { team_id: team.id, id }))?.unfinished ?? false
 
-t.test('a failure that passes is sent again, and stays shown as sent', async (t) => {
+t.test('a temporary failure is retried, and the message stays sent', async (t) => {
   const orders = [
     [['sent', 'deferred']],
     [['deferred', 'sent']],
@@ -246,7 +246,7 @@ t.test('a delivery report ends the waiting', async (t) => {
   t.same([await isWaiting(one), await isWaiting(other)], [false, false])
 })
 
-t.test('the pauses after late failures grow as those after responses do', async (t) => {
+t.test('pauses after late failures grow like those after responses', async (t) => {
   const [id = ''] = await messages(1)
   const seconds: number[] = []
   for (let attempt = 1; attempt <= 4; attempt++) {
@@ -339,7 +339,7 @@ t.test('many events need as many statements as one', async (t) => {
 t.test('records failures caused by the template, unless newer events exist', async (t) => {
   const definition = aTemplate()
   const { id: template_id } = await makeTemplate(service, team.id, definition)
-  // By its own clock: on a busy machine the tests before it may have taken longer than its seconds.
+  // By the test's own clock, because earlier tests may have taken longer on a busy machine.
   const begun = Math.floor(Date.now() / 1_000) * 1_000
   const reply = await service.call('POST', '/v1/whatsapp/messages', {
     key: team.key,

@@ -1,4 +1,7 @@
-/** What the provider's news of templates, which name no team, make of the templates of that name and account. */
+/**
+ * The provider's updates about templates name no team. They apply to templates with that name in that
+ * account.
+ */
 import { sql } from 'slonik'
 import {
   applyReportedTemplates,
@@ -68,7 +71,7 @@ t.test('a changed template is synced in each live team that has it', async (t) =
   t.strictSame(others, [NOBODYS, NOBODYS])
 })
 
-t.test('news of one account change no team of another', async (t) => {
+t.test("an account's updates don't change templates of another account", async (t) => {
   const teams = [team, other, await makeTeam(service), await makeTeam(service)]
   const definition = aTemplate({}, { name: 'everywhere', language: 'en_US' })
   const own: string[] = []
@@ -79,7 +82,9 @@ t.test('news of one account change no team of another', async (t) => {
   await makeNumber(service, { ...number, name: 'globex', phone_number_id: '801', account_id: '800' })
   for (const [at, name] of ['acme', 'acme-2', 'globex'].entries())
     await giveNumber(service, teams[at + 1]?.id ?? '', name)
-  /** Which of the four templates news of this account reach, by each of the three kinds of news. */
+  /**
+   * Returns which of the four templates an account's updates reach, for each of the three kinds of updates.
+   */
   const reached = async (account_id: string, hook: string | null = null) => {
     await database.query(sql.unsafe`
       update whatsapp_templates set status = 'approved', status_at = now() - interval '1 hour', quality = null`)

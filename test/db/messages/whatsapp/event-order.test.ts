@@ -1,4 +1,4 @@
-/** Promise, for WhatsApp: reports in any order, any number of times, in any split, reach the same state. */
+/** Reports in any order, any number of times and in any transactions lead to the same state. */
 import fc from 'fast-check'
 import { applyReportedWhatsapp, type ReportedStatus } from '../../../../db/messages/whatsapp/apply-events.ts'
 import { eventsOfMessage } from '../../../../db/messages/whatsapp/events.sql.ts'

@@ -1,4 +1,4 @@
-/** What a worker reads before it sends: by key, however many messages a team has and whatever the planner knows. */
+/** A worker reads messages by key, however many a team has and whatever statistics the planner has. */
 import { sql } from 'slonik'
 import { messagesToDeliver } from '../../../../db/messages/whatsapp/messages.sql.ts'
 import { tuplesRead } from '../../../support/rows.ts'

@@ -1,4 +1,4 @@
-/** What a worker tells the database of its number. */
+/** What a worker stores about its number. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { recordDefaultNumber } from '../../../../db/messages/whatsapp/numbers.ts'
@@ -25,7 +25,7 @@ t.test('a worker stores the number of its settings', async (t) => {
   t.strictSame(await stored(), [{ name, ...settings }])
 })
 
-t.test('a worker does not start with the id of another number', async (t) => {
+t.test("a worker doesn't start with the ID of another number", async (t) => {
   await database.query(sql.unsafe`
     insert into whatsapp_numbers (name, phone_number_id, account_id, access_token, created_at)
     values ('acme', '102', '200', '', now())`)

@@ -1,4 +1,4 @@
-// The sweep and the dead letters of WhatsApp. The queue may lose a job, the row may not be lost.
+// The sweep and dead letters of WhatsApp. The queue may lose a job, but not its row.
 
 import { eventsOfMessage } from '../../../../db/messages/whatsapp/events.sql.ts'
 import { messageById } from '../../../../db/messages/whatsapp/messages.sql.ts'

@@ -1,4 +1,4 @@
-/** Promise: figures of days and hours, as the sum of their deltas, are what a recount of the rows would give. */
+/** The stats of days and hours, as sums of deltas, equal a recount of the rows. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -66,7 +66,7 @@ const command = fc.record({
 })
 type Command = typeof command extends fc.Arbitrary<infer C> ? C : never
 
-/** A team, and what can happen to its messages. */
+/** A team, and functions that change its messages. */
 async function begin() {
   const team = await store.team('pro')
   const template = await makeTemplate({ database, deps: { clock: () => new Date() } as never }, team)

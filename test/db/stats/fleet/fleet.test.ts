@@ -1,4 +1,4 @@
-/** The fleet's figures: what several processes count is reported by any one of them, in Prometheus's format. */
+/** The metrics of the fleet: any process reports what all of them have counted, in Prometheus's format. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { sql } from 'slonik'
@@ -18,7 +18,7 @@ async function open(t: Test, url?: string) {
   return database
 }
 
-/** A process of the fleet that reports only when it is asked to. */
+/** A process that only reports when the test calls it. */
 function join(database: Awaited<ReturnType<typeof open>>, kind: 'web' | 'worker') {
   const metrics = createMetrics()
   const role = { queues: kind === 'worker' ? ['deliver-email'] : [] }
@@ -29,7 +29,7 @@ function join(database: Awaited<ReturnType<typeof open>>, kind: 'web' | 'worker'
   return { metrics, member }
 }
 
-t.test('any process reports what all of them have counted, those that have ended too', async (t) => {
+t.test('any process reports the counts of all, including ended ones', async (t) => {
   const database = await open(t)
   const web = join(database, 'web')
   const worker = join(database, 'worker')
@@ -84,7 +84,7 @@ t.test('reports counts from an outage once afterwards', async (t) => {
   await member.leave()
 })
 
-t.test('a process that has fallen silent counts no more', async (t) => {
+t.test('a process without heartbeats no longer counts', async (t) => {
   const database = await open(t)
   const { member } = join(database, 'worker')
   await member.flush()
