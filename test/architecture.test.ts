@@ -120,8 +120,8 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/admin/main.ts': 'main',
   'db/dev/place.ts': 'unprivilegedAccount',
   'db/dev/postgres.ts': 'startPostgres acquireName',
-  'db/dev/used.ts': 'demoFile keepPort',
-  'db/maintenance/restore-guard/restore-guard.ts': 'homeVerdict',
+  'db/dev/used.ts': 'demoFile storePort',
+  'db/maintenance/restore-guard/restore-guard.ts': 'judgeDatabase',
   'db/migrate.ts': 'migrate',
   'db/process/log.ts': 'logOptions',
   'workers/adapters.ts': 'beside',
@@ -129,7 +129,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/audience/contacts/contacts.sql.ts': 'contactPage',
   'db/delivery/senders/rate-limit.ts': 'reserve',
   'db/stats/fleet/scale.ts': 'computeScale',
-  'db/messages/broadcasts/auto-pause.ts': 'brakeFor',
+  'db/messages/broadcasts/auto-pause.ts': 'autoPauseReason',
   'db/process/http-client.ts': 'limitConnecting',
 }
 

@@ -18,7 +18,7 @@ import { createVersions } from '../../db/content/templates/versions.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
 import { markRequeued } from '../../db/delivery/requeue.sql.ts'
 import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
-import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
+import { failingSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { clearSkips } from '../../db/maintenance/retention/erase.sql.ts'
 import { skipsToShow } from '../../db/maintenance/retention/export.sql.ts'
@@ -45,7 +45,7 @@ import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
 import { isAnyLost, queuesDue, spreadCounts } from '../../db/queue/maintenance.sql.ts'
 import type { Run } from '../../db/queue/pgboss.sql.ts'
 import { createProducer } from '../../db/queue/producer.ts'
-import { foldFigures } from '../../db/stats/daily/fold.ts'
+import { foldStats } from '../../db/stats/daily/fold.ts'
 import { openReports, queuedByAge } from '../../db/stats/fleet/fleet.sql.ts'
 import { firstIdAt } from '../../db/validation/ids.ts'
 import { verifiedDomain } from '../support/domain.ts'
@@ -248,7 +248,7 @@ t.test('finds paused endpoints among many', async (t) => {
     from generate_series(1, 20000) n`)
   await database.query(sql.unsafe`analyze senders`)
   const { buffers } = await touched(database, async (tx) => {
-    const { states } = await troubledSenders(tx, WEBHOOK_SENDERS)
+    const { states } = await failingSenders(tx, WEBHOOK_SENDERS)
     t.strictSame([...states.keys()].sort(), ['webhook:1', 'webhook:2'])
   })
   t.ok(buffers < 20, `${buffers} buffers`)
@@ -419,7 +419,7 @@ t.test('counts the contacts of topics by deltas', async (t) => {
       t.notOk(nodes.some((node) => node['Relation Name'] === 'contacts'))
     })
   await count(40)
-  await foldFigures(database)
+  await foldStats(database)
   await count(10)
 })
 

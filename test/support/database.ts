@@ -152,7 +152,7 @@ export async function cloneDatabase({
   }
 }
 
-// Each test makes a few; one of ten thousand shows nothing that its first ones do not.
+// Each test makes a few. Ten thousand would show nothing new.
 const MAX_JOBS = 2_000
 
 /** Lets the canary check the queue's contents, and the sources of metrics. */

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { beginHome } from '../../../db/maintenance/restore-guard/restore-guard.sql.ts'
+import { claimAsOriginal } from '../../../db/maintenance/restore-guard/restore-guard.sql.ts'
 import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
@@ -228,7 +228,7 @@ t.test('a restored copy is shown to all, and one click resumes everything', asyn
   const operator = await signedIn(service, { operator: true })
   const [message, first, queues] = [`/teams/${team.id}/emails/${id}`, '/operator', '/operator/queues']
   const words = 'Nothing goes out: this is not the database it was before'
-  await beginHome(database, uuidv7())
+  await claimAsOriginal(database, uuidv7())
   t.notMatch(await overviewOf(team), words)
   await database.query(sql.unsafe`update database_home set place = 'elsewhere'`)
   t.match(await overviewOf(team), words)

@@ -1,7 +1,7 @@
 /** Delivery of broadcast emails: consent just before sending, pauses, and a separate rate and sender. */
 import { sql } from 'slonik'
 import { awaitCheck, requestCheck } from '../../../db/delivery/senders/check.ts'
-import { brakeFor } from '../../../db/messages/broadcasts/auto-pause.ts'
+import { autoPauseReason } from '../../../db/messages/broadcasts/auto-pause.ts'
 import { isUnderWay } from '../../../db/messages/broadcasts/waiting.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
@@ -155,7 +155,7 @@ t.test('a server that defers broadcasts doesn’t slow single emails', async (t)
 t.test('a broadcast is paused over 5 % bounces or 0.1 % complaints', async (t) => {
   const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
   const on = (left: number, bounced: number, complained: number) =>
-    brakeFor({ left, bounced, complained }, brakes)
+    autoPauseReason({ left, bounced, complained }, brakes)
   t.equal(on(199, 199, 0), null)
   t.equal(on(200, 10, 0), null)
   t.equal(on(200, 11, 0), 'bounces')
