@@ -201,7 +201,7 @@ async function journeys(browser: Browser): Promise<void> {
     }).observe(document.body, { subtree: true, attributeFilter: ['aria-busy'] })`)
     await page.route(`${here}/topics`, async (route) => {
       posts++
-      await until('the press is shown', () => shown.length > 0, 20)
+      await until('the press is shown', () => shown.length > 0)
       // The page stays, like with a download.
       await route.fulfill({ status: 204 })
     })
