@@ -246,7 +246,7 @@ export const BY_GROUP: ReadonlyMap<string, 'due' | 'place'> = new Map(
   Object.entries(JOBS).flatMap(([job, given]) => ('by_group' in given ? [[job, given.by_group]] : [])),
 )
 /** True if teams take turns within each group of a queue instead of the complete queue. */
-export const hasLineByGroup = (job: JobName): boolean => BY_GROUP.get(job) === 'place'
+export const hasLanesByGroup = (job: JobName): boolean => BY_GROUP.get(job) === 'place'
 /** Returns the group of a job. Null if it has none, or its queue has no groups. */
 export const toGroup = <J extends JobName>(job: J, payload: Payload<J>): string | null =>
   (JOBS[job] as { group?: (payload: Payload<J>) => string | null }).group?.(payload) ?? null

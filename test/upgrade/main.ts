@@ -31,7 +31,7 @@ import { startWhatsapp } from './whatsapp.ts'
 
 const RATE = Number(process.env.UPGRADE_RATE ?? 20)
 const STEP = Number(process.env.UPGRADE_SECONDS ?? 5) * 1_000
-/** The maximum seconds of a lock wait, and of a migration's lock that blocks writes. */
+/** The maximum seconds of a lock wait, and of the locks with which a migration blocks writes. */
 const LONGEST = 1
 /** Answers that README states: 503 while a process stops or the database gives way. */
 const STATED = new Set(['200', '201', '202', '503'])

@@ -66,7 +66,7 @@ function availableSection(
     {
       ...{ id: 'available', title: 'Available', live: sync === 'waiting' },
       note: 'Templates of the WhatsApp account that this team doesn’t have.',
-      empty: sync === 'waiting' ? 'A worker is asking Meta.' : 'The team has all templates of its account.',
+      empty: sync === 'waiting' ? 'Waiting for Meta.' : 'The team has all templates of its account.',
     },
   )
 }
@@ -77,7 +77,7 @@ const list = get('viewer', PATH, async ({ team, now, query }, { database }) => {
   const here = teamPath(team, 'whatsapp-templates')
   return show({
     title: 'WhatsApp templates',
-    lead: 'Templates are created and approved at the provider; a sync brings their states here.',
+    lead: 'Templates are created and approved at the provider. A sync updates their states here.',
     actions: { forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
     sections: compact([
       tableOf(
@@ -133,7 +133,7 @@ function readable({ components }: Readonly<Record<string, unknown>>): Section[] 
     if (typeof type !== 'string' || typeof words !== 'string') return []
     return [{ label: type.charAt(0) + type.slice(1).toLowerCase(), cell: text(words) }]
   })
-  return facts.length === 0 ? [] : [{ kind: 'facts', title: 'What it says', facts }]
+  return facts.length === 0 ? [] : [{ kind: 'facts', title: 'Text', facts }]
 }
 
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
@@ -159,7 +159,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
           title: `Meta will change the category to ${found.announced_category}`,
           text: 'Messages with it may then cost more. Ask for a review in WhatsApp Manager if it is wrong.',
         },
-        found.fault !== null && { tone: 'warn', title: 'The provider’s last complaint', text: found.fault },
+        found.fault !== null && { tone: 'warn', title: 'The provider’s last error', text: found.fault },
       ]),
       ...readable(found.definition),
       { kind: 'code', title: 'The provider’s object', code: JSON.stringify(found.definition, null, 2) },
@@ -182,16 +182,14 @@ const add = act('editor', PATH, async (by, { team, form }) => {
   const added = await createWhatsappTemplate(by, team.id, definition)
   return redirect(
     teamPath(team, 'whatsapp-templates', added.id),
-    `${added.name} was added; it is ${added.status}.`,
+    `${added.name} was added. It is ${added.status}.`,
   )
 })
 
 const sync = act('editor', `${PATH}/sync`, async (by, { team }) => {
   const asked = await requestSync(by, team.id)
   const said =
-    asked === null
-      ? 'The provider knows nothing of a test team’s templates: they stay as they are.'
-      : 'A worker is asking the provider.'
+    asked === null ? 'Templates of a test team aren’t synced.' : 'A worker is syncing the templates.'
   return redirect(syncPath(team, asked), said)
 })
 

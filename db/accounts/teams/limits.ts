@@ -142,7 +142,7 @@ export const saveAccount = (tx: Tx, teamId: string, account: Account) =>
   saveAllowance(tx, teamId, figuresOf(account))
 
 /** Refunds deleted messages of this period to a locked account. */
-export async function freePlaces(
+export async function refundQuota(
   tx: Tx,
   teamId: string,
   account: Account,

@@ -96,7 +96,7 @@ export const numberByName = (tx: Tx, name: string) =>
 const takenRow = row({ name: string() })
 
 /** Returns the number with this name or phone number ID, including the default one. Null without one. */
-export const numberTaken = async (
+export const findTakenNumber = async (
   tx: Tx,
   { name, phone_number_id }: { name: string; phone_number_id: string },
 ) =>

@@ -163,7 +163,7 @@ export type TemplateChange = {
 }
 
 /** A new state of a template. */
-export type TemplateNews = TemplateChange & { status: TemplateState }
+export type TemplateUpdate = TemplateChange & { status: TemplateState }
 
 /** Normalizes a language for comparison, because the provider writes it with - or _. */
 export const withUnderscores = (language: string): string => language.replaceAll('-', '_')
@@ -205,7 +205,7 @@ const namedRow = meantRow.omit(['team_id'])
  * than the stored state are dropped. The latest event counts. Within one second, the most restrictive does.
  * @returns the events that match a template, changed or not.
  */
-export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], now: Date) {
+export async function applyTemplateUpdates(tx: Tx, news: readonly TemplateUpdate[], now: Date) {
   const types = { ...CHANGE, status: 'text', occurred_at: 'timestamptz' }
   const states = sql.array(TEMPLATE_STATES, 'text')
   return tx.any(sql.prepared('apply_whatsapp_template_news', namedRow)`

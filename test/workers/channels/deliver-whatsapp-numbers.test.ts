@@ -136,8 +136,8 @@ t.test('a number that hangs or is rejected delays no other', async (t) => {
   await until('the slow one has been asked', () => from(slow.phone_number_id).length > 0)
   await sound.send({ to: numbers(40) })
   const started = performance.now()
-  await until('all of the sound one have left', () => from(sound.phone_number_id).length === 40, 10)
-  t.ok(performance.now() - started < 8_000)
+  await until('all of the sound one have left', () => from(sound.phone_number_id).length === 40)
+  t.ok(performance.now() - started < 20_000, 'within the time that the slow one hangs')
   t.ok(from(wrong.phone_number_id).length <= 4, 'it is probed only')
   // Only the clock changes the state now.
   await worker.stop()

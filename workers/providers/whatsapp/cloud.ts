@@ -7,7 +7,7 @@ import type { Agent } from 'node:http'
 import {
   ask,
   type BoundedAnswer,
-  keptConnections,
+  keepAliveAgent,
   secondsUntil,
 } from '../../../db/process/limited-response.ts'
 import { isObject } from '../../../db/validation/fields.ts'
@@ -46,7 +46,7 @@ const MAX_RETRY_AFTER_S = 3_600
 /** Sends from any number. Each message brings its number's credentials. */
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const in_flight = createSendTracker()
-  const connected = { ...options, agent: keptConnections(options.url) }
+  const connected = { ...options, agent: keepAliveAgent(options.url) }
   return {
     test: false,
     send: (message, cut) => in_flight.track(attempt(connected, message, cut)),

@@ -5,7 +5,7 @@
  */
 
 import { isUnsent } from '../../../db/process/http-client.ts'
-import { faultCodes, faultWords } from '../../../db/process/limited-response.ts'
+import { describeFailure, faultCodes } from '../../../db/process/limited-response.ts'
 import { NOT_CONNECTED } from '../connection.ts'
 import type { Describe } from '../provider.ts'
 import type { WhatsappOutcome } from './provider.ts'
@@ -91,7 +91,7 @@ export function judgeStatus(status: number, detail: string, retry_after?: number
  */
 export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcome {
   const codes = [...faultCodes(error)]
-  const words = faultWords(error)
+  const words = describeFailure(error)
   if (isUnsent(error) || (codes.length > 0 && codes.every((code) => NOT_CONNECTED.has(code)))) {
     return { kind: 'sender', detail: describe(`no connection: ${words}`), trouble: 'connection' }
   }
