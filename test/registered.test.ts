@@ -5,7 +5,7 @@ import { ROUTES } from '../api/app.ts'
 import { STATUS } from '../api/http/errors.ts'
 import { V1_ROUTES } from '../api/v1/routes.ts'
 import { CODES } from '../db/errors.ts'
-import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
+import { deadLetterQueue, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
 import { JOB_HANDLERS, SCHEDULED_JOBS } from '../workers/registry.ts'
 import { ROOT } from './support/sources.ts'
 import t from './support/tap.ts'
@@ -13,7 +13,7 @@ import t from './support/tap.ts'
 t.test('every job has a handler and a dead letter queue, every schedule a runner', async (t) => {
   t.strictSame(Object.keys(JOB_HANDLERS).sort(), Object.keys(JOBS).sort())
   t.strictSame(Object.keys(SCHEDULED_JOBS).sort(), Object.keys(SCHEDULES).sort())
-  for (const job of Object.keys(JOBS)) t.equal(deadLetterOf(job as JobName), `${job}-dead`)
+  for (const job of Object.keys(JOBS)) t.equal(deadLetterQueue(job as JobName), `${job}-dead`)
   const lists = ['workers/jobs', 'workers/channels'].map((folder) => readdir(join(ROOT, folder)))
   const files = (await Promise.all(lists)).flat().map((file) => file.replace('.ts', ''))
   const named = [...Object.keys(JOBS), ...Object.keys(SCHEDULES)]

@@ -12,8 +12,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readApiSettings } from '../api/config.ts'
-import { holdName, type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
-import { demoFile, keepPort } from '../db/dev/used.ts'
+import { acquireName, type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
+import { demoFile, storePort } from '../db/dev/used.ts'
 import { migrate } from '../db/migrate.ts'
 import { readToolSettings } from '../db/process/config.ts'
 import { LOOPBACK } from '../db/process/public-address.ts'
@@ -99,7 +99,7 @@ async function embeddedPostgres(running: Running): Promise<string> {
  * second.
  */
 async function holdDatabase(url: string): Promise<void> {
-  const isFree = (await holdName(demoFile(DATA, url))) !== null && (await runningPostgres(DATA)) !== url
+  const isFree = (await acquireName(demoFile(DATA, url))) !== null && (await runningPostgres(DATA)) !== url
   if (isFree) return
   throw new Error(
     'another npm start of this checkout uses this database: stop it, or set DATABASE_URL to another',
@@ -293,7 +293,7 @@ async function start(running: Running): Promise<void> {
   )
   for (const file of ['test/sandbox/main.ts', 'api/main.ts', 'workers/main.ts'])
     await startProcess(running, file, env)
-  keepPort(DATA, ports.api)
+  storePort(DATA, ports.api)
   const login = await demoLink(databaseUrl, demo, url)
   greet(demo, url, {
     ...{ inbox: `http://localhost:${ports.inbox}`, login },

@@ -3,7 +3,7 @@
  * process.env.
  */
 import { type InferType, number, object, string } from 'yup'
-import { type RampStart, rampStartOf } from '../db/accounts/domains/ramp.ts'
+import { parseRampStart, type RampStart } from '../db/accounts/domains/ramp.ts'
 import type { ReputationLimits } from '../db/accounts/teams/reputation.ts'
 import type { Retention } from '../db/maintenance/retention/purge.ts'
 import type { Brakes } from '../db/messages/broadcasts/auto-pause.ts'
@@ -75,7 +75,7 @@ const workerSettings = object({
     .test(
       'ramp',
       '${path} must be off, or STARTxFACTOR such as 500x2',
-      (value) => rampStartOf(value ?? 'off') !== undefined,
+      (value) => parseRampStart(value ?? 'off') !== undefined,
     )
     .default('off'),
   /**
@@ -99,7 +99,7 @@ const workerSettings = object({
     )
     .test(
       'answers for email',
-      '${path} names check-email without deliver-email: it is done by those that deliver email',
+      '${path} contains check-email without deliver-email. Only workers that deliver email can run it',
       (value) => !commaList(value).includes('check-email') || deliversEmail(value),
     ),
   ...settingsOf(OF_CHANNELS),
@@ -157,7 +157,7 @@ export const sendMemory = (settings: WorkerSettings, memory: number): number =>
 export const pauseRules = (
   settings: WorkerSettings,
 ): { brakes: Brakes; reputation: ReputationLimits; ramp: RampStart | null } => ({
-  ramp: rampStartOf(settings.DOMAIN_RAMP) ?? null,
+  ramp: parseRampStart(settings.DOMAIN_RAMP) ?? null,
   brakes: {
     bounce_percent: settings.BULK_MAX_BOUNCE_PERCENT,
     complaint_percent: settings.BULK_MAX_COMPLAINT_PERCENT,
@@ -169,7 +169,7 @@ export const pauseRules = (
   },
 })
 
-export const retentionOf = (settings: WorkerSettings): Retention => ({
+export const toRetention = (settings: WorkerSettings): Retention => ({
   reports: settings.RETENTION_DAYS_REPORTS,
   events: settings.RETENTION_DAYS_EVENTS,
   bodies: settings.RETENTION_DAYS_BODIES ?? null,
@@ -193,7 +193,7 @@ export const emailRules = ({
 })
 
 /** Returns the settings for notices to owners and the operator. */
-export const noticesOf = (settings: WorkerSettings): Notices => ({
+export const toNotices = (settings: WorkerSettings): Notices => ({
   from: settings.DASHBOARD_FROM ?? null,
   operator: parseMailbox(settings.OPERATOR_EMAIL ?? '')?.address ?? null,
   site: settings.PUBLIC_URL ?? null,
@@ -215,6 +215,8 @@ export const queuesOf = (settings: WorkerSettings): JobName[] => {
     if (missing.includes(job)) return false
     // The check needs the email provider, so a process that delivers email runs it.
     if (job === 'check-email') return deliversEmail(WORKER_QUEUES)
+    // A list of an older version doesn't have it.
+    if (job === 'deliver-whatsapp-parts' && named.includes('deliver-whatsapp')) return true
     return named.length === 0 || named.includes(job)
   })
 }

@@ -24,18 +24,18 @@ import { bulkProvider, channelProviders, channelWarnings, emailProvider, unsetCh
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   emailRules,
-  noticesOf,
   pauseRules,
   queuesOf,
   readWorkerSettings,
-  retentionOf,
   sendMemory,
   settingsWarnings,
+  toNotices,
+  toRetention,
   type WorkerSettings,
   webhooksOf,
 } from './config.ts'
 import { serveHealth } from './monitoring/health.ts'
-import { createFigures } from './monitoring/stats.ts'
+import { createWorkerStats } from './monitoring/stats.ts'
 import { createReaders } from './reports/readers.ts'
 import { startWork } from './start-work.ts'
 
@@ -76,7 +76,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   logSettings(settings, log)
   const metrics = createMetrics()
   const texts = createPlainTexts()
-  const figures = createFigures(metrics, concurrency)
+  const figures = createWorkerStats(metrics, concurrency)
   const work = await startWork(jobs, {
     database,
     queue,
@@ -88,7 +88,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...pauseRules(settings),
     ...others,
     webhooks: webhooksOf(settings),
-    notices: noticesOf(settings),
+    notices: toNotices(settings),
     graphApi: graphApiUrl(settings),
     lookupTxt: createDomainLookups(settings.DNS_SERVER).lookupTxt,
     files: createEncodedFiles(database, sendMemory(settings, memoryLimit(settings.MEMORY_LIMIT_MB))),
@@ -96,7 +96,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     pauses: createQueuePauses(database),
     figures,
     readers: createReaders({ secrets, settings }),
-    retention: retentionOf(settings),
+    retention: toRetention(settings),
     ...emailRules(settings),
     log,
     clock,

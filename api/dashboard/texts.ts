@@ -15,7 +15,7 @@ export const TEXTS = {
   nulInText: 'Text must not contain NUL characters.',
   allowedMethods: 'This page only accepts {methods}.',
   nulInAddress: 'The address must not contain NUL characters.',
-  noFilter: 'There is no filter {name}.',
+  noFilter: 'Unknown filter {name}.',
   formOutOfDate: 'This form is out of date. Reload the page.',
   nothingChosen: 'Select at least one row first.',
   noTeam: "Team not found, or you don't have access to it.",

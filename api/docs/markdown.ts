@@ -8,7 +8,6 @@ import { fill, type Shown } from './shown.ts'
 
 const GUIDE_IDS = new Set(GUIDES.map(({ id }) => id))
 
-/** Returns the guide with an ID. */
 export const findGuide = (id: string): Guide | undefined => GUIDES.find((guide) => guide.id === id)
 
 const guideUrl = (home: string, id: string): string => `${home}/docs/${id}.md`

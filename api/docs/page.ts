@@ -147,7 +147,6 @@ function contentsOf(routes: readonly Described[]) {
   ]
 }
 
-/** Fills the placeholders of a guide. */
 const toGuide = (guide: Guide, shown: Shown) => ({
   ...{ id: guide.id, title: guide.title },
   html: new Handlebars.SafeString(guideHtml(fill(guide.markdown, shown))),
@@ -161,7 +160,6 @@ const digest = (text: string): string => `'sha256-${createHash('sha256').update(
 export const policy = (): string =>
   `default-src 'none'; style-src ${digest(STYLE)}; script-src ${digest(SCRIPT)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-/** Renders the page. */
 export const documentation = (routes: readonly Described[], shown: Shown): string =>
   render({
     style: new Handlebars.SafeString(STYLE),

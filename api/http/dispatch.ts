@@ -37,7 +37,6 @@ async function listJson({ data, ...rest }: { data: readonly unknown[] }): Promis
   return Buffer.concat([Buffer.from('{"data":['), ...pieces, Buffer.from(end === '}' ? ']}' : `],${end}`)])
 }
 
-/** Serializes the body if it is a list. */
 async function written(answering: Promise<Answer>): Promise<Answer> {
   const answer = await answering
   const list = answer.body as { data: readonly unknown[] } | null | undefined
@@ -167,10 +166,7 @@ async function answerOf<D extends HttpDeps>(found: Found<D>, deps: D, ctx: Conte
   )
 }
 
-/**
- * Builds the handler's request. Runs after the checks of the caller, so that others don't learn what is
- * malformed.
- */
+/** Builds the handler's request. Only authorized callers learn that it is malformed. */
 async function requestOf<D>(
   { route, params }: Found<D>,
   ctx: Context,

@@ -56,7 +56,6 @@ export function createRejections(database: Pick<Database, 'transaction'>): Refus
   }
 }
 
-/** Counts the errors among the results of a call. */
 export function countRejections(metrics: Metrics, outcomes: readonly unknown[]): void {
   for (const outcome of outcomes) {
     if (outcome instanceof RequestError)

@@ -1,6 +1,6 @@
 /**
- * POST /v1/emails and /v1/emails/batch: transactional email. This module validates what needs only the body.
- * db/messages/emails/accept.ts does the rest, for one item or a hundred.
+ * POST /v1/emails and /v1/emails/batch: transactional email. This module does the checks that need only the
+ * body. db/messages/emails/accept.ts does the rest, for one item or a hundred.
  */
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
 import { RequestError, resultOrError, Unavailable } from '../../db/errors.ts'
@@ -104,7 +104,6 @@ function withFiles<T>(
   return bare ? accept(sends.items) : withContents(attaching(deps, principal), sends, accept)
 }
 
-/** Accepts a batch in a separate transaction. */
 async function acceptBatch(deps: V1Deps, sender: EmailSender, items: readonly EmailItem[]) {
   const { database, queue, versions, links } = deps
   const outcomes = await database.transaction((tx) =>

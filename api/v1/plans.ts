@@ -14,7 +14,6 @@ import { presentCatalog } from './present.ts'
  */
 const cacheControl = (left: number): string => `public, max-age=${Math.floor(left / 1_000)}`
 
-/** Returns the requested locale, or English for any other. */
 const localeOf = (asked: string | undefined): Locale => LOCALES.find((locale) => locale === asked) ?? 'en'
 
 const catalogSchema = object({ locale: text() })

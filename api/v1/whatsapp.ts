@@ -1,6 +1,6 @@
 /**
- * POST /v1/whatsapp/messages and /batch: template messages. This module validates what needs only the body.
- * db/messages/whatsapp/accept.ts does the rest, for one item or a hundred.
+ * POST /v1/whatsapp/messages and /batch: template messages. This module does the checks that need only the
+ * body. db/messages/whatsapp/accept.ts does the rest, for one item or a hundred.
  */
 import {
   acceptWhatsapp,
@@ -21,7 +21,6 @@ import { withIdempotencyKey } from './idempotency-key.ts'
 import { scheduledRoutes } from './scheduled.ts'
 import { itemOf, messageBody, messagesBody } from './whatsapp-body.ts'
 
-/** Converts the messages of a call to the JSON of the API. */
 const presentMessages = (rows: readonly SentRow[]) => ({
   data: rows.map(({ id, recipient, status, ...times }) => ({
     ...{ id, to: recipient, status },
@@ -29,7 +28,6 @@ const presentMessages = (rows: readonly SentRow[]) => ({
   })),
 })
 
-/** Accepts a batch in a separate transaction. */
 async function acceptBatch({ database, queue, metrics }: V1Deps, call: WhatsappCall) {
   const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue }, call))
   return countSends(metrics, 'whatsapp', outcomes)

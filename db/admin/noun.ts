@@ -45,10 +45,10 @@ export const answer =
 /** Tools that a use case may need in addition to a transaction. They are opened before it starts. */
 type Tools = { secrets: Secrets; queue: Producer }
 
-export type Noun = ReturnType<typeof nounOf>
+export type Noun = ReturnType<typeof defineNoun>
 
 /** Creates the functions that define a noun's verbs. */
-export function nounOf(noun: Command, admin: Admin) {
+export function defineNoun(noun: Command, admin: Admin) {
   const id: Argument = [`ID of the ${noun.name().split('-').at(-1)}`, uuidArgument]
 
   /** Adds the arguments of a synopsis: `TEAM [ID]`. @param own arguments with another meaning here. */

@@ -14,7 +14,7 @@ import type { Producer } from '../queue/producer.ts'
 import { wakeOnCommit } from '../queue/wake.ts'
 import { liveProcesses } from '../stats/fleet/fleet.sql.ts'
 import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../stats/fleet/fleet.ts'
-import { noteRedriven } from './requeue.ts'
+import { recordRedriven } from './requeue.ts'
 
 export const QUEUES = Object.keys(JOBS) as JobName[]
 
@@ -58,7 +58,7 @@ export async function redriveBatch<J extends JobName>(
   const payloads = await queue.redrive(tx, job, { reason, seen, limit })
   const channel = DELIVERIES.find((each) => each.job === job)
   if (channel && payloads.length > 0)
-    await noteRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])
+    await recordRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])
   return { moved: payloads.length, more: payloads.length === REDRIVE_BATCH && most !== REDRIVE_BATCH }
 }
 

@@ -24,7 +24,7 @@ export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
 const givenUpRow = refRow.concat(row({ since: string(), reason: string().nullable() }))
 
 /** Rows whose delivery job is a dead letter that their timeline does not name yet, oldest first. */
-export const givenUpMessages = (tx: Tx, channel: Deliverable, limit: number) =>
+export const findDeadLettered = (tx: Tx, channel: Deliverable, limit: number) =>
   tx.any(sql.type(givenUpRow)`
     select m.team_id, m.id, coalesce(m.tries_from, m.created_at) as since, d.reason
     from ${openDeadLetters(channel.job)} d
@@ -127,6 +127,7 @@ export async function markRequeued(
     )
     update ${channel.rows} m set
       requeued_at = ${time}, tries_from = ${triesFrom}, status = case when ${channel.undelivered} then m.status else 'queued' end
+      ${channel.queued_again ?? sql.fragment``}
       ${channel.name === 'email' && how.by === 'person' ? suppressionFor(how) : sql.fragment``}
       ${how.named && hasProvider(channel) ? sentNow(channel, time) : sql.fragment``}
     from held
@@ -150,7 +151,7 @@ const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) =>
   due_at = null, expired_at = null`
 
 /** Gives messages the status for failed ones, if the channel has one. */
-export async function markGivenUp(tx: Tx, { rows, given_up_as }: Deliverable, refs: readonly DeliveryRef[]) {
+export async function markFailed(tx: Tx, { rows, given_up_as }: Deliverable, refs: readonly DeliveryRef[]) {
   if (given_up_as === null || refs.length === 0) return
   await tx.query(sql.type(object())`
     update ${rows} set status = ${given_up_as}

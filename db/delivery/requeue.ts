@@ -13,7 +13,7 @@ import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.
 import { deliveryFrom, sendsFor, servedBy } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/events/store-events.ts'
-import { deletedFilesError, goneOfEmails } from '../content/files/reuse.ts'
+import { deletedFilesError, findMissingFiles } from '../content/files/reuse.ts'
 import { RequestError } from '../errors.ts'
 import { fill } from '../fill.ts'
 import type { At, Tx } from '../postgres/pool.ts'
@@ -25,9 +25,9 @@ import { assertSeen } from '../validation/mark.ts'
 import {
   type DeliveryState,
   deliveryState,
-  givenUpMessages,
+  findDeadLettered,
   type How,
-  markGivenUp,
+  markFailed,
   markRequeued,
   type Note,
   type Requeued,
@@ -56,11 +56,15 @@ export const requeueNote = ({ team_id, id }: DeliveryRef, now: Date): Note => ({
 })
 
 /** Records in timelines which jobs became dead letters unrecorded, up to `limit`. @returns how many. */
-export async function noteGivenUp({ tx, now }: At, channel: Deliverable, limit: number): Promise<number> {
-  const messages = await givenUpMessages(tx, channel, limit)
+export async function recordDeadLettered(
+  { tx, now }: At,
+  channel: Deliverable,
+  limit: number,
+): Promise<number> {
+  const messages = await findDeadLettered(tx, channel, limit)
   if (messages.length === 0) return 0
   const notes = messages.map(({ reason, ...ref }) => gaveUpNote(ref, reason || NO_ANSWER, now))
-  await markGivenUp(tx, channel, messages)
+  await markFailed(tx, channel, messages)
   return (await storeEvents(tx, channel, notes)).length
 }
 
@@ -69,13 +73,13 @@ export async function noteGivenUp({ tx, now }: At, channel: Deliverable, limit: 
  * @returns the messages whose attachments are missing.
  */
 const keepFiles = async (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
-  channel.name === EMAIL.name && refs.length > 0 ? goneOfEmails(tx, refs) : []
+  channel.name === EMAIL.name && refs.length > 0 ? findMissingFiles(tx, refs) : []
 
 /**
  * Marks the messages that no provider has accepted, and records it in their timelines.
  * @returns those messages.
  */
-async function noteRequeued(
+async function recordRequeued(
   { tx, now }: At,
   channel: Deliverable,
   refs: readonly DeliveryRef[],
@@ -91,13 +95,13 @@ async function noteRequeued(
 }
 
 /** Records a redrive in the messages' timelines. */
-export async function noteRedriven<J extends DeliveryJob>(
+export async function recordRedriven<J extends DeliveryJob>(
   at: At,
   channel: Deliverable<J>,
   payloads: readonly Payload<J>[],
 ): Promise<void> {
   const refs = payloads.map((payload) => channel.payload.ref(payload))
-  await noteRequeued(at, channel, refs, { by: 'person', force: channel.given_up_as !== null })
+  await recordRequeued(at, channel, refs, { by: 'person', force: channel.given_up_as !== null })
 }
 
 /**
@@ -110,7 +114,7 @@ export async function requeueMessages(
   refs: readonly DeliveryRef[],
   how: How,
 ): Promise<readonly DeliveryRef[]> {
-  const requeued = await noteRequeued({ tx, now }, channel, refs, how)
+  const requeued = await recordRequeued({ tx, now }, channel, refs, how)
   for (const [job, own] of Map.groupBy(requeued, (each) => each.job)) {
     const payloads = own.map((each) => deliveryFrom(job).payload.of(each))
     await queue.reenqueue(tx, job, payloads)

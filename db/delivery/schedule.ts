@@ -51,7 +51,7 @@ export async function releaseAll(
 export type Expired = DeliveryRef & { expires_at: Date; at: Date }
 
 /** Fails expired messages, each with a timeline entry. Messages accepted since then don't change. */
-export async function giveUpExpired(tx: Tx, channel: Deliverable, expired: readonly Expired[]) {
+export async function failExpired(tx: Tx, channel: Deliverable, expired: readonly Expired[]) {
   const [first] = expired
   if (!first) return
   const given = await markExpired(tx, channel, expired, first.at)

@@ -9,7 +9,7 @@ import { access, chmod, constants, mkdir, readFile, realpath, rm, stat } from 'n
 import { connect, createServer } from 'node:net'
 import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { choosePlace, digest } from './place.ts'
+import { chooseLocation, digest } from './place.ts'
 import { isRoot, kept, livePostmaster, OWN_SERVER, stopServer, writePrivate } from './process.ts'
 import { ensureCluster, ensureDatabase, launch, type Settings } from './server.ts'
 
@@ -44,7 +44,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const release = await hold(directory)
   try {
     await publish({ directory, pid: process.pid })
-    const place = await choosePlace(directory, options.elsewhere ?? '/var/tmp', options.log ?? (() => {}))
+    const place = await chooseLocation(directory, options.elsewhere ?? '/var/tmp', options.log ?? (() => {}))
     // We own the directory, so a server that still runs lost its owner to a kill.
     await stopServer(place.data)
     const password = await ensureCluster(place, options.settings?.fsync === 'off')
@@ -117,7 +117,7 @@ async function ownDirectory(given: string): Promise<string> {
 
 /** Acquires the directory. @returns a function that releases it. */
 async function hold(directory: string): Promise<() => void> {
-  const release = await holdName(directory)
+  const release = await acquireName(directory)
   if (release !== null) return release
   const pid = (await readPublished(directory))?.pid ?? 'unknown'
   throw new Error(
@@ -131,7 +131,7 @@ async function hold(directory: string): Promise<() => void> {
  * is stale if no process accepts connections.
  * @returns a function that releases the name, or null if another process has it.
  */
-export async function holdName(held: string): Promise<(() => void) | null> {
+export async function acquireName(held: string): Promise<(() => void) | null> {
   const name = `heliograph-${digest(held)}`
   const path = platform() === 'linux' ? `\0${name}` : join(tmpdir(), `${name}.sock`)
   if (platform() !== 'linux' && (await abandoned(path))) await rm(path, { force: true })

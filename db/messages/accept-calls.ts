@@ -3,13 +3,13 @@
  * transaction or not at all. Each job is placed behind the team's other jobs of its lane (DECISIONS: Lanes).
  * The accounts must be locked, because they store the position of each team's last job.
  */
-import { type Account, chargesOf } from '../accounts/teams/limits.ts'
+import { type Account, buildCharges } from '../accounts/teams/limits.ts'
 import { deliveryFrom } from '../channels/channels.sql.ts'
 import { queueOf } from '../channels/queues.ts'
 import { RequestError } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { placesAfter } from '../queue/fair-queue.ts'
-import { groupOf, type SharedJob } from '../queue/jobs.ts'
+import { positionsAfter } from '../queue/fair-queue.ts'
+import { type SharedJob, toGroup } from '../queue/jobs.ts'
 import type { Placed, Producer } from '../queue/producer.ts'
 
 /** The calls that are accepted together, by team. The teams' accounts are locked. */
@@ -90,8 +90,8 @@ export async function chargesAndJobs<M extends Message>(
         ...payload.of({ ...message, sender }),
         ...also(job, message),
       }))
-      const reached = await queue.reached(tx, job, next[0] ? groupOf(job, next[0]) : null)
-      const given = placesAfter(account.places[line], reached, next.length)
+      const reached = await queue.reached(tx, job, next[0] ? toGroup(job, next[0]) : null)
+      const given = positionsAfter(account.places[line], reached, next.length)
       account.places[line] = given.at(-1) ?? account.places[line]
       payloads.push(...next)
       places.push(...given)
@@ -100,5 +100,5 @@ export async function chargesAndJobs<M extends Message>(
     placed.push({ job, payloads, places } as Placed)
   }
   const due = placed.flatMap(({ payloads }) => payloads as readonly object[]).length
-  return { charge: chargesOf(accounts), jobs: queue.storing(tx, placed), due }
+  return { charge: buildCharges(accounts), jobs: queue.storing(tx, placed), due }
 }

@@ -7,10 +7,10 @@ import { type By, record } from '../accounts/audit/record.ts'
 import { bulkPauseOf, setBulkPaused, setBulkResumed, setWarned } from '../accounts/teams/reputation.sql.ts'
 import {
   type BulkPause,
+  describeRates,
   judgeSending,
   percentOf,
   type ReputationLimits,
-  warningFigures,
 } from '../accounts/teams/reputation.ts'
 import { requireTeam, showTeam, type TeamView } from '../accounts/teams/view.ts'
 import { EMAIL } from '../channels/email.sql.ts'
@@ -22,7 +22,7 @@ import { bringForward } from '../queue/jobs.sql.ts'
 import type { Producer } from '../queue/producer.ts'
 import { wakeOnCommit } from '../queue/wake.ts'
 import { type SendingOfTeam, sendingOfLastDay } from '../stats/daily/sending.sql.ts'
-import { lockBulkPaused, lockSendingOf } from './broadcasts/broadcasts.sql.ts'
+import { lockBulkPaused, lockSendingBroadcasts } from './broadcasts/broadcasts.sql.ts'
 import { goOn, pauseForTeam } from './broadcasts/team-pause.ts'
 import { waitingBatchItems } from './emails/of-batch.sql.ts'
 
@@ -42,7 +42,7 @@ async function announce(
   }
   const what = { team_id, id: team_id, kind: 'reputation', occurred_at: now, detail: '', about } as const
   await publish(tx, [{ subject: 'team', ...what }])
-  const notice = paused ? 'paused' : warningFigures(sending)
+  const notice = paused ? 'paused' : describeRates(sending)
   await queue.enqueue(tx, 'mail-owners', [{ team_id, reputation: notice, notice_id: idNow() }])
 }
 
@@ -50,7 +50,7 @@ async function announce(
 async function pauseBulk(acting: Acting, sending: SendingOfTeam, pause: BulkPause): Promise<void> {
   const { tx } = acting
   const now = await serviceTime(tx)
-  const broadcasts = await lockSendingOf(tx, sending.team_id)
+  const broadcasts = await lockSendingBroadcasts(tx, sending.team_id)
   if (!(await setBulkPaused(tx, sending.team_id, pause))) return
   for (const row of broadcasts) await pauseForTeam(tx, row, pause, now)
   await announce(acting, sending, { paused: true, now })

@@ -31,7 +31,7 @@ export async function readKeys<K, R extends { team_id: string; idempotency_key: 
 }
 
 /** Returns the value for an item's key, or undefined if the item is new. */
-export const originalOf = <K>(
+export const findOriginal = <K>(
   { idempotency_key: key }: { idempotency_key: string | null },
   stored: StoredKeys<K>,
 ): K | undefined => (key === null ? undefined : stored.get(key))

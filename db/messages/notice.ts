@@ -142,7 +142,7 @@ function noticeEmail(
  * Writes to the owners of a team that something of theirs has stopped, or fails.
  * @returns how many it wrote to, or why it could not. @throws RequestError
  */
-export async function mailOwnersOf(
+export async function emailOwners(
   deps: AcceptDeps,
   notice: Payload<'mail-owners'>,
   { from: sender, site }: Notices,

@@ -7,7 +7,7 @@ import { row } from '../postgres/rows.ts'
 const canaryRow = row({ sealed: mixed<Buffer>() })
 
 /** Returns the encrypted text, or null in a database that no process has used yet. */
-export const canaryOf = (tx: Tx) => tx.maybeOneFirst(sql.type(canaryRow)`select sealed from secret_canary`)
+export const readCanary = (tx: Tx) => tx.maybeOneFirst(sql.type(canaryRow)`select sealed from secret_canary`)
 
 /** Stores an encrypted text if there is none. If several processes do this at once, the first one wins. */
 export const insertCanary = (tx: Tx, sealed: Buffer) =>

@@ -4,7 +4,7 @@
  * database sets the key. Not needed by processes that neither encrypt nor sign.
  */
 import type { Tx } from '../postgres/pool.ts'
-import { canaryOf, insertCanary, replaceCanary } from './canary.sql.ts'
+import { insertCanary, readCanary, replaceCanary } from './canary.sql.ts'
 import { SettingsFault } from './config.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 
@@ -28,8 +28,8 @@ const opens = (secrets: Secrets, sealed: Buffer): boolean => {
 /** @throws SettingsFault when this database was used with keys that are not among these. */
 export async function openSecrets(tx: Tx, keys: SecretKeys): Promise<Secrets> {
   const secrets = createSecrets(keys.SECRET_KEY, keys.SECRET_KEY_PREVIOUS)
-  if ((await canaryOf(tx)) === null) await insertCanary(tx, secrets.encrypt('canary', TEXT))
-  const sealed = await canaryOf(tx)
+  if ((await readCanary(tx)) === null) await insertCanary(tx, secrets.encrypt('canary', TEXT))
+  const sealed = await readCanary(tx)
   if (sealed === null || !opens(secrets, sealed)) throw new SettingsFault([ANOTHER_KEY])
   return secrets
 }

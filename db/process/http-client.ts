@@ -99,10 +99,10 @@ export function beginRequest(
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     asked.once('response', resolve).on('error', reject)
     // A request that ends with a protocol upgrade closes without an error.
-    asked.once('close', () => reject(new Error('the connection was closed without an answer')))
+    asked.once('close', () => reject(new Error('the connection was closed without a response')))
   })
   asked.once('response', (answer) => limitPieces(answer, Math.ceil(bytes / AVERAGE_PIECE) + SPARE_PIECES))
-  asked.once('socket', (socket) => limitWords(asked, socket, HEADS_BYTES + FRAMING_FACTOR * bytes))
+  asked.once('socket', (socket) => limitBytes(asked, socket, HEADS_BYTES + FRAMING_FACTOR * bytes))
   asked.end(body)
   return { asked, response }
 }
@@ -122,14 +122,14 @@ export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): ()
     request.once('socket', (socket: Socket) => {
       if (request[BOUNDED]) return
       request[BOUNDED] = true
-      limitWords(request, socket, HEADS_BYTES + FRAMING_FACTOR * bytes)
-      const late = setTimeout(() => request.destroy(new Error(`no answer within ${ms / 1_000} s`)), ms)
+      limitBytes(request, socket, HEADS_BYTES + FRAMING_FACTOR * bytes)
+      const late = setTimeout(() => request.destroy(new Error(`no response within ${ms / 1_000} s`)), ms)
       request.once('close', () => clearTimeout(late))
     })
     request.once('response', (answer) =>
       answer.once('close', () => {
         if (!answer.complete && request.listenerCount('error') > 0)
-          request.emit('error', answer.errored ?? new Error('the answer broke off'))
+          request.emit('error', answer.errored ?? new Error('the response is incomplete'))
       }),
     )
   }
@@ -138,19 +138,19 @@ export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): ()
 }
 
 /** Counts the bytes that a socket reads for a request, and cuts it off at the limit. */
-function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
+function limitBytes(asked: ClientRequest, socket: Socket, most: number): void {
   let answer: IncomingMessage | null = null
   let left = most
   let before = 0
   let tail = ''
   const faultOf = (piece: Buffer): string | null => {
     left -= Math.max(piece.length, PIECE_COST)
-    if (left < 0) return `the answer is larger than ${Math.floor(most / 1024)} KiB`
+    if (left < 0) return `the response is larger than ${Math.floor(most / 1024)} KiB`
     if (answer !== null) return null
     const text = tail + piece.toString('latin1')
     tail = text.slice(-OVERLAP_BYTES)
     before += text.match(INFORMATIONAL)?.length ?? 0
-    return before > MAX_BEFORE ? `more than ${MAX_BEFORE} answers before the answer` : null
+    return before > MAX_BEFORE ? `more than ${MAX_BEFORE} informational responses` : null
   }
   const take = (piece: Buffer): boolean => {
     const fault = faultOf(piece)
@@ -187,7 +187,7 @@ function limitPieces(answer: IncomingMessage, most: number): void {
   answer.push = (piece: Buffer | null) => {
     left -= 1
     if (left >= 0 || piece === null) return push(answer, piece)
-    answer.destroy(new AnswerTooLarge(`the answer has more than ${most} pieces`))
+    answer.destroy(new AnswerTooLarge(`the response has more than ${most} pieces`))
     return false
   }
 }

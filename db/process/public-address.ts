@@ -16,7 +16,7 @@ const WITH_PORT = /^(?:\[(?<v6>[^\]]+)\](?::\d+)?|(?<v4>[\d.]+):\d+)$/
  * Returns the network that limits apply to: an IPv4 address itself, the /64 of an IPv6 address, otherwise the
  * text.
  */
-export function networkOf(address: string): string {
+export function toNetwork(address: string): string {
   const { v4, v6 } = WITH_PORT.exec(address)?.groups ?? {}
   const bare = v4 ?? v6 ?? address
   if (isIP(bare) === 0) return bare

@@ -16,7 +16,7 @@ import { faultReporter } from './fault-reporter.ts'
 import { claimByGroup } from './group-claims.sql.ts'
 import {
   BY_GROUP,
-  deadLetterOf,
+  deadLetterQueue,
   JOB_RETENTION_S,
   JOBS,
   type JobName,
@@ -213,7 +213,7 @@ export async function migrateQueues(url: string): Promise<void> {
   try {
     for (const [name, { options }] of Object.entries(JOBS)) {
       const { partition, ...rest } = options
-      const dead = deadLetterOf(name as JobName)
+      const dead = deadLetterQueue(name as JobName)
       const changing = { ...kept, ...rest, retryBackoff: 'retryDelayMax' in rest, deadLetter: dead }
       await boss.createQueue(dead, kept)
       await boss.updateQueue(dead, kept)

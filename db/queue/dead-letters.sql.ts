@@ -7,7 +7,7 @@ import { array, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { countRow, row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/snapshot.sql.ts'
-import { deadLetterOf, JOBS, type JobName, type Payload, SCHEDULES } from './jobs.ts'
+import { deadLetterQueue, JOBS, type JobName, type Payload, SCHEDULES } from './jobs.ts'
 import { deadReason } from './pgboss.sql.ts'
 
 /**
@@ -16,7 +16,7 @@ import { deadReason } from './pgboss.sql.ts'
  */
 export const openDeadLetters = (job: JobName) => sql.fragment`(
   select source_id, data, created_on, source_output ->> 'reason' as reason
-  from pgboss.job where name = ${deadLetterOf(job)} and state < 'active')`
+  from pgboss.job where name = ${deadLetterQueue(job)} and state < 'active')`
 
 /**
  * True for a row without a waiting or running job and without a dead letter. Both subqueries are fenced.
@@ -25,10 +25,10 @@ export const openDeadLetters = (job: JobName) => sql.fragment`(
 export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   not exists (select from pgboss.job j where j.name = ${job} and j.id = ${id} and j.state <= 'active' offset 0)
   and not exists (
-    select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active' offset 0)`
+    select from pgboss.job d where d.name = ${deadLetterQueue(job)} and d.source_id = ${id} and d.state <= 'active' offset 0)`
 
 const KNOWN = [
-  ...(Object.keys(JOBS) as JobName[]).flatMap((job) => [job, deadLetterOf(job)]),
+  ...(Object.keys(JOBS) as JobName[]).flatMap((job) => [job, deadLetterQueue(job)]),
   ...Object.keys(SCHEDULES),
 ]
 
@@ -69,12 +69,12 @@ export const deadReasons = (tx: Tx, job: JobName, limit: number) =>
     select ${deadReason} as reason, count(*) as count, count(distinct data ->> 'team_id') as teams,
       min(created_on) as first_at, max(created_on) as last_at,
       (array_agg(source_id::text order by created_on desc))[1:${MAX_SAMPLES}] as samples
-    from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'
+    from pgboss.job where name = ${deadLetterQueue(job)} and state < 'active'
     group by 1 order by count desc, reason limit ${limit}`)
 
 export const countDeadLetters = (tx: Tx, job: JobName) =>
   tx.oneFirst(sql.type(countRow)`
-    select count(*) as count from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'`)
+    select count(*) as count from pgboss.job where name = ${deadLetterQueue(job)} and state < 'active'`)
 
 const dataRow = row({ data: mixed<object>() })
 
@@ -82,15 +82,15 @@ const dataRow = row({ data: mixed<object>() })
  * Removes dead letters from their queue, oldest first: all that existed at `seen`, or those with one reason.
  * @returns their payloads.
  */
-export async function takeDeadLetters<J extends JobName>(
+export async function removeDeadLetters<J extends JobName>(
   tx: Tx,
   job: J,
   { seen, reason, limit }: { seen: string; reason: string | null; limit: number },
 ): Promise<Payload<J>[]> {
   const payloads = await tx.anyFirst(sql.type(dataRow)`
-    delete from pgboss.job where name = ${deadLetterOf(job)} and id in (
+    delete from pgboss.job where name = ${deadLetterQueue(job)} and id in (
       select id from pgboss.job j
-      where name = ${deadLetterOf(job)} and state < 'active' and ${wasSeen(sql.fragment`j`, seen)}
+      where name = ${deadLetterQueue(job)} and state < 'active' and ${wasSeen(sql.fragment`j`, seen)}
         and (${reason}::text is null or ${deadReason} = ${reason})
       order by created_on limit ${limit} for update skip locked)
     returning data`)
@@ -110,13 +110,17 @@ function leftOf(jobs: readonly JobName[], ids: readonly string[]) {
       select id from pgboss.job where ${own} and ${which} for update skip locked)`
   }
   return {
-    letters: of(jobs.map(deadLetterOf), sql.fragment`source_id = any(${these}) and state < 'active'`),
+    letters: of(jobs.map(deadLetterQueue), sql.fragment`source_id = any(${these}) and state < 'active'`),
     ended: of(jobs, sql.fragment`id = any(${these}) and state > 'active'`),
   }
 }
 
 /** Deletes what is left of failed jobs, for rows that were deleted. */
-export async function deleteLeftOf(tx: Tx, jobs: readonly JobName[], ids: readonly string[]): Promise<void> {
+export async function deleteFailedJobs(
+  tx: Tx,
+  jobs: readonly JobName[],
+  ids: readonly string[],
+): Promise<void> {
   const { letters, ended } = leftOf(jobs, ids)
   await tx.query(sql.type(object())`
     with letters as (delete from pgboss.job where ${letters})
@@ -124,7 +128,7 @@ export async function deleteLeftOf(tx: Tx, jobs: readonly JobName[], ids: readon
 }
 
 /** Deletes the failure reasons that match `pattern`. */
-export async function forgetReasons(
+export async function deleteReasons(
   tx: Tx,
   jobs: readonly JobName[],
   ids: readonly string[],

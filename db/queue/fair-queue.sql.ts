@@ -6,7 +6,7 @@ import { row } from '../postgres/rows.ts'
 import type { SharedJob } from './jobs.ts'
 
 /** Returns the front of the queue: the priority of the next job. */
-export const frontOf = (job: SharedJob) => sql.fragment`
+export const queueFront = (job: SharedJob) => sql.fragment`
   coalesce((
     select priority from pgboss.job where name = ${job} and state < 'active' and not blocked and start_after <= now()
     order by priority desc, created_on limit 1), 0)`
@@ -24,7 +24,7 @@ const FRONT_JOBS = 1_000
  * deferred, the planner would read and sort everything that became due since.
  * @param group restricts the search to this group.
  */
-export async function lookAtLine(tx: Tx, job: SharedJob, given: number, group: string | null = null) {
+export async function readQueuePosition(tx: Tx, job: SharedJob, given: number, group: string | null = null) {
   const name = `${job.replaceAll('-', '_')}_places`
   const inGroup = group === null ? sql.fragment`` : sql.fragment` and group_id = ${group}`
   const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked${inGroup}`

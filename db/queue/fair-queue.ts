@@ -6,22 +6,22 @@
  * own order (jobs.ts, by_group), a paused one delays no other.
  */
 import type { Tx } from '../postgres/pool.ts'
-import { lookAtLine } from './fair-queue.sql.ts'
+import { readQueuePosition } from './fair-queue.sql.ts'
 import {
-  groupOf,
-  hasLineByGroup,
+  hasLanesByGroup,
   isSharedJob,
   type JobName,
   type Payload,
   SHARED_JOBS,
   type SharedJob,
+  toGroup,
 } from './jobs.ts'
 
 /**
  * Converts a position to a priority, because pg-boss fetches the highest first. Positions beyond the column's
  * range are equal.
  */
-export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
+export const toPriority = (place: number): number => -Math.min(place, 2_147_483_647)
 
 /** How long a look at the line is good for, in milliseconds. */
 const LINE_CACHED_MS = 250
@@ -30,7 +30,7 @@ const TEAMS_REMEMBERED = 10_000
 const GROUPS_REMEMBERED = 1_000
 
 /** Returns the positions of `count` more jobs of a team whose last one is at `last`. Pure. */
-export function placesAfter(last: number, reached: number, count: number): number[] {
+export function positionsAfter(last: number, reached: number, count: number): number[] {
   const first = Math.max(last + 1, reached)
   return Array.from({ length: count }, (_, index) => first + index)
 }
@@ -39,7 +39,7 @@ export function placesAfter(last: number, reached: number, count: number): numbe
 type Reached = { place: number; looked: number }
 
 function createLine(job: SharedJob) {
-  const byGroup = hasLineByGroup(job)
+  const byGroup = hasLanesByGroup(job)
   const reached = new Map<string | null, Reached>()
   let top = 0
   const last = new Map<string, number>()
@@ -49,7 +49,7 @@ function createLine(job: SharedJob) {
     const known = reached.get(group) ?? { place: 0, looked: Number.NEGATIVE_INFINITY }
     if (performance.now() - known.looked < LINE_CACHED_MS) return known.place
     reached.set(group, { ...known, looked: performance.now() })
-    const seen = await lookAtLine(tx, job, top, group)
+    const seen = await readQueuePosition(tx, job, top, group)
     top = seen.top
     const place = Math.max(known.place, seen.head ?? seen.top)
     if (reached.size > GROUPS_REMEMBERED) reached.clear()
@@ -76,7 +76,7 @@ function createLine(job: SharedJob) {
       return jobs.map(({ team, group }) => {
         const line = byGroup ? group : null
         const key = `${team}/${line ?? ''}`
-        const [place = 0] = placesAfter(last.get(key) ?? 0, from.get(line) ?? 0, 1)
+        const [place = 0] = positionsAfter(last.get(key) ?? 0, from.get(line) ?? 0, 1)
         last.set(key, place)
         return place
       })
@@ -90,7 +90,7 @@ export const createLines = (): Lines =>
   Object.fromEntries(SHARED_JOBS.map((job) => [job, createLine(job)])) as Lines
 
 /** Returns positions for returning jobs of any queue. None if the queue has no order. */
-export async function placesOfReturning<J extends JobName>(
+export async function positionsOfReturning<J extends JobName>(
   lines: Lines,
   tx: Tx,
   job: J,
@@ -99,7 +99,7 @@ export async function placesOfReturning<J extends JobName>(
   if (!isSharedJob(job)) return []
   const jobs = payloads.map((payload) => ({
     team: 'team_id' in payload ? String(payload.team_id) : '',
-    group: groupOf(job, payload),
+    group: toGroup(job, payload),
   }))
   return lines[job].placesOf(tx, jobs)
 }

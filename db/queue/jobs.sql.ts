@@ -7,7 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../postgres/rows.ts'
-import { deadLetterOf, JOB_RETENTION_S, JOBS, type JobName } from './jobs.ts'
+import { deadLetterQueue, JOB_RETENTION_S, JOBS, type JobName } from './jobs.ts'
 
 const openRow = row({ active: boolean(), at: string(), dead: boolean() })
 
@@ -18,7 +18,7 @@ export const openJob = (tx: Tx, job: JobName, id: string) =>
     where name = ${job} and id = ${id} and state <= 'active'
     union all
     select state = 'active', start_after, true from pgboss.job
-    where name = ${deadLetterOf(job)} and source_id = ${id} and state <= 'active'
+    where name = ${deadLetterQueue(job)} and source_id = ${id} and state <= 'active'
     order by dead limit 1`)
 
 /**
@@ -87,7 +87,7 @@ function statusOf(job: JobName, most: number) {
       ${counted(sql.fragment`${waiting} and start_after > now()`)} as deferred,
       (select floor(extract(epoch from now() - start_after)) ${waiting} and start_after <= now()
         order by start_after limit 1) as oldest_ready_seconds,
-      ${counted(sql.fragment`from pgboss.job where name = ${deadLetterOf(job)} and state < 'active' and not blocked`)} as dead`
+      ${counted(sql.fragment`from pgboss.job where name = ${deadLetterQueue(job)} and state < 'active' and not blocked`)} as dead`
 }
 
 /**
@@ -155,7 +155,7 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
     delete from pgboss.job where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state <> 'active'`)
   await tx.query(sql.unsafe`
     delete from pgboss.job
-    where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
+    where name = ${deadLetterQueue(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
 }
 
 /** Lets new jobs wait, each for some seconds. */
@@ -231,7 +231,12 @@ export const bringForward = (tx: Tx, job: JobName, ids: FragmentSqlToken) =>
 const waitingRow = row({ jobs: number(), teams: number() })
 
 /** Counts the waiting jobs of a queue and their teams, up to `most`. */
-export const waitingOfTeams = (tx: Tx, job: JobName, most: number) =>
+export const waitingOfTeams = (
+  tx: Tx,
+  job: JobName,
+  { most, group = null }: { most: number; group?: string | null },
+) =>
   tx.one(sql.type(waitingRow)`
     select count(*) as jobs, count(distinct data ->> 'team_id') as teams
-    from (select data from pgboss.job where name = ${job} and state < 'active' limit ${most}) waiting`)
+    from (select data from pgboss.job where name = ${job} and state < 'active'
+      ${group === null ? sql.fragment`` : sql.fragment`and group_id = ${group}`} limit ${most}) waiting`)

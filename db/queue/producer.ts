@@ -4,11 +4,11 @@
  * connections of its own, and never loads pg-boss.
  */
 import { onCommit, type Tx } from '../postgres/pool.ts'
-import { takeDeadLetters } from './dead-letters.sql.ts'
-import { createLines, placesOfReturning, priorityOf } from './fair-queue.ts'
+import { removeDeadLetters } from './dead-letters.sql.ts'
+import { createLines, positionsOfReturning, toPriority } from './fair-queue.ts'
 import { asRelation, insertingJobs, insertJobs, type NewJob } from './insert.sql.ts'
 import { delayJobs, deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
-import { groupOf, JOBS, type JobName, type Payload, type SharedJob } from './jobs.ts'
+import { JOBS, type JobName, type Payload, type SharedJob, toGroup } from './jobs.ts'
 import type { Waker } from './wake.ts'
 
 /** Jobs for a queue that teams share, with the place of each in its line. */
@@ -63,15 +63,15 @@ const jobsOf = <J extends JobName>(
   places: readonly number[],
 ): NewJob[] =>
   payloads.map((data, index) => ({
-    ...{ name, id: jobId(name, data), data, group_id: groupOf(name, data) },
-    priority: priorityOf(places[index] ?? 0),
+    ...{ name, id: jobId(name, data), data, group_id: toGroup(name, data) },
+    priority: toPriority(places[index] ?? 0),
   }))
 
 /** @param wake hints idle workers, once the transaction that stored jobs has committed. */
 export function createProducer(wake?: Waker, lines = createLines()): Producer {
   const enqueue: Producer['enqueue'] = async (tx, job, payloads) => {
     if (payloads.length === 0) return 0
-    const places = await placesOfReturning(lines, tx, job, payloads)
+    const places = await positionsOfReturning(lines, tx, job, payloads)
     const count = await insertJobs(tx, jobsOf(job, payloads, places))
     if (wake && count > 0) onCommit(tx, () => wake(job))
     return count
@@ -97,7 +97,7 @@ export function createProducer(wake?: Waker, lines = createLines()): Producer {
       return count
     },
     async redrive(tx, job, letters) {
-      const payloads = await takeDeadLetters(tx, job, letters)
+      const payloads = await removeDeadLetters(tx, job, letters)
       if (payloads.length === 0) return payloads
       await deleteEndedJobs(tx, job, jobIds(job, payloads))
       await enqueue(tx, job, payloads)

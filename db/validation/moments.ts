@@ -19,7 +19,7 @@ export function isMoment(text: string): boolean {
 }
 
 /** Converts a time to UTC, because PostgreSQL doesn't accept zones beyond ±15:59. */
-export const utcOf = (time: string | null): string | null =>
+export const toUtc = (time: string | null): string | null =>
   time === null ? null : new Date(time).toISOString()
 
 const MAX_DAYS_AHEAD = 90
@@ -66,7 +66,7 @@ export function timesOf(when: When | undefined, now: Date): Times {
   const { scheduled_at, expires_in } = when
   const due = Math.max(now.getTime(), scheduled_at === null ? 0 : Date.parse(scheduled_at))
   return {
-    scheduled_at: utcOf(scheduled_at),
+    scheduled_at: toUtc(scheduled_at),
     expires_at: expires_in === null ? null : new Date(due + expires_in * 1_000).toISOString(),
     due_at: due > now.getTime() ? new Date(due).toISOString() : null,
   }

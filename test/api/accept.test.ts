@@ -1,4 +1,4 @@
-/** A 201 means that row and job are committed. Otherwise neither exists. */
+/** A 201 means that row and job are committed. A failed send stores neither. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startApi } from '../support/api-process.ts'
 import { atCommit, rowCounts, usedBy } from '../support/rows.ts'

@@ -112,7 +112,7 @@ t.test('files of a killed process are deleted, files in progress are kept', asyn
   t.strictSame(await stored(team), { files: 1, bytes: 0, chunks: 1, used: 0 })
 })
 
-t.test('attachments add a fixed number of statements, whatever their number', async (t) => {
+t.test('attachments add few statements, whatever their number', async (t) => {
   const proxy = await startDatabaseProxy(t, service.url)
   const counted = await startService(t, { url: proxy.url, wake: () => {} })
   const { key } = await makeTeam(counted)

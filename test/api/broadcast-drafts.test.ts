@@ -59,7 +59,7 @@ t.test('a draft is created, replayed by its key, changed and deleted', async (t)
   t.match(await get(id), { status: 404, body: { error: { code: 'not_found' } } })
 })
 
-t.test('a change that changes nothing writes nothing', async (t) => {
+t.test('a PATCH with unchanged values writes nothing', async (t) => {
   const { service, team, draft, get } = await beginBroadcasting(t)
   const { call, database } = service
   const { key } = team

@@ -209,7 +209,7 @@ t.test('items are accepted in order until the quota is full', async (t) => {
   t.strictSame((await show('a@example.org', small)).properties, { n: '3' })
 })
 
-t.test('returns 402 only if no valid item fits the quota', async (t) => {
+t.test('returns 402 if the quota is full and all valid items are new', async (t) => {
   const small = await teamWithRoom(service, 1)
   await bulk([{ email: 'a@example.org' }], small)
   const call402 = await bulk(

@@ -136,7 +136,7 @@ t.test('counters stay exact in any mix of concurrent calls and periods', async (
         ] as const) {
           if (used[quota] !== stored[quota])
             throw new Error(`${quota}: counted ${used[quota]}, stored ${stored[quota]}`)
-          // A new period also counts what was stored before it started.
+          // A moved period counts what was stored before the move.
           if (
             !together.some(({ kind }) => kind === 'subscribe') &&
             used[quota] > Math.max(limit, before[quota])

@@ -68,7 +68,7 @@ t.test('null means absent, and unknown fields are ignored', async (t) => {
   })
 })
 
-t.test('html or template_id is required, and empty html is missing', async (t) => {
+t.test('html or template_id is required, and empty html counts as missing', async (t) => {
   for (const changes of [{ html: undefined }, { html: '' }]) {
     const { status, body } = await send(changes)
     t.equal(status, 400)
@@ -109,7 +109,7 @@ t.test('an invalid from address is invalid_from', async (t) => {
   t.equal((await send({ from: '' })).body.error.code, 'bad_request')
 })
 
-t.test('an unverified from domain is 422, also a subdomain', async (t) => {
+t.test('an unverified from domain is 422, even a subdomain', async (t) => {
   for (const from of ['a@example.net', 'a@sub.example.com']) {
     const { status, body } = await send({ from })
     t.equal(`${status} ${body.error?.code}`, '422 from_domain_not_verified')
@@ -243,7 +243,7 @@ t.test('reserved, malformed and oversized headers are invalid_headers', async (t
   }
 })
 
-t.test('reply_to is stored without its name, and can be invalid_reply_to', async (t) => {
+t.test('reply_to is stored without its name, or is invalid_reply_to', async (t) => {
   t.equal((await send({ reply_to: 'Support <help@example.net>' })).body.reply_to, 'help@example.net')
   t.equal((await send({ reply_to: '' })).body.reply_to, '')
   t.equal((await send({ reply_to: 'nobody' })).body.error.code, 'invalid_reply_to')

@@ -71,7 +71,7 @@ t.test('SIGTERM under load finishes every request and exits with 0', async (t) =
   const clients = Array.from({ length: 20 }, client)
   await until('it is busy', () => answered.length > 50)
   api.kill('SIGTERM')
-  // As long as a platform can take to route its clients elsewhere.
+  // The time in which a platform routes its clients elsewhere.
   routedUntil = performance.now() + 200
   await Promise.all(clients)
   t.equal(await api.exited, 0)
@@ -88,7 +88,6 @@ t.test('SIGTERM exits with 0', async (t) => {
 
 const PROCESS = join(import.meta.dirname, '../../db/process')
 
-/** Creates a directory for the test. */
 async function scratch(t: Test): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'main-test-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))

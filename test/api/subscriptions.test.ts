@@ -15,7 +15,6 @@ const { service, call, database, team } = await world(t, { lockTimeout: 30_000 }
 const { key } = team
 
 let made = 0
-/** Creates a contact. */
 async function contact(fields: Record<string, unknown> = {}) {
   const email = `c${++made}@example.org`
   const { body } = await call('POST', '/v1/contacts', { key, body: { email, ...fields } })

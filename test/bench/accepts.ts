@@ -188,7 +188,7 @@ export async function measureQuiet(rig: Rig): Promise<Figure[]> {
 export async function fill(
   place: Place,
   { id, domain_id }: TestTeam,
-  { emails, jobs = 'none' }: { emails: number; jobs?: 'none' | 'waiting' | 'put off' },
+  { emails, jobs = 'none' }: { emails: number; jobs?: 'none' | 'waiting' | 'deferred' },
 ): Promise<void> {
   const tag = randomUUID()
   const state = jobs === 'none' ? 'sent' : 'queued'
@@ -205,7 +205,7 @@ export async function fill(
       select team_id, id, uuid_send(gen_random_uuid()), 'sent', created_at, '' from emails where subject = ${tag}`)
     return
   }
-  const wait = jobs === 'put off' ? '1 hour' : '0'
+  const wait = jobs === 'deferred' ? '1 hour' : '0'
   await place.database.query(sql.unsafe`
     insert into pgboss.job (name, id, data, priority, start_after, retry_limit, retry_delay, expire_seconds,
       deletion_seconds, keep_until, policy, heartbeat_seconds)

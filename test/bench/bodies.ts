@@ -70,8 +70,8 @@ const KINDS: readonly Kind[] = [
   junk('[]', () => '[]'),
   junk('{}', () => '{}'),
   junk('strings', (at) => `"${at.toString(36)}"`),
-  junk('as many keys as are taken', (at) => (at < 149_000 ? `{"${at.toString(36)}":1}` : DIGITS)),
-  junk('as many numbers as are taken', (at) => (at < 2_900_000 ? '1' : DIGITS)),
+  junk('the most keys', (at) => (at < 149_000 ? `{"${at.toString(36)}":1}` : DIGITS)),
+  junk('the most numbers', (at) => (at < 2_900_000 ? '1' : DIGITS)),
 ]
 
 /** Posts bodies at once. @returns how many were answered with each status. */
@@ -132,9 +132,9 @@ async function measureKind(
   const owners = teams.length === 1 ? 'one team' : `${teams.length} teams`
   return atMost(1, {
     row: '23',
-    measure: `memory of the API, ${BODIES} bodies of 9 MiB at once: ${kind.name}, ${owners}`,
+    measure: `memory of the API, ${BODIES} bodies of 9 MiB: ${kind.name}, ${owners}`,
     ...{ ours: memory, reference: 400, unit: 'MB' },
-    note: `${answered} within ${took.toFixed(1)} s; small sends meanwhile p99 ${Math.round(percentile(times, 0.99))} ms`,
+    note: `${answered} within ${took.toFixed(1)} s; small sends: p99 ${Math.round(percentile(times, 0.99))} ms`,
   })
 }
 

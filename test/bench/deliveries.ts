@@ -82,18 +82,18 @@ export async function postfixFigures({ rate }: Through): Promise<Figure[]> {
   return [
     atLeast(1.2, {
       row: '5a',
-      measure: '5,000 mails of 4 KB end to end, DKIM-signed; beside Postfix',
+      measure: '5,000 emails of 4 KB end to end, DKIM-signed, against Postfix',
       ours: rate,
       reference: plain,
-      unit: 'mails/s',
+      unit: 'emails/s',
       note,
     }),
     atLeast(1.6, {
       row: '5b',
-      measure: 'the same; beside Postfix with OpenDKIM',
+      measure: 'the same, against Postfix with OpenDKIM',
       ours: rate,
       reference: signed,
-      unit: 'mails/s',
+      unit: 'emails/s',
       note: `${note}, signed by OpenDKIM`,
     }),
   ]
@@ -108,7 +108,7 @@ export async function cpuFigure({ cpu_ms }: Through): Promise<Figure[]> {
   return [
     atMost(2, {
       row: '6',
-      measure: 'processor time of a worker per mail, DKIM and all',
+      measure: 'CPU time of a worker per email, with DKIM',
       ours: cpu_ms,
       reference,
       unit: 'ms',
@@ -139,10 +139,10 @@ export async function measureScaling(rig: Rig): Promise<Figure[]> {
   return [
     atLeast(1.8, {
       row: '7',
-      measure: 'two workers, a sink that takes 50 ms per mail',
+      measure: 'two workers, a sink with 50 ms per email',
       ours: two,
       reference: one,
-      unit: 'mails/s',
+      unit: 'emails/s',
       note: 'reference: one worker',
     }),
   ]
@@ -186,7 +186,7 @@ export async function measureLatency(rig: Rig): Promise<Figure[]> {
   const reference = median(bare) + median(sends)
   const common = { reference, unit: 'ms', note: 'reference: the median of one 201 and of one bare sendMail' }
   return [
-    atMost(2, { row: '8a', measure: 'POST to handed over when idle, p50', ours: median(times), ...common }),
+    atMost(2, { row: '8a', measure: 'from POST until sent when idle, p50', ours: median(times), ...common }),
     atMost(5, { row: '8b', measure: 'the same, p99', ours: percentile(times, 0.99), ...common }),
   ]
 }
@@ -255,11 +255,11 @@ export async function measureWhatsapp(rig: Rig): Promise<Figure[]> {
   return [
     atLeast(0.5, {
       row: '9',
-      measure: 'WhatsApp end to end, a stand-in that answers at once',
+      measure: 'WhatsApp end to end, to a local server',
       ours: MESSAGES / took,
       reference: MESSAGES / fetched,
       unit: 'messages/s',
-      note: 'reference: a bare fetch loop, 50 at a time; the number’s pace is out of reach',
+      note: 'reference: a bare fetch loop, 50 at a time',
     }),
   ]
 }

@@ -119,20 +119,20 @@ export const measureFiles = (rig: Rig): Promise<Figure[]> =>
     return [
       atMost(1.5, {
         row: '22a',
-        measure: 'processor time of a worker per mail of 1 MB, DKIM and all',
+        measure: 'CPU time of a worker per email of 1 MB, with DKIM',
         ...{ ours, reference, unit: 'ms' },
-        note: 'reference: bare nodemailer, pooled, unsigned, one file from memory; ours has each its own in the database',
+        note: 'reference: bare nodemailer, pooled, unsigned, one file from memory; ours reads one per email from the database',
       }),
       atMost(1, {
         row: '22b',
-        measure: `memory of the worker, ${WAITING} mails of 20 MB`,
+        measure: `memory of the worker, ${WAITING} emails of 20 MB`,
         ...{ ours: await worker.peak(), reference: 512, unit: 'MB' },
       }),
       atMost(1.5, {
         row: '22c',
-        measure: 'p99 from 201 to handed over, mail without files beside these',
+        measure: 'p99 from 201 until sent, emails without files next to these',
         ...{ ours: percentile(busy, 0.99), reference: percentile(calm, 0.99), unit: 'ms' },
-        note: `reference: the same without them, in turns; the relay, a process of its own, throws away what it takes; medians ${Math.round(median(busy))} and ${Math.round(median(calm))} ms`,
+        note: `reference: the same without them, alternating; medians ${Math.round(median(busy))} and ${Math.round(median(calm))} ms`,
       }),
     ]
   })

@@ -43,7 +43,7 @@ export async function measureFull(rig: Rig, { accepts, upserts }: Empty): Promis
   const byLoop = ({ many, reference }: Accepts): number => many / reference
   return [
     row('a', '1', { ours: byLoop(accepted), reference: byLoop(accepts), unit: '× loop' }),
-    row('b', '5', { ours: poured, reference: poured_empty, unit: 'mails/s' }),
+    row('b', '5', { ours: poured, reference: poured_empty, unit: 'emails/s' }),
     row('c', '11', { ours: 1_000 / upserted.ours, reference: 1_000 / upserts.ours, unit: 'calls/s' }),
   ]
 }
@@ -70,27 +70,27 @@ async function dropRun({ database }: Place): Promise<void> {
  */
 export async function measureBacklog(rig: Rig): Promise<Figure[]> {
   const waiting = await backlogged(rig, 'waiting')
-  const putOff = await backlogged(rig, 'put off')
+  const putOff = await backlogged(rig, 'deferred')
   const empty = await withTeam(await rig.place())
   const [accepted = 0, ...beside] = await acceptInTurns([empty.place, waiting.place, putOff.place])
   await Promise.all([empty.place, putOff.place].map(forgetDue))
   const [poured = 0, ...pouredBeside] = await pourInTurns([empty, putOff], QUICK ? 1 : 3)
   const rates = [await drained(waiting.place, upTo(8_000)), ...pouredBeside]
   await Promise.all([empty, waiting, putOff].map(({ place }) => place.close()))
-  return (['waiting', 'put off'] as const).flatMap((jobs, index) => {
+  return (['waiting', 'deferred'] as const).flatMap((jobs, index) => {
     const row = `13${index === 0 ? 'a' : 'b'}`
     const note = `200,000 jobs ${jobs}; reference: none`
     const figure = (of: string, ours: number, reference: number, unit: string): Figure =>
       atLeast(0.9, { row, measure: `row ${of}, 200,000 jobs ${jobs}`, ours, reference, unit, note })
     return [
       figure('1', beside[index] ?? 0, accepted, 'emails/s'),
-      figure('5', rates[index] ?? 0, poured, 'mails/s'),
+      figure('5', rates[index] ?? 0, poured, 'emails/s'),
     ]
   })
 }
 
 /** A place with 200,000 jobs of one team. */
-async function backlogged(rig: Rig, jobs: 'waiting' | 'put off') {
+async function backlogged(rig: Rig, jobs: 'waiting' | 'deferred') {
   const one = await withTeam(await rig.place())
   await fill(one.place, one.team, { emails: 200_000, jobs })
   await settled(one.place)
@@ -156,7 +156,7 @@ function memoryFigures(
       goal: '≤ 200 MB',
       met: ours <= 200,
     },
-    note: 'the most that was resident under rows 1, 4 and 5',
+    note: 'the peak in rows 1, 4 and 5',
   })
   const growth = (row: string, who: 'api' | 'worker'): Figure => {
     const ours = slope(samples.map((sample) => ({ x: sample.x, y: sample[who] })))

@@ -13,7 +13,7 @@ const COLUMNS = [
   'accepted',
   'lost',
   'repeated',
-  'after an answer',
+  'after acceptance',
   'over a limit',
   'recovered in',
   '',
@@ -34,10 +34,10 @@ export function rowOf({ fault, outcome, held }: Line): string {
     accepted,
     lost,
     repeated,
-    `${after_answer} of ${allowed} allowed`,
+    allowed === 0 ? after_answer : `${after_answer} of ${allowed}`,
     over,
     recovered === null ? 'never' : `${recovered.toFixed(1)} s`,
-    held ? 'held' : '**not held**',
+    held ? 'passed' : '**failed**',
   ])
 }
 
@@ -47,8 +47,8 @@ Each fault gets its own database, two API processes and two workers. The columns
 
 - *lost*: accepted messages that never reached the relay
 - *repeated*: copies beyond the first
-- *after an answer*: copies of messages that the relay had already accepted. Only a killed or frozen worker may cause
-  these, for messages it was sending
+- *after acceptance*: copies of messages that the relay had already accepted, of the allowed number. Only a killed or
+  frozen worker may cause these
 - *recovered in*: time from the end of the fault until the relay had all accepted messages`
 
 /** Writes the table of a whole run. @param postgres the server's version. */

@@ -6,20 +6,20 @@
 import { sql } from 'slonik'
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { lostReports } from '../../db/delivery/reports/reports.sql.ts'
-import { deliveryState, givenUpMessages, markRequeued } from '../../db/delivery/requeue.sql.ts'
+import { deliveryState, findDeadLettered, markRequeued } from '../../db/delivery/requeue.sql.ts'
 import { lostMessages, lostOfTeam } from '../../db/delivery/sweep.sql.ts'
 import { lostBackgroundJobs } from '../../db/maintenance/background-jobs/background-jobs.sql.ts'
-import { lostWalks, waitingEmailsOf } from '../../db/messages/broadcasts/waiting.sql.ts'
+import { countWaitingEmails, lostExpansions } from '../../db/messages/broadcasts/waiting.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/snapshot.sql.ts'
 import {
   countDeadLetters,
   deadReasons,
-  deleteLeftOf,
-  forgetReasons,
-  takeDeadLetters,
+  deleteFailedJobs,
+  deleteReasons,
+  removeDeadLetters,
 } from '../../db/queue/dead-letters.sql.ts'
-import { lookAtLine } from '../../db/queue/fair-queue.sql.ts'
+import { readQueuePosition } from '../../db/queue/fair-queue.sql.ts'
 import { insertJobs } from '../../db/queue/insert.sql.ts'
 import {
   bringForward,
@@ -130,18 +130,18 @@ const STATEMENTS: Record<string, [number, (tx: Tx) => Promise<unknown>, ((tx: Tx
     loseJobs,
   ],
   deliveryState: [ONCE, (tx) => deliveryState(tx, EMAIL, refs[0] ?? { team_id: '', id: '' })],
-  givenUpMessages: [EACH, (tx) => givenUpMessages(tx, EMAIL, AFFECTED)],
+  findDeadLettered: [EACH, (tx) => findDeadLettered(tx, EMAIL, AFFECTED)],
   deadReasons: [EACH, (tx) => deadReasons(tx, 'deliver-email', 100)],
   countDeadLetters: [EACH, (tx) => countDeadLetters(tx, 'deliver-email')],
-  takeDeadLetters: [
+  removeDeadLetters: [
     EACH,
     async (tx) => {
       const seen = await seenNow(tx)
-      await takeDeadLetters(tx, 'deliver-email', { seen, reason: 'no answer', limit: AFFECTED })
+      await removeDeadLetters(tx, 'deliver-email', { seen, reason: 'no answer', limit: AFFECTED })
     },
   ],
-  deleteLeftOf: [EACH, (tx) => deleteLeftOf(tx, ['deliver-email'], ids)],
-  forgetReasons: [EACH, (tx) => forgetReasons(tx, ['deliver-email'], ids, 'answer')],
+  deleteFailedJobs: [EACH, (tx) => deleteFailedJobs(tx, ['deliver-email'], ids)],
+  deleteReasons: [EACH, (tx) => deleteReasons(tx, ['deliver-email'], ids, 'answer')],
   insertJobs: [EACH * 2, (tx) => insertJobs(tx, newJobs), loseJobs],
   deleteDoneJobs: [EACH, (tx) => deleteDoneJobs(tx, 'deliver-email', attempts), activate],
   deleteEndedJobs: [EACH, (tx) => deleteEndedJobs(tx, 'deliver-email', ids)],
@@ -161,13 +161,13 @@ const STATEMENTS: Record<string, [number, (tx: Tx) => Promise<unknown>, ((tx: Tx
   bringForward: [EACH * 2, (tx) => bringForward(tx, 'deliver-email', idArray)],
   openJob: [ONCE, (tx) => openJob(tx, 'deliver-email', uuid(1))],
   jobEnd: [ONCE, (tx) => jobEnd(tx, 'deliver-email', uuid(1))],
-  lookAtLine: [EACH, (tx) => lookAtLine(tx, 'deliver-email', 1)],
+  readQueuePosition: [EACH, (tx) => readQueuePosition(tx, 'deliver-email', 1)],
   queuesDue: [ONCE, (tx) => queuesDue(runOn(tx), ['deliver-email', 'ingest-report'])],
   isAnyLost: [ONCE, (tx) => isAnyLost(runOn(tx))],
   openJobsBefore: [ONCE, (tx) => openJobsBefore(tx, 'upsert-contacts', { team_id: TEAM, id: uuid(1) })],
   lostBackgroundJobs: [ONCE, (tx) => lostBackgroundJobs(tx, new Date(), AFFECTED)],
-  lostWalks: [ONCE, (tx) => lostWalks(tx, AFFECTED)],
-  waitingEmailsOf: [EACH, (tx) => waitingEmailsOf(tx, { team_id: TEAM, id: BROADCAST }, AFFECTED)],
+  lostExpansions: [ONCE, (tx) => lostExpansions(tx, AFFECTED)],
+  countWaitingEmails: [EACH, (tx) => countWaitingEmails(tx, { team_id: TEAM, id: BROADCAST }, AFFECTED)],
   lostReports: [ONCE, (tx) => lostReports(tx, new Date(), AFFECTED)],
   queueStatus: [
     EACH,

@@ -1,6 +1,6 @@
 /**
  * A real Postfix for a test. It accepts email on a free port and relays everything. If it collects, it pipes
- * email to the return domain to the service's hook, with exactly README's configuration. Email to
+ * email to the return domain to the service's hook, with the lines in workers/PROVIDERS.md. Email to
  * arrives.test counts as delivered. The machine's own Postfix isn't read or changed. It stops and is removed
  * with the test.
  */
@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { freePort } from './free-port.ts'
 import { programMissing, runProgram } from './programs.ts'
 import type { Teardown } from './smtp-sink.ts'
+import { ROOT } from './sources.ts'
 
 const ATTEMPTS = 5
 
@@ -22,13 +23,21 @@ export async function postfixMissing(): Promise<string | null> {
   return (await programMissing('postfix', 'postfix')) ?? (await programMissing('curl', 'curl'))
 }
 
+/** Returns the lines for master.cf and main.cf that workers/PROVIDERS.md documents. */
+async function documentedLines(): Promise<{ master: string; main: string }> {
+  const text = await readFile(join(ROOT, 'workers/PROVIDERS.md'), 'utf8')
+  const [, master = ''] = /```\n(heliograph unix [\s\S]*?)```/.exec(text) ?? []
+  const [, main = ''] = /```\n(heliograph_destination[\s\S]*?)```/.exec(text) ?? []
+  return { master, main }
+}
+
 /**
  * Returns Postfix's transport for reports. It would bounce on curl's own exit codes, so 75 makes it retry.
  */
-const pipeLines = (token_file: string, hook: string): string =>
-  `heliograph unix - n n - 10 pipe
-  flags=DORq user=nobody argv=/bin/sh -c
-  {curl -sSf -o /dev/null -H @${token_file} -H Content-Type:message/rfc822 --data-binary @- ${hook} || exit 75}`
+const pipeLines = (documented: string, { token_file, hook }: { token_file: string; hook: string }): string =>
+  documented
+    .replace('/etc/postfix/heliograph-token', token_file)
+    .replace('https://heliograph.example.com/hooks/smtp', hook)
 
 const service = (name: string, program: string): string => `${name} unix - - n - 0 ${program}`
 
@@ -49,7 +58,7 @@ const masterCf = (port: number, pipes: string[]): string =>
     '',
   ].join('\n')
 
-const mainCf = (home: string, { relay_port, collects, milter_port }: PostfixOptions): string =>
+const mainCf = (home: string, { relay_port, milter_port }: PostfixOptions, collecting: string): string =>
   `compatibility_level = 3.6
 queue_directory = ${home}/queue
 data_directory = ${home}/data
@@ -64,22 +73,18 @@ alias_maps =
 local_recipient_maps =
 disable_dns_lookups = yes
 default_transport = smtp:[127.0.0.1]:${relay_port}
-${collects ? collectingCf(collects) : ''}${milter_port ? milterCf(milter_port) : ''}`
+${collecting}${milter_port ? milterCf(milter_port) : ''}`
 
-const collectingCf = ({ return_domain }: Collects): string =>
-  `heliograph_destination_recipient_limit = 1
-relay_domains = ${return_domain}
-relay_recipient_maps = regexp:{ {/^b-[0-9a-z]{62}@/ OK} }
-transport_maps = inline:{ ${return_domain}=heliograph:, arrives.test=discard: }
-`
+const collectingCf = (documented: string): string =>
+  documented.replace(/^transport_maps = .*$/m, '$&, inline:{ arrives.test=discard: }')
 
 const milterCf = (port: number): string =>
   `smtpd_milters = inet:127.0.0.1:${port}
 milter_default_action = tempfail
 `
 
-/** The domain that bounces return to, and the hook that they go to. */
-type Collects = { return_domain: string; hook: string; token: string }
+/** The hook that bounces go to. They return to a domain that starts with `bounces.`. */
+type Collects = { hook: string; token: string }
 
 type PostfixOptions = {
   /** Where it delivers to. */
@@ -99,8 +104,9 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
   await runProgram('chown', ['postfix', join(home, 'data')])
   const { collects } = options
   await writeFile(token_file, `Authorization: Bearer ${collects?.token}\n`)
-  const pipes = collects ? [pipeLines(token_file, collects.hook)] : []
-  await writeFile(join(config, 'main.cf'), mainCf(home, options))
+  const { master, main } = await documentedLines()
+  const pipes = collects ? [pipeLines(master, { token_file, hook: collects.hook })] : []
+  await writeFile(join(config, 'main.cf'), mainCf(home, options, collects ? collectingCf(main) : ''))
   const log = (): Promise<string> => readFile(join(home, 'log'), 'utf8').catch(() => '')
   t.teardown(async () => {
     await runProgram('postfix', ['-c', config, 'stop']).catch(() => {})

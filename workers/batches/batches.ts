@@ -16,7 +16,7 @@ import type { QueuePauses } from '../../db/queue/pauses.ts'
 import { isSurelyValid } from '../../db/validation/valid.ts'
 import { storableWords } from '../../db/validation/words.ts'
 import type { Figures } from '../monitoring/stats.ts'
-import { oneByOne, portionsOf } from './poison-jobs.ts'
+import { oneByOne, splitIntoPortions } from './poison-jobs.ts'
 import { retryWhileUnavailable } from './retry-while-unavailable.ts'
 
 export type Batch<J extends JobName> = {
@@ -89,7 +89,7 @@ export async function runBatches<J extends JobName, D extends BatchDeps>(
     const jobs = paused ? [] : await claims.fetch(batchSize)
     if (jobs.length === 0) await claims.idle()
     // If the database can't say which jobs are suspect, each job runs alone.
-    const portions = await portionsOf(deps.database, job, jobs).catch(() => oneByOne(jobs))
+    const portions = await splitIntoPortions(deps.database, job, jobs).catch(() => oneByOne(jobs))
     for (const portion of portions) await runBatch(job, handle, { jobs: portion.jobs, claims, deps })
   }
 }

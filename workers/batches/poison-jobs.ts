@@ -20,7 +20,7 @@ export const oneByOne = <J extends JobName>(jobs: readonly FetchedJob<J>[]): Por
  * Splits claimed jobs into one portion of unsuspected jobs and one portion per suspect. Jobs that were never
  * lost, which is nearly all, need no query.
  */
-export async function portionsOf<J extends JobName>(
+export async function splitIntoPortions<J extends JobName>(
   tx: Tx,
   job: J,
   jobs: readonly FetchedJob<J>[],

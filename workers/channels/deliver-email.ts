@@ -37,7 +37,7 @@ import { type EmailAttempt, recordAttempts } from './email-attempts.ts'
 import type { EncodedFiles } from './encoded-files.ts'
 import { bounceOverdue } from './overdue.ts'
 import { recipientsOf, renderEmail } from './render.ts'
-import { sendingDomainsOf } from './sending-domains.ts'
+import { readSendingDomains } from './sending-domains.ts'
 import { NOBODY_SUPPRESSED, type Suppressed, suppressedRecipients } from './suppressed-recipients.ts'
 
 export type EmailDeps = {
@@ -80,7 +80,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
   deps: Through<T> & { checkBeforeSend?: CheckBeforeSend },
 ): DeliveryChannel<J, EmailAttempt> {
   const { email: provider, database } = deps
-  if (!provider) throw new Error('there is no email provider here')
+  if (!provider) throw new Error('this worker has no email provider')
   const { test } = provider
   const bulk = createBulkPause()
   return {
@@ -202,7 +202,7 @@ async function composer<T extends boolean>(
     database,
     rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
   )
-  const domains = await sendingDomainsOf(database, { secrets, ours }, rows)
+  const domains = await readSendingDomains(database, { secrets, ours }, rows)
   return async (row, files) => {
     const domain = domains.get(row.domain_id)
     if (domain instanceof Error) throw domain

@@ -9,13 +9,13 @@ import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { stopNotifying } from '../../db/messages/webhooks/endpoints.ts'
 import {
-  type EndpointNews,
+  type EndpointResult,
   failSilenced,
+  lockUnchangedWebhooks,
   type OutgoingWebhook,
   type Round,
   storeRound,
   type WebhookAttempt,
-  webhooksAsAsked,
   webhooksToDeliver,
 } from '../../db/messages/webhooks/messages.sql.ts'
 import { signedHeaders, signingKey } from '../../db/messages/webhooks/secret.ts'
@@ -87,7 +87,7 @@ async function outdated(tx: Tx, attempts: readonly Attempt[]): Promise<ReadonlyS
   const failed = attempts.filter(({ answer }) => !isTaken(answer))
   if (failed.length === 0) return new Set()
   const current = new Set(
-    await webhooksAsAsked(
+    await lockUnchangedWebhooks(
       tx,
       attempts.map(({ row }) => row),
     ),
@@ -131,7 +131,7 @@ function outgoingOf(
 const UNSEALED_ANSWER: WebhookAnswer = {
   status: null,
   ms: 0,
-  response: 'not sent: its secret opens with neither key',
+  response: "not sent: its secret can't be decrypted with SECRET_KEY",
   wait_seconds: null,
 }
 
@@ -233,11 +233,11 @@ async function record(
 
 /** Returns why an endpoint must be disabled. Null if it stays enabled. */
 function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string | null): string | null {
-  if (own.some(({ answer: { answer } }) => answer.status === GONE_STATUS)) return `it answered ${GONE_STATUS}`
+  if (own.some(({ answer: { answer } }) => answer.status === GONE_STATUS)) return `it returned ${GONE_STATUS}`
   const overdue = (at: Date) =>
     failingSince !== null && at.getTime() - Date.parse(failingSince) >= DISABLE_AFTER_MS
   return own.some(({ at, answer: { answer } }) => !isTaken(answer) && overdue(at))
-    ? 'nothing but failures for five days'
+    ? 'only failures for five days'
     : null
 }
 
@@ -254,7 +254,7 @@ function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): Webhook
 }
 
 /** Collects the results of attempts per endpoint. */
-function newsOf(delivered: readonly Delivered<Attempt>[]): EndpointNews[] {
+function newsOf(delivered: readonly Delivered<Attempt>[]): EndpointResult[] {
   const latest = (times: Date[]) => times.sort((one, other) => other.getTime() - one.getTime())[0] ?? null
   return [...Map.groupBy(delivered, ({ answer: { row } }) => row.endpoint_id)].flatMap(([id, own]) => {
     const team_id = own[0]?.answer.row.team_id

@@ -48,11 +48,11 @@ export function numberWhatsappChannel({
   )
 }
 
-const REMOVED = 'the WhatsApp number that it was accepted for has been removed'
+const REMOVED = 'its WhatsApp number has been removed'
 const UNSEALED: WhatsappOutcome = {
   kind: 'sender',
   trouble: 'setup',
-  detail: 'not sent: the access token of the number opens with neither key',
+  detail: "not sent: the access token of the number can't be decrypted with SECRET_KEY",
 }
 
 /** Makes a message of another number sendable. Without that number's token it isn't sent. */

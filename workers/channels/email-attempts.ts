@@ -2,7 +2,7 @@
  * Records attempts to deliver emails: their events, and the recipients that remain. Suppressed recipients get
  * an event and are not sent to the provider.
  */
-import { noteRejectedReturnPaths } from '../../db/accounts/domains/domains.sql.ts'
+import { recordRejectedReturnPaths } from '../../db/accounts/domains/domains.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { sizeKb } from '../../db/messages/emails/content.ts'
 import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
@@ -58,7 +58,7 @@ export async function recordAttempts(
           },
         ],
   )
-  if (rejected.length > 0) await noteRejectedReturnPaths(tx, rejected, newest)
+  if (rejected.length > 0) await recordRejectedReturnPaths(tx, rejected, newest)
 }
 
 /** Makes one event per suppressed recipient, however many attempts there are before a requeue. */

@@ -79,7 +79,7 @@ function createBlocks(budget: number) {
       for (const { buffer } of pieces) buffer.transfer(0)
       return block
     },
-    giveBack(content: readonly Buffer[]): void {
+    returnToQueue(content: readonly Buffer[]): void {
       free.push(...content.filter(({ length }) => length === BLOCK_BYTES))
     },
   }
@@ -155,7 +155,7 @@ function createFileCache(budget: number, blocks: Blocks) {
     if (!entry || entry.holders > 0) return
     entries.delete(key)
     idle -= entry.bytes
-    if (entry.isSent) entry.content.then(blocks.giveBack, () => {})
+    if (entry.isSent) entry.content.then(blocks.returnToQueue, () => {})
   }
   return {
     /** True if this many more bytes fit for a large email. A single one always fits. */
@@ -222,7 +222,7 @@ function createRoomQueue(cache: FileCache) {
           if (!cut.aborted && !cache.fits(bytes)) return false
           cut.removeEventListener('abort', onCut)
           if (cut.aborted) {
-            reject(new Error('the worker had to end'))
+            reject(new Error('the worker shut down'))
             return true
           }
           resolve(cache.admit(bytes))

@@ -87,7 +87,7 @@ export function renderEmail<T extends boolean>(
   }: Sealing & { files?: Files },
 ): OutgoingEmail<T> {
   const from = parseMailbox(row.from_address)
-  if (!from) throw new Error(`email ${row.id} has a from address that cannot be read`)
+  if (!from) throw new Error(`email ${row.id} has an invalid from address`)
   return {
     test: row.test,
     team_id: row.team_id,

@@ -69,7 +69,7 @@ type Signed = { team_id: string; domain_id: string; from_address: string }
  * verified or its key can't be decrypted; others are unaffected.
  * @param ours is true if our keys sign. Otherwise they aren't decrypted.
  */
-export async function sendingDomainsOf(
+export async function readSendingDomains(
   tx: Tx,
   { secrets, ours }: { secrets: Secrets; ours: boolean },
   rows: readonly Signed[],
@@ -87,7 +87,7 @@ export async function sendingDomainsOf(
       return [domainName(domain), ours ? open(secrets, domain) : unopened]
     }),
   )
-  const missing = (name: string) => new Error(`the team has no verified domain ${name} any more`)
+  const missing = (name: string) => new Error(`${name} is no longer a verified domain of the team`)
   return new Map(
     [...domains].map(([id, domain]) => [id, found.get(domainName(domain)) ?? missing(domain.name)]),
   )

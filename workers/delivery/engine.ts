@@ -30,7 +30,7 @@ import { createServiceClock } from '../../db/postgres/service-clock.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import { LARGE } from '../../db/queue/jobs.ts'
 import { splitReadable } from '../batches/batches.ts'
-import { type Portion, portionsOf } from '../batches/poison-jobs.ts'
+import { type Portion, splitIntoPortions } from '../batches/poison-jobs.ts'
 import {
   type Admission,
   type ClaimLimits,
@@ -167,7 +167,9 @@ async function claim<J extends DeliveryJob, A>(
   // An unreadable payload must not delay the rest of its batch.
   const { readable: jobs, others } = splitReadable(channel.job, claimed, deps.log)
   for (const [each, end] of others) endUnsent(loop.parts, [each], end)
-  const portions = await orRelease(loop.parts, jobs, () => portionsOf(deps.database, channel.job, jobs))
+  const portions = await orRelease(loop.parts, jobs, () =>
+    splitIntoPortions(deps.database, channel.job, jobs),
+  )
   const wait = await takePortions(loop, portions)
   // All that the senders have capacity for is claimed. Admission reports when there may be more.
   if (rooms && claimed.length < limit) await claims.idle()

@@ -7,7 +7,7 @@
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { storeEvents } from '../../db/channels/events/store-events.ts'
 import { gaveUpNote } from '../../db/delivery/requeue.ts'
-import { type Expired, giveUpExpired } from '../../db/delivery/schedule.ts'
+import { type Expired, failExpired } from '../../db/delivery/schedule.ts'
 import { applySignals, type Change, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import type { Sender } from '../../db/delivery/senders/rate-limit.ts'
 import { errorWords } from '../../db/errors.ts'
@@ -76,11 +76,11 @@ function logSent<J extends DeliveryJob, A>(
   )
 }
 
-function logChange({ sender, kind, seconds, ...said }: Change, log: DeliveryDeps['log']): void {
-  const words = impersonal(said.words)
-  if (kind === 'paused') log.error({ sender, seconds, words }, 'sending is blocked')
-  else if (kind === 'slowed') log.warn({ sender, seconds, words }, 'the provider asked to slow down')
-  else log.warn({ sender }, words)
+function logChange({ sender, kind, seconds, words }: Change, log: DeliveryDeps['log']): void {
+  const reason = impersonal(words)
+  if (kind === 'paused') log.error({ sender, seconds, reason }, 'sender paused')
+  else if (kind === 'slowed') log.warn({ sender, seconds, reason }, 'sender slowed down by its provider')
+  else log.warn({ sender }, reason)
 }
 
 /** Groups the signals by sender. */
@@ -149,7 +149,7 @@ async function store<J extends DeliveryJob, A>(
     end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],
   )
   await storeEvents(tx, delivery.channel, given_up)
-  await giveUpExpired(tx, delivery.channel, recordings.flatMap(expiredOf))
+  await failExpired(tx, delivery.channel, recordings.flatMap(expiredOf))
   await claims.settle(tx, ends)
   // Last in its transaction: sends wait for the senders' rows.
   const signals = signalsBySender(sent)

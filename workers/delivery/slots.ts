@@ -53,8 +53,8 @@ type Queue = {
 }
 
 /** An occupied slot. It can stop counting as unproven, or stop counting at all. */
-type Held = { stepAside(): void; giveBack(): void }
-const NOT_HELD: Held = { stepAside() {}, giveBack() {} }
+type Held = { stepAside(): void; returnToQueue(): void }
+const NOT_HELD: Held = { stepAside() {}, returnToQueue() {} }
 
 /** Counts the slots of senders that have their own limit, and how many of these are unproven. */
 function createHeld(limit: number) {
@@ -78,7 +78,7 @@ function createHeld(limit: number) {
       }
       return {
         stepAside,
-        giveBack() {
+        returnToQueue() {
           stepAside()
           const left = (bySender.get(key) ?? 1) - 1
           if (left > 0) bySender.set(key, left)
@@ -197,7 +197,7 @@ export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slot
     }, patience)
     return () => {
       clearInterval(timer)
-      held.giveBack()
+      held.returnToQueue()
       if (!isLate) return turns.leave(queue, applicant)
       overtime -= 1
       turns.grant()

@@ -21,7 +21,7 @@ export async function checkEmail(
   { jobs, settle }: Batch<'check-email'>,
   { email, bulk, database }: WorkerDeps,
 ): Promise<void> {
-  if (!email) throw new Error('this worker delivers no email')
+  if (!email) throw new Error("this worker doesn't deliver email")
   const [own, ...others] = await Promise.all(waysOut(email, bulk).map(checked))
   const faulty = [own, ...others].find((found) => found?.fault)
   const end: End = { end: 'completed', output: faulty ?? own ?? {} }

@@ -17,9 +17,9 @@ export async function checkWhatsappNumbers({
   for (const { name } of await allNumbers(database)) {
     try {
       const { accepted } = await checkNumber({ run, secrets, url, site }, name, { subscribe: false })
-      if (!accepted) log.error({ number: name }, 'Meta rejects the access token of this WhatsApp number')
+      if (!accepted) log.error({ number: name }, 'Meta rejects the access token of a WhatsApp number')
     } catch (error) {
-      log.warn({ err: error, number: name }, 'cannot check this WhatsApp number')
+      log.warn({ err: error, number: name }, 'failed to check a WhatsApp number')
     }
   }
 }

@@ -10,6 +10,6 @@ import type { WorkerDeps } from '../deps.ts'
 
 export async function forgetMessages({ database, retention, log }: WorkerDeps): Promise<void> {
   await deleteSilentProcesses(database, FORGOTTEN_AFTER_S)
-  const forgotten = await forget(database, retention, await serviceTime(database))
-  if (Object.values(forgotten).some((count) => count > 0)) log.info(forgotten, 'deleted expired data')
+  const deleted = await forget(database, retention, await serviceTime(database))
+  if (Object.values(deleted).some((count) => count > 0)) log.info(deleted, 'deleted expired data')
 }

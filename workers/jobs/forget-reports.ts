@@ -17,6 +17,6 @@ export async function forgetReports({ database, retention, log }: WorkerDeps): P
   const now = (await serviceTime(database)).getTime()
   await deleteInBatches(1_000, (most) => deleteOldTokens(database, new Date(now - TOKENS_KEPT_MS), most))
   const before = new Date(now - retention.reports * DAY)
-  const forgotten = await deleteInBatches(1_000, (most) => deleteOldReports(database, before, most))
-  if (forgotten > 0) log.info({ forgotten }, 'deleted expired reports')
+  const deleted = await deleteInBatches(1_000, (most) => deleteOldReports(database, before, most))
+  if (deleted > 0) log.info({ deleted }, 'deleted expired reports')
 }

@@ -6,6 +6,6 @@ import type { WorkerDeps } from '../deps.ts'
 
 export async function forgetSessions({ database, log }: WorkerDeps): Promise<void> {
   const now = await serviceTime(database)
-  const forgotten = await deleteInBatches(10_000, (most) => deleteExpiredSessions(database, now, most))
-  if (forgotten > 0) log.info({ forgotten }, 'deleted expired sessions')
+  const deleted = await deleteInBatches(10_000, (most) => deleteExpiredSessions(database, now, most))
+  if (deleted > 0) log.info({ deleted }, 'deleted expired sessions')
 }

@@ -18,7 +18,7 @@ const DRAFTS_KEPT_MS = 24 * UPSERTS_KEPT_MS
 
 export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void> {
   const now = (await serviceTime(database)).getTime()
-  const forgotten = await deleteUpserts(database, {
+  const deleted = await deleteUpserts(database, {
     finishedBefore: new Date(now - UPSERTS_KEPT_MS),
     createdBefore: new Date(now - JOB_RETENTION_S * 1_000),
   })
@@ -28,5 +28,5 @@ export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void
     draftsBefore: new Date(now - DRAFTS_KEPT_MS),
   })
   await deleteBackgroundJobs(database, new Date(now - JOB_RETENTION_S * 1_000))
-  if (forgotten > 0) log.info({ forgotten }, 'deleted expired bulk upserts')
+  if (deleted > 0) log.info({ deleted }, 'deleted expired bulk upserts')
 }

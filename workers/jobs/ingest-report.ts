@@ -28,7 +28,7 @@ import { impersonal, storableWords } from '../../db/validation/words.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 import { Uneventful, UnreadableReport } from '../providers/report.ts'
-import { operatorMailOf } from '../reports/operator-mail.ts'
+import { readOperatorMail } from '../reports/operator-mail.ts'
 import { REPORT_CUTS } from '../reports/readers.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
@@ -144,7 +144,7 @@ async function forward(
     )
     if (count > 0) queue.wake('deliver-email')
   } catch (error) {
-    log.error({ err: error, mails: mails.length }, 'cannot forward mail to the operator')
+    log.error({ err: error, emails: mails.length }, 'failed to forward email to the operator')
   }
 }
 
@@ -171,7 +171,7 @@ function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: Wo
     event.channel === 'sender' && kind === 'applied' ? [event] : [],
   )
   for (const { sender, seconds, reason } of new Map(pauses.map((pause) => [pause.sender, pause])).values()) {
-    log.error({ sender, seconds, words: impersonal(reason) }, 'sending is blocked')
+    log.error({ sender, seconds, reason: impersonal(reason) }, 'sender paused')
   }
 }
 
@@ -212,7 +212,7 @@ async function readOne(
   try {
     if (!body) throw new Error('its content has been deleted')
     if (kept === null) return { report, events: [], fault: null, kept }
-    forwarded = report.provider === MAIL_REPORTER ? await operatorMailOf(body) : null
+    forwarded = report.provider === MAIL_REPORTER ? await readOperatorMail(body) : null
     const events = await read({ body: kept ?? body, received_at: new Date(report.received_at) })
     events.forEach(assertStorable)
     return { report, events: events.map((event) => ofReport(event, report)), fault: null, kept, forwarded }
@@ -221,7 +221,7 @@ async function readOne(
       return { report, events: [], fault: null, uneventful: error, kept, forwarded }
     const fault = storableWords(errorWords(error))
     const known = { report_id: report.id, provider: report.provider }
-    deps.log.warn({ ...known, fault: impersonal(fault) }, 'unreadable report')
+    deps.log.warn({ ...known, reason: impersonal(fault) }, 'failed to read a report')
     const about = error instanceof UnreadableReport ? [ofReport(error.event, report)] : []
     return { report, events: about, fault, kept, forwarded }
   }

@@ -3,7 +3,7 @@
  * A notice that can't be accepted is logged and delays nothing.
  */
 import { RequestError } from '../../db/errors.ts'
-import { mailOwnersOf } from '../../db/messages/notice.ts'
+import { emailOwners } from '../../db/messages/notice.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
@@ -23,7 +23,7 @@ export async function mailOwners(
   for (const job of jobs) {
     try {
       const written = await database.transaction(async (tx) => {
-        const count = await mailOwnersOf({ tx, queue, versions }, job.data, notices)
+        const count = await emailOwners({ tx, queue, versions }, job.data, notices)
         await settle(tx, new Map([[job, DONE]]))
         return count
       })

@@ -5,7 +5,7 @@
 import { hasReports } from '../../db/delivery/reports/reports.sql.ts'
 import { beginBackgroundJob } from '../../db/maintenance/background-jobs/background-jobs.ts'
 import type { BackgroundJobTools } from '../../db/maintenance/background-jobs/kinds.ts'
-import { notePurge, oldWeb } from '../../db/messages/whatsapp/old-web.sql.ts'
+import { oldWeb, recordPurge } from '../../db/messages/whatsapp/old-web.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 export async function purgeWhatsappTexts({
@@ -16,7 +16,7 @@ export async function purgeWhatsappTexts({
   const isDue = has_run === null || (has_run && !is_running)
   if (!isDue) return
   if (!(await hasReports(database, 'whatsapp')))
-    return void (await notePurge(database, { again: is_running }))
+    return void (await recordPurge(database, { again: is_running }))
   await beginBackgroundJob(
     { database, queue, secrets: null },
     {
@@ -24,7 +24,7 @@ export async function purgeWhatsappTexts({
       team_id: null,
       actor: 'upgrade',
       given: {},
-      store: async (tx) => void (await notePurge(tx, { again: is_running })),
+      store: async (tx) => void (await recordPurge(tx, { again: is_running })),
     },
   )
 }

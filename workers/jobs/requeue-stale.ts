@@ -6,11 +6,11 @@
 
 import { DELIVERIES } from '../../db/channels/channels.sql.ts'
 import { lostReports } from '../../db/delivery/reports/reports.sql.ts'
-import { noteGivenUp } from '../../db/delivery/requeue.ts'
-import { forgetRecipientPauses } from '../../db/delivery/senders/senders.sql.ts'
+import { recordDeadLettered } from '../../db/delivery/requeue.ts'
+import { deleteExpiredRecipientPauses } from '../../db/delivery/senders/senders.sql.ts'
 import { requeueLost } from '../../db/delivery/sweep.ts'
 import { lostBackgroundJobs } from '../../db/maintenance/background-jobs/background-jobs.sql.ts'
-import { lostWalks } from '../../db/messages/broadcasts/waiting.sql.ts'
+import { lostExpansions } from '../../db/messages/broadcasts/waiting.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { Producer } from '../../db/queue/producer.ts'
@@ -40,8 +40,8 @@ async function requeueLostBackgroundJobs({ tx, queue, now }: At): Promise<number
   return queue.reenqueue(tx, 'run-background-job', jobs)
 }
 
-async function requeueLostWalks({ tx, queue }: At): Promise<number> {
-  return queue.reenqueue(tx, 'expand-broadcast', [...(await lostWalks(tx, SWEEP_LIMIT))])
+async function requeueLostExpansions({ tx, queue }: At): Promise<number> {
+  return queue.reenqueue(tx, 'expand-broadcast', [...(await lostExpansions(tx, SWEEP_LIMIT))])
 }
 
 type Sweep = [words: string, sweep: (at: Omit<At, 'tx'> & { database: Database }) => Promise<number>]
@@ -55,8 +55,8 @@ const inOneTransaction =
 const SWEEPS: Sweep[] = [
   ...DELIVERIES.map(
     (channel): Sweep => [
-      `${channel.noun}s were given up; see \`queue status\``,
-      inOneTransaction((at) => noteGivenUp(at, channel, SWEEP_LIMIT)),
+      `${channel.noun}s were dead-lettered; see \`queue status\``,
+      inOneTransaction((at) => recordDeadLettered(at, channel, SWEEP_LIMIT)),
     ],
   ),
   ...DELIVERIES.map(
@@ -66,7 +66,7 @@ const SWEEPS: Sweep[] = [
     ],
   ),
   ['requeued reports that had lost their job', inOneTransaction(requeueLostReports)],
-  ['requeued broadcasts that had lost their job', inOneTransaction(requeueLostWalks)],
+  ['requeued broadcasts that had lost their job', inOneTransaction(requeueLostExpansions)],
   ['requeued background jobs that the queue had lost', inOneTransaction(requeueLostBackgroundJobs)],
 ]
 
@@ -85,5 +85,5 @@ export async function requeueStale({
       log.error({ err: error, sweep: words }, 'sweep failed')
     }
   }
-  await forgetRecipientPauses(database)
+  await deleteExpiredRecipientPauses(database)
 }

@@ -15,6 +15,6 @@ export async function reviewSuppressions({
 }: WorkerDeps): Promise<void> {
   const now = clock()
   if (sent_counts_ms >= HOUR_MS && !MINUTES.includes(now.getUTCMinutes())) return
-  const back = await reviewSoftSuppressions(database, now, sent_counts_ms)
-  if (back > 0) log.info({ back }, 'lifted soft-bounce suppressions')
+  const lifted = await reviewSoftSuppressions(database, now, sent_counts_ms)
+  if (lifted > 0) log.info({ lifted }, 'lifted soft-bounce suppressions')
 }

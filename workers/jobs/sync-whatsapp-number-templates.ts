@@ -25,7 +25,7 @@ export async function syncNumberTemplates(
       await syncFrom(name, own, { settle, deps })
     } catch (error) {
       if (byNumber.size === 1) throw error
-      log.warn({ err: error, number: name }, 'cannot list the templates of this number')
+      log.warn({ err: error, number: name }, 'failed to list the templates of a WhatsApp number')
     }
   }
 }

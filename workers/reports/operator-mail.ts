@@ -4,7 +4,7 @@ import type { OperatorMail } from '../../db/messages/operator-mail.ts'
 import { storableWords } from '../../db/validation/words.ts'
 
 /** Returns null for mail that isn't for the operator. */
-export async function operatorMailOf(body: Buffer): Promise<OperatorMail | null> {
+export async function readOperatorMail(body: Buffer): Promise<OperatorMail | null> {
   const subject = operatorSubject(body)
   if (subject === null) return null
   const { decodeWords } = await import('postal-mime')

@@ -75,7 +75,7 @@ const roomRow = row({
 })
 
 /** How many domains the team's plan allows, and how many it has. */
-export const domainRoom = (tx: Tx, teamId: string) =>
+export const readDomainQuota = (tx: Tx, teamId: string) =>
   tx.one(sql.type(roomRow)`
     select p.key as plan, p.domains_limit, (select count(*) from domains where team_id = ${teamId}) as domains
     from subscriptions s join plans p on p.key = s.plan_key where s.team_id = ${teamId}`)
@@ -103,7 +103,7 @@ export const markDomainVerified = (tx: Tx, teamId: string, id: string, now: Date
  * @param seen the selector of the newest key that the user saw. Null: any.
  * @returns null if the domain was deleted, or has a newer key.
  */
-export const putNextKey = (
+export const storeNextKey = (
   tx: Tx,
   teamId: string,
   id: string,
@@ -158,7 +158,7 @@ const failingRow = recheckedRow.concat(row({ has_listeners: boolean() }))
  * @param certain a domain that has been missing since then or earlier is failing from now on.
  * @returns the newly failing domains, and whether their team has webhooks.
  */
-export async function noteRechecks(
+export async function recordRechecks(
   tx: Tx,
   rechecks: readonly Recheck[],
   { now, certain }: { now: Date; certain: Date },
@@ -192,7 +192,7 @@ export async function noteRechecks(
  * Enables or disables a domain's own return path, and deletes the relay's last response.
  * @returns null if it was deleted.
  */
-export const putReturnPath = (tx: Tx, teamId: string, id: string, on: boolean) =>
+export const storeReturnPath = (tx: Tx, teamId: string, id: string, on: boolean) =>
   tx.maybeOne(sql.type(domainRow)`
     update domains set return_path = ${on}, return_path_rejected_at = null, return_path_response = null
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
@@ -201,7 +201,7 @@ export const putReturnPath = (tx: Tx, teamId: string, id: string, on: boolean) =
  * Stores a domain's second key, or removes it.
  * @returns null if the domain was deleted.
  */
-export const putSecondKey = (
+export const storeSecondKey = (
   tx: Tx,
   teamId: string,
   id: string,
@@ -214,7 +214,7 @@ export const putSecondKey = (
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 
 /** Notes that the relay rejects the own return paths of these domains. They aren't used then. The first time stays. */
-export async function noteRejectedReturnPaths(
+export async function recordRejectedReturnPaths(
   tx: Tx,
   rejected: readonly { team_id: string; name: string; response: string }[],
   now: Date,

@@ -5,7 +5,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import { type Actor, type By, record } from '../audit/record.ts'
 import { requireDomain } from './add.ts'
 import { makeEd25519Key, returnPathRecord } from './dkim.ts'
-import { type DomainRow, putReturnPath, putSecondKey } from './domains.sql.ts'
+import { type DomainRow, storeReturnPath, storeSecondKey } from './domains.sql.ts'
 import { checkReturnPath } from './return-path.ts'
 import type { Looks } from './verify.ts'
 
@@ -46,7 +46,7 @@ export async function setReturnPath(
   const { id, name } = domain
   if (on) await assertReady(domain, looks)
   return database.transaction(async (tx) => {
-    const row = await putReturnPath(tx, teamId, id, on)
+    const row = await storeReturnPath(tx, teamId, id, on)
     if (!row) throw removed(name)
     const entry = { team_id: teamId, action: 'domain.return-path', subject: name, detail: on ? 'on' : 'off' }
     await record({ tx, now, actor }, entry)
@@ -64,7 +64,7 @@ export async function setEd25519(
   const { id, name } = domain
   if (on === (domain.ed25519_selector !== null)) return domain
   const key = on ? await makeEd25519Key(secrets, { team_id: teamId, name }) : null
-  const row = await putSecondKey(by.tx, teamId, id, key)
+  const row = await storeSecondKey(by.tx, teamId, id, key)
   if (!row) throw removed(name)
   await record(by, { team_id: teamId, action: 'domain.ed25519', subject: name, detail: on ? 'on' : 'off' })
   return row

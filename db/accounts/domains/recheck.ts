@@ -12,7 +12,7 @@ import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { dkimRecord } from './dkim.ts'
 import type { TxtLookup } from './dns-lookups.ts'
-import { domainsToRecheck, noteRechecks, type Recheck, type VerifiedDomain } from './domains.sql.ts'
+import { domainsToRecheck, type Recheck, recordRechecks, type VerifiedDomain } from './domains.sql.ts'
 import { checkKey, type RecordCheck } from './verify.ts'
 
 /** Domains checked at once. */
@@ -38,7 +38,7 @@ async function keyOf(domain: VerifiedDomain, lookupTxt: TxtLookup): Promise<Reco
 type Missed = RecordCheck & { state: 'missing' | 'different' }
 const isMissed = (key: RecordCheck | null | undefined): key is Missed => key != null && key.state !== 'found'
 
-type Failing = Awaited<ReturnType<typeof noteRechecks>>[number]
+type Failing = Awaited<ReturnType<typeof recordRechecks>>[number]
 
 const happeningOf = (
   { team_id, id, name, missing_since }: Failing,
@@ -66,7 +66,7 @@ async function recheckBatch({ database, lookupTxt, queue }: RecheckDeps) {
   })
   const keyById = new Map(domains.map(({ id }, index) => [id, keys[index]]))
   const failing = await database.transaction(async (tx) => {
-    const failing = await noteRechecks(tx, rechecks, { now, certain: before })
+    const failing = await recordRechecks(tx, rechecks, { now, certain: before })
     const domainEvents = failing.flatMap((domain) => {
       const key = keyById.get(domain.id)
       return domain.has_listeners && isMissed(key) ? [happeningOf(domain, key, now)] : []

@@ -18,8 +18,8 @@ import {
   type DomainRow,
   domainByName,
   lockSealedKeys,
-  putNextKey,
   type SealedKeysRow,
+  storeNextKey,
   updateSealedKeys,
 } from './domains.sql.ts'
 
@@ -38,7 +38,7 @@ export async function rekeyDomain(
   const { id, name } = await requireDomain(by.tx, teamId, given)
   const key = await makeDkimKey(secrets, { team_id: teamId, name })
   return by.tx.transaction(async (tx) => {
-    const row = await putNextKey(tx, teamId, id, { ...key, seen })
+    const row = await storeNextKey(tx, teamId, id, { ...key, seen })
     if (!row && (await domainByName(tx, teamId, name))) throw changedMeanwhile(TEXTS.keyRotated)
     if (!row) throw new RequestError('not_found', fill(TEXTS.domainRemoved, { name }))
     const entry = { team_id: teamId, action: 'domain.rekey', subject: name }

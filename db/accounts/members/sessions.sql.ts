@@ -44,14 +44,14 @@ export type Place = InferType<typeof placeRow>
  * Returns the teams of a user with their roles.
  * @param teamId only this team. Null: all.
  */
-export const placesOfPerson = (tx: Tx, userId: string, teamId: string | null) =>
+export const teamsOfUser = (tx: Tx, userId: string, teamId: string | null) =>
   tx.any(sql.type(placeRow)`
     select t.name, m.role from memberships m join teams t on t.id = m.team_id
     where m.user_id = ${userId} and (${teamId}::uuid is null or m.team_id = ${teamId})
     order by lower(t.name), t.id`)
 
 /** Uses a link up. @returns whose it was, or null when it was used, is too old, or never was. */
-export const takeLink = (tx: Tx, hash: Buffer, now: Date) =>
+export const consumeLink = (tx: Tx, hash: Buffer, now: Date) =>
   tx.maybeOne(sql.type(ownerRow)`
     delete from login_links l using users u
     where l.hash = ${sql.binary(hash)} and l.expires_at > ${sql.timestamp(now)} and u.id = l.user_id
@@ -178,7 +178,7 @@ export const sessionOpens = (
         select from dashboard_seats d where d.team_id = ${team_id} and d.session_id = s.id))) as opens`)
 
 /** Notes that a session was used on a team's pages. */
-export const noteMembershipSeen = (
+export const recordMembershipSeen = (
   tx: Tx,
   teamId: string,
   { session_id, user_id }: { session_id: string; user_id: string },

@@ -9,7 +9,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { RequestError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
-import { networkOf } from '../../process/public-address.ts'
+import { toNetwork } from '../../process/public-address.ts'
 import { parseAddress } from '../../validation/address.ts'
 import { storableWords } from '../../validation/words.ts'
 import { TEXTS } from '../texts.ts'
@@ -23,6 +23,7 @@ import {
 } from './people.sql.ts'
 import { lesser, type Role } from './roles.ts'
 import {
+  consumeLink,
   countLinkRequests,
   deleteLinkRequest,
   deleteOver,
@@ -31,12 +32,11 @@ import {
   insertLink,
   insertLinkRequest,
   membershipsOfSession,
-  noteMembershipSeen,
   type Place,
   personOfLink,
-  placesOfPerson,
+  recordMembershipSeen,
   sessionByHash,
-  takeLink,
+  teamsOfUser,
   touchSession,
 } from './sessions.sql.ts'
 
@@ -110,7 +110,7 @@ export async function ownerOfLink(
   const owner = await personOfLink(tx, digest(secret), now)
   if (!owner) throw noLink()
   const { email, user_id, team_id, role: held } = owner
-  const places = await placesOfPerson(tx, user_id, team_id)
+  const places = await teamsOfUser(tx, user_id, team_id)
   return { email, places: places.map(({ name, role }) => ({ name, role: lesser(role, held ?? role) })) }
 }
 
@@ -135,7 +135,7 @@ async function startSession({ tx, now }: At, owner: Owner, userAgent: string): P
 
 /** Uses a link up for a session. @returns the session's secret. @throws RequestError not_found. */
 export async function signInByLink(at: At, secret: string, userAgent: string) {
-  const owner = await takeLink(at.tx, digest(secret), at.now)
+  const owner = await consumeLink(at.tx, digest(secret), at.now)
   if (!owner) throw noLink()
   return { secret: await startSession(at, owner, userAgent), email: owner.email }
 }
@@ -188,7 +188,7 @@ export async function requestLink(
   const identity = parseAddress(email)?.identity
   const person = identity === undefined ? null : await personByIdentity(tx, identity)
   if (identity === undefined || !person || !(await belongs(tx, person))) return null
-  const request = { id: idNow(), identity, network: networkOf(origin) }
+  const request = { id: idNow(), identity, network: toNetwork(origin) }
   const sent = await countLinkRequests(tx, request, before(now, HOUR))
   if (
     sent.of_both >= LIMITS.of_both ||
@@ -197,7 +197,7 @@ export async function requestLink(
   )
     return null
   await insertLinkRequest(tx, request, now)
-  const places = await placesOfPerson(tx, person.id, null)
+  const places = await teamsOfUser(tx, person.id, null)
   const { secret } = await makeLink(at, person.id, null)
   return { id: request.id, email: person.email, places, secret }
 }
@@ -223,7 +223,7 @@ export async function personOfSession(tx: Tx, secret: string, now: Date): Promis
 /** Records that a user used a team's pages, to the minute. */
 export async function noteUse({ tx, now }: At, person: Person, { team_id, seen_at }: Membership) {
   if (seen_at === null || new Date(seen_at) < before(now, MINUTE))
-    await noteMembershipSeen(tx, team_id, person, now)
+    await recordMembershipSeen(tx, team_id, person, now)
 }
 
 export const signOut = (tx: Tx, { session_id }: Person) => deleteSession(tx, session_id)

@@ -8,7 +8,7 @@ import { type AnyQuota, byQuota, type LimitColumn } from './quotas.ts'
 const BURST = 5
 
 /** Returns the size of a team's bucket for a rate in sends per second. */
-export const burstOf = (rate: number): number => BURST * rate
+export const computeBurst = (rate: number): number => BURST * rate
 
 type Kind = PlanRow['kind']
 

@@ -10,7 +10,7 @@ import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type Bucket, refill } from '../../process/bucket.ts'
-import { burstOf, planFigures } from '../plans/defaults.ts'
+import { computeBurst, planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { PlanRow } from '../plans/plans.sql.ts'
 import { byQuota, byUse, isPeriodic, type QuotaName, USED } from '../plans/quotas.ts'
@@ -88,13 +88,15 @@ export function accountOf(row: AccountRow): Account {
       ...byQuota((quota) => (fresh && isPeriodic(quota) ? 0 : row[quota.used]), USED),
       storage: row.storage_used,
     },
-    bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
+    bucket: refill(bucket, { rate: limits.rate, capacity: computeBurst(limits.rate) }, now),
     places: {
       email: row.email_place,
       email_batch: row.email_batch_place,
       broadcast: row.broadcast_place,
       whatsapp: row.whatsapp_place,
       whatsapp_batch: row.whatsapp_batch_place,
+      whatsapp_parts: row.whatsapp_parts_place,
+      whatsapp_parts_batch: row.whatsapp_parts_batch_place,
     },
     now: now < rolled.start ? rolled.start : now,
   }
@@ -131,6 +133,8 @@ const figuresOf = (account: Account): AllowanceFigures => ({
   broadcast_place: account.places.broadcast,
   whatsapp_place: account.places.whatsapp,
   whatsapp_batch_place: account.places.whatsapp_batch,
+  whatsapp_parts_place: account.places.whatsapp_parts,
+  whatsapp_parts_batch_place: account.places.whatsapp_parts_batch,
 })
 
 /** Stores a locked account. */
@@ -138,7 +142,7 @@ export const saveAccount = (tx: Tx, teamId: string, account: Account) =>
   saveAllowance(tx, teamId, figuresOf(account))
 
 /** Refunds deleted messages of this period to a locked account. */
-export async function freePlaces(
+export async function refundQuota(
   tx: Tx,
   teamId: string,
   account: Account,
@@ -157,10 +161,10 @@ export async function freePlaces(
 /**
  * A part of a statement that saves locked accounts, so that charges and rows are stored in one round trip.
  */
-export const chargesOf = (accounts: ReadonlyMap<string, Account>) =>
+export const buildCharges = (accounts: ReadonlyMap<string, Account>) =>
   savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, figuresOf(account)])))
 
-export const chargeOf = (teamId: string, account: Account) => chargesOf(new Map([[teamId, account]]))
+export const buildCharge = (teamId: string, account: Account) => buildCharges(new Map([[teamId, account]]))
 
 /** Returns the rest of a limit. Infinity without a limit. */
 export const left = (limit: number | null, used: number): number =>
@@ -185,9 +189,10 @@ export const firstAllowance = (
     period_end: period.end.toISOString(),
     ...byUse(() => 0),
     storage_used: 0,
-    bucket_tokens: burstOf(planFigures(plan.kind, plan).rate),
+    bucket_tokens: computeBurst(planFigures(plan.kind, plan).rate),
     refilled_at: now.toISOString(),
     ...{ email_place: 0, email_batch_place: 0, broadcast_place: 0 },
     ...{ whatsapp_place: 0, whatsapp_batch_place: 0 },
+    ...{ whatsapp_parts_place: 0, whatsapp_parts_batch_place: 0 },
   }
 }

@@ -6,7 +6,7 @@
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { untilToken } from '../../process/bucket.ts'
-import { burstOf } from '../plans/defaults.ts'
+import { computeBurst } from '../plans/defaults.ts'
 import { TEXTS } from '../texts.ts'
 import { type Account, left } from './limits.ts'
 
@@ -23,9 +23,9 @@ export type LimitState = {
 
 const seconds = (from: Date, to: Date): number => Math.ceil((to.getTime() - from.getTime()) / 1_000)
 
-export const limitStateOf = ({ bucket, limits, used, period, now }: Account): LimitState => ({
+export const toLimitState = ({ bucket, limits, used, period, now }: Account): LimitState => ({
   rate: limits.rate,
-  capacity: burstOf(limits.rate),
+  capacity: computeBurst(limits.rate),
   tokens: bucket.tokens,
   quota:
     limits.emails === null
@@ -44,7 +44,7 @@ export class LimitReached extends RequestError {
 
   constructor(account: Account, ...refusal: ConstructorParameters<typeof RequestError>) {
     super(...refusal)
-    this.limit_state = limitStateOf(account)
+    this.limit_state = toLimitState(account)
   }
 }
 

@@ -8,7 +8,7 @@
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import { type Caller, record } from '../audit/record.ts'
-import { burstOf } from '../plans/defaults.ts'
+import { computeBurst } from '../plans/defaults.ts'
 import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/limits.ts'
 import type { Period } from '../plans/period.ts'
 import { QUOTAS } from '../plans/quotas.ts'
@@ -19,7 +19,7 @@ import { bulkPauseOf } from './reputation.sql.ts'
 import {
   lockAccountRow,
   type OverridesRow,
-  overridesOf,
+  readOverrides,
   suppressTransactionalOf,
   updateSubscription,
 } from './teams.sql.ts'
@@ -91,13 +91,13 @@ export async function subscribeTeam(by: Caller, teamId: string, change: Subscrip
   if (change.plan !== undefined) await planForTeams(tx, plan)
   const problem = subscriptionProblem(change, before.now)
   if (problem) throw new RequestError('bad_request', problem)
-  const overrides = overridesAfter(await overridesOf(tx, teamId), change, plan === before.plan)
+  const overrides = overridesAfter(await readOverrides(tx, teamId), change, plan === before.plan)
   await updateSubscription(tx, teamId, { plan, overrides, period: change.period })
   const row = await lockAccountRow(tx, teamId)
   const after = { ...accountOf(row), period: currentPeriod(row, before.now) }
   const moved = !samePeriod(before.period, after.period)
   const used = moved ? { ...before.used, ...(await usageIn(tx, teamId, after.period)) } : before.used
-  const tokens = Math.min(before.bucket.tokens, burstOf(after.limits.rate))
+  const tokens = Math.min(before.bucket.tokens, computeBurst(after.limits.rate))
   const account = { ...after, used, bucket: { ...before.bucket, tokens } }
   await saveAccount(tx, teamId, account)
   const detail = figuresOf(change)

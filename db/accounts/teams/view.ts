@@ -5,7 +5,7 @@
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { burstOf } from '../plans/defaults.ts'
+import { computeBurst } from '../plans/defaults.ts'
 import { byQuota } from '../plans/quotas.ts'
 import { TEXTS } from '../texts.ts'
 import { type Account, accountOf, left } from './limits.ts'
@@ -14,7 +14,7 @@ import type { SuppressTransactional } from './suppress-transactional.ts'
 import {
   accountRowOf,
   type OverridesRow,
-  overridesOf,
+  readOverrides,
   suppressTransactionalOf,
   type TeamRow,
   teamById,
@@ -69,7 +69,7 @@ export function teamView(
       ...byQuota(({ name }) => leftOf(limits[name], used[name])),
       storage: leftOf(limits.storage, used.storage),
     },
-    bucket: { tokens: Math.floor(bucket.tokens * 1_000) / 1_000, capacity: burstOf(limits.rate) },
+    bucket: { tokens: Math.floor(bucket.tokens * 1_000) / 1_000, capacity: computeBurst(limits.rate) },
     period: { start: period.start.toISOString(), end: period.end.toISOString() },
   }
 }
@@ -86,7 +86,7 @@ export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
   return teamView(
     team,
     accountOf(account),
-    await overridesOf(tx, teamId),
+    await readOverrides(tx, teamId),
     suppresses,
     await bulkPauseOf(tx, teamId),
   )

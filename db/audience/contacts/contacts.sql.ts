@@ -45,7 +45,7 @@ type NewContact = {
 
 /**
  * `now` is the time of the locked account. All contacts created before it are therefore committed (DECISIONS:
- * Broadcasts). `charge` is the statement that charges for the contacts (limits.ts, chargeOf).
+ * Broadcasts). `charge` is the statement that charges for the contacts (limits.ts, buildCharge).
  */
 type Storing = { now: Date; charge: FragmentSqlToken }
 
@@ -172,16 +172,16 @@ export async function hasAsciiForm(tx: Tx, teamId: string, part: string | undefi
 }
 
 /** Matches addresses that contain this part. With `ascii`, in either form. */
-export const holdsPart = (teamId: string, part: string, ascii: boolean) =>
+export const matchesPart = (teamId: string, part: string, ascii: boolean) =>
   ascii
     ? sql.fragment`(email ilike ${likePattern(part)} or id in (
         select id from contacts where ${inAsciiForm(teamId, part)}))`
     : sql.fragment`email ilike ${likePattern(part)}`
 
 /**
- * Like `holdsPart`, for rows that are read anyway. Uses no index, because the part can be too short for one.
+ * Like `matchesPart`, for rows that are read anyway. Uses no index, because the part can be too short for one.
  */
-export const rowHoldsPart = (part: string) =>
+export const rowMatchesPart = (part: string) =>
   sql.fragment`(email ilike ${likePattern(part)} or identity ilike ${likePattern(part)})`
 
 type Page = { offset: number; limit: number }
@@ -195,7 +195,7 @@ export function contactPage(
   const fits = allOf(
     sql.fragment`team_id = ${teamId}`,
     status !== undefined && sql.fragment`status = ${status}`,
-    email !== undefined && email !== '' && holdsPart(teamId, email, ascii),
+    email !== undefined && email !== '' && matchesPart(teamId, email, ascii),
   )
   return sql.type(contactRow)`
     select ${contactColumns} from contacts

@@ -5,7 +5,7 @@
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
-import { chargeOf, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
+import { buildCharge, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -98,7 +98,7 @@ export async function createContact(
     topic_ids: topic_ids.filter((topic) => !beginning.left_topic_ids.includes(topic)),
     ...beginning,
   }
-  const at = { now: account.now, charge: chargeOf(teamId, account) }
+  const at = { now: account.now, charge: buildCharge(teamId, account) }
   const created = await insertContact(tx, teamId, contact, at)
   await record(by, { team_id: teamId, action: 'contact.create', subject: email })
   return created

@@ -49,7 +49,7 @@ export const keepErased = (tx: Tx, teamId: string, erased: ErasedRow, now: Date)
     on conflict (team_id, hash) do update set status = excluded.status, suppression = excluded.suppression,
       cause = excluded.cause, left_topic_ids = excluded.left_topic_ids, erased_at = excluded.erased_at`)
 
-export const forgetErased = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
+export const deleteErased = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
   tx.query(sql.type(object())`
     delete from erased_contacts where team_id = ${teamId} and hash = any(${sql.array(hashes, 'bytea')})`)
 
@@ -57,7 +57,7 @@ export const forgetErased = (tx: Tx, teamId: string, hashes: readonly Buffer[]) 
  * Records that a recipient without a contact unsubscribed from topics, or from everything if `left_topic_ids`
  * is null.
  */
-export const rememberWish = (
+export const storeOptOut = (
   tx: Tx,
   teamId: string,
   { hash, left_topic_ids: left }: { hash: Buffer; left_topic_ids: readonly string[] | null },

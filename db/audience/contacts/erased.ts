@@ -6,7 +6,7 @@
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { Cause } from './effect.ts'
-import { type ErasedRow, erasedByHashes, forgetErased, hasErased, keepErased } from './erased.sql.ts'
+import { deleteErased, type ErasedRow, erasedByHashes, hasErased, keepErased } from './erased.sql.ts'
 
 /** The initial state of a new contact. */
 type InitialState = {
@@ -96,7 +96,7 @@ type Changing = At & { secrets: Pick<Secrets, 'sign' | 'signatures'> }
 
 /** Replaces the stored state of an address. */
 async function rewrite({ tx, now, secrets }: Changing, teamId: string, identity: string, kept: Kept) {
-  await forgetErased(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
+  await deleteErased(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
   if (kept.status === 'subscribed' && kept.left_topic_ids.length === 0) return
   await keepErased(tx, teamId, { hash: erasureHash(secrets, teamId, identity), ...kept }, now)
 }
@@ -105,7 +105,7 @@ async function rewrite({ tx, now, secrets }: Changing, teamId: string, identity:
  * Deletes the stored unsubscribe of an address whose contact is resubscribed. Left topics stay, except
  * `chosen` ones. A suppression stays.
  */
-export async function endWishes(
+export async function clearOptOuts(
   at: Changing,
   teamId: string,
   identity: string,

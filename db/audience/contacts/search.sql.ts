@@ -15,8 +15,8 @@ import {
   contactColumns,
   contactRow,
   hasAsciiForm,
-  holdsPart,
-  rowHoldsPart,
+  matchesPart,
+  rowMatchesPart,
 } from './contacts.sql.ts'
 import { hasTopic } from './topics.sql.ts'
 
@@ -73,7 +73,7 @@ export async function contactsFound(
   const fits = allOf(
     ofTeam,
     status !== undefined && sql.fragment`status = ${status}`,
-    email !== undefined && (isLook ? rowHoldsPart(email) : holdsPart(teamId, email, ascii)),
+    email !== undefined && (isLook ? rowMatchesPart(email) : matchesPart(teamId, email, ascii)),
     words !== undefined && rowHoldsWords(words),
     withTopic,
     imported !== undefined && storedBy(teamId, imported),

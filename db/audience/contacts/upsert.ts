@@ -9,7 +9,7 @@
  */
 
 import type { InferType } from 'yup'
-import { accountOf, chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
+import { accountOf, buildCharge, left, lockAccount } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
 import { RequestError, resultOrError } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
@@ -216,7 +216,7 @@ export async function upsertContacts(
     const identities = fresh.map(({ identity }) => identity)
     const begun = await initialStates(tx, secrets, teamId, identities)
     const contacts = fresh.map((contact) => ({ ...contact, ...(begun.get(contact.identity) ?? NEW_CONTACT) }))
-    await insertContacts(tx, teamId, contacts, { now: account.now, charge: chargeOf(teamId, account) })
+    await insertContacts(tx, teamId, contacts, { now: account.now, charge: buildCharge(teamId, account) })
   }
   return { items: outcomes, created: fresh.map(({ id }) => id) }
 }

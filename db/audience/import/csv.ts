@@ -12,12 +12,12 @@ import { TEXTS } from '../texts.ts'
 import {
   afterBreak,
   CARRIAGE_RETURN,
-  cellsOf,
   countBreaks,
   LINE_FEED,
   LONGEST_QUOTED_CELL,
   type Part,
   type RecordAt,
+  readCells,
   recordAt,
 } from './records.ts'
 
@@ -105,7 +105,7 @@ function nextRecord(part: Part, read: Read, lineBefore: number): (RecordAt & { r
 }
 
 const contentOf = (part: Part, { row, ...found }: RecordAt & { row: number }): CsvRecord => {
-  const cells = cellsOf(part, found)
+  const cells = readCells(part, found)
   return found.fault === null ? { row, cells } : { row, cells, fault: found.fault }
 }
 

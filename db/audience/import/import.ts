@@ -24,8 +24,8 @@ import {
   type ImportRow,
   importById,
   importBytes,
-  mappingOf,
   type RefusedRecord,
+  readMapping,
   refusingSlices,
   setRecords,
 } from './imports.sql.ts'
@@ -79,7 +79,7 @@ async function checkSlice(
   id: string,
   { place: from, records: before }: Omit<ImportCursor, 'pass'>,
 ): Promise<Slice> {
-  if (from === null) checkMapping(await mappingOf(tx, teamId, id))
+  if (from === null) checkMapping(await readMapping(tx, teamId, id))
   const { table, place } = await readSlice(importBytes(tx, teamId, id), from)
   const records = before + table.records.length
   checkTotal(records, place === null)
@@ -221,7 +221,7 @@ async function storeSlice(
   id: string,
   { place: from, records: first }: Omit<ImportCursor, 'pass'>,
 ): Promise<Slice> {
-  const mapping = await mappingOf(at.tx, teamId, id)
+  const mapping = await readMapping(at.tx, teamId, id)
   const { table, place } = await readSlice(importBytes(at.tx, teamId, id), from, SLICE_RECORDS)
   const records = readRecords(table.records, mapping)
   const store = mapping.suppress ? suppressRecords : upsertRecords

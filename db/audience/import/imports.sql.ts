@@ -167,7 +167,7 @@ export const importById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(importRow)`
     select ${importColumns} from ${imports} where i.team_id = ${teamId} and i.id = ${id}`)
 
-export const mappingOf = (tx: Tx, teamId: string, id: string) =>
+export const readMapping = (tx: Tx, teamId: string, id: string) =>
   tx.oneFirst(sql.type(mappingRow)`
     select mapping from contact_imports where team_id = ${teamId} and id = ${id}`)
 

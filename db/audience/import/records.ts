@@ -128,7 +128,7 @@ function textOf(bytes: Buffer, [from, to]: readonly [number, number]): string {
 }
 
 /** Returns a record's cells. Those of a record with a fault are split at each separator. */
-export function cellsOf({ bytes, separator }: Part, { start, end, cells, fault }: RecordAt): string[] {
+export function readCells({ bytes, separator }: Part, { start, end, cells, fault }: RecordAt): string[] {
   if (fault === null) return cells.map((cell) => textOf(bytes, cell))
   return bytes.toString('utf8', start, end).split(separator, MAX_CELLS)
 }

@@ -41,7 +41,11 @@ function suppressionFrom(contact: LockedContact, now: Date): Suppression {
 export type Copied = Partial<Record<Cause, number>>
 
 /** Copies the suppressions of locked contacts. @returns how many, by cause. */
-export async function copyOf(tx: Tx, contacts: readonly LockedContact[], now: Date): Promise<Copied> {
+export async function copyLockedSuppressions(
+  tx: Tx,
+  contacts: readonly LockedContact[],
+  now: Date,
+): Promise<Copied> {
   const changed = contacts.filter(({ is_copied }) => !is_copied)
   if (changed.length === 0) return {}
   const suppressed = changed.filter(({ suppression }) => suppression !== null)
@@ -79,5 +83,5 @@ export async function copyNext(
   now: Date,
 ): Promise<{ checked: number; copied: Copied }> {
   const contacts = await contactsToCopy(tx, limit)
-  return { checked: contacts.length, copied: await copyOf(tx, contacts, now) }
+  return { checked: contacts.length, copied: await copyLockedSuppressions(tx, contacts, now) }
 }

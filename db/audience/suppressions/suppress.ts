@@ -21,7 +21,7 @@ import {
   updateAddresses,
 } from './addresses.sql.ts'
 import { causeShown, merged, type Suppression, statusBy, suppressionBy } from './cause.ts'
-import { copyOf } from './copy.ts'
+import { copyLockedSuppressions } from './copy.ts'
 import { judgeSoftBounces, SOFT_BOUNCES } from './soft-bounces.ts'
 import { type LockedContact, lockContacts, markSuppressed, releaseContacts } from './suppressions.sql.ts'
 
@@ -67,7 +67,7 @@ export async function lockTouched(
   now: Date,
 ): Promise<TouchedAddress[]> {
   const contacts = await lockContacts(tx, refs)
-  await copyOf(tx, contacts, now)
+  await copyLockedSuppressions(tx, contacts, now)
   const byKey = new Map(contacts.map((contact) => [keyOf(contact), contact]))
   return refs.map((ref) => {
     const contact = byKey.get(keyOf(ref)) ?? null

@@ -31,7 +31,7 @@ export const TEST_TYPE = 'webhook.test'
 const factsOf = (subject: string): Facts | undefined => CHANNEL_FACTS.find(({ name }) => name === subject)
 
 /** Returns the webhook type of a domain event, or null if webhooks don't include it. */
-export function webhookTypeOf({ subject, kind }: DomainEvent): WebhookType | null {
+export function toWebhookType({ subject, kind }: DomainEvent): WebhookType | null {
   const name = subject === 'other' ? kind : `${subject}.${factsOf(subject)?.webhook_names[kind] ?? kind}`
   return WEBHOOK_TYPES.find((type) => type === name) ?? null
 }

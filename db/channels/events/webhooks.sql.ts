@@ -3,7 +3,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import { frontOf } from '../../queue/fair-queue.sql.ts'
+import { queueFront } from '../../queue/fair-queue.sql.ts'
 import { insertingJobs } from '../../queue/insert.sql.ts'
 import { type DeliveryRef, REF } from '../channel.sql.ts'
 import { isCustomers } from '../email.sql.ts'
@@ -89,7 +89,7 @@ export const DISABLED = 'disabled'
  * Records that messages failed because their endpoint is disabled.
  * @param rows have team_id and id of each.
  */
-export const noteDisabled = (rows: FragmentSqlToken) => sql.fragment`
+export const recordDisabled = (rows: FragmentSqlToken) => sql.fragment`
   insert into webhook_events (team_id, message_id, event_key, kind, occurred_at, detail)
   select team_id, id, uuid_send(gen_random_uuid()), 'gave_up', now(), ${DISABLED} from ${rows}`
 
@@ -98,7 +98,7 @@ export const noteDisabled = (rows: FragmentSqlToken) => sql.fragment`
  * the queue.
  */
 const jobsOfStored = sql.fragment`(
-  select 'deliver-webhook' as name, id, ${frontOf('deliver-webhook')} as priority,
+  select 'deliver-webhook' as name, id, ${queueFront('deliver-webhook')} as priority,
     jsonb_build_object('team_id', team_id, 'message_id', id, 'endpoint_id', endpoint_id) as data,
     ${WEBHOOK_SENDERS}::text || endpoint_id as group_id
   from stored where status = 'queued') f`
@@ -119,7 +119,7 @@ export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): P
       from ${rowsOf('m', WEBHOOK, items)}
       returning team_id, id, endpoint_id, status
     ), kept as (select team_id, id from stored where status = 'failed'
-    ), noted as (${noteDisabled(sql.fragment`kept`)}
+    ), noted as (${recordDisabled(sql.fragment`kept`)}
     )
     ${insertingJobs(jobsOfStored)}`)
 }

@@ -10,7 +10,7 @@ import { wakeOnCommit } from '../../queue/wake.ts'
 import { parseMailbox } from '../../validation/address.ts'
 import { type Addressed, addressees } from '../../validation/addressees.ts'
 import type { DomainEvent } from './domain-event.ts'
-import { rankOf, TEST_TYPE, type WebhookType, webhookTypeOf } from './webhook-types.ts'
+import { rankOf, TEST_TYPE, toWebhookType, type WebhookType } from './webhook-types.ts'
 import {
   contactFacts,
   emailFacts,
@@ -198,7 +198,7 @@ const DRAFTERS = {
  */
 export async function publish(tx: Tx, domainEvents: readonly DomainEvent[]): Promise<void> {
   const typed = domainEvents.flatMap((domainEvent) => {
-    const type = webhookTypeOf(domainEvent)
+    const type = toWebhookType(domainEvent)
     return type === null ? [] : [{ domainEvent, type }]
   })
   if (typed.length === 0) return

@@ -10,7 +10,7 @@ import { fill } from '../../fill.ts'
 import { idNow } from '../../process/ids.ts'
 import { decodeVariables } from '../../validation/attributes.ts'
 import { TEXTS } from '../texts.ts'
-import { type DraftRow, deleteTemplateDraft, draftOf, putDraft } from './drafts.sql.ts'
+import { type DraftRow, deleteTemplateDraft, draftOf, upsertDraft } from './drafts.sql.ts'
 import { requireCurrentVersion, slotsOfParts, storeVersion } from './save.ts'
 
 /** `seen` is the ID of the draft that the user edited, or of the current version without one. */
@@ -44,7 +44,7 @@ export async function saveDraft(
   }
   const version_id = before?.version_id ?? current.id
   const draft = { id: idNow(), html, text, slots, version_id, saved_by: by.actor }
-  await putDraft(by.tx, teamId, templateId, draft, by.now)
+  await upsertDraft(by.tx, teamId, templateId, draft, by.now)
   await record(by, { team_id: teamId, action: 'template.draft', subject: templateId })
   return { draft, decoded }
 }

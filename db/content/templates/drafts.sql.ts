@@ -29,7 +29,7 @@ export const templatesWithDraft = (tx: Tx, teamId: string) =>
     select template_id from template_drafts where team_id = ${teamId}`)
 
 /** Stores the draft of a template, replacing an earlier one. */
-export const putDraft = (
+export const upsertDraft = (
   tx: Tx,
   teamId: string,
   templateId: string,

@@ -7,10 +7,10 @@ import {
   foundColumns,
   foundRow,
   isAbout,
+  isAboutDeleted,
   isEventNaming,
-  isOfSubjectGone,
   isReportNaming,
-  isSkipOf,
+  matchesSkip,
 } from './person.sql.ts'
 
 /**
@@ -115,7 +115,7 @@ export async function deleteWebhooksNaming(
     ), gone as (
       delete from webhook_messages where team_id = ${teamId} and id in (
         select id from webhook_messages
-        where team_id = ${teamId} and id in (select id from stretch w where ${isOfSubjectGone(pattern)})
+        where team_id = ${teamId} and id in (select id from stretch w where ${isAboutDeleted(pattern)})
         order by id for update)
       returning id
     )
@@ -126,10 +126,10 @@ export async function deleteWebhooksNaming(
 }
 
 /** Clears a person's skips of broadcasts. The counts stay. */
-export const emptySkipsOf = (tx: Tx, teamId: string, spellings: readonly string[]) =>
+export const clearSkips = (tx: Tx, teamId: string, spellings: readonly string[]) =>
   tx.query(sql.type(object())`
     update broadcast_skips set email = '', detail = '', person = null
-    where ${isSkipOf(teamId, spellings)}`)
+    where ${matchesSkip(teamId, spellings)}`)
 
 const erasedRow = row({ last: string().nullable(), checked: number(), deleted: number() })
 

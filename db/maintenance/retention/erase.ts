@@ -24,14 +24,14 @@ import { deleteSomeOrphans, eraseFiles } from '../../content/files/collect.ts'
 import { removeEmails } from '../../messages/emails/remove.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { forgetReasons } from '../../queue/dead-letters.sql.ts'
+import { deleteReasons } from '../../queue/dead-letters.sql.ts'
 import { ERASED } from '../../validation/addressees.ts'
 import {
+  clearSkips,
   deleteReportsNaming,
   deleteWebhooksAbout,
   deleteWebhooksNaming,
   type ErasedEmail,
-  emptySkipsOf,
   lockEmailsOfPerson,
   rewriteEmails,
   rewriteNames,
@@ -98,7 +98,7 @@ async function rewrite(tx: Tx, { teamId, pattern }: ErasedPerson, emails: readon
   const emptied = idsOf(emails.filter(({ empty }) => empty))
   if (emails.length > 0) await rewriteEmails(tx, teamId, emails, pattern)
   if (emptied.length > 0) await rewriteNames(tx, teamId, emptied, pattern)
-  if (emails.length > 0) await forgetReasons(tx, queuesOf(EMAIL), idsOf(emails), pattern)
+  if (emails.length > 0) await deleteReasons(tx, queuesOf(EMAIL), idsOf(emails), pattern)
 }
 
 async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[]) {
@@ -196,7 +196,7 @@ export async function eraseSlice(
   if (cursor.through === 'webhooks') return webhooksSlice(at.tx, person, cursor.after)
   if (cursor.through === 'reports') return reportsSlice(at.tx, person, cursor.after)
   // Includes the skips that the deletion of emails has just added.
-  await emptySkipsOf(at.tx, teamId, person.spellings)
+  await clearSkips(at.tx, teamId, person.spellings)
   const more = await deleteSomeOrphans(at.tx)
   return { cursor: more ? cursor : { through: 'webhooks', after: NIL }, checked: 0 }
 }

@@ -24,7 +24,7 @@ import {
   eventsToShow,
   reportsToShow,
   skipsToShow,
-  webhooksOfGoneToShow,
+  webhooksAboutDeleted,
   webhooksToShow,
 } from './export.sql.ts'
 import { emailsTo, testsShowing } from './person.sql.ts'
@@ -156,7 +156,7 @@ async function* broadcast_skips({ tx, person }: Finding) {
 async function* webhooks({ tx, person }: Finding) {
   for (let after: string | null = NIL; after !== null; ) {
     const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
-    const { last, found } = await webhooksOfGoneToShow(tx, person.teamId, person.pattern, stretch)
+    const { last, found } = await webhooksAboutDeleted(tx, person.teamId, person.pattern, stretch)
     yield* shownWebhooks(found, person)
     after = last
   }

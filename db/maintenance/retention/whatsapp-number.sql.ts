@@ -73,7 +73,7 @@ export const deleteOptOuts = (tx: Tx, teamId: string, numbers: readonly string[]
   tx.any(sql.type(removedRow)`
     delete from whatsapp_opt_outs where team_id = ${teamId} and ${isTo(numbers)} returning is_out`)
 
-export const deletePausesOf = (tx: Tx, numbers: readonly string[]) =>
+export const deleteNumberPauses = (tx: Tx, numbers: readonly string[]) =>
   tx.query(sql.type(object())`delete from recipient_pauses where ${isTo(numbers)}`)
 
 const reportsRow = row({ deleted: number() })

@@ -21,7 +21,7 @@ export type Tally = InferType<typeof tally>
 const brakedRow = row({ braked: mixed<Tally>().nullable() })
 
 /** Returns the current counts of a broadcast, and those at its last auto-pause. */
-export async function talliesOf(
+export async function readTallies(
   tx: Tx,
   { team_id, id }: BroadcastKey,
 ): Promise<{ now: Tally; braked: Tally }> {
@@ -38,7 +38,7 @@ export async function talliesOf(
 }
 
 /** Stores the reason for an auto-pause, and the counts that the next check starts from. */
-export const saveBraked = (tx: Tx, { team_id, id }: BroadcastKey, now: Tally, brake: Brake) =>
+export const saveAutoPaused = (tx: Tx, { team_id, id }: BroadcastKey, now: Tally, brake: Brake) =>
   tx.query(sql.unsafe`
     update broadcasts set braked_at_figures = ${JSON.stringify(now)}, brake = ${JSON.stringify(brake)}
     where team_id = ${team_id} and id = ${id}`)

@@ -95,7 +95,7 @@ async function topicBlockers(
  * Returns the version to send, and all blockers except those of its audience.
  * @param publicUrl as in `versionToSend`.
  */
-export async function blockersOfMail(tx: Tx, row: BroadcastRow, publicUrl: string | null) {
+export async function findEmailBlockers(tx: Tx, row: BroadcastRow, publicUrl: string | null) {
   const { blockers, ...mail } = await versionToSend(tx, row, publicUrl)
   const all = [...(await domainBlockers(tx, row)), ...blockers, ...(await topicBlockers(tx, row))]
   return { ...mail, blockers: all }
@@ -105,7 +105,7 @@ export async function blockersOfMail(tx: Tx, row: BroadcastRow, publicUrl: strin
  * Counts the audience, and returns its blockers.
  * @param isCharged whether this period pays for it.
  */
-export async function blockersOfAudience(
+export async function findAudienceBlockers(
   tx: Tx,
   row: BroadcastRow,
   isCharged: boolean,
@@ -128,13 +128,13 @@ export async function blockersOfAudience(
 }
 
 /** Returns the version to send, the size of the audience and all blockers. */
-export async function blockersOf(
+export async function findBlockers(
   tx: Tx,
   row: BroadcastRow,
   { publicUrl = null, isCharged = true }: { publicUrl?: string | null; isCharged?: boolean } = {},
 ) {
-  const mail = await blockersOfMail(tx, row, publicUrl)
-  const { audience, blockers } = await blockersOfAudience(tx, row, isCharged)
+  const mail = await findEmailBlockers(tx, row, publicUrl)
+  const { audience, blockers } = await findAudienceBlockers(tx, row, isCharged)
   return { ...mail, audience, blockers: [...mail.blockers, ...blockers] }
 }
 

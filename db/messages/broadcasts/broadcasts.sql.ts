@@ -11,7 +11,7 @@ import { hasListeners } from '../../channels/events/webhooks.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { utcOf } from '../../validation/moments.ts'
+import { toUtc } from '../../validation/moments.ts'
 import { OPERATORS } from './operators.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
 
@@ -99,7 +99,7 @@ const valuesOf = (fields: BroadcastFields) => sql.fragment`
   ${fields.name}, ${fields.from_address}, ${fields.reply_to}, ${fields.subject}, ${fields.template_id}::uuid,
   ${sql.array(fields.topic_ids, 'uuid')}, ${sql.array(fields.exclude_topic_ids, 'uuid')},
   ${JSON.stringify(fields.conditions)}::json, ${JSON.stringify(fields.variables)}::json, ${json(fields.headers)}::json,
-  ${JSON.stringify(fields.tags)}::json, ${fields.rate_per_minute}::integer, ${utcOf(fields.send_at)}::timestamptz`
+  ${JSON.stringify(fields.tags)}::json, ${fields.rate_per_minute}::integer, ${toUtc(fields.send_at)}::timestamptz`
 
 type Draft = {
   team_id: string
@@ -196,7 +196,7 @@ export async function updateState(
       ? []
       : [
           sql.fragment`template_version_id = ${fixed.template_version_id}, link_base = ${fixed.link_base},
-            send_at = ${utcOf(fixed.send_at)}`,
+            send_at = ${toUtc(fixed.send_at)}`,
         ]),
     ...(audience === undefined
       ? []
@@ -216,7 +216,7 @@ export const lockUnderWay = (tx: Tx) =>
     order by team_id, id for no key update`)
 
 /** A team's that are being sent, locked until the transaction ends. */
-export const lockSendingOf = (tx: Tx, teamId: string) =>
+export const lockSendingBroadcasts = (tx: Tx, teamId: string) =>
   tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and state = 'sending'
     order by id for no key update`)
@@ -229,7 +229,7 @@ export const lockBulkPaused = (tx: Tx, teamId: string) =>
     order by id for no key update`)
 
 /** Stores the reason for an auto-pause. */
-export const saveBrake = (tx: Tx, { team_id, id }: BroadcastKey, brake: Brake) =>
+export const saveAutoPause = (tx: Tx, { team_id, id }: BroadcastKey, brake: Brake) =>
   tx.query(sql.unsafe`
     update broadcasts set brake = ${JSON.stringify(brake)} where team_id = ${team_id} and id = ${id}`)
 
@@ -261,7 +261,7 @@ const placeRow = row({
  * Returns whether this database sends (a restored copy doesn't), whether the team is a test team, whether it
  * is suspended, and the pause of its bulk email or null.
  */
-export const sendingPlaceOf = (tx: Tx, { team_id, id }: BroadcastKey) =>
+export const readSendingPlace = (tx: Tx, { team_id, id }: BroadcastKey) =>
   tx.one(sql.prepared('place_of_broadcast', placeRow)`
     select is_at_home() as is_home, ${ofTestTeam} as is_test,
       ${isSuspended(sql.fragment`broadcasts.team_id`)} as is_suspended,

@@ -82,7 +82,7 @@ const grantRow = row({ granted: number(), interval_seconds: number(), wait_secon
  * Reserves up to `count` emails from a broadcast's rate, which is spread evenly over each minute.
  * @returns how many can be sent now, how long the next one waits, and the interval between those after it.
  */
-export const takePlaces = (
+export const reservePlaces = (
   tx: Tx,
   { team_id, broadcast_id, count }: { team_id: string; broadcast_id: string; count: number },
 ) =>

@@ -5,11 +5,17 @@
  * broadcast's rate limit.
  */
 
-import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
+import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
-import { deleteWaitingEmails, type EmailState, statesOf, takePlaces, unansweredAmong } from './consent.sql.ts'
-import { takeRampPlaces } from './ramp.ts'
+import {
+  deleteWaitingEmails,
+  type EmailState,
+  reservePlaces,
+  statesOf,
+  unansweredAmong,
+} from './consent.sql.ts'
+import { reserveRampPlaces } from './ramp.ts'
 import { insertSkips } from './skips.sql.ts'
 
 /** How often an email of a paused broadcast checks again, in seconds. A resume makes it due immediately. */
@@ -65,7 +71,7 @@ async function withdraw(database: Database, emails: readonly EmailState[]): Prom
     await database.transaction(async (tx) => {
       const account = await lockAccount(tx, teamId)
       const gone = await deleteWaitingEmails(tx, teamId, [...reasons.keys()])
-      await freePlaces(tx, teamId, account, { quota: 'emails', deleted: gone })
+      await refundQuota(tx, teamId, account, { quota: 'emails', deleted: gone })
       const skips = gone.flatMap(({ id, broadcast_id, contact_id, email }) => {
         if (broadcast_id === null || contact_id === null) return []
         const reason = reasons.get(id) ?? 'cancelled'
@@ -80,7 +86,7 @@ async function withdraw(database: Database, emails: readonly EmailState[]): Prom
 async function rampUp(database: Database, emails: readonly EmailState[]): Promise<Map<string, SendCheck>> {
   const waits = new Map<string, SendCheck>()
   for (const [name, own] of Map.groupBy(emails, ({ ramped }) => ramped)) {
-    const places = name === null ? null : await takeRampPlaces(database, name, own.length)
+    const places = name === null ? null : await reserveRampPlaces(database, name, own.length)
     if (places === null) continue
     for (const { id } of own.slice(places.granted)) waits.set(id, { wait_seconds: places.wait_seconds })
   }
@@ -94,7 +100,7 @@ async function spread(database: Database, emails: readonly EmailState[]): Promis
   for (const [broadcast_id, own] of Map.groupBy(rated, (each) => each.broadcast_id)) {
     const [first] = own
     if (!first) continue
-    const places = await takePlaces(database, { team_id: first.team_id, broadcast_id, count: own.length })
+    const places = await reservePlaces(database, { team_id: first.team_id, broadcast_id, count: own.length })
     if (!places) continue
     for (const [index, { id }] of own.slice(places.granted).entries()) {
       waits.set(id, { wait_seconds: places.wait_seconds + index * places.interval_seconds })

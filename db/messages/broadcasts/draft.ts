@@ -30,8 +30,11 @@ import { type GivenFields, LONGEST_BROADCAST_NAME, type NewBroadcast } from './f
 /** `domain`: the only one that the API key can use. */
 export type Acting = { team_id: string; domain: string | null }
 
-export const noteBroadcast = (by: Caller, verb: string, { team_id, id, name }: BroadcastRow): Promise<void> =>
-  record(by, { team_id, action: `broadcast.${verb}`, subject: name, detail: id })
+export const recordBroadcast = (
+  by: Caller,
+  verb: string,
+  { team_id, id, name }: BroadcastRow,
+): Promise<void> => record(by, { team_id, action: `broadcast.${verb}`, subject: name, detail: id })
 
 const noBroadcast = (id: string): RequestError =>
   new RequestError('not_found', fill(TEXTS.noBroadcast, { id }))
@@ -107,7 +110,7 @@ async function storeDraft(by: Caller, team_id: string, { fields, idempotency_key
   const { tx, now } = by
   const draft = { team_id, id: idAt(now), idempotency_key, at: now }
   const row = await insertBroadcast(tx, { ...draft, fields: { ...EMPTY, ...fields } as BroadcastFields })
-  if (row) await noteBroadcast(by, 'create', row)
+  if (row) await recordBroadcast(by, 'create', row)
   return row
 }
 
@@ -166,7 +169,7 @@ export async function changeBroadcast(
   if (saysAlready(row, fields)) return row
   const changed = await updateDraft(tx, row, { ...row, ...fields }, now)
   if (!changed) throw notADraft(row, 'changed')
-  await noteBroadcast(by, 'update', changed)
+  await recordBroadcast(by, 'update', changed)
   return changed
 }
 
@@ -212,6 +215,6 @@ export async function removeBroadcast(by: Caller, acting: Acting, id: string): P
   const row = await requireLocked(tx, acting, id)
   if (row.state !== 'draft' || !(await deleteBroadcastDraft(tx, acting.team_id, row.id)))
     throw notADraft(row, 'deleted')
-  await noteBroadcast(by, 'delete', row)
+  await recordBroadcast(by, 'delete', row)
   return row
 }

@@ -20,9 +20,9 @@ import { broadcastToken } from '../emails/broadcast-token.ts'
 import type { EmailItem } from '../emails/call.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
 import { contactsLeft, type Member, nextMembers } from './audience.sql.ts'
-import { type Brakes, brakeOn } from './auto-pause.ts'
-import { blockersOf } from './blockers.ts'
-import { type BroadcastRow, lockBroadcast, moveCursor, sendingPlaceOf } from './broadcasts.sql.ts'
+import { type Brakes, checkAutoPause } from './auto-pause.ts'
+import { findBlockers } from './blockers.ts'
+import { type BroadcastRow, lockBroadcast, moveCursor, readSendingPlace } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { domainOf } from './draft.ts'
 import { addressed, type Mailing, mailingOf } from './mailing.ts'
@@ -30,7 +30,7 @@ import { startRamp } from './ramp.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginningTime } from './start.ts'
 import { pauseForTeam } from './team-pause.ts'
-import { isUnderWay, waitingEmailsOf } from './waiting.sql.ts'
+import { countWaitingEmails, isUnderWay } from './waiting.sql.ts'
 
 type WalkDeps = {
   tx: Tx
@@ -51,7 +51,9 @@ type WalkDeps = {
  * and emails still wait. `early`: it starts, or checks again, in `seconds`. `over`: nothing left to do in
  * this state.
  */
-export type WalkStep = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
+export type ExpansionStep =
+  | { kind: 'moved' | 'full' | 'walked' | 'over' }
+  | { kind: 'early'; seconds: number }
 
 /** Emails per transaction. The team's account is locked while they are stored. */
 const EXPAND_BATCH = 200
@@ -68,14 +70,14 @@ const UNSETTLED_WAIT = 2
 
 type Version = { version_id: string; slots: readonly string[] }
 
-const OVER: WalkStep = { kind: 'over' }
+const OVER: ExpansionStep = { kind: 'over' }
 
-export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<WalkStep> {
+export async function expandStep(deps: WalkDeps, teamId: string, id: string): Promise<ExpansionStep> {
   const { tx } = deps
   const row = await lockBroadcast(tx, teamId, id)
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
-  const { is_home, is_suspended, is_test, bulk_pause } = await sendingPlaceOf(tx, row)
+  const { is_home, is_suspended, is_test, bulk_pause } = await readSendingPlace(tx, row)
   if (!is_home) return { kind: 'early', seconds: UNSETTLED_WAIT }
   if (is_suspended) return { kind: 'early', seconds: SUSPENDED_WAIT }
   if (row.state === 'scheduled') return begin(deps, row, now)
@@ -84,11 +86,11 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
     return OVER
   }
   if (row.cursor === null && !is_test) await startRamp(tx, domainOf(row.from_address), deps.ramp ?? null)
-  const brake = await brakeOn(tx, row, deps.brakes)
+  const brake = await checkAutoPause(tx, row, deps.brakes)
   if (brake !== null) return pause(deps, row, brake, now)
   if (row.walked_at !== null) return finish(tx, row, now)
   const ahead = aheadOf(row, deps)
-  const room = ahead - (await waitingEmailsOf(tx, row, ahead))
+  const room = ahead - (await countWaitingEmails(tx, row, ahead))
   const isNamed = (address: string) => deps.isSuppressedByName?.(address, is_test) ?? false
   return room <= 0
     ? { kind: 'full' }
@@ -108,19 +110,19 @@ async function pause(
   row: BroadcastRow,
   reason: string,
   now: Date,
-): Promise<WalkStep> {
+): Promise<ExpansionStep> {
   const { team_id, id } = row
   await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
   await queue.enqueue(tx, 'mail-owners', [{ team_id, broadcast_id: id, notice_id: idNow() }])
   return OVER
 }
 
-async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<WalkStep> {
+async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<ExpansionStep> {
   const { tx } = deps
   const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
   if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
   if (late > OVERDUE_MS) return pause(deps, row, 'overdue', now)
-  const { audience, blockers } = await blockersOf(tx, row)
+  const { audience, blockers } = await findBlockers(tx, row)
   const [first] = blockers
   if (first) return pause(deps, row, first.kind, now)
   const at = await beginningTime(tx, row.team_id)
@@ -131,7 +133,7 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Walk
 /**
  * Ends the broadcast when none of its emails waits. Failed emails need manual action and don't delay the end.
  */
-async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<WalkStep> {
+async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<ExpansionStep> {
   if (await isUnderWay(tx, row)) return { kind: 'walked' }
   await changeState(tx, row, { from: ['sending'], to: 'sent' }, now)
   return OVER
@@ -173,7 +175,7 @@ async function expand(
   row: BroadcastRow,
   { most, isNamed }: { most: number; isNamed: (address: string) => boolean },
   now: Date,
-): Promise<WalkStep> {
+): Promise<ExpansionStep> {
   const { tx, secrets } = deps
   const until = row.audience_until ?? now.toISOString()
   const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MAX_READ, limit: most })

@@ -31,7 +31,7 @@ export type Mailing = {
 /** @param slots of the template's version. */
 export function mailingOf(row: BroadcastRow, slots: readonly string[]): Mailing {
   const from = parseMailbox(row.from_address)
-  if (!from) throw new Error(`broadcast ${row.id} has a from address that cannot be read`)
+  if (!from) throw new Error(`broadcast ${row.id} has an invalid from address`)
   const { template_id, reply_to, tags } = row
   const item = { from, template_id, headers: headersOf(row, from), reply_to, tags }
   const subject = compileTemplate(row.subject)

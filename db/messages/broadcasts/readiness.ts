@@ -12,7 +12,7 @@ import {
   comparedAsText,
   lackingMembers,
 } from './audience.sql.ts'
-import { blockersOfAudience, blockersOfMail, newestVersion } from './blockers.ts'
+import { findAudienceBlockers, findEmailBlockers, newestVersion } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { mailingOf } from './mailing.ts'
 
@@ -65,11 +65,11 @@ export async function unfilledSlots(tx: Tx, row: BroadcastRow): Promise<readonly
 }
 
 export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string | null): Promise<Readiness> {
-  const { version_id, ...mail } = await blockersOfMail(tx, row, publicUrl)
+  const { version_id, ...mail } = await findEmailBlockers(tx, row, publicUrl)
   const slots = ownSlots(row, mail.slots)
   const unfilled = await missingProperties(tx, row.team_id, slots)
   const missing = mail.blockers.map(({ words }) => words)
-  const counted = await inTime(blockersOfAudience(tx, row, row.send_at === null))
+  const counted = await inTime(findAudienceBlockers(tx, row, row.send_at === null))
   const none = { audience: null, lacking: 0, as_text: [], slots, unfilled, version_id, missing }
   if (counted === null) return none
   const { audience, blockers } = counted

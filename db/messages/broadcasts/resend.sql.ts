@@ -21,7 +21,7 @@ export const emailsOf = (tx: Tx, { team_id, id }: BroadcastRow) =>
  * Deletes the skips of contacts that match now, so that the expansion finds them again.
  * @returns how many.
  */
-export const forgetSkips = (tx: Tx, row: BroadcastRow) =>
+export const deleteSkips = (tx: Tx, row: BroadcastRow) =>
   tx.oneFirst(sql.type(countRow)`
     with gone as (
       delete from broadcast_skips where team_id = ${row.team_id} and broadcast_id = ${row.id} and contact_id in (

@@ -10,13 +10,13 @@ import { fill } from '../../fill.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { figuresOf } from '../../stats/daily/broadcasts.sql.ts'
 import { TEXTS } from '../texts.ts'
-import { blocked, blockersOfMail } from './blockers.ts'
+import { blocked, findEmailBlockers } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { type Acting, noteBroadcast, requireLocked } from './draft.ts'
+import { type Acting, recordBroadcast, requireLocked } from './draft.ts'
 import { assertSameAudience, assertSameDraft, type Seen } from './draft-version.ts'
-import { emailsOf, forgetSkips, rewind, unreachedSize } from './resend.sql.ts'
-import { beginningTime, walkOn } from './start.ts'
+import { deleteSkips, emailsOf, rewind, unreachedSize } from './resend.sql.ts'
+import { beginningTime, enqueueExpansion } from './start.ts'
 
 const ENDED = ['sent', 'cancelled'] as const
 
@@ -40,17 +40,17 @@ export async function sendToUnreached(
   const rest = await unreachedSize(tx, row)
   assertSameAudience(rest, seen)
   if (rest === 0) throw refused(fill(TEXTS.allReached, { state: row.state }))
-  const met = await forgetSkips(tx, row)
+  const met = await deleteSkips(tx, row)
   const audience = figure('made') + figure('skipped') - met + rest
   await rewind(tx, row)
   const at = await beginningTime(tx, row.team_id)
   // Checked with the account locked: a concurrent deletion of a topic locks it too, and then finds this
   // broadcast being sent.
-  const { blockers } = await blockersOfMail(tx, row, null)
+  const { blockers } = await findEmailBlockers(tx, row, null)
   if (blockers.length > 0) throw blocked(row, blockers)
   const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
   if (!going) throw refused(TEXTS.broadcastChanging)
-  await walkOn(deps, row)
-  await noteBroadcast(deps, 'again', going)
+  await enqueueExpansion(deps, row)
+  await recordBroadcast(deps, 'again', going)
   return going
 }

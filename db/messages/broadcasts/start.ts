@@ -13,13 +13,13 @@ import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { TEXTS } from '../texts.ts'
-import { blocked, blockersOf, blockersOfMail } from './blockers.ts'
+import { blocked, findBlockers, findEmailBlockers } from './blockers.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { type Acting, assertSendAt, noteBroadcast, requireLocked } from './draft.ts'
+import { type Acting, assertSendAt, recordBroadcast, requireLocked } from './draft.ts'
 import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './draft-version.ts'
 import type { BroadcastState } from './state.ts'
-import { isPausedForTeam, lookAgain, pauseWithTeam, wakeBroadcasts } from './team-pause.ts'
+import { expandAgain, isPausedForTeam, pauseWithTeam, wakeBroadcasts } from './team-pause.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
 type Deps = Caller & { queue: Pick<Producer, 'reenqueue'>; publicUrl: string | null }
@@ -52,12 +52,12 @@ async function act(
 ): Promise<BroadcastRow> {
   const changed = await changeState(by.tx, row, change, at ?? (await serviceTime(by.tx)))
   if (!changed) throw wrongState(row, verb, change.from)
-  await noteBroadcast(by, verb, changed)
+  await recordBroadcast(by, verb, changed)
   return changed
 }
 
 /** Enqueues the expansion and replaces an existing job. A scheduled broadcast has one for a later time. */
-export async function walkOn(
+export async function enqueueExpansion(
   { tx, queue }: Pick<Deps, 'tx' | 'queue'>,
   { team_id, id: broadcast_id }: BroadcastRow,
 ): Promise<void> {
@@ -87,7 +87,7 @@ export async function sendBroadcast(
   assertSendAt(send_at, now)
   assertSameDraft(row, seen)
   const isCharged = send_at === null
-  const { version_id, audience, blockers } = await blockersOf(tx, row, { publicUrl, isCharged })
+  const { version_id, audience, blockers } = await findBlockers(tx, row, { publicUrl, isCharged })
   if (blockers.length > 0 || publicUrl === null || version_id === null) throw blocked(row, blockers)
   assertSameTemplate(version_id, seen)
   assertSameAudience(audience, seen)
@@ -96,7 +96,7 @@ export async function sendBroadcast(
     ? { to: 'sending' as const, audience, at: await beginningTime(tx, row.team_id) }
     : { to: 'scheduled' as const, at: now }
   const started = await act(deps, 'start', row, { from: ['draft'], fixed, ...goes })
-  await walkOn(deps, row)
+  await enqueueExpansion(deps, row)
   return pauseWithTeam(tx, started, now)
 }
 
@@ -139,12 +139,12 @@ export async function resumeBroadcast(
   if (isPausedForTeam(row)) throw pausedForTeam(row)
   const hasBegun = row.audience_until !== null
   const { blockers, audience } = hasBegun
-    ? { ...(await blockersOfMail(tx, row, null)), audience: null }
-    : await blockersOf(tx, row)
+    ? { ...(await findEmailBlockers(tx, row, null)), audience: null }
+    : await findBlockers(tx, row)
   if (blockers.length > 0) throw blocked(row, blockers)
   const beginning = audience === null ? {} : { audience, at: await beginningTime(tx, row.team_id) }
   const resumed = await act(deps, 'resume', row, { from: ['paused'], to: 'sending', ...beginning })
-  await lookAgain(deps, row)
+  await expandAgain(deps, row)
   return pauseWithTeam(tx, resumed, await serviceTime(tx))
 }
 

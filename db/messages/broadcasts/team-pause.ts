@@ -5,7 +5,7 @@ import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
-import { type BroadcastRow, saveBrake } from './broadcasts.sql.ts'
+import { type BroadcastRow, saveAutoPause } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
@@ -16,7 +16,7 @@ export const isPausedForTeam = ({ state, state_reason }: BroadcastRow): boolean 
 /** Pauses a locked broadcast that is being sent. */
 export async function pauseForTeam(tx: Tx, row: BroadcastRow, pause: BulkPause, now: Date) {
   const { reason, sent, count, limit } = pause
-  await saveBrake(tx, row, { left: sent, count, limit })
+  await saveAutoPause(tx, row, { left: sent, count, limit })
   return changeState(tx, row, { from: ['sending'], to: 'paused', reason }, now)
 }
 
@@ -36,7 +36,7 @@ export async function wakeBroadcasts(tx: Tx): Promise<void> {
 }
 
 /** Has a broadcast expanded, instead of whatever job it has, and its waiting emails looked at now. */
-export async function lookAgain(
+export async function expandAgain(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'reenqueue'> },
   row: BroadcastRow,
 ): Promise<void> {
@@ -53,5 +53,5 @@ export async function goOn(
   now: Date,
 ): Promise<void> {
   await changeState(by.tx, row, { from: ['paused'], to: 'sending' }, now)
-  await lookAgain(by, row)
+  await expandAgain(by, row)
 }

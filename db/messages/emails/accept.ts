@@ -8,7 +8,7 @@
  */
 
 import { type Account, left, lockAccounts, storageError } from '../../accounts/teams/limits.ts'
-import { LimitReached, type LimitState, limitStateOf, rateReached } from '../../accounts/teams/rate-limit.ts'
+import { LimitReached, type LimitState, rateReached, toLimitState } from '../../accounts/teams/rate-limit.ts'
 import type { EMAIL_FACTS } from '../../channels/email.ts'
 import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
@@ -23,7 +23,7 @@ import { inOneList } from '../../validation/addressees.ts'
 import { isLarge } from '../../validation/files.ts'
 import { timeError, timesOf } from '../../validation/moments.ts'
 import { acceptCalls, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
-import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
+import { findOriginal, readKeys, type StoredKeys } from '../idempotency.ts'
 import { TEXTS } from '../texts.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
@@ -154,7 +154,7 @@ async function openTeamBatches(
 }
 
 function replayOf(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): EmailOutcome | null {
-  const original = originalOf(item, stored)
+  const original = findOriginal(item, stored)
   if (!original) return null
   if (sender.domain !== null && sender.domain !== original.domain)
     return refused(domainNotAllowed(item, sender))
@@ -204,7 +204,7 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
   const row = rowOf(item, sender, batch)
   if (item.idempotency_key !== null)
     batch.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
-  return { kind: 'stored', row, limit_state: limitStateOf(account) }
+  return { kind: 'stored', row, limit_state: toLimitState(account) }
 }
 
 /**

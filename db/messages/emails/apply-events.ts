@@ -5,7 +5,7 @@
  * never changes. Locks rows in one order, emails before contacts, in the caller's transaction.
  */
 
-import { holdAccounts } from '../../accounts/teams/teams.sql.ts'
+import { lockExistingAccounts } from '../../accounts/teams/teams.sql.ts'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { unsubscribeReported } from '../../audience/subscription/by-report.ts'
 import {
@@ -56,7 +56,10 @@ export type ReportedEmail = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'de
  * `sentCountsMs`: after how long a sent email counts as delivered. `secrets`: to store the hash of an address
  * that isn't a contact.
  */
-export type ApplyOptions = { sentCountsMs?: number | undefined; secrets?: Pick<Secrets, 'sign'> | undefined }
+export type ApplyOptions = {
+  sentCountsMs?: number | undefined
+  secrets?: Pick<Secrets, 'sign' | 'signatures'> | undefined
+}
 
 const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
 
@@ -248,7 +251,7 @@ export async function applyReportedEmails(
   // An account is locked before emails. Without its lock, the address could become a contact at the same time.
   const leaving = knownEvents.filter(({ effect }) => effect === 'unsubscribe')
   if (leaving.length > 0 && options.secrets)
-    await holdAccounts(
+    await lockExistingAccounts(
       tx,
       leaving.map(({ team_id }) => team_id),
     )

@@ -115,7 +115,7 @@ const newValues = sql.join(
   sql.fragment`, `,
 )
 
-/** Stores the charge (limits.ts, chargesOf) and the accepted emails. The states follow. */
+/** Stores the charge (limits.ts, buildCharges) and the accepted emails. The states follow. */
 const accepting = (rows: readonly NewEmail[], charge: FragmentSqlToken): FragmentSqlToken =>
   sql.fragment`
     charged as (${charge}), item as materialized (

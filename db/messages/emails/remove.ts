@@ -5,14 +5,14 @@
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
-import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
+import { lockAccount, refundQuota } from '../../accounts/teams/limits.ts'
 import { requireTeam } from '../../accounts/teams/view.ts'
 import { queuesOf } from '../../channels/channels.sql.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { RequestError } from '../../errors.ts'
 import { fill } from '../../fill.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { deleteLeftOf } from '../../queue/dead-letters.sql.ts'
+import { deleteFailedJobs } from '../../queue/dead-letters.sql.ts'
 import { TEXTS } from '../texts.ts'
 import { deleteEmailsById } from './delete.sql.ts'
 
@@ -20,8 +20,8 @@ import { deleteEmailsById } from './delete.sql.ts'
 export async function removeRows(tx: Tx, teamId: string, ids: readonly string[]) {
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailsById(tx, teamId, ids)
-  await freePlaces(tx, teamId, account, { quota: 'emails', deleted })
-  await deleteLeftOf(tx, queuesOf(EMAIL), ids)
+  await refundQuota(tx, teamId, account, { quota: 'emails', deleted })
+  await deleteFailedJobs(tx, queuesOf(EMAIL), ids)
   return deleted
 }
 

@@ -19,7 +19,7 @@ import { TEXTS } from '../texts.ts'
 import type { EmailRow } from './emails.sql.ts'
 import { latest, stretches } from './id-ranges.ts'
 import { type EmailCriteria, type EmailPage, emailsFound } from './search.sql.ts'
-import { versionsOf } from './show.ts'
+import { loadVersions } from './show.ts'
 import { isRare } from './status.ts'
 import { type ListedEmail, listedEmail } from './view.ts'
 
@@ -80,7 +80,7 @@ function wordsOf(what: 'subject' | 'q', given: string | undefined): string[] | u
  * Converts the filter for the query.
  * @throws RequestError bad_request for an invalid address or domain.
  */
-export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailFilter): EmailCriteria {
+export function toCriteria({ recipient, subject, text, domain, ...rest }: EmailFilter): EmailCriteria {
   return {
     ...rest,
     recipients: recipient === undefined ? undefined : recipientSpellings(recipient),
@@ -105,14 +105,14 @@ async function rowsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage): Prom
 }
 
 async function pageOf(deps: Deps, filter: EmailFilter, { before, limit }: EmailPage): Promise<ListedEmail[]> {
-  const criteria = criteriaOf(filter)
+  const criteria = toCriteria(filter)
   if (filter.team_id !== undefined) await requireTeam(deps.tx, filter.team_id)
   const found: ListedEmail[] = []
   while (found.length < limit) {
     const wanted = Math.min(READ_BATCH, limit - found.length)
     const rows = await rowsFound(deps.tx, criteria, { before: found.at(-1)?.id ?? before, limit: wanted })
     const unsized = rows.filter((row) => row.size_kb === null)
-    const versionOf = await versionsOf(deps, unsized)
+    const versionOf = await loadVersions(deps, unsized)
     found.push(...rows.map((row) => listedEmail(row, versionOf(row), deps.secrets)))
     if (rows.length < wanted) break
   }
@@ -131,7 +131,7 @@ type Filter = Omit<EmailFilter, 'team_id'>
 const isNamed = ({ recipient, id }: Filter): boolean => recipient !== undefined || id !== undefined
 
 /** True if each row of a team must be checked, because no index finds matches in list order. */
-export const needsLooking = (filter: Filter): boolean => {
+export const needsScan = (filter: Filter): boolean => {
   const { status, scheduled = false, tag, subject, text, domain, template_id, broadcast_id } = filter
   const { in_broadcast } = filter
   if (isNamed(filter) || scheduled || status === 'queued') return false
@@ -142,7 +142,7 @@ export const needsLooking = (filter: Filter): boolean => {
 }
 
 /** The time in which emails that fit were accepted. @param since none is older. */
-export const timeToLook = (
+export const searchRange = (
   { from, to }: Filter,
   { since, now }: { since: Date; now: Date },
 ): { first: number; last: number } => ({
@@ -164,9 +164,9 @@ export async function searchEmails(
   const { since, now, ...wanted } = filter
   // No index has the emails of all teams in the order of a list.
   const ofAll = wanted.team_id === undefined && !isNamed(wanted)
-  if (!ofAll && !needsLooking(wanted))
+  if (!ofAll && !needsScan(wanted))
     return { emails: await pageOf(deps, wanted, { before, limit }), reached: null }
-  const time = timeToLook(wanted, { since, now })
+  const time = searchRange(wanted, { since, now })
   if (before !== undefined) time.last = Math.min(time.last, timeOfId(before) + 1)
   const emails: ListedEmail[] = []
   let end = new Date(time.last)

@@ -25,7 +25,7 @@ type ShowDeps = Deps & { now: Date; publicUrl: string | undefined }
 
 export type ShownEmail = Awaited<ReturnType<typeof showEmail>>
 
-export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {
+export async function loadVersions({ tx, versions }: Deps, rows: readonly EmailRow[]) {
   const refs = rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }]))
   const compiled = await versions(tx, refs)
   return (row: EmailRow) => compiled.get(row.template_version_id ?? '')
@@ -48,7 +48,7 @@ const urlOf = (publicUrl: string | undefined, token: string | null): string | nu
  */
 export async function emailWithState(deps: ShowDeps, teamId: string, id: string) {
   const row = await requireEmail(deps.tx, teamId, id)
-  const version = (await versionsOf(deps, [row]))(row)
+  const version = (await loadVersions(deps, [row]))(row)
   const view = emailView(row, version, deps.secrets)
   const events = await eventsOfEmail(deps.tx, teamId, id)
   const state = await deliveryState(deps.tx, EMAIL, { team_id: teamId, id })

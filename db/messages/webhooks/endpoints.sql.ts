@@ -138,7 +138,7 @@ export async function replaceSecret(
  * Deletes the pause of an endpoint. Call it after changing its row, because rounds of attempts lock that
  * first too.
  */
-export const forgetPause = (tx: Tx, id: string) =>
+export const deleteEndpointPause = (tx: Tx, id: string) =>
   tx.query(sql.type(object())`delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text`)
 
 /** Enables an endpoint, or disables it for a reason. If it is already disabled, the time stays. */
@@ -153,7 +153,7 @@ export async function setEndpointState(
       disabled_at = case when ${reason}::text is not null then coalesce(disabled_at, now()) end,
       failing_since = case when ${reason}::text is null then null else failing_since end
     where team_id = ${teamId} and id = ${id}`)
-  await forgetPause(tx, id)
+  await deleteEndpointPause(tx, id)
 }
 
 export const deleteEndpoint = (tx: Tx, teamId: string, id: string) =>

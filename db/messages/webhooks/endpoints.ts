@@ -25,17 +25,17 @@ import { TEXTS } from '../texts.ts'
 import {
   countEndpoints,
   deleteEndpoint,
+  deleteEndpointPause,
   type EndpointFields,
   type EndpointRow,
   endpointById,
   endpointsOfTeam,
-  forgetPause,
   insertEndpoint,
   replaceSecret,
   setEndpointState,
   updateEndpoint,
 } from './endpoints.sql.ts'
-import { type AttemptRow, attemptsOf } from './listing.sql.ts'
+import { type AttemptRow, readAttempts } from './listing.sql.ts'
 import { failWaiting } from './messages.sql.ts'
 import { makeSecret } from './secret.ts'
 
@@ -132,7 +132,7 @@ export async function listEndpoints(tx: Tx, teamId: string): Promise<readonly En
  */
 export async function showEndpoint(tx: Tx, teamId: string, id: string): Promise<ShownEndpoint> {
   const endpoint = await requireEndpoint(tx, teamId, id)
-  return { ...endpoint, attempts: await attemptsOf(tx, teamId, id, SHOWN_TRIES) }
+  return { ...endpoint, attempts: await readAttempts(tx, teamId, id, SHOWN_TRIES) }
 }
 
 /** Makes an endpoint. @throws RequestError not_found for team or domain, bad_request. */
@@ -173,7 +173,7 @@ export async function changeEndpoint(
   const change = await checked(at, teamId, fields, before.domain)
   await updateEndpoint(tx, teamId, id, change)
   if (change.url !== undefined && change.url !== before.url) {
-    await forgetPause(tx, id)
+    await deleteEndpointPause(tx, id)
     await wakeOnCommit(tx, 'deliver-webhook')
   }
   const changed = await requireEndpoint(tx, teamId, id)

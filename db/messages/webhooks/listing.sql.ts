@@ -17,7 +17,7 @@ const tryRow = row({ at: string(), status: number().nullable(), ms: number(), re
 const attemptRow = tryRow.concat(row({ event_id: string(), type: string() }))
 export type AttemptRow = InferType<typeof attemptRow>
 
-export const attemptsOf = (tx: Tx, teamId: string, endpointId: string, limit: number) =>
+export const readAttempts = (tx: Tx, teamId: string, endpointId: string, limit: number) =>
   tx.any(sql.type(attemptRow)`
     select m.event_id, m.type, a.occurred_at as at, a.status, a.ms, a.detail as response
     from (
@@ -35,7 +35,7 @@ const historyRow = row({
   ms: number().nullable(),
 })
 
-export const historyOf = (tx: Tx, { team_id, id }: DeliveryRef) =>
+export const readHistory = (tx: Tx, { team_id, id }: DeliveryRef) =>
   tx.any(sql.type(historyRow)`
     select kind, occurred_at, detail, status, ms from webhook_events
     where team_id = ${team_id} and message_id = ${id} order by occurred_at, event_key`)

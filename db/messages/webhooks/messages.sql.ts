@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { type DeliveryRef, REF } from '../../channels/channel.sql.ts'
-import { noteDisabled } from '../../channels/events/webhooks.sql.ts'
+import { recordDisabled } from '../../channels/events/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { refRow, row, rowsOf } from '../../postgres/rows.ts'
 
@@ -71,7 +71,7 @@ export const failSilenced = (tx: Tx, refs: readonly DeliveryRef[]) =>
           where w.team_id = m.team_id and w.id = m.endpoint_id and w.state = 'enabled')
       returning m.team_id, m.id
     )
-    ${noteDisabled(sql.fragment`failed`)}`)
+    ${recordDisabled(sql.fragment`failed`)}`)
 
 /**
  * Fails all messages that wait for an endpoint.
@@ -82,7 +82,7 @@ export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
     with failed as (
       update webhook_messages set status = 'failed'
       where team_id = ${teamId} and endpoint_id = ${endpointId} and unfinished returning team_id, id
-    ), noted as (${noteDisabled(sql.fragment`failed`)})
+    ), noted as (${recordDisabled(sql.fragment`failed`)})
     select * from failed`)
 
 const ASKED = { ...REF, endpoint_id: 'uuid', url: 'text' }
@@ -91,7 +91,7 @@ const ASKED = { ...REF, endpoint_id: 'uuid', url: 'text' }
  * Returns the messages that still exist, whose endpoints still have the same URL. Both are locked until the
  * transaction ends, in ID order.
  */
-export const webhooksAsAsked = (
+export const lockUnchangedWebhooks = (
   tx: Tx,
   asked: readonly (DeliveryRef & { endpoint_id: string; url: string })[],
 ) =>
@@ -109,7 +109,7 @@ export const webhooksAsAsked = (
     order by m.team_id, m.id for key share of m`)
 
 /** The result of a round of attempts for one endpoint. */
-export type EndpointNews = {
+export type EndpointResult = {
   team_id: string
   id: string
   /** When it last accepted a message, and the first failure since then. Null without one. */
@@ -121,7 +121,7 @@ const stateRow = refRow.concat(row({ failing_since: string().nullable(), enabled
 
 /** A round of attempts: the results for endpoints, the attempts, and the messages that ended. */
 export type Round = {
-  news: readonly EndpointNews[]
+  news: readonly EndpointResult[]
   attempts: readonly WebhookAttempt[]
   ended: readonly (DeliveryRef & { status: 'delivered' | 'failed' })[]
 }

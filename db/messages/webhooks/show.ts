@@ -10,7 +10,7 @@ import { RequestError } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { TEXTS } from '../texts.ts'
 import { requireEndpoint } from './endpoints.ts'
-import { historyOf, webhookByEvent } from './listing.sql.ts'
+import { readHistory, webhookByEvent } from './listing.sql.ts'
 
 export type ShownWebhook = Awaited<ReturnType<typeof showWebhook>>
 
@@ -27,7 +27,7 @@ export async function showWebhook(
   const row = await webhookByEvent(tx, teamId, names)
   if (!row) throw new RequestError('not_found', TEXTS.noWebhookMessage)
   const ref = { team_id: teamId, id: row.id }
-  const history = await historyOf(tx, ref)
+  const history = await readHistory(tx, ref)
   const attempts = history.flatMap(({ kind, occurred_at: at, detail: response, status, ms }) =>
     kind === 'attempt' ? [{ at, status, ms: ms ?? 0, response }] : [],
   )

@@ -16,7 +16,7 @@ import type { Producer } from '../../queue/producer.ts'
 import { timeError, timesOf, type When } from '../../validation/moments.ts'
 import type { Phone } from '../../validation/phone.ts'
 import { acceptCalls, type CallEnd, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
-import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
+import { findOriginal, readKeys, type StoredKeys } from '../idempotency.ts'
 import {
   insertRequests,
   type NewMessage,
@@ -25,6 +25,7 @@ import {
   type SentRow,
 } from './messages.sql.ts'
 import { parametersProblem } from './parameters.ts'
+import { hasNewParts } from './template.ts'
 import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
 import { TEXTS } from './texts.ts'
 
@@ -46,7 +47,7 @@ export type WhatsappItem = {
 type Stored = { team_id: string; request: NewRequest; messages: readonly NewMessage[]; line: Line }
 
 /** DECISIONS: Lanes. */
-type Line = 'whatsapp' | 'whatsapp_batch'
+type Line = 'whatsapp' | 'whatsapp_batch' | 'whatsapp_parts' | 'whatsapp_parts_batch'
 
 /** The outcome of one item: new rows, the request with its key, or an error. */
 export type WhatsappOutcome =
@@ -130,9 +131,10 @@ async function openTeamBatches(
 function build(
   item: WhatsappItem,
   { team_id, http_request_id, batch }: WhatsappCall,
-  { account: { now, number }, nextId }: TeamBatch,
+  { account: { now, number, test }, templates, nextId }: TeamBatch,
 ): Stored {
   const { template_id, parameters, idempotency_key, when } = item
+  const parts = hasNewParts(templates.get(template_id)?.parts ?? null)
   const created_at = now.toISOString()
   const times = timesOf(when, now)
   const request = {
@@ -142,9 +144,11 @@ function build(
   const messages = item.to.map(({ e164: recipient, country }, position) => ({
     ...{ team_id, id: nextId(), request_id: request.id, position, recipient, country, created_at },
     phone_number_id: number?.phone_number_id ?? null,
+    parts,
     ...times,
   }))
-  return { team_id, request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
+  const line = parts && number === null && !test ? 'whatsapp_parts' : 'whatsapp'
+  return { team_id, request, messages, line: batch ? `${line}_batch` : line }
 }
 
 const sentRows = ({ messages }: Stored): SentRow[] =>
@@ -163,7 +167,7 @@ function buildAll(call: WhatsappCall, batch: TeamBatch) {
   const keys = new Map<string, StoredKey>()
   const outcomes = call.items.map((item): WhatsappOutcome => {
     const { idempotency_key: key } = item
-    const original = originalOf(item, stored) ?? originalOf(item, keys)
+    const original = findOriginal(item, stored) ?? findOriginal(item, keys)
     if (original) return { kind: 'replayed', ...original }
     const refusal = timeError(item, account.now) ?? templateError(item, batch)
     if (refusal) return { kind: 'refused', refusal }

@@ -21,7 +21,7 @@ import {
   recordPricing,
 } from './apply-events.sql.ts'
 import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
-import { giveBack, type LateFailure } from './give-back.ts'
+import { type LateFailure, returnToQueue } from './give-back.ts'
 import { keyOf, type MessageRef, type Pricing } from './messages.sql.ts'
 import type { OptOutChange } from './opt-outs.sql.ts'
 import { changeOptOuts, OPTED_OUT_CODE } from './opt-outs.ts'
@@ -172,7 +172,7 @@ async function applyKnown(
   const lifting = known.filter((event) => !isLate(event))
   const late = known.filter(isLate) as (Known & LateFailure)[]
   const lifted = await lift(tx, lifting, locked)
-  const { results, overdue } = await giveBack(tx, late, { now, read: (refs) => lockedRows(tx, refs) })
+  const { results, overdue } = await returnToQueue(tx, late, { now, read: (refs) => lockedRows(tx, refs) })
   if (overdue.length > 0) await applyWhatsappEvents(tx, overdue)
   const priced = known.flatMap(({ pricing, ...event }) =>
     pricing && locked.has(keyOf(event)) ? [{ ...event, pricing }] : [],

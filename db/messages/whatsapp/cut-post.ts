@@ -5,7 +5,7 @@
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
  */
 import { isObject } from '../../validation/fields.ts'
-import { keywordOf } from './stop-words.ts'
+import { findKeyword } from './stop-words.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -95,7 +95,7 @@ function cutMessage(message: Json, stopWords: readonly string[]): Json | null {
   const isCut = message.keyword === 'stop' || message.keyword === 'start'
   const keyword = isCut
     ? message.keyword
-    : keywordOf(type === 'text' ? said.text : type === 'button' && said.button, stopWords)
+    : findKeyword(type === 'text' ? said.text : type === 'button' && said.button, stopWords)
   if (keyword === null) return null
   const own = pick(message, ['id', 'from', 'timestamp', 'type'])
   return { ...own, ...filled({ context: pick(context, ['id']) }), keyword }

@@ -10,9 +10,10 @@ import { pauseRecipients } from '../../delivery/senders/senders.sql.ts'
 import { triedSince } from '../../delivery/tried-since.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { DELIVERY_DEADLINE_MS } from '../../queue/jobs.ts'
-import { deferralsOf, type LockedMessage, releaseMessages } from './apply-events.sql.ts'
+import { type LockedMessage, readDeferrals, releaseMessages } from './apply-events.sql.ts'
 import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import { keyOf, type MessageRef } from './messages.sql.ts'
+import { formsOf } from './number-forms.ts'
 
 /**
  * `held`: because of its sender, which is paused. `deferred`: because of itself, or its recipient
@@ -32,7 +33,7 @@ type Wait = { seconds: number; isOverdue: boolean }
 
 type Found = LateFailure & { row: LockedMessage; index: number }
 
-export async function giveBack(
+export async function returnToQueue(
   tx: Tx,
   failures: readonly LateFailure[],
   {
@@ -63,7 +64,9 @@ export async function giveBack(
     const failure = again.get(index)
     if (failure) {
       const { seconds } = waitOf(failure)
-      return { kind: 'applied', again: { team_id, message_id, number: failure.row.own_number, seconds } }
+      const { own_number: number, parts } = failure.row
+      const again = { team_id, message_id, number, parts: parts === true, seconds }
+      return { kind: 'applied', again }
     }
     return placed.has(index) ? APPLIED : UNKNOWN
   })
@@ -91,7 +94,7 @@ const isOfLatestAttempt = ({ row, provider_message_id }: Found): boolean =>
 async function waitsOf(tx: Tx, found: readonly Found[], now: Date): Promise<Map<string, Wait>> {
   const deferred = found.filter(({ kind }) => kind === 'deferred')
   if (deferred.length === 0) return new Map()
-  const histories = await deferralsOf(tx, deferred)
+  const histories = await readDeferrals(tx, deferred)
   const senders = new Map(deferred.map((failure) => [failure.message_id, failure.row.number]))
   const since = await triedSince(
     tx,
@@ -119,7 +122,8 @@ async function pausePairs(
     const { wait_seconds, row, detail: reason } = failure
     if (wait_seconds === undefined || row.number === null) return []
     const paused_until = new Date(now.getTime() + waitOf(failure).seconds * 1_000)
-    return [{ sender: `whatsapp:${row.number}`, recipient: row.recipient, paused_until, reason }]
+    const sender = `whatsapp:${row.number}`
+    return formsOf(row.recipient).map((recipient) => ({ sender, recipient, paused_until, reason }))
   })
   if (pauses.length > 0) await pauseRecipients(tx, pauses)
 }

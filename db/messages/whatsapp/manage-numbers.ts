@@ -11,15 +11,15 @@ import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { askNumber, type NumberState, TokenRejected } from './graph.ts'
 import { NUMBER_ERRORS } from './number-errors.ts'
-import { hookPath, NUMBER_NAME, verifyTokenOf, WEBHOOK_FIELDS } from './number-hook.ts'
+import { deriveVerifyToken, hookPath, NUMBER_NAME, WEBHOOK_FIELDS } from './number-hook.ts'
 import {
   allNumbers,
   deleteNumber,
+  findTakenNumber,
   insertNumber,
   type NumberRow,
   numberByName,
   numberCredentials,
-  numberTaken,
   setNumberPause,
   storeCheck,
   updateNumber,
@@ -96,7 +96,7 @@ function checkSecret(secret: string | undefined): void {
 }
 
 async function assertFree(tx: Tx, given: Pick<GivenNumber, 'name' | 'phone_number_id'>): Promise<void> {
-  const taken = await numberTaken(tx, given)
+  const taken = await findTakenNumber(tx, given)
   if (taken === null) return
   throw taken === given.name ? NUMBER_ERRORS.name_taken(taken) : NUMBER_ERRORS.id_taken(taken)
 }
@@ -272,7 +272,7 @@ export async function showNumber(tx: Tx, secrets: Secrets, name: string) {
   const number = await requireNumber(tx, name)
   const { app_secret } = await requireCredentials(tx, name)
   const hook = app_secret === null ? null : hookPath(name)
-  return { ...number, hook, verify_token: hook && verifyTokenOf(secrets, name) }
+  return { ...number, hook, verify_token: hook && deriveVerifyToken(secrets, name) }
 }
 
 /**

@@ -21,7 +21,7 @@ export const hookPath = (name: string): string => `/hooks/whatsapp/${name}`
 const verifyData = (name: string): Buffer => Buffer.from(`verify/${name}`)
 
 /** Returns the verify token, which Meta sends in the handshake of a number's own hook. */
-export const verifyTokenOf = (secrets: Secrets, name: string): string =>
+export const deriveVerifyToken = (secrets: Secrets, name: string): string =>
   secrets.sign('whatsapp', verifyData(name), 16).toString('hex')
 
 /** `verify_tokens`: includes the token of the previous SECRET_KEY. */

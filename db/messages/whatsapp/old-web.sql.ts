@@ -24,7 +24,7 @@ export const oldWeb = (tx: Tx) =>
       (select done_until = '-infinity' from upkeep where kind = ${KIND}) as has_run`)
 
 /** Records a purge of the texts. `again`: purge once more when no process of 0.1.0 is running. */
-export const notePurge = (tx: Tx, { again }: { again: boolean }) =>
+export const recordPurge = (tx: Tx, { again }: { again: boolean }) =>
   tx.query(sql.type(object())`
     insert into upkeep (kind, done_until) values (${KIND}, ${again ? '-infinity' : 'now'}::timestamptz)
     on conflict (kind) do update set done_until = excluded.done_until`)

@@ -12,7 +12,7 @@ import { idNow } from '../../process/ids.ts'
 import { isObject } from '../../validation/fields.ts'
 import { codePoints, textFault } from '../../validation/strings.ts'
 import { TEMPLATE_STATES, type TemplateState, templateState } from './status.ts'
-import { shapeOf } from './template.ts'
+import { toShape } from './template.ts'
 import {
   insertWhatsappTemplate,
   setTemplateStatus,
@@ -89,7 +89,7 @@ export function readTemplate(definition: unknown): TemplateContent {
     throw invalidField('components', 'must be an array')
   }
   return {
-    ...shapeOf(definition),
+    ...toShape(definition),
     name: field(definition, 'name'),
     language: field(definition, 'language'),
     category: typeof definition.category === 'string' ? definition.category : null,

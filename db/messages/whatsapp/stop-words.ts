@@ -30,7 +30,7 @@ export const stopWordsOf = (setting: string | undefined): string[] => commaList(
  * Returns the keyword of a text, in any case and with surrounding spaces.
  * @param added from `stopWordsOf`.
  */
-export function keywordOf(text: unknown, added: readonly string[]): 'stop' | 'start' | null {
+export function findKeyword(text: unknown, added: readonly string[]): 'stop' | 'start' | null {
   if (typeof text !== 'string' || text.length > LONGEST_WORD) return null
   const word = folded(text)
   if (STOP_WORDS.includes(word) || added.includes(word)) return 'stop'

@@ -56,7 +56,7 @@ async function changing(
   await reloaded.close()
   t.notSame(wanted, before, 'the change can be seen')
   await look(page)
-  await until('the page follows', async () => `${await faceOf(page)}` === `${wanted}`, 3).catch(() => {})
+  await until('the page follows', async () => `${await faceOf(page)}` === `${wanted}`, 30).catch(() => {})
   t.strictSame(await faceOf(page), wanted)
   t.equal(await page.evaluate('document.body.dataset.same'), 'yes', 'without a reload')
   return { before: before.join('\n'), after: wanted.join('\n') }
@@ -128,7 +128,7 @@ async function livePages(browser: Browser): Promise<void> {
     const url = `${here}/webhooks/${hook.id}`
     const { before, after } = await changing(t, await signIn(t), url, () =>
       database.query(sql.unsafe`
-        update webhook_endpoints set state = 'disabled', state_reason = 'it answered 410', disabled_at = now()
+        update webhook_endpoints set state = 'disabled', state_reason = 'it returned 410', disabled_at = now()
         where id = ${hook.id}`),
     )
     t.match(before, 'Send a test')

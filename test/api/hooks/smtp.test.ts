@@ -1,6 +1,4 @@
-/**
- * POST /hooks/smtp: who can post, what is stored, and that nothing is stored before the token was checked.
- */
+/** POST /hooks/smtp: the token is checked before anything is stored. */
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
@@ -68,7 +66,7 @@ t.test('an invalid token is 401 and stores nothing', async (t) => {
   t.same(await jobsIn(service, 'ingest-report'), [])
 })
 
-t.test('a body has 1 byte to 10 MiB', async (t) => {
+t.test('a body must have 1 byte to 10 MiB', async (t) => {
   const service = await startService(t)
   const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
   const limit = 10 * 1024 * 1024

@@ -17,7 +17,7 @@ import t, { type Test } from '../../support/tap.ts'
 const OURS = makeCertificate([SNS_HOST])
 const NOW = new Date()
 
-/** What SNS does instead of returning what was requested. */
+/** How SNS responds to a request. */
 type Answer = (response: ServerResponse) => unknown
 
 /** Starts SNS, and returns how posts of our topic are verified. */
@@ -97,7 +97,7 @@ t.test('an incomplete certificate is fetched again by the next post', async (t) 
   t.equal(requests.length, 5)
 })
 
-t.test('a fifth concurrent certificate is rejected with Retry-After', async (t) => {
+t.test('a fifth concurrent fetch is rejected with Retry-After', async (t) => {
   const { take, answer } = await begin(t)
   const held: ServerResponse[] = []
   const full = Promise.withResolvers<void>()

@@ -137,7 +137,7 @@ t.test('POST /hooks/ses reads nothing while no topic is configured', async (t) =
 /** Large enough to be parsed in the thread. */
 const LARGE = 'x'.repeat(600_000)
 
-t.test('large and heavy bodies are parsed in the thread, others here', async (t) => {
+t.test('only large and heavy bodies are parsed in the thread', async (t) => {
   const bodies = createBodies({ parse: async () => 'in the thread', close: async () => {} })
   const shape = { read: () => 'here', batch: null } as unknown as BodyShape<unknown>
   const server = createServer(async (request, response) => {

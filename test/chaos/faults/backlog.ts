@@ -67,14 +67,14 @@ const verdict = (
 ) => {
   const slow = fair < 0.95 * plain ? 1 : 0
   const late = p99 > 3 ? 1 : 0
-  const note = `p99 ${p99.toFixed(2)} s; ${fair.toFixed(0)}/s in line, ${plain.toFixed(0)}/s without a line`
+  const note = `p99 ${p99.toFixed(2)} s; ${fair.toFixed(0)}/s with lanes, ${plain.toFixed(0)}/s without`
   return counted(100, slow + late + never, note)
 }
 
 const emailFairness: Fault = {
   id: 'F/fair-email',
-  words: 'a flood of one team: another’s single mail is handed over within 3 s (p99), at 0.95 of the rate',
-  load: '50,000 queued, 100 singles beside',
+  words: 'a flood of one team: another team’s single email is sent within 3 s (p99), at 0.95 of the rate',
+  load: '50,000 queued, and 100 singles',
   world: { workers: [] },
   async run(world, scale) {
     const [flood, other] = [await world.team(), await world.team()]
@@ -104,8 +104,8 @@ async function floodNumbers(world: World, team: TestTeam, template: string, coun
 
 const whatsappFairness: Fault = {
   id: 'F/fair-whatsapp',
-  words: 'the same of WhatsApp messages',
-  load: '50,000 queued, 100 singles beside',
+  words: 'the same with WhatsApp messages',
+  load: '50,000 queued, and 100 singles',
   world: { workers: [] },
   async run(world, scale) {
     const limits = { whatsapp_limit: 1_000_000 }
@@ -155,7 +155,7 @@ const whatsappFairness: Fault = {
 /** Single emails next to a backlog: all are sent, the API stays fast, and the workers stay small. */
 const backlog = (id: string, due: 'now' | 'in an hour', words: string): Fault => ({
   id,
-  words: `a backlog of 200,000 emails that ${words}`,
+  words: `a backlog of 200,000 ${words} emails`,
   load: '600 singles of another team',
   world: { workers: [] },
   async run(world, scale) {
@@ -197,8 +197,7 @@ const LEAK = 1
 
 const leaks: Fault = {
   id: 'A9',
-  words:
-    'six minutes at some 50 mails a second: heaps after a collection, descriptors and connections do not grow',
+  words: 'six minutes at 50 emails per second: heaps, descriptors and connections don’t grow',
   load: '18,000 singles',
   world: { apis: [WATCHED, WATCHED], workers: [WATCHED, WATCHED] },
   async run(world, scale) {
@@ -239,8 +238,8 @@ const leaks: Fault = {
 }
 
 export const backlogFaults: readonly Fault[] = [
-  backlog('A10/ready', 'now', 'are due'),
-  backlog('A10/off', 'in an hour', 'are put off'),
+  backlog('A10/ready', 'now', 'due'),
+  backlog('A10/off', 'in an hour', 'deferred'),
   leaks,
   emailFairness,
   whatsappFairness,

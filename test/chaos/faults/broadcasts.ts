@@ -59,7 +59,7 @@ export const broadcastFaults: readonly Fault[] = [
   },
   {
     id: 'G/expand',
-    words: 'kill -9 of every worker in the middle of a broadcast’s walk',
+    words: 'kill -9 of every worker in the middle of a broadcast’s scan',
     load: '5,000 contacts',
     world: { apis: [REACHABLE, REACHABLE] },
     async run(world, scale) {

@@ -47,8 +47,8 @@ async function outOfTime({ sql }: World, began: Date, load: Load): Promise<numbe
 /** One API and one worker ahead of the time, the others behind it. */
 const wrongBy = (seconds: number, words: string): Fault => ({
   id: `F/clock${seconds}`,
-  words: `clocks of processes ${words} ahead and behind; the relay is down for 10 s meanwhile`,
-  load: '600 singles; a quota of 100, a rate of 10/s wanted beyond',
+  words: `clocks of processes ${words} ahead and behind, while the relay is down for 10 s`,
+  load: '600 singles, a quota of 100 and a rate of 10/s, both exceeded',
   world: {
     apis: [withClock(seconds), withClock(-seconds)],
     workers: [withClock(seconds), withClock(-seconds)],
@@ -75,7 +75,7 @@ const wrongBy = (seconds: number, words: string): Fault => ({
 /** The next whole period of a team starts at a moment of the test. */
 const edge: Fault = {
   id: 'B6',
-  words: 'a period that ends while more is wanted than either allows, clocks 10 s ahead and behind',
+  words: 'a period that ends under more load than its quota, clocks 10 s ahead and behind',
   load: 'quota 200, 8 clients for 16 s',
   world: { apis: [withClock(10), withClock(-10)] },
   async run(world) {

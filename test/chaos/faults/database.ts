@@ -43,7 +43,7 @@ const lasting = (
 ): Fault => ({
   id,
   words: `${words} for ${seconds} s`,
-  load: '600 singles, the relay takes 20 ms',
+  load: '600 singles, relay latency 20 ms',
   own_server,
   patient: isPatient(seconds),
   async run(world, scale) {
@@ -156,11 +156,11 @@ export const databaseFaults: readonly Fault[] = [
   lasting({ id: 'A11/full', words: 'max_connections exhausted', seconds: 8, own_server: true }, exhaust),
   lasting({ id: 'A11/readonly', words: 'a database that is read only', seconds: 8 }, readOnly),
   lasting(
-    { id: 'A11/stop', words: 'SIGSTOP to the whole database server', seconds: 20, own_server: true },
+    { id: 'A11/stop', words: 'SIGSTOP to all database processes', seconds: 20, own_server: true },
     freezeServer,
   ),
   ...[41, 300].map((seconds) =>
-    lasting({ id: `F/away${seconds}`, words: 'a database that is away', seconds }, async ({ toDatabase }) => {
+    lasting({ id: `F/away${seconds}`, words: 'an unavailable database', seconds }, async ({ toDatabase }) => {
       toDatabase.weather('refuse')
       toDatabase.cut()
       return () => toDatabase.weather('calm')

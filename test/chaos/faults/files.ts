@@ -104,7 +104,7 @@ export const fileFaults: readonly Fault[] = [
     id: 'H/files',
     words:
       'large files: kill -9 of a worker, then of an API process, every 1.5 s, while they are uploaded and sent',
-    load: '150 uploads of 1 MB, 150 mails with 2 files',
+    load: '150 uploads of 1 MB, 150 emails with 2 files',
     async run(world, scale) {
       const team = await world.team()
       const work = sendLarge(world, team, 150 * scale)

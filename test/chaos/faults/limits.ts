@@ -44,7 +44,7 @@ export const limitFaults: readonly Fault[] = [
   },
   {
     id: 'B2',
-    words: 'a quota of 100, wanted by 300 singles and 30 batches of 7',
+    words: '300 singles and 30 batches of 7 at a quota of 100',
     load: '330 calls at once',
     async run(world) {
       const team = await world.team({ email_limit: 100 })
@@ -59,7 +59,7 @@ export const limitFaults: readonly Fault[] = [
   },
   {
     id: 'B3',
-    words: 'a rate of 10/s with bursts of 50, wanted without a pause for 4 s',
+    words: 'constant load for 4 s at a rate of 10/s with bursts of 50',
     load: '20 clients',
     async run(world) {
       const team = await world.team({ rate: 10 })
@@ -76,7 +76,7 @@ export const limitFaults: readonly Fault[] = [
   {
     id: 'B4',
     words:
-      'requests that are refused at each stage, commits of 0.2 s, kill -9 of an API every 0.7 s: none costs',
+      'requests rejected at each stage, commits of 0.2 s, kill -9 of an API every 0.7 s: none is charged',
     load: '16 clients for 8 s, then a burst of 50',
     async run(world) {
       const team = await world.team({ rate: 10, email_limit: 60 })
@@ -142,7 +142,7 @@ export const limitFaults: readonly Fault[] = [
   },
   {
     id: 'B7',
-    words: '20 bulk calls of 500 overlapping contacts at once, allowance 600',
+    words: '20 bulk calls of 500 overlapping contacts at once, quota 600',
     load: '10,000 items',
     async run(world) {
       const team = await world.team({ contact_limit: 600 })

@@ -36,7 +36,7 @@ const beside = (
   strain: (world: World, team: TestTeam, over: () => boolean) => Promise<unknown>,
 ): Fault => ({
   id,
-  words: `${words}: the p99 of others at most five-fold, no refusal`,
+  words: `${words}: no errors for others, at most five times their p99`,
   load,
   async run(world) {
     const [loud, other] = [await world.team(), await world.team()]
@@ -106,7 +106,7 @@ export const neighbourFaults: readonly Fault[] = [
   {
     id: 'F/uploads',
     words:
-      'uploads broken off, stalled and malformed, and silent clients: descriptors and memory are back in 90 s',
+      'aborted, stalled and malformed uploads, and silent clients: descriptors and memory are freed in 90 s',
     load: '300 uploads, 1,000 silent clients',
     async run(world) {
       const team = await world.team()

@@ -59,7 +59,7 @@ export const processFaults: readonly Fault[] = [
   },
   {
     id: 'A6',
-    words: 'kill -9 of a worker that holds unanswered mail: takeover by the other',
+    words: 'kill -9 of a worker with unanswered email, which another sends',
     load: '5 singles',
     async run(world) {
       const team = await world.team()
@@ -86,8 +86,8 @@ export const processFaults: readonly Fault[] = [
   },
   {
     id: 'A8',
-    words: 'SIGTERM to every process in turn, every 2 s, once both of its kind are up',
-    load: '1,000 singles, the relay takes 50 ms',
+    words: 'SIGTERM to each process in turn, every 2 s',
+    load: '1,000 singles, relay latency 50 ms',
     async run(world, scale) {
       const team = await world.team()
       world.relay.manners(async (step) => void (step === 'dot' && (await sleep(50))))
@@ -105,7 +105,7 @@ export const processFaults: readonly Fault[] = [
       id: `B8/${seconds}`,
       words: `a worker frozen for ${seconds} s, then thawed`,
       patient: isPatient(seconds),
-      load: '400 singles, the relay takes 100 ms',
+      load: '400 singles, relay latency 100 ms',
       async run(world, scale) {
         const team = await world.team()
         world.relay.manners(async (step) => void (step === 'dot' && (await sleep(100))))
@@ -125,8 +125,8 @@ export const processFaults: readonly Fault[] = [
   ),
   {
     id: 'F/slow',
-    words: 'kill -9 of a worker with one slow mail in ten',
-    load: '300 singles, one in ten takes 6 s',
+    words: 'kill -9 of a worker with one slow email in ten',
+    load: '300 singles, one in ten needs 6 s',
     async run(world, scale) {
       const team = await world.team()
       let nth = 0

@@ -54,7 +54,7 @@ const inTheWay = (
  */
 const slowDot = (id: string, seconds: number): Fault => ({
   id,
-  words: `one final dot in fifty is answered after ${seconds} s`,
+  words: `one response in fifty to the final dot comes after ${seconds} s`,
   load: '100 singles',
   patient: isPatient(seconds),
   async run(world, scale) {
@@ -128,7 +128,7 @@ const refusing =
   }
 
 export const providerFaults: readonly Fault[] = [
-  rude({ id: 'C/421', words: 'one answer in seven puts off (421, 450, 451, 452)' }, () => {
+  rude({ id: 'C/421', words: 'one response in seven defers (421, 450, 451, 452)' }, () => {
     const codes = ['450 4.2.1 later', '451 4.3.0 later', '452 4.3.1 later', '421 4.7.0 later']
     let nth = 0
     return oneIn(7, (step) => (step === 'rcpt' || step === 'dot' ? codes[nth++ % codes.length] : undefined))
@@ -137,22 +137,21 @@ export const providerFaults: readonly Fault[] = [
     let nth = 0
     return oneIn(9, (step) => (step === 'dot' ? undefined : nth++ % 2 === 0 ? 'drop' : 'reset'))
   }),
-  rude({ id: 'C/lost', words: 'one answer in fifty to the final dot is cut: unknown, not sent again' }, () =>
+  rude({ id: 'C/lost', words: 'one response in fifty to the final dot is lost: not sent again' }, () =>
     oneIn(50, (step) => (step === 'dot' ? 'reset' : undefined)),
   ),
-  rude({ id: 'C/nul', words: 'one answer in seven holds NULs and half characters' }, () =>
+  rude({ id: 'C/nul', words: 'one response in seven contains NULs and half characters' }, () =>
     oneIn(7, (step) => (step === 'dot' ? '451 4.3.0 \0\ufffd later' : undefined)),
   ),
-  rude(
-    { id: 'C/endless', words: 'one answer in a hundred is a line without an end', ...{ count: 200 } },
-    () => oneIn(100, (step) => (step === 'rcpt' ? 'endless' : undefined)),
+  rude({ id: 'C/endless', words: 'one response in a hundred is an endless line', ...{ count: 200 } }, () =>
+    oneIn(100, (step) => (step === 'rcpt' ? 'endless' : undefined)),
   ),
   slowDot('F/dot40', 40),
   slowDot('F/dot110', 110),
   slowDot('F/dot540', 540),
   {
     id: 'F/taken',
-    words: 'a server that takes the mail and cuts the connection: three copies at most, ten minutes apart',
+    words: 'a server that accepts the email and cuts the connection: three copies at most, ten minutes apart',
     load: '5 singles, then 100',
     async run(world, scale) {
       const team = await world.team()
@@ -174,8 +173,7 @@ export const providerFaults: readonly Fault[] = [
   },
   {
     id: 'F/policy',
-    words:
-      'one recipient refused by policy (550 5.7.1) among others that are taken: that email alone bounces',
+    words: 'one recipient rejected by policy (550 5.7.1) among accepted ones: only that email bounces',
     load: '200 singles, one in twenty to that recipient',
     async run(world, scale) {
       const team = await world.team()
@@ -217,7 +215,7 @@ export const providerFaults: readonly Fault[] = [
   ),
   {
     id: 'F/down',
-    words: 'a relay that is down for 60 s: no event for each try, no storm when it is back',
+    words: 'a relay that is down for 60 s: few events, no storm when it returns',
     load: '600 in batches',
     async run(world, scale) {
       const team = await world.team()
@@ -232,17 +230,17 @@ export const providerFaults: readonly Fault[] = [
       const account = await settle(world, load)
       // Each of the two workers checks at least every half minute, and at most every few seconds.
       const storm = Math.max(0, probes - 60)
-      const note = `${probes} connections tried, ${events} events meanwhile`
+      const note = `${probes} connections, ${events} events`
       return { ...account, over: account.over + events + storm, note, limit: 10 }
     },
   },
   inTheWay(
-    { id: 'F/setup', words: 'a relay that refuses our set-up (554 5.7.1)', seconds: 60, limit: 60 },
+    { id: 'F/setup', words: 'a relay that rejects our set-up (554 5.7.1)', seconds: 60, limit: 60 },
     refusing('554 5.7.1 relay access denied'),
   ),
   {
     id: 'F/refused',
-    words: 'a relay that refuses everything for 10 min (554 5.7.1), then repaired: all sent, none bounced',
+    words: 'a relay that rejects everything for 10 min (554 5.7.1), then repaired: all sent, none bounced',
     load: '1,000 in batches',
     patient: true,
     async run(world, scale) {
@@ -254,11 +252,11 @@ export const providerFaults: readonly Fault[] = [
       const account = await settle(world, load)
       const bounced = await emailsOf(world, team, 'bounced')
       const events = await eventsOf(world, team)
-      return { ...account, over: account.over + bounced, note: `${events} events meanwhile`, limit: 60 }
+      return { ...account, over: account.over + bounced, note: `${events} events`, limit: 60 }
     },
   },
   inTheWay(
-    { id: 'F/hurried', words: 'a relay that asks to slow down (421 at MAIL)', seconds: 20, limit: 120 },
+    { id: 'F/hurried', words: 'a relay that throttles (421 at MAIL)', seconds: 20, limit: 120 },
     refusing('421 4.7.0 too fast'),
   ),
 ]

@@ -91,8 +91,8 @@ export const queueFaults: readonly Fault[] = [
   },
   {
     id: 'A5',
-    words: 'kill -9 of the API right after a report’s 200, no worker yet',
-    load: '60 mails, 60 bounces',
+    words: 'kill -9 of the API right after a report’s 200, without a worker',
+    load: '60 emails, 60 bounces',
     async run(world) {
       const team = await world.team()
       const returnPaths: string[] = []
@@ -116,7 +116,7 @@ export const queueFaults: readonly Fault[] = [
   },
   {
     id: 'A7',
-    words: 'poison: unreadable jobs, an answer with NULs, one that never comes',
+    words: 'unreadable jobs, a response with NULs, one that never comes',
     load: '300 singles',
     async run(world, scale) {
       const team = await world.team()
@@ -151,7 +151,7 @@ export const queueFaults: readonly Fault[] = [
   },
   {
     id: 'A7/memory',
-    words: 'poison: a job that eats all memory of its worker, each time; the others are sent meanwhile',
+    words: 'a job that exhausts its worker’s memory each time, while others are sent',
     load: '300 singles behind it',
     async run(world, scale) {
       const team = await world.team()
@@ -191,7 +191,7 @@ export const queueFaults: readonly Fault[] = [
   },
   {
     id: 'A10',
-    words: 'a backlog, while the relay takes 5 s a mail',
+    words: 'a backlog, relay latency 5 s',
     load: '5,000 in batches',
     async run(world, scale) {
       const team = await world.team()

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { seenNow } from '../../../db/postgres/snapshot.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
-import { takeDeadLetters } from '../../../db/queue/dead-letters.sql.ts'
+import { removeDeadLetters } from '../../../db/queue/dead-letters.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
@@ -113,7 +113,7 @@ t.test('queue redrive leaves jobs that fail again for the next call', async (t) 
   const seen = await seenNow(store.database)
   await store.email(id)
   await workOff(store, GIVEN_UP, 1)
-  const take = () => takeDeadLetters(store.database, 'deliver-email', { seen, reason: null, limit: 100 })
+  const take = () => removeDeadLetters(store.database, 'deliver-email', { seen, reason: null, limit: 100 })
   t.match(await take(), [{ email_id: first }])
   t.strictSame(await take(), [])
 })

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { createSecrets, type Secrets } from '../../../db/process/secrets.ts'
-import { sendingDomainsOf } from '../../../workers/channels/sending-domains.ts'
+import { readSendingDomains } from '../../../workers/channels/sending-domains.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
@@ -33,7 +33,7 @@ t.test('after secret reseal, SECRET_KEY_PREVIOUS is no longer needed', async (t)
   }
   const keyWith = async (secrets: Secrets) =>
     (
-      await sendingDomainsOf(database, { secrets, ours: true }, [
+      await readSendingDomains(database, { secrets, ours: true }, [
         { team_id: id, domain_id, from_address: 'x@a.test' },
       ])
     ).get(domain_id)

@@ -51,7 +51,7 @@ t.test('owners get one email about a webhook that was disabled automatically', a
   )
   const [{ html, body_text } = { html: '', body_text: '' }] = stored
   for (const words of [html, body_text]) {
-    t.match(words, 'it answered 410')
+    t.match(words, 'it returned 410')
     t.match(words, `${SITE}/dashboard/teams/${team.id}/webhooks/${endpoint.id}`)
     t.notMatch(words, /private|whsec_|\?token/)
   }
@@ -63,7 +63,7 @@ t.test('owners get one email about a webhook that was disabled automatically', a
     ).html,
     'A webhook was disabled',
   )
-  shows(t, await owner.get(`/teams/${team.id}`), /The webhook 127\.0\.0\.1 was disabled.*it answered 410/)
+  shows(t, await owner.get(`/teams/${team.id}`), /The webhook 127\.0\.0\.1 was disabled.*it returned 410/)
 })
 
 t.test('notifies owners of a failing webhook, but not of a manual disable', async (t) => {

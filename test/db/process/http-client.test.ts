@@ -3,7 +3,7 @@ import { Agent } from 'node:https'
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { beginRequest, isUnsent } from '../../../db/process/http-client.ts'
-import { ask, keptConnections } from '../../../db/process/limited-response.ts'
+import { ask, keepAliveAgent } from '../../../db/process/limited-response.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { portOf } from '../../support/port.ts'
 import { drip, pour, startTalker } from '../../support/talker.ts'
@@ -22,16 +22,16 @@ const said = async (url: string): Promise<string> => {
 }
 
 const HOSTILE: [string, (socket: Socket) => void, RegExp][] = [
-  ['early hints without end', (socket) => pour(socket, before(4_000)), /more than 8 answers before/],
+  ['early hints without end', (socket) => pour(socket, before(4_000)), /more than 8 informational responses/],
   [
     '100 without end',
     (socket) => pour(socket, before(4_000, 'HTTP/1.1 100 Continue')),
-    /more than 8 answers/,
+    /more than 8 informational responses/,
   ],
   [
     'another protocol',
     (socket) => socket.write('HTTP/1.1 101 S\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
-    /without an answer/,
+    /without a response/,
   ],
   [
     'large early hints',
@@ -52,7 +52,7 @@ const HOSTILE: [string, (socket: Socket) => void, RegExp][] = [
     /./,
   ],
   [
-    'an answer packed to nothing',
+    'a compressed response',
     (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n'),
     /is compressed/,
   ],
@@ -78,14 +78,14 @@ t.test('accepts a few early hints before a response', async (t) => {
   const page = await startTalker(t, (socket) =>
     socket.write(words.slice(0, 60), () => socket.write(words.slice(60))),
   )
-  t.match(await said(page.url), /^HTTP\/1.1 103/, 'nor is a page about them')
+  t.match(await said(page.url), /^HTTP\/1.1 103/, 'in a body they do not count')
   const nine = before(9)
   const slow = await startTalker(t, async (socket) => {
     socket.setNoDelay(true)
     for (const part of nine.match(/[\s\S]{1,5}/g) ?? [])
       await new Promise((next) => socket.write(part, () => setTimeout(next, 2)))
   })
-  t.match(await said(slow.url), /more than 8 answers/, 'split between reads they count')
+  t.match(await said(slow.url), /more than 8 informational responses/, 'split between reads they count')
 })
 
 t.test('closes an idle connection that receives unsolicited data', async (t) => {
@@ -93,7 +93,7 @@ t.test('closes an idle connection that receives unsolicited data', async (t) => 
     socket.write(OK)
     setTimeout(pour, 50, socket, 'x'.repeat(64 * 1024))
   })
-  const agent = keptConnections(url)
+  const agent = keepAliveAgent(url)
   t.teardown(() => agent.destroy())
   t.match(await ask(url, { agent }, BOUNDS), { status: 200 })
   t.equal(standing(), 1)

@@ -8,7 +8,7 @@ import {
   type BoundedAnswer,
   boundedFetch,
   faultCodes,
-  keptConnections,
+  keepAliveAgent,
   secondsUntil,
 } from '../../../db/process/limited-response.ts'
 import { portOf } from '../../support/port.ts'
@@ -48,7 +48,7 @@ t.test('sends a request unchanged and returns status and headers', async (t) => 
 
 t.test('reuses connections for the next request to a host', async (t) => {
   const { url, connections } = await counterpart(t, (_request, response) => response.end('{}'))
-  const agent = keptConnections(url)
+  const agent = keepAliveAgent(url)
   t.teardown(() => agent.destroy())
   for (let request = 0; request < 5; request++) await ask(url, { agent }, BOUNDS)
   t.equal(connections(), 1)
@@ -69,7 +69,7 @@ t.test('aborts before the request, while waiting and while reading', async (t) =
     reached.push(url)
     if (url === '/begun') response.writeHead(200).write('the beginning')
   })
-  const reason = new Error('the worker had to end')
+  const reason = new Error('the worker shut down')
   await t.rejects(ask(url, {}, { ...BOUNDS, signal: AbortSignal.abort(reason) }), reason)
   t.strictSame(reached, [])
   const asked = async (path: string) => {
@@ -130,7 +130,7 @@ t.test('the fetch for libraries returns all headers and limits bytes', async (t)
   const response = await boundedFetch(BOUNDS)(url)
   t.strictSame(response.headers.getSetCookie(), ['a=1', 'b=2'])
   t.strictSame(await response.json(), { is: 'read' })
-  await t.rejects(boundedFetch(BOUNDS)(`${url}long`), { message: 'the answer is larger than 1 KiB' })
+  await t.rejects(boundedFetch(BOUNDS)(`${url}long`), { message: 'the response is larger than 1 KiB' })
 })
 
 t.test('Retry-After is only a number of seconds or an HTTP date', async (t) => {

@@ -6,8 +6,8 @@ import { createVersions } from '../../../db/content/templates/versions.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
-import { lookAtLine } from '../../../db/queue/fair-queue.sql.ts'
-import { placesAfter, priorityOf } from '../../../db/queue/fair-queue.ts'
+import { readQueuePosition } from '../../../db/queue/fair-queue.sql.ts'
+import { positionsAfter, toPriority } from '../../../db/queue/fair-queue.ts'
 import { createProducer, type Producer } from '../../../db/queue/producer.ts'
 import { anItem, openStore, type Store } from '../../support/stored-emails.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -59,11 +59,11 @@ const placeOf = async (store: Store, team: string): Promise<number> =>
   (await line(store)).findIndex(({ team_id }) => team_id === team)
 
 t.test("a position follows the team's last one and the queue's front", async (t) => {
-  t.strictSame(placesAfter(0, 0, 3), [1, 2, 3])
-  t.strictSame(placesAfter(7, 3, 2), [8, 9])
-  t.strictSame(placesAfter(7, 100, 2), [100, 101])
-  t.ok(priorityOf(1) > priorityOf(2))
-  t.equal(priorityOf(9_000_000_000), -2_147_483_647)
+  t.strictSame(positionsAfter(0, 0, 3), [1, 2, 3])
+  t.strictSame(positionsAfter(7, 3, 2), [8, 9])
+  t.strictSame(positionsAfter(7, 100, 2), [100, 101])
+  t.ok(toPriority(1) > toPriority(2))
+  t.equal(toPriority(9_000_000_000), -2_147_483_647)
 })
 
 const readRow = object({ read: number().defined() })
@@ -75,7 +75,7 @@ async function looked(tx: Tx) {
       select sum(idx_tup_fetch + seq_tup_read) as read from pg_stat_xact_all_tables
       where schemaname = 'pgboss' and relname = (select table_name from pgboss.queue where name = 'deliver-email')`)
   const before = await read()
-  const { head } = await lookAtLine(tx, 'deliver-email', 0)
+  const { head } = await readQueuePosition(tx, 'deliver-email', 0)
   return { head, jobs: (await read()) - before }
 }
 

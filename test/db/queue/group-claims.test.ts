@@ -52,7 +52,7 @@ t.test('claims up to the capacity of each group', async (t) => {
   t.equal((await one.fetch(3, { rooms: roomsOf({}, 2) })).length, 3)
 })
 
-t.test('serves groups by their longest due jobs', async (t) => {
+t.test('serves groups by the priority of their longest due jobs', async (t) => {
   const { store, one } = await begin(t)
   await store('a', 5, { priority: -9, seconds: -60 })
   await store('b', 5, { priority: -1 })

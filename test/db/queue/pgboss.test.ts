@@ -6,7 +6,7 @@ import { boolean, mixed, number, object, string } from 'yup'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { insertJobs } from '../../../db/queue/insert.sql.ts'
 import { openJob } from '../../../db/queue/jobs.sql.ts'
-import { deadLetterOf, JOBS, type JobName } from '../../../db/queue/jobs.ts'
+import { deadLetterQueue, JOBS, type JobName } from '../../../db/queue/jobs.ts'
 import { isAnyLost } from '../../../db/queue/maintenance.sql.ts'
 import { COLUMNS, deadReason, IN_LOOP, SCHEMA, STATES, touchedIds } from '../../../db/queue/pgboss.sql.ts'
 import { testDatabase } from '../../support/database.ts'
@@ -122,7 +122,7 @@ t.test('the retry count is the attempt number, and the last becomes a dead lette
       object({ name: string().defined(), source_id: string().defined(), reason: string().defined() }),
     )`select name, source_id, ${deadReason} as reason from pgboss.job where source_id = ${id}`,
   )
-  t.strictSame(dead, { name: deadLetterOf(JOB), source_id: id, reason: 'no' })
+  t.strictSame(dead, { name: deadLetterQueue(JOB), source_id: id, reason: 'no' })
   t.match(await openJob(database, JOB, id), { dead: true, active: false })
 })
 

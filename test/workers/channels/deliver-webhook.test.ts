@@ -75,7 +75,7 @@ t.test('410 disables an endpoint and fails its waiting webhooks', async (t) => {
   for (const id of ids) await happen(service, { team_id: team.id, email_id: id, kind: 'delivered' })
   await startWorker(t, service)
   await until('it is disabled', async () => (await show()).state === 'disabled')
-  t.match(await show(), { backlog: 0, state_reason: 'it answered 410' })
+  t.match(await show(), { backlog: 0, state_reason: 'it returned 410' })
   const [id = ''] = await storeEmails(rows, team.id, [['c@example.org']])
   await happen(service, { team_id: team.id, email_id: id, kind: 'delivered' })
   t.match(await cli.fault(['webhook', 'test', team.id, endpoint.id]), /disabled/)
@@ -107,7 +107,7 @@ t.test('a disabled webhook’s first week is stored as failed and can be replaye
   })
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const at = `/teams/${team.id}/webhooks/${endpoint.id}`
-  shows(t, await owner.get(at), 'What happens in the first 7 days is kept as failed')
+  shows(t, await owner.get(at), 'Events of the first 7 days are kept as failed')
   shows(t, await owner.get(`${at}/events/${event_id}`), 'Not sent: the webhook was disabled.')
   const jobs = await service.database.any(sql.unsafe`
     select from pgboss.job where name = 'deliver-webhook' and data ->> 'team_id' = ${team.id}`)
@@ -218,7 +218,7 @@ t.test(
     update webhook_endpoints set failing_since = now() - interval '121 hours' where id = ${endpoint.id}`)
     await cli.json(['webhook', 'test', team.id, endpoint.id])
     await until('it is disabled', async () => (await show()).state === 'disabled')
-    t.match(await show(), { state_reason: 'nothing but failures for five days', backlog: 0 })
+    t.match(await show(), { state_reason: 'only failures for five days', backlog: 0 })
   },
 )
 
@@ -249,7 +249,7 @@ t.test('a server that floods responses is paused for five minutes', async (t) =>
   const shown = () => cli.json(['webhook', 'show', team.id, id])
   await until('it is paused', async () => (await shown()).paused_until !== null)
   const { attempts, paused_until } = await shown()
-  t.match(attempts, [{ status: null, response: 'more than 8 answers before the answer' }])
+  t.match(attempts, [{ status: null, response: 'more than 8 informational responses' }])
   t.ok(Date.parse(paused_until) - Date.now() > 200_000)
 })
 

@@ -38,7 +38,7 @@ t.test('the last response decides a deferred email’s effect on the contact', (
     '452 4.2.2 Mailbox full',
     '451 4.3.0 Try again later',
     '450 4.2.1 Mailbox busy',
-    'not done within 60000 ms (EABORT)',
+    'not finished within 60000 ms (EABORT)',
   ])
     t.equal(effectOfLast(response), 'soft', response)
   t.end()

@@ -75,7 +75,7 @@ t.test('the event log lists a team’s matching events, newest first', async (t)
 t.test('a missing response is described in text', (t) => {
   const none = (response: string) => answerWords({ status: null, response })
   t.equal(none('getaddrinfo ENOTFOUND hooks.example.test'), 'the name could not be found (ENOTFOUND)')
-  t.equal(none('no answer within 15 s'), 'no answer within 15 s')
+  t.equal(none('no response within 15 s'), 'no response within 15 s')
   t.equal(answerWords({ status: 500, response: 'ENOTFOUND' }), 'ENOTFOUND', 'a server’s own words stay')
   t.end()
 })

@@ -177,7 +177,7 @@ t.test('email of a removed domain waits until the domain is verified again', asy
     (await eventsOfEmail(database, team.id, waiting)).map(({ kind, detail }) => `${kind}: ${detail}`)
   await until('the other team’s mail of that name is sent', () => reached().includes(fine))
   await until('it is put off', async () => (await reasons()).length > 0)
-  t.match((await reasons())[0], /^deferred: .*no verified domain example\.com/)
+  t.match((await reasons())[0], /^deferred: .*example\.com is no longer a verified domain/)
 
   const deps = { secrets: service.deps.secrets, now: new Date() }
   const add = (verified: boolean) =>

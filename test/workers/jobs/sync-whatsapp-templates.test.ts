@@ -114,7 +114,7 @@ t.test('a page has a byte limit and is never decompressed', async (t) => {
   const endless = await startFlood(t, 'endless')
   const words = 'the template list cannot be read: '
   await t.rejects(listFrom(endless.url).listTemplates(ACCOUNT), {
-    message: `${words}the answer is larger than 4 MiB`,
+    message: `${words}the response is larger than 4 MiB`,
   })
   await until('it is cut off', async () => endless.cut() === 1)
   const packed = await startFlood(t, 'packed')

@@ -84,7 +84,7 @@ async function bodyDigest(body: Pieces): Promise<string> {
 const nameOf = (field: string): string => field.slice(0, field.indexOf(':')).trim().toLowerCase()
 
 /** Returns one signature per key. @throws Error if a key can't sign. */
-export async function signaturesOf(
+export async function createSignatures(
   [text, ...rest]: [string, ...Pieces],
   keys: readonly DkimKey[],
 ): Promise<string> {

@@ -13,7 +13,7 @@ import * as quotedPrintable from 'nodemailer/lib/qp'
 import { formatMailbox, parseMailbox, toWireAddress } from '../../../db/validation/address.ts'
 import { wireFault } from '../../../db/validation/headers.ts'
 import type { OutgoingEmail, OutgoingFile } from '../provider.ts'
-import { signaturesOf } from './dkim.ts'
+import { createSignatures } from './dkim.ts'
 import type { Pieces } from './pieces.ts'
 
 /** The part of an email that its message is made of. */
@@ -56,7 +56,7 @@ export async function composeMessage(email: MessageParts): Promise<Pieces> {
   if (typeof last !== 'string' || !last.endsWith('\n')) pieces.push('\r\n')
   const message = joined(pieces) as [string, ...Pieces]
   const keys = [email.dkim, email.ed25519].filter((key) => key !== null)
-  return keys.length > 0 ? joined([await signaturesOf(message, keys), ...message]) : message
+  return keys.length > 0 ? joined([await createSignatures(message, keys), ...message]) : message
 }
 
 type Places = ReadonlyMap<unknown, OutgoingFile>
@@ -198,7 +198,7 @@ const encodeText = (text: string): string =>
 
 function fromLine(from: string): string {
   const mailbox = parseMailbox(from)
-  if (mailbox === null) throw new Error('the sender is not one mailbox')
+  if (mailbox === null) throw new Error("the sender isn't a single mailbox")
   const address = toWireAddress(mailbox.address)
   const name = mailbox.name ?? ''
   const plain = /^[ -~]*$/.test(name) && name.length <= MAX_PLAIN_NAME_CHARACTERS && !name.includes('=?')

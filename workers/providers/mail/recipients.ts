@@ -5,7 +5,7 @@
 import { parseAddress, toWireAddress } from '../../../db/validation/address.ts'
 import type { Outcome } from '../provider.ts'
 
-const NO_ADDRESS: Outcome = { kind: 'refused', detail: 'not one email address', effect: 'none' }
+const NO_ADDRESS: Outcome = { kind: 'refused', detail: 'not an email address', effect: 'none' }
 
 /** Returns the address for the server. Null unless the string is exactly one address. */
 export function wireAddress(address: string): string | null {

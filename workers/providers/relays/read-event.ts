@@ -137,8 +137,8 @@ function refOf(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef |
 
 /** @throws Error if there is none. */
 function bareAddress(text: string): string {
-  if (text === '') throw new Error('the event names no recipient')
-  if (text.length > MAX_ADDRESS_CHARACTERS) throw new Error('the event names a recipient that is no address')
+  if (text === '') throw new Error('the event has no recipient')
+  if (text.length > MAX_ADDRESS_CHARACTERS) throw new Error("the recipient of the event isn't an address")
   return parseMailbox(text)?.address ?? text
 }
 

@@ -14,7 +14,7 @@ import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
 import { createSendTracker } from '../send-tracker.ts'
 import { sendingTime } from '../sending-time.ts'
-import { boundLookUps, holdCredentials } from './credentials.ts'
+import { awaitCredentials, boundLookUps } from './credentials.ts'
 import { judgeFault, type SesFault } from './faults.ts'
 import { createHandler, type SesTimeouts } from './handler.ts'
 import { createRate } from './rate.ts'
@@ -44,7 +44,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const client = createClient(options, timeouts)
   const unbound = boundLookUps()
-  const held = () => holdCredentials(client, timeouts.credentials_ms)
+  const held = () => awaitCredentials(client, timeouts.credentials_ms)
   const rate = createRate({ client, held }, options.warn ?? (() => undefined), options.refresh_ms)
   const in_flight = createSendTracker()
   const { configuration_set } = options
@@ -81,14 +81,14 @@ async function checkAccount(
   { answer_ms, credentials_ms }: SesTimeouts,
 ): Promise<string | null> {
   try {
-    await holdCredentials(client, credentials_ms)
+    await awaitCredentials(client, credentials_ms)
     const { SendingEnabled } = await client.send(new GetAccountCommand({}), {
       abortSignal: AbortSignal.timeout(answer_ms),
     })
     return SendingEnabled === false ? 'sending is paused for this account' : null
   } catch (error) {
     // Its message may contain credentials.
-    return `GetAccount is refused: ${error instanceof Error ? error.name : 'Error'}`
+    return `GetAccount failed: ${error instanceof Error ? error.name : 'Error'}`
   }
 }
 
@@ -111,13 +111,13 @@ async function attempt(
   try {
     const { command, size } = await commandOf(email, to, configuration_set)
     begun = true
-    await holdCredentials(client, credentials_ms)
+    await awaitCredentials(client, credentials_ms)
     const { MessageId } = await client.send(command, {
       ...(cut ? { abortSignal: cut } : {}),
       requestTimeout: answer_ms + sendingTime(size),
     })
     const id = storableId(MessageId)
-    return { id, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
+    return { id, outcome: { kind: 'accepted', detail: `SES accepted it as ${id ?? 'a message'}` } }
   } catch (error) {
     const fault: SesFault = error instanceof Error ? error : new Error(String(error))
     // Nothing was sent if the message couldn't be composed.
@@ -132,7 +132,7 @@ async function commandOf(
   configuration_set: string | undefined,
 ): Promise<{ command: SendEmailCommand; size: number }> {
   const from = wireAddress(parseMailbox(email.from)?.address ?? '')
-  if (from === null) throw new Error('the sender is not one mailbox')
+  if (from === null) throw new Error("the sender isn't a single mailbox")
   const message = await composeMessage({ ...email, dkim: null })
   const command = new SendEmailCommand({
     FromEmailAddress: from,

@@ -13,7 +13,7 @@ const LOOK_UP_LIMITS = { bytes: 64 * 1024, ms: 5_000 }
 export const boundLookUps = (): (() => void) => boundLibraries(LOOK_UP_LIMITS)
 
 /** Waits until the client has credentials. @throws the SDK's Error, or one named after it on a timeout. */
-export async function holdCredentials({ config }: SESv2Client, ms: number): Promise<void> {
+export async function awaitCredentials({ config }: SESv2Client, ms: number): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const words = `no credentials within ${ms / 1_000} s`
   const fault = Object.assign(new Error(words), { name: 'CredentialsProviderError' })

@@ -80,7 +80,7 @@ export function judgeFault(fault: SesFault): Outcome {
     return { kind: 'sender', detail: words, trouble: 'connection' }
   }
   if (status !== undefined) return { kind: 'deferred', detail: words }
-  const detail = storableWords(`no answer after the message was handed over: ${words}`)
+  const detail = storableWords(`no response after the message was sent: ${words}`)
   return { kind: 'unknown', detail, wait_seconds: UNKNOWN_WAIT_S }
 }
 
@@ -100,7 +100,7 @@ function sesOutcome(verdict: Verdict, { name }: SesFault, detail: string): Outco
     case 'pause':
       return { kind: 'sender', detail, trouble: 'setup', wait_seconds: QUOTA_PAUSE_S }
     case 'login': {
-      const detail = storableWords(`${name}: AWS does not take our credentials`)
+      const detail = storableWords(`${name}: AWS rejected our credentials`)
       return { kind: 'sender', detail, trouble: 'setup' }
     }
     case 'identity':

@@ -29,14 +29,14 @@ export function createRate(
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       const { SendQuota } = await client.send(new GetAccountCommand({}), { abortSignal: signal })
       const found = SendQuota?.MaxSendRate
-      if (found === undefined || !(found > 0)) throw new Error('GetAccount named no rate')
+      if (found === undefined || !(found > 0)) throw new Error('GetAccount returned no rate')
       rate = found
       next = performance.now() + refresh
     } catch (error) {
       rate ??= FALLBACK_RATE
       next = performance.now() + Math.min(RETRY_MS, refresh)
       const name = error instanceof Error ? error.name : 'Error'
-      warn(`cannot read the account's send rate (ses:GetAccount): ${name}; sending ${rate} a second`)
+      warn(`could not read the account's send rate (ses:GetAccount): ${name}; sending ${rate} per second`)
     }
   }
   return async () => {

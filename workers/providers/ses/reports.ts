@@ -234,13 +234,12 @@ export const createSesReportReader =
   async ({ body, received_at }) => {
     const envelope = valid(envelopeSchema, body.toString(), 'the report')
     if (envelope.Type !== 'Notification')
-      throw new Error(`SNS's ${storableWords(envelope.Type)} is no report`)
+      throw new Error(`not a report but an SNS ${storableWords(envelope.Type)}`)
     if (TOPIC_TEST.test(envelope.Message)) return []
     const event = valid(eventSchema, envelope.Message, 'its message')
     const type = event.eventType ?? event.notificationType ?? ''
     const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined
-    if (!read)
-      throw new Error(`SES reports an event that we do not know: ${storableWords(type) || 'nothing'}`)
+    if (!read) throw new Error(`unknown SES event: ${storableWords(type) || 'no type'}`)
     const sent_at = timeOf(event.mail.timestamp, received_at)
     return read(event).flatMap((finding): ReportedEvent[] => {
       const { kind, effect } = finding
@@ -265,7 +264,7 @@ function valid<T extends AnyObject>(schema: ObjectSchema<T>, text: string, what:
     return schema.validateSync(value, { strict: true }) as T
   } catch (error) {
     throw new Error(
-      storableWords(`${what} is not in SES's form: ${error instanceof Error ? error.message : ''}`),
+      storableWords(`${what} doesn't have SES's format: ${error instanceof Error ? error.message : ''}`),
     )
   }
 }

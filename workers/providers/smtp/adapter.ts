@@ -103,7 +103,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
         () => null,
         (error: NodemailerError) => describe(withSetting(error, withWayOut(error.message))),
       )
-      const late = `no end of its greetings within ${timeouts.total_ms} ms`
+      const late = `the greeting did not end within ${timeouts.total_ms} ms`
       return Promise.race([asked, sleep(timeouts.total_ms, late, { ref: false })])
     },
     async close() {
@@ -157,7 +157,7 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
       attempt.handed_over = true
       attempt.onHandedOver()
     })
-  next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
+  next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope differs from the given one'))
 }
 
 /**
@@ -199,7 +199,7 @@ async function attemptTo(
   { timeouts: { total_ms, answer_ms }, describe, cut, hosted, delivers }: Sending,
 ): Promise<Attempted> {
   const limit = new AbortController()
-  const until = (ms: number) => setTimeout(() => limit.abort(`not done within ${ms} ms`), ms)
+  const until = (ms: number) => setTimeout(() => limit.abort(`not finished within ${ms} ms`), ms)
   let timer = until(total_ms)
   const attempt: TrackedAttempt = {
     message: [],
@@ -215,7 +215,7 @@ async function attemptTo(
   const joined = joinSignals(limit.signal, cut)
   try {
     const from = wireAddress(email.return_path)
-    if (from === null) throw new Error('the return path is not one address')
+    if (from === null) throw new Error("the return path isn't a single address")
     attempt.message = await composeFor(hosted, email)
     clearTimeout(timer)
     timer = until(total_ms + sendingTime(sizeOf(attempt.message)))
@@ -228,13 +228,13 @@ async function attemptTo(
       signal: joined.signal,
     }
     const info = await transport.sendMail(mail)
-    if (!isSameList(info.envelope.to, to)) throw new Error('the envelope was not the one given')
+    if (!isSameList(info.envelope.to, to)) throw new Error('the envelope differs from the given one')
     const found = outcomesOfSuccess(attempt, info.response, { describe, delivers })
     return { found, senderRejection: null }
   } catch (cause) {
     const error: NodemailerError = cause instanceof Error ? cause : new Error(String(cause))
     if (limit.signal.aborted) error.message = String(limit.signal.reason)
-    else if (cut?.aborted) error.message = 'the worker had to end'
+    else if (cut?.aborted) error.message = 'the worker shut down'
     const found = outcomesOfFailure(attempt, error, describe)
     return { found, senderRejection: senderRejection(attempt, error) }
   } finally {

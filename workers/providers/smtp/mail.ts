@@ -63,7 +63,7 @@ async function parse(body: Buffer): Promise<Email> {
     const { default: PostalMime } = await import('postal-mime')
     return await PostalMime.parse(withoutAddressLists(beginningOf(body)), PARSER_OPTIONS)
   } catch (error) {
-    throw new Error(`not a message that can be read: ${error instanceof Error ? error.message : ''}`)
+    throw new Error(`the message can't be parsed: ${error instanceof Error ? error.message : ''}`)
   }
 }
 

@@ -77,7 +77,7 @@ export function outcomesOfSuccess(
 ): Map<string, Outcome> {
   const shared: Outcome = isOfOneCode(reply)
     ? { kind: 'accepted', detail: describe(reply), ...(delivers ? { delivered: true } : {}) }
-    : { kind: 'unknown', detail: describe(`the server's answer says both yes and no: ${reply}`) }
+    : { kind: 'unknown', detail: describe(`the server's response is contradictory: ${reply}`) }
   return outcomes(attempt.to, shared, attempt.refusals(), describe)
 }
 
@@ -141,7 +141,7 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   }
   const words = withSetting(error, response || withWayOut(`${error.message}${code ? ` (${code})` : ''}`))
   if (attempt.handed_over && responseCode !== 421) {
-    return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
+    return { kind: 'unknown', detail: describe(`no response after the message was sent: ${words}`) }
   }
   const detail = describe(words)
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }

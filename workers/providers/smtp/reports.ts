@@ -28,7 +28,7 @@ type ReportedEvent = Omit<ReportedEmail, 'ref' | 'by_mail' | 'provider_message_i
 type ReportedEvents = Awaited<ReturnType<ReportReader>>
 type Read = { ref: ReportedRef | null; events: ReportedEvent[] }
 
-const NO_REFERENCE = 'it has no signed reference of ours'
+const NO_REFERENCE = 'it has no signed reference to one of our emails'
 
 /** The senders that reports about our set-up blame. `bulk` is the sender of broadcasts. */
 type Senders = { single: string; bulk: string }
@@ -58,7 +58,8 @@ export function createSmtpReportReader(secrets: Secrets, senders: Senders | null
 /** Reads mail to a return address, or to another address with our reference in it. */
 function read(mail: ReportMail, secrets: Secrets, report: RawReport): Read {
   const ref = refOf(secrets, mail)
-  if (mail.status !== null) return { ref, events: eventsByStatus(mail.status, mail, report) }
+  const isReport = claimsToReport(mail) || isFromServer(mail.envelope)
+  if (mail.status !== null && isReport) return { ref, events: eventsByStatus(mail.status, mail, report) }
   if (mail.feedback !== null) {
     return {
       ref: ref ?? refOfComplaint(secrets, mail),
@@ -102,7 +103,7 @@ const claimsToReport = (mail: ReportMail): boolean =>
 /** RFC 3464: a group of fields for the message, then one per recipient. */
 function eventsByStatus(text: string, mail: ReportMail, { received_at }: RawReport): ReportedEvent[] {
   const groups = fieldGroups(text, MAX_RECIPIENTS + 1).filter((group) => group.has('action'))
-  if (groups.length === 0) throw new Error('the delivery status names no recipient')
+  if (groups.length === 0) throw new Error('the delivery status has no recipient')
   return groups.map((group) => {
     const action =
       field(group, 'action')
@@ -157,7 +158,7 @@ function meaningOf(action: string, said: FailureReport): Meaning {
 
 /** Makes the error that parks the report. Its email's timeline then shows that something came back. */
 function unreadable(ref: ReportedRef, mail: ReportMail, { received_at }: RawReport): UnreadableReport {
-  const reason = 'a bounce that does not say why: no reply of a server is in its text'
+  const reason = "a bounce without a reason: its text contains no server's reply"
   return new UnreadableReport(reason, {
     ...{ channel: 'email', ref, kind: 'unreadable', effect: 'none', recipient: null },
     occurred_at: timeOf([dateOf(mail)], received_at),
@@ -185,10 +186,10 @@ function bounced(
 function eventsByFeedback(text: string, mail: ReportMail, { received_at }: RawReport): ReportedEvent[] {
   const [fields] = fieldGroups(text, MAX_RECIPIENTS)
   const type = fields && field(fields, 'feedback-type').toLowerCase()
-  if (!fields || !type) throw new Error('the feedback report names no type')
+  if (!fields || !type) throw new Error('the feedback report has no type')
   if (!isComplaint(type)) return []
   const named = (fields.get('original-rcpt-to') ?? []).map((value) => addressOf(`rfc822;${value}`))
-  if (named.length > MAX_RECIPIENTS) throw new Error('the feedback report names too many recipients')
+  if (named.length > MAX_RECIPIENTS) throw new Error('the feedback report has too many recipients')
   const by = field(fields, 'reported-domain') || field(fields, 'user-agent')
   const jmrp = jmrpRecipient(mail)
   const recipients = named.length > 0 ? named : [jmrp]

@@ -7,7 +7,7 @@ import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from 
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
 import { AnswerTooLarge, beginRequest } from '../../../db/process/http-client.ts'
-import { BROKE_OFF, faultWords, secondsUntil } from '../../../db/process/limited-response.ts'
+import { BROKE_OFF, describeFailure, secondsUntil } from '../../../db/process/limited-response.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
 
@@ -82,7 +82,7 @@ export async function postWebhook(
   } catch (error) {
     if (error instanceof NotPublic) return end(null, error.message)
     if (error instanceof AnswerTooLarge) return end(null, error.message, FLOOD_WAIT_S)
-    return end(null, limit.reason() ?? faultWords(error))
+    return end(null, limit.reason() ?? describeFailure(error))
   } finally {
     limit.release()
   }
@@ -113,8 +113,8 @@ function limitTry(cut: AbortSignal): Limit {
     ended.reject(new Error(reason))
     bound?.destroy(new Error(reason))
   }
-  const onCut = (): void => end('cut off: the worker had to end')
-  const timer = setTimeout(end, POST_TIMEOUT_MS, `no answer within ${POST_TIMEOUT_MS / 1_000} s`)
+  const onCut = (): void => end('aborted: the worker shut down')
+  const timer = setTimeout(end, POST_TIMEOUT_MS, `no response within ${POST_TIMEOUT_MS / 1_000} s`)
   cut.addEventListener('abort', onCut)
   if (cut.aborted) onCut()
   return {

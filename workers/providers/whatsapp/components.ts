@@ -18,7 +18,7 @@ function headerParameter(header: OutgoingHeader) {
   return { type, [type]: { link, ...(filename === null ? {} : { filename }) } }
 }
 
-export function componentsOf({
+export function toComponents({
   header,
   body,
   buttons,

@@ -30,7 +30,7 @@ const ENDS: Readonly<Record<string, string>> = {
 }
 const WARNING_MS = 180 * 24 * 3_600_000
 
-const queues: readonly JobName[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
+const queues: readonly JobName[] = ['deliver-whatsapp', 'deliver-whatsapp-parts', 'sync-whatsapp-templates']
 
 const settings = {
   ...graphApiSettings,
@@ -40,11 +40,11 @@ const settings = {
   WHATSAPP_ACCESS_TOKEN: string()
     .matches(
       /^[\x21-\x7e]+$/,
-      '${path} must be printable ASCII characters without spaces or line breaks: it travels in a header',
+      '${path} must be printable ASCII characters without spaces or line breaks, because it is sent in a header',
     )
     .when('WORKER_QUEUES', ([named], schema) =>
       commaList(named).some((name) => (queues as readonly string[]).includes(name))
-        ? schema.required('${path} is missing: WORKER_QUEUES names a queue of WhatsApp')
+        ? schema.required('${path} is missing: WORKER_QUEUES contains a WhatsApp queue')
         : schema,
     ),
   WHATSAPP_PHONE_NUMBER_ID: string()

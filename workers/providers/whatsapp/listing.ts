@@ -6,10 +6,10 @@
 import { RequestError } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { ask, type BoundedAnswer, faultWords } from '../../../db/process/limited-response.ts'
+import { ask, type BoundedAnswer, describeFailure } from '../../../db/process/limited-response.ts'
 import { isObject } from '../../../db/validation/fields.ts'
 import { jsonOf } from '../../../db/validation/strings.ts'
-import { templateStateOf } from './reports.ts'
+import { toTemplateState } from './reports.ts'
 
 const PAGE_SIZE = 100
 const MAX_PAGES = 200
@@ -39,7 +39,9 @@ async function answerOf(
   const address = `${url}/${account_id}/message_templates`
   const request = { headers: { Authorization: `Bearer ${access_token}` } }
   const answer = await ask(`${address}?${query}`, request, bounds).catch((error: unknown) => {
-    throw new Error(`the template list cannot be fetched from ${new URL(url).host}: ${faultWords(error)}`)
+    throw new Error(
+      `the template list cannot be fetched from ${new URL(url).host}: ${describeFailure(error)}`,
+    )
   })
   const { body, fault } = answer
   if (body === null) throw new Error(`the template list cannot be read: ${fault}`)
@@ -56,7 +58,7 @@ async function page(options: Options, after: string | null, bounds: { limit: Abo
   const answer = jsonOf(body.toString())
   if (!ok || !isObject(answer)) {
     const error = isObject(answer) && isObject(answer.error) ? answer.error : {}
-    throw new Error(`the template list was refused: HTTP ${status} ${String(error.message ?? '')}`.trim())
+    throw new Error(`the template list was rejected: HTTP ${status} ${String(error.message ?? '')}`.trim())
   }
   const paging = isObject(answer.paging) ? answer.paging : {}
   const cursors = isObject(paging.cursors) ? paging.cursors : {}
@@ -68,7 +70,7 @@ async function page(options: Options, after: string | null, bounds: { limit: Abo
 function contentOf(item: unknown): TemplateContent[] {
   if (!isObject(item)) return []
   try {
-    const content = readTemplate({ ...item, status: templateStateOf(item.status) ?? 'disabled' })
+    const content = readTemplate({ ...item, status: toTemplateState(item.status) ?? 'disabled' })
     return [{ ...content, definition: item }]
   } catch (error) {
     if (error instanceof RequestError) return []

@@ -14,7 +14,7 @@ import type { TemplateChange } from '../../../db/messages/whatsapp/templates.sql
 import { isObject } from '../../../db/validation/fields.ts'
 import { storableId, storableWords } from '../../../db/validation/words.ts'
 import type { RawReport, ReportReader } from '../report.ts'
-import { type CloudError, judgeError } from './faults.ts'
+import { type CloudError, codeOf, judgeError } from './faults.ts'
 import { senderKey } from './provider.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -42,7 +42,7 @@ const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
 }
 
 /** Returns the state for a provider's term. Null if there is none. */
-export const templateStateOf = (word: unknown): TemplateState | null =>
+export const toTemplateState = (word: unknown): TemplateState | null =>
   typeof word === 'string' && Object.hasOwn(TEMPLATE_STATES, word.toUpperCase())
     ? (TEMPLATE_STATES[word.toUpperCase()] ?? null)
     : null
@@ -65,7 +65,7 @@ const faultsOf = (errors: unknown): CloudError[] =>
     const said = [...new Set([message ?? title, details])].filter((text) => typeof text === 'string')
     const named = typeof code === 'number' || typeof code === 'string' ? `${code}` : 'no code'
     const words = storableWords(`${named} ${said.join(': ')}`)
-    return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }
+    return { code: codeOf(code) ?? Number.NaN, subcode: 0, words }
   })
 
 /** Returns our own ids if they came back, otherwise the provider's. Undefined with neither. */
@@ -231,7 +231,7 @@ function templateEvents(given: Json, from: Template, isChange: boolean): Reporte
   const news: ReportedEvent[] = facts ? [{ channel: 'whatsapp-template-facts', ...about, ...facts }] : []
   if (isChange) return [...news, { channel: 'whatsapp-template-change', ...about }]
   if (facts) return news
-  const status = isUnlocked(given) ? 'approved' : templateStateOf(given.event)
+  const status = isUnlocked(given) ? 'approved' : toTemplateState(given.event)
   return status ? [{ channel: 'whatsapp-template', ...about, status }] : []
 }
 

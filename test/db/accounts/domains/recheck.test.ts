@@ -8,7 +8,7 @@ import { createDomainLookups, type TxtLookup } from '../../../../db/accounts/dom
 import { type DomainRow, domainByName } from '../../../../db/accounts/domains/domains.sql.ts'
 import { recheckDomains } from '../../../../db/accounts/domains/recheck.ts'
 import { verifyDomain } from '../../../../db/accounts/domains/verify.ts'
-import { mailOwnersOf } from '../../../../db/messages/notice.ts'
+import { emailOwners } from '../../../../db/messages/notice.ts'
 import { addEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
@@ -124,7 +124,7 @@ t.test('notifies owners after two nights without the record, and keeps sending',
   t.strictSame(await missing('other.example.com'), ['verified', null, null])
   t.match(
     await overview(),
-    /The DKIM record of mail\.example\.com is missing or different since 2027-03-03 \d\d:\d\d:\d\d UTC Mail from it still goes out/,
+    /The DKIM record of mail\.example\.com is missing or different since 2027-03-03 \d\d:\d\d:\d\d UTC Email from it is still sent/,
   )
   const heard = await webhooks()
   t.match(heard, [
@@ -173,7 +173,7 @@ t.test('recovers when the record is found, and notifies owners of the next loss'
   t.match(await overview(), 'Nothing needs attention')
   const [first] = await notices()
   const versions = deps.versions
-  const late = await mailOwnersOf({ tx: database, queue: deps.queue, versions }, first?.data as never, {
+  const late = await emailOwners({ tx: database, queue: deps.queue, versions }, first?.data as never, {
     from: 'login@word.test',
     operator: null,
     site: null,

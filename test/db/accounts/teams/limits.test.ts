@@ -1,14 +1,14 @@
 /** The pure rules of quota, period and bucket for a team's row. */
-import { burstOf } from '../../../../db/accounts/plans/defaults.ts'
+import { computeBurst } from '../../../../db/accounts/plans/defaults.ts'
 import {
   accountOf,
-  chargeOf,
+  buildCharge,
   currentPeriod,
   firstAllowance,
   left,
   storageError,
 } from '../../../../db/accounts/teams/limits.ts'
-import { limitStateOf, rateReached } from '../../../../db/accounts/teams/rate-limit.ts'
+import { rateReached, toLimitState } from '../../../../db/accounts/teams/rate-limit.ts'
 import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
 import t from '../../../support/tap.ts'
 
@@ -39,6 +39,8 @@ const ROW: AccountRow = {
   broadcast_place: 3,
   whatsapp_place: 4,
   whatsapp_batch_place: 5,
+  whatsapp_parts_place: 6,
+  whatsapp_parts_batch_place: 7,
   now: NOW,
 }
 const account = (changes: Partial<AccountRow> = {}) => accountOf({ ...ROW, ...changes })
@@ -52,7 +54,15 @@ t.test('returns the account with its bucket refilled', async (t) => {
     period: { start: new Date(ROW.period_start), end: new Date(ROW.period_end) },
     used: { emails: 11, whatsapp: 13, contacts: 12, storage: 14 },
     bucket: { tokens: 4, refilled_at: new Date(NOW) },
-    places: { email: 1, email_batch: 2, broadcast: 3, whatsapp: 4, whatsapp_batch: 5 },
+    places: {
+      email: 1,
+      email_batch: 2,
+      broadcast: 3,
+      whatsapp: 4,
+      whatsapp_batch: 5,
+      whatsapp_parts: 6,
+      whatsapp_parts_batch: 7,
+    },
     now: new Date(NOW),
   })
   t.match(account({ test: true, storage_gb: null }), { test: true, limits: { storage: null } })
@@ -91,7 +101,7 @@ t.test("uses the subscription's period, or the calendar month", async (t) => {
 })
 
 t.test('the bucket holds five seconds of the rate, and errors include the wait', async (t) => {
-  t.equal(burstOf(2), 10)
+  t.equal(computeBurst(2), 10)
   t.equal(account({ refilled_at: '2026-02-01T00:00:00.000Z' }).bucket.tokens, 10)
   const empty = { bucket_tokens: -3, refilled_at: NOW }
   t.equal(rateReached(account({ ...empty, send_rate_per_second: 3 })).retry_after, 2, 'rounded up')
@@ -107,8 +117,8 @@ t.test('the bucket holds five seconds of the rate, and errors include the wait',
 t.test('returns the rest of rate and period in whole seconds', async (t) => {
   const limit_state = { rate: 2, capacity: 10, tokens: 4 }
   const quota = { limit: 50, left: 39, period_seconds: 31 * 86_400, seconds_left: 9.5 * 86_400 }
-  t.strictSame(limitStateOf(account()), { ...limit_state, quota })
-  t.strictSame(limitStateOf(account({ email_limit: null })), { ...limit_state, quota: null })
+  t.strictSame(toLimitState(account()), { ...limit_state, quota })
+  t.strictSame(toLimitState(account({ email_limit: null })), { ...limit_state, quota: null })
 })
 
 t.test('the remaining quota is never negative, and infinite without a limit', async (t) => {
@@ -128,7 +138,7 @@ t.test('storage accepts exactly the bytes that fit', async (t) => {
 })
 
 t.test('saves the account with a charge', async (t) => {
-  t.strictSame(chargeOf(ROW.team_id, account()).values.flat(), [
+  t.strictSame(buildCharge(ROW.team_id, account()).values.flat(), [
     ROW.team_id,
     ROW.period_start,
     ROW.period_end,
@@ -158,6 +168,8 @@ t.test('a new team starts with a full bucket and no usage', async (t) => {
       broadcast_place: 0,
       whatsapp_place: 0,
       whatsapp_batch_place: 0,
+      whatsapp_parts_place: 0,
+      whatsapp_parts_batch_place: 0,
     },
   })
 })

@@ -3,7 +3,7 @@ import { applyReportedPauses } from '../../../../db/delivery/senders/reported-pa
 import { pausedSenders } from '../../../../db/delivery/senders/senders.sql.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { triedSince } from '../../../../db/delivery/tried-since.sql.ts'
-import { forgetPause } from '../../../../db/messages/webhooks/endpoints.sql.ts'
+import { deleteEndpointPause } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { noteTrouble, reserveOne } from '../../../support/senders.ts'
@@ -87,7 +87,7 @@ t.test('deleting a paused sender ends its pause', async (t) => {
     noteTrouble(tx, { key, ceiling: 10 }, { kind: 'connection', words: 'refused', began_at: NOW }),
   )
   await stopClock(database, later(60))
-  await forgetPause(database, id)
+  await deleteEndpointPause(database, id)
   await stopClock(database, later(3_600))
   const tried = { team_id: id, id, tried_since: NOW.toISOString() }
   const since = await triedSince(database, { job: 'deliver-webhook', senderOf: () => key }, [tried])

@@ -1,5 +1,5 @@
 /** Warnings about DMARC and the return path of a domain before a broadcast starts. */
-import { domainByName, putReturnPath } from '../../../../db/accounts/domains/domains.sql.ts'
+import { domainByName, storeReturnPath } from '../../../../db/accounts/domains/domains.sql.ts'
 import { RequestError } from '../../../../db/errors.ts'
 import type { BroadcastRow } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { startWarnings } from '../../../../db/messages/broadcasts/warnings.ts'
@@ -35,7 +35,7 @@ t.test('warns about a return path of another organization', async (t) => {
   t.strictSame(others, [])
   t.strictSame(await warnings('bounces.corp.example', POLICY), [], 'of the same organization')
   const domain = await domainByName(database, team.id, 'news.corp.example')
-  await putReturnPath(database, team.id, domain?.id ?? '', true)
+  await storeReturnPath(database, team.id, domain?.id ?? '', true)
   t.strictSame(await warnings('bounces.example.net', POLICY), [])
 })
 

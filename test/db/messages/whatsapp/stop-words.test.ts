@@ -1,24 +1,24 @@
 /** The words that opt recipients out and in. */
 import { cutPost } from '../../../../db/messages/whatsapp/cut-post.ts'
-import { keywordOf, stopWordsOf } from '../../../../db/messages/whatsapp/stop-words.ts'
+import { findKeyword, stopWordsOf } from '../../../../db/messages/whatsapp/stop-words.ts'
 import t from '../../../support/tap.ts'
 
 t.test('stop and start words match as single words in any case', async (t) => {
   const words = 'STOP UNSUBSCRIBE ARRET ARRÊT STOPP BAJA PARAR SAIR ABMELDEN AFMELDEN DISISCRIVIMI'.split(' ')
   for (const word of words) {
     for (const text of [word, word.toLowerCase(), `\u00a0 ${word}\u2003\n`, word.normalize('NFD')])
-      t.equal(keywordOf(text, []), 'stop', JSON.stringify(text))
+      t.equal(findKeyword(text, []), 'stop', JSON.stringify(text))
   }
-  for (const word of ['START', 'unstop']) t.equal(keywordOf(word, []), 'start')
+  for (const word of ['START', 'unstop']) t.equal(findKeyword(word, []), 'start')
   for (const text of ['CANCEL', 'please stop', 'stop it', 'stop.', '', 5, null])
-    t.equal(keywordOf(text, []), null)
+    t.equal(findKeyword(text, []), null)
 })
 
 t.test('WHATSAPP_STOP_WORDS adds keywords', async (t) => {
   const added = stopWordsOf(' Fin , DÉSABONNER,')
-  t.equal(keywordOf('désabonner', added), 'stop')
-  t.equal(keywordOf('FIN', added), 'stop')
-  t.equal(keywordOf('FIN', []), null)
+  t.equal(findKeyword('désabonner', added), 'stop')
+  t.equal(findKeyword('FIN', added), 'stop')
+  t.equal(findKeyword('FIN', []), null)
   const message = { id: 'w', from: '15555550101', timestamp: '1', type: 'text', text: { body: 'Fin' } }
   const post = { entry: [{ changes: [{ field: 'messages', value: { messages: [message] } }] }] }
   const body = Buffer.from(JSON.stringify(post))

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { parametersProblem as problemOf } from '../../../../db/messages/whatsapp/parameters.ts'
-import { shapeOf } from '../../../../db/messages/whatsapp/template.ts'
+import { toShape } from '../../../../db/messages/whatsapp/template.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import t from '../../../support/tap.ts'
 
@@ -10,7 +10,7 @@ const body = (text: string) => ({ type: 'BODY', text })
 const buttons = (...list: unknown[]) => ({ type: 'BUTTONS', buttons: list })
 const url = (address: string) => ({ type: 'URL', text: 'Open', url: address })
 const reply = { type: 'QUICK_REPLY', text: 'Stop' }
-const shape = (...components: unknown[]) => shapeOf({ name: 'a', language: 'en', components })
+const shape = (...components: unknown[]) => toShape({ name: 'a', language: 'en', components })
 
 const parametersProblem = (slots: readonly string[], values: Readonly<Record<string, string>>) =>
   problemOf(slots, null, values)
@@ -54,7 +54,7 @@ t.test('a one-time password uses its code twice', async (t) => {
     buttons(url('https://www.whatsapp.com/otp/code/?otp_type=COPY_CODE&code=otp{{1}}')),
   ]
   for (const components of [created, listed]) {
-    t.match(shapeOf({ name: 'a', language: 'en', category: 'AUTHENTICATION', components }), {
+    t.match(toShape({ name: 'a', language: 'en', category: 'AUTHENTICATION', components }), {
       slots: ['body:1', 'url:1'],
       url_buttons: [0],
       unsupported: null,
@@ -62,7 +62,7 @@ t.test('a one-time password uses its code twice', async (t) => {
   }
   t.match(shape(...created).unsupported, /button of the kind otp/, 'of another category')
   t.match(
-    shapeOf({ category: 'AUTHENTICATION', components: [body('x'), buttons(url('https://a.b'))] }),
+    toShape({ category: 'AUTHENTICATION', components: [body('x'), buttons(url('https://a.b'))] }),
     { slots: EMPTY, url_buttons: EMPTY, unsupported: null },
     'what the provider has written out without a slot has none',
   )
@@ -108,12 +108,12 @@ t.test('any object has a shape', async () => {
   )
   fc.assert(
     fc.property(fc.array(fc.oneof(component, fc.anything())), fc.anything(), (components, format) => {
-      const { slots, url_buttons } = shapeOf({ components, parameter_format: format })
+      const { slots, url_buttons } = toShape({ components, parameter_format: format })
       return slots.filter((slot) => slot.startsWith('url:')).length === url_buttons.length
     }),
   )
-  shapeOf({ components: [body('{{'.repeat(100_000))] })
-  shapeOf({ components: [body('{{1}}'.repeat(20_000))] })
+  toShape({ components: [body('{{'.repeat(100_000))] })
+  toShape({ components: [body('{{1}}'.repeat(20_000))] })
 })
 
 t.test('parameters must fill the slots and nothing else', async (t) => {
@@ -161,7 +161,7 @@ t.test('variables with names are counted by their first occurrence', async (t) =
 t.test('values have the lengths that Meta allows', async (t) => {
   const at = (slot: string) => ({ field: `parameters["${slot}"]` })
   const check = (given: unknown[], values: Record<string, string>, changes: object = {}) => {
-    const { slots, parts } = shapeOf({ components: given, ...changes })
+    const { slots, parts } = toShape({ components: given, ...changes })
     return problemOf(slots, parts, values)
   }
   const header = { type: 'HEADER', format: 'TEXT', text: 'Order {{1}}!' }
@@ -211,7 +211,7 @@ t.test('media headers need a URL, location headers a place', async (t) => {
 
 t.test('treats an invalid list as empty', async (t) => {
   const none = { slots: EMPTY, url_buttons: EMPTY, unsupported: null }
-  t.match(shapeOf({ components: 'BODY' }), none)
+  t.match(toShape({ components: 'BODY' }), none)
   t.strictSame(shape({ type: 'HEADER' }, { type: 'BODY' }).slots, [], 'nor has a text that is none a slot')
   t.match(shape(body('x'), { type: 'BUTTONS', buttons: { type: 'URL' } }), none)
 })

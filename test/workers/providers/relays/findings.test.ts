@@ -327,8 +327,8 @@ t.test('the recipient is bare, and a missing or overlong one is an error', async
     ['a'.repeat(1_000), 'a'.repeat(1_000)],
   ] as const)
     t.match(await about(given), [{ recipient }], given.slice(0, 20))
-  await t.rejects(about(''), { message: 'the event names no recipient' })
-  await t.rejects(about('a'.repeat(1_001)), { message: 'the event names a recipient that is no address' })
+  await t.rejects(about(''), { message: 'the event has no recipient' })
+  await t.rejects(about('a'.repeat(1_001)), { message: "the recipient of the event isn't an address" })
   await t.rejects(readText(BREVO, '{'), { message: 'the event is not JSON' })
   await t.rejects(readText(BREVO, '[]'), { message: 'the event is not an object' })
 })

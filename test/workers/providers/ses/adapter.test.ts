@@ -146,9 +146,9 @@ t.test('a response has a size limit, and an accepted message stays accepted', as
     const flood = await startFlood(t, 'endless', status)
     const provider = provide(t, { endpoint: flood.url })
     const delivery = await provider.send(outgoingEmail())
-    t.match(only(delivery), { kind, detail: 'AnswerUnread: the answer is larger than 256 KiB' })
+    t.match(only(delivery), { kind, detail: 'AnswerUnread: the response is larger than 256 KiB' })
     t.equal(delivery.provider_message_id, null)
-    t.equal(await provider.check(), 'GetAccount is refused: AnswerUnread')
+    t.equal(await provider.check(), 'GetAccount failed: AnswerUnread')
     await until('both answers are cut off', async () => flood.cut() === 2)
   }
 })
@@ -246,5 +246,5 @@ t.test('a check reads the account, sends nothing and names the problem', async (
   t.equal(await provider.check(), null)
   t.strictSame(api.calls, [])
   const refused = await start(t, { account: () => error('UnrecognizedClientException', 403) })
-  t.equal(await refused.provider.check(), 'GetAccount is refused: UnrecognizedClientException')
+  t.equal(await refused.provider.check(), 'GetAccount failed: UnrecognizedClientException')
 })

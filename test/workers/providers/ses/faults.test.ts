@@ -43,7 +43,7 @@ t.test('a credentials error waits without its message, which may contain them', 
     ...['MissingAuthenticationTokenException', 'IncompleteSignature', 'OptInRequired'],
     'MissingAuthenticationToken',
   ]) {
-    const detail = `${name}: AWS does not take our credentials`
+    const detail = `${name}: AWS rejected our credentials`
     t.strictSame(judgeFault(fault(name)), { kind: 'sender', detail, trouble: 'setup' }, name)
   }
 })
@@ -52,7 +52,7 @@ t.test('denied access waits, under any error name', async (t) => {
   for (const status of [401, 403])
     for (const name of ['NovelException', 'constructor', '403'])
       t.strictSame(judgeFault(fault(name, status)), {
-        ...{ kind: 'sender', detail: `${name}: AWS does not take our credentials`, trouble: 'setup' },
+        ...{ kind: 'sender', detail: `${name}: AWS rejected our credentials`, trouble: 'setup' },
       })
   t.match(judgeFault(fault('AccessDeniedException', 403)), { kind: 'policy' }, 'a known name counts')
 })
@@ -90,7 +90,7 @@ t.test('unnamed errors: too large, not connected, a status, or unknown', async (
   for (const code of ['ECONNRESET', undefined])
     t.strictSame(judgeFault(broken(code)), {
       ...{ kind: 'unknown', wait_seconds: 600 },
-      detail: 'no answer after the message was handed over: Error: Words.',
+      detail: 'no response after the message was sent: Error: Words.',
     })
   const { $metadata: _none, ...unanswered } = fault('MessageRejected')
   t.match(judgeFault(unanswered), { kind: 'refused' }, 'its name alone')

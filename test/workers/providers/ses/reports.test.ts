@@ -257,8 +257,8 @@ t.test('an unreadable report is a descriptive error', async (t) => {
     [sesEvent('Click', { click: { link: 5 } }), /form.*link/],
     [sesEvent('Reject', { reject: { reason: 5 } }), /form.*reason/],
     [sesEvent('Rendering Failure', { failure: { errorMessage: 5 } }), /form.*errorMessage/],
-    [sesEvent('constructor', {}), /do not know: constructor/],
-    [{ mail: sesMail() }, /do not know: nothing/],
+    [sesEvent('constructor', {}), /unknown SES event: constructor/],
+    [{ mail: sesMail() }, /unknown SES event: no type/],
   ]
   for (const [message, reason] of cases) {
     await t.rejects(read(typeof message === 'string' ? message : JSON.stringify(message)), {
@@ -310,11 +310,11 @@ t.test('an error names whether the notification or its content is broken', async
   const as = (changes: object) =>
     readSesReport({ ...rest, body: Buffer.from(JSON.stringify({ ...envelope, ...changes })) })
   await t.rejects(as({ Type: 'SubscriptionConfirmation' }), {
-    message: "SNS's SubscriptionConfirmation is no report",
+    message: 'not a report but an SNS SubscriptionConfirmation',
   })
   await t.rejects(as({ Message: '{' }), { message: 'its message is not JSON' })
-  await t.rejects(as({ Message: '{}' }), { message: /^its message is not in SES's form: mail/ })
-  await t.rejects(as({ Message: 5 }), { message: /^the report is not in SES's form: Message/ })
+  await t.rejects(as({ Message: '{}' }), { message: /^its message doesn't have SES's format: mail/ })
+  await t.rejects(as({ Message: 5 }), { message: /^the report doesn't have SES's format: Message/ })
   await t.rejects(as({ Message: 'x Successfully validated SNS topic for Amazon SES event publishing' }))
   await t.rejects(readSesReport({ ...rest, body: Buffer.from('x') }), { message: 'the report is not JSON' })
 })

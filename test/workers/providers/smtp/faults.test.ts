@@ -138,7 +138,7 @@ for (const way of ['smtp', 'smtps', 'STARTTLS'] as const) {
     t.match(outcome, {
       kind: 'sender',
       trouble: 'connection',
-      detail: /the server said more than 32 KiB at once/,
+      detail: /the server sent more than 32 KiB at once/,
     })
   })
 }
@@ -149,7 +149,7 @@ t.test('a reply with different codes is neither yes nor no', async (t) => {
   )
   t.match(only(await provide(t, url).send(outgoingEmail())), {
     kind: 'unknown',
-    detail: "the server's answer says both yes and no: 250-taken 550 not taken",
+    detail: "the server's response is contradictory: 250-taken 550 not taken",
   })
 })
 
@@ -182,7 +182,7 @@ t.test('messages that wait too long for a connection are deferred', async (t) =>
   t.teardown(() => provider.close())
   const sent = await Promise.all([1, 2, 3].map(() => provider.send(outgoingEmail())))
   t.ok(sent.every((delivery) => /^(deferred|sender)$/.test(only(delivery)?.kind ?? '')))
-  t.match(only(sent[0] as EmailDelivery), { detail: 'not done within 6000 ms (EABORT)' })
+  t.match(only(sent[0] as EmailDelivery), { detail: 'not finished within 6000 ms (EABORT)' })
 })
 
 t.test('a recovered server is used again at once', async (t) => {
@@ -224,6 +224,6 @@ t.test('a send cut off after its final dot is unknown, before it is not', async 
     const sending = provider.send(outgoingEmail(), cut.signal)
     await reached.promise
     cut.abort()
-    t.match(only(await sending), { kind, detail: /the worker had to end/ }, step)
+    t.match(only(await sending), { kind, detail: /the worker shut down/ }, step)
   }
 })

@@ -83,7 +83,7 @@ t.test('a reply about our own set-up blames the sender', async (t) => {
 
 t.test('a reply with two codes is neither yes nor no', async (t) => {
   t.same([...taken('250 ok\n250 more\n ')], [[TO, { kind: 'accepted', detail: '250 ok\n250 more\n ' }]])
-  const detail = "the server's answer says both yes and no: 250 ok\n550 no"
+  const detail = "the server's response is contradictory: 250 ok\n550 no"
   t.same([...taken('250 ok\n550 no')], [[TO, { kind: 'unknown', detail }]])
   const others = taken('250 ok', { recipient: 'x@y.zz', response: '550 no' }, { response: '550 no' })
   t.same([...others], [[TO, { kind: 'accepted', detail: '250 ok' }]])
@@ -97,7 +97,7 @@ t.test('an error without a reply is judged by its stage', async (t) => {
   t.strictSame(failed({ ...mail, code: 'EENVELOPE' }), { kind: 'deferred', detail: 'broken (EENVELOPE)' })
   t.match(failed({ command: 'DATA', code: 'EMESSAGE' }), { kind: 'deferred' })
   t.strictSame(failed({}), { kind: 'deferred', detail: 'broken' })
-  const detail = 'no answer after the message was handed over: broken (ESOCKET)'
+  const detail = 'no response after the message was sent: broken (ESOCKET)'
   t.strictSame(failed({ code: 'ESOCKET' }, after), { kind: 'unknown', detail })
   t.match(failed({ responseCode: 421 }, after), { kind: 'sender', trouble: 'slow' })
   const login = { kind: 'sender', detail: 'broken (EAUTH)', trouble: 'setup' }

@@ -266,12 +266,12 @@ t.test('a complaint needs no recipient; not-spam and auth-failure are no complai
 
 t.test('our address counts anywhere in the report, and nothing counts without it', async (t) => {
   const plain = report('x@example.com', GONE)
-  await t.rejects(readBytes(plain), /no signed reference of ours/)
+  await t.rejects(readBytes(plain), /no signed reference to one of our emails/)
   for (const name of ['Delivered-To', 'X-Original-To', 'Envelope-To'])
     t.match(await readBytes(`${name}: ${mail_from}\r\n${plain}`), [{ ref, kind: 'bounced' }], name)
   t.match(await readBytes(report(`\r\n <${mail_from}>`, GONE)), [{ ref }], 'folded')
   const forged = mail_from.replace(/^b-./, (start) => (start === 'b-0' ? 'b-1' : 'b-0'))
-  await t.rejects(readBytes(report(forged, GONE)), /no signed reference of ours/)
+  await t.rejects(readBytes(report(forged, GONE)), /no signed reference to one of our emails/)
 })
 
 t.test('our address counts in the returned header, not in the returned body', async (t) => {
@@ -286,7 +286,7 @@ t.test('our address counts in the returned header, not in the returned body', as
     [['message/rfc822', `A: b\n\n${header}`]],
     [other, other, other, other, ['message/rfc822', header]],
   ] as const)
-    await t.rejects(returning(...parts), /no signed reference of ours/)
+    await t.rejects(returning(...parts), /no signed reference to one of our emails/)
 })
 
 t.test('a reply of a person or a program to our address is ignored', async (t) => {
@@ -330,6 +330,12 @@ t.test('a bounce in another form is only read from a mail server', async (t) => 
   t.match(await faultOf(mail('', 'It did not work.\n')), { event: { kind: 'unreadable', ref } })
   const person = `Return-Path: <bo@example.net>\r\nTo: ${mail_from}\r\nFrom: bo@example.net\r\n\r\n550 5.1.1 x\r\n`
   t.same(await readBytes(person), [], 'a person quotes it')
+  const mixed = report(mail_from, GONE).replace(
+    'multipart/report; report-type=delivery-status',
+    'multipart/mixed',
+  )
+  t.match(await readBytes(`Return-Path: <>\r\n${mixed}`), [{ kind: 'bounced', effect: 'hard' }])
+  t.same(await readBytes(`Return-Path: <bo@example.net>\r\n${mixed}`), [], 'a person forwards its parts')
 })
 
 t.test('a complaint at fbl@ is matched by any signed reference, in any format', async (t) => {
@@ -367,7 +373,7 @@ t.test('a non-report or an unknown form is rejected with the reason', async (t) 
     ['\0\0\0', /neither a delivery status/],
     ['To: x@example.com\r\nSubject: Hello\r\n\r\nHello.\r\n', /neither a delivery status/],
     [`To: ${mail_from}\r\nContent-Type: multipart/report; boundary=x\r\n\r\nNo.\r\n`, /neither a delivery/],
-    [report(mail_from, 'Reporting-MTA: dns; x\r\n'), /names no recipient/],
+    [report(mail_from, 'Reporting-MTA: dns; x\r\n'), /has no recipient/],
     [report(mail_from, ''), /neither|no recipient/],
     [
       report(mail_from, 'Final-Recipient: rfc822;a@b.cc\r\nAction: exploded\r\nStatus: 5.1.1\r\n'),
@@ -377,7 +383,7 @@ t.test('a non-report or an unknown form is rejected with the reason', async (t) 
       report(mail_from, report(mail_from, GONE).replaceAll('b1', 'b2'), 'message/rfc822'),
       /neither a delivery/,
     ],
-    [feedbackReport({ mail_from, recipient: 'a@b.cc', raw }, ''), /names no type/],
+    [feedbackReport({ mail_from, recipient: 'a@b.cc', raw }, ''), /has no type/],
     [
       report(
         mail_from,
@@ -393,7 +399,7 @@ t.test('a non-report or an unknown form is rejected with the reason', async (t) 
       ),
       /more than 201 parts/,
     ],
-    [`A: ${'b'.repeat(300_000)}\r\n\r\n`, /not a message that can be read/],
+    [`A: ${'b'.repeat(300_000)}\r\n\r\n`, /the message can't be parsed/],
   ]
   for (const [body, reason] of cases) await t.rejects(readBytes(body), reason, String(reason))
   const nested = Array.from(

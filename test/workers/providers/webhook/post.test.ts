@@ -123,7 +123,7 @@ t.test('a response that breaks off counts as none', async (t) => {
 t.test('a request can be cut off at any moment when the worker must exit', async (t) => {
   const cutting = new AbortController()
   const { name, post, opened } = await beginPlain(t, () => cutting.abort())
-  const said = { status: null, response: 'cut off: the worker had to end' }
+  const said = { status: null, response: 'aborted: the worker shut down' }
   t.match(await post(cutting.signal), said)
   t.equal(opened(), 1)
   t.match(await post(cutting.signal), said, 'it never begins once that is known')
