@@ -30,7 +30,7 @@ export const readRamps = (tx: Tx, names: readonly string[]) =>
     from domain_ramps where name = any(${sql.array([...names], 'text')})`)
 
 /** Returns the ramp of a domain name, or null if no one has set or disabled one. */
-export const rampOf = async (tx: Tx, name: string): Promise<RampRow | null> =>
+export const readRamp = async (tx: Tx, name: string): Promise<RampRow | null> =>
   (await readRamps(tx, [name]))[0] ?? null
 
 type Ramp = Pick<RampRow, 'name' | 'state' | 'limit' | 'factor'>
