@@ -60,7 +60,7 @@ const UPSERT_WAIT_MS = 25_000
 // How long a statement waits for a locked row, in milliseconds. Then the response is 503.
 const LOCK_WAIT_MS = 3_000
 
-// A pool of its own, so that pages only wait for each other and never delay the API.
+// A separate pool, so that pages only wait for each other and never delay the API.
 const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT_MS }
 
 const docsOf = ({ PUBLIC_URL, PORT, DOCS_DOMAIN }: ApiSettings): Docs =>

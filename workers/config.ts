@@ -215,6 +215,8 @@ export const queuesOf = (settings: WorkerSettings): JobName[] => {
     if (missing.includes(job)) return false
     // The check needs the email provider, so a process that delivers email runs it.
     if (job === 'check-email') return deliversEmail(WORKER_QUEUES)
+    // A list of an older version doesn't have it.
+    if (job === 'deliver-whatsapp-parts' && named.includes('deliver-whatsapp')) return true
     return named.length === 0 || named.includes(job)
   })
 }

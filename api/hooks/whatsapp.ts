@@ -2,7 +2,7 @@
  * GET and POST /hooks/whatsapp: the provider's handshake and its reports. /hooks/whatsapp/NUMBER is the same
  * for the app of a customer, which can only report on that number. The HMAC-SHA256 of a post's raw bytes is
  * verified with WHATSAPP_APP_SECRET or the number's app secret. Without a secret the response is 401. A post
- * is reduced to what the service needs (cutPost), and stored before the response.
+ * is reduced to the necessary fields (cutPost), and stored before the response.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'

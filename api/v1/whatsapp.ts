@@ -1,6 +1,6 @@
 /**
- * POST /v1/whatsapp/messages and /batch: template messages. This module validates what needs only the body.
- * db/messages/whatsapp/accept.ts does the rest, for one item or a hundred.
+ * POST /v1/whatsapp/messages and /batch: template messages. This module does the checks that need only the
+ * body. db/messages/whatsapp/accept.ts does the rest, for one item or a hundred.
  */
 import {
   acceptWhatsapp,

@@ -60,7 +60,12 @@ async function send(team: TestTeam, good: number, gone = 0): Promise<string[]> {
 const bulkPaused = async (team: TestTeam) => (await cli.json(['team', 'show', team.id])).bulk_paused
 
 const complain = async (team: TestTeam, id: string, recipient: string) => {
-  const event = { team_id: team.id, email_id: id, event_key: `spam:${id}`, kind: 'complained' } as const
+  const event = {
+    team_id: team.id,
+    email_id: id,
+    event_key: `spam:${Math.random()}`,
+    kind: 'complained',
+  } as const
   const now = new Date()
   const about = { recipient, detail: '', effect: 'complaint', occurred_at: now } as const
   await database.transaction((tx) => applyEmailEvents(tx, [{ ...event, ...about }], now))
@@ -124,6 +129,9 @@ t.test('owners and webhooks get a warning once in 24 hours', async (t) => {
     update teams set reputation_warned_at = now() - interval '25 hours' where id = ${team.id}`)
   await judge()
   await until('it is announced again', () => receiver.received.length === 2)
+  const announced = await database.anyFirst(sql.type(object({ status: string().defined() }))`
+    select status from webhook_messages where team_id = ${team.id}`)
+  t.equal(announced.length, 2)
 })
 
 t.test('a pause stops batch items and broadcasts until a resume, not single emails', async (t) => {

@@ -46,7 +46,7 @@ export const unfilledSection = (slots: readonly string[]): Section[] =>
     slots.length > 0 && {
       tone: 'warn',
       title: `No contact has the ${slots.length === 1 ? 'property' : 'properties'} ${slotWords(slots)}`,
-      text: 'The message has such variables: without a default value for each, everybody is skipped.',
+      text: 'The message uses these variables. Without default values, all contacts are skipped.',
     },
   ])
 
@@ -85,13 +85,13 @@ function aheadSections(
   return compact<Section>([
     {
       kind: 'tiles',
-      title: isScheduled ? 'What is going to happen' : 'Audience',
+      title: isScheduled ? 'Forecast' : 'Audience',
       tiles: compact([
         starts,
         {
           label: 'Contacts',
           value: audience === null ? 'very many' : number(audience).text,
-          detail: isScheduled ? 'fit now; chosen when it starts' : undefined,
+          detail: isScheduled ? 'match now, chosen when it starts' : undefined,
         },
         { label: 'Missing a variable', value: number(lacking).text },
         ...lengthTiles(row, ready),

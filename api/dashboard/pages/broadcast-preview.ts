@@ -93,7 +93,7 @@ function waysOn(contact: Shown, request: TeamRequest<'id'>): Link[] {
 /** Builds the form that chooses another contact. */
 const choice = (contact: Shown, request: TeamRequest<'id'>): Section => ({
   kind: 'filter',
-  title: 'As another contact',
+  title: 'Preview as another contact',
   fold: !request.query.has('contact'),
   action: broadcastPath(request),
   method: 'get',
@@ -109,8 +109,8 @@ const choice = (contact: Shown, request: TeamRequest<'id'>): Section => ({
 })
 
 const whoseWords = (contact: Shown, request: TeamRequest): string => {
-  if (contact) return `What ${nameOf(contact.properties) ?? contact.email} gets`
-  return `No ${request.query.has('follows') ? 'further ' : ''}contact of the audience was found`
+  if (contact) return `Preview for ${nameOf(contact.properties) ?? contact.email}`
+  return `No ${request.query.has('follows') ? 'more contacts' : 'contact'} found in the audience`
 }
 
 /** Builds the preview for the chosen contact, or the first of the audience, with a link to the next. */
@@ -140,7 +140,7 @@ export async function previewSections(
     ])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    const problem = { tone: 'bad', title: `No preview. ${error.message}` } as const
+    const problem = { tone: 'bad', title: `Can’t show a preview. ${error.message}` } as const
     return [...alertsOf([problem], { id: 'preview' }), choice(contact, request)]
   }
 }

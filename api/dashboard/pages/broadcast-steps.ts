@@ -138,8 +138,8 @@ async function stepView(
   return {
     title,
     lead: draft
-      ? 'Each step is saved when you leave it. Nothing is sent until you have looked at the draft and started it.'
-      : 'It is kept as a draft from the next step on. Nothing is sent until you have looked at it and started it.',
+      ? 'Each step is saved when you leave it. Nothing is sent until you start the draft.'
+      : 'It is saved as a draft when you continue. Nothing is sent until you start it.',
     back,
     above: [stepperOf(step, draft, request)],
     sections: compact<Section>([

@@ -93,7 +93,7 @@ async function parts(
     return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    return alertsOf([{ tone: 'bad', title: `No preview. ${error.message}` }])
+    return alertsOf([{ tone: 'bad', title: `Can’t show a preview. ${error.message}` }])
   }
 }
 
@@ -115,7 +115,7 @@ export async function preview(
   const edits = request.team.role !== 'viewer'
   const fromEditor: Section = formOf(
     templatePath(request, 'preview'),
-    'Preview what the editor holds',
+    'Preview unsaved text',
     valueFields(values),
     { title: 'Preview', joins: { form: EDITOR, frame: FRAME }, tone: 'quiet' },
   )
@@ -163,7 +163,7 @@ async function writtenIn(
     return text === '' ? html : `${html}\n<hr><pre>${escapeHtml(text)}</pre>`
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    return `<p>No preview. ${escapeHtml(error.message)}</p>`
+    return `<p>Can’t show a preview. ${escapeHtml(error.message)}</p>`
   }
 }
 

@@ -16,7 +16,7 @@ const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { databa
   const edits = team.role !== 'viewer'
   return show({
     title: 'Topics',
-    lead: 'What your contacts can be subscribed to, and unsubscribe from one by one.',
+    lead: 'Contacts can subscribe to topics, and unsubscribe from each one separately.',
     sections: compact([
       tableOf(
         topics,
@@ -53,7 +53,7 @@ const create = act('editor', '/teams/:team/topics', async (by, { team, form }) =
 
 const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, { database }) => {
   const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
-  if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: 'There is no such topic.' })
+  if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: "This topic doesn't exist." })
   const count = (await countSubscribers(database, team.id, [topic.id])).get(topic.id) ?? 0
   const people = plural(count, 'contact')
   return show({
@@ -77,7 +77,7 @@ const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team
   const before = (await topicsOfTeam(by.tx, team.id)).find((topic) => topic.id === id)
   const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
   await renameTopic(by, team.id, wanted)
-  return redirect(teamPath(team, 'topics'), `The topic is now called ${wanted.name}.`)
+  return redirect(teamPath(team, 'topics'), `The topic was renamed to ${wanted.name}.`)
 })
 
 const remove = act(
@@ -94,7 +94,7 @@ const remove = act(
     return {
       question: `Delete the topic ${topic.name}?`,
       answer: 'Delete topic',
-      warning: `${plural(count, 'contact')} will no longer be subscribed to it. The contacts themselves stay.`,
+      warning: `${plural(count, 'contact')} will no longer be subscribed to it. The contacts are kept.`,
       tone: 'danger',
     }
   },

@@ -95,6 +95,8 @@ export function toAccount(row: AccountRow): Account {
       broadcast: row.broadcast_place,
       whatsapp: row.whatsapp_place,
       whatsapp_batch: row.whatsapp_batch_place,
+      whatsapp_parts: row.whatsapp_parts_place,
+      whatsapp_parts_batch: row.whatsapp_parts_batch_place,
     },
     now: now < rolled.start ? rolled.start : now,
   }
@@ -131,6 +133,8 @@ const figuresOf = (account: Account): AllowanceFigures => ({
   broadcast_place: account.places.broadcast,
   whatsapp_place: account.places.whatsapp,
   whatsapp_batch_place: account.places.whatsapp_batch,
+  whatsapp_parts_place: account.places.whatsapp_parts,
+  whatsapp_parts_batch_place: account.places.whatsapp_parts_batch,
 })
 
 /** Stores a locked account. */
@@ -189,5 +193,6 @@ export const firstAllowance = (
     refilled_at: now.toISOString(),
     ...{ email_place: 0, email_batch_place: 0, broadcast_place: 0 },
     ...{ whatsapp_place: 0, whatsapp_batch_place: 0 },
+    ...{ whatsapp_parts_place: 0, whatsapp_parts_batch_place: 0 },
   }
 }

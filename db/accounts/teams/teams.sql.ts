@@ -51,6 +51,8 @@ export const accountRow = row({
   broadcast_place: number(),
   whatsapp_place: number(),
   whatsapp_batch_place: number(),
+  whatsapp_parts_place: number(),
+  whatsapp_parts_batch_place: number(),
   /** The database's time, which rate, quota and period use. */
   now: string(),
 })
@@ -69,6 +71,8 @@ const FIGURES = {
   broadcast_place: 'int8',
   whatsapp_place: 'int8',
   whatsapp_batch_place: 'int8',
+  whatsapp_parts_place: 'int8',
+  whatsapp_parts_batch_place: 'int8',
 } as const
 
 export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
@@ -97,11 +101,7 @@ const ownLimits = sql.join(
 // Null if neither the subscription nor the plan has a value. plans/defaults.ts has the defaults.
 export const accountColumns = sql.fragment`
   a.team_id, p.key as plan, p.kind as plan_kind, (select t.test from teams t where t.id = a.team_id) as test,
-  (
-    select json_build_object('phone_number_id', n.phone_number_id, 'account_id', n.account_id)
-    from teams t join whatsapp_numbers n on n.name = t.whatsapp_number
-    where t.id = a.team_id and not t.test
-  ) as number,
+  whatsapp_number_now(a.team_id) as number,
   ${ownLimits},
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   coalesce(s.storage_gb, p.storage_gb) as storage_gb,

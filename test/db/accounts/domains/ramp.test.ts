@@ -1,9 +1,9 @@
 /** The ramp of a new sending domain: its next limit, and the days until all emails are sent. */
-import { daysLeft, nextLimit, parseRampStart } from '../../../../db/accounts/domains/ramp.ts'
+import { daysLeft, parseRampStart, rampToday } from '../../../../db/accounts/domains/ramp.ts'
 import t from '../../../support/tap.ts'
 
-const after = (changes: Partial<Parameters<typeof nextLimit>[0]> = {}, factor = 2) =>
-  nextLimit({ limit: 500, used: 500, bounced: 0, complained: 0, ...changes }, factor)
+const after = (changes: Partial<Parameters<typeof rampToday>[0]> = {}, factor = 2) =>
+  rampToday({ limit: 500, used: 500, bounced: 0, complained: 0, is_today: false, factor, ...changes }).limit
 
 t.test('raises the limit after half was used with few bounces and complaints', async (t) => {
   t.equal(after(), 1_000)
@@ -14,6 +14,7 @@ t.test('raises the limit after half was used with few bounces and complaints', a
   t.equal(after({ bounced: 10 }), 500, '2 % is not less than 2 %')
   t.equal(after({ limit: 2_000, used: 2_000, complained: 1 }), 4_000)
   t.equal(after({ limit: 2_000, used: 2_000, complained: 2 }), 2_000, '0.1 % is not less than 0.1 %')
+  t.equal(after({ is_today: true }), 500)
   t.equal(after({ limit: 80_000, used: 80_000 }), 100_000)
 })
 
