@@ -117,6 +117,8 @@ export const JOBS = {
   },
   'deliver-broadcast': { payload: emailRef, id: 'email_id', options: delivery, shared: true },
   'deliver-whatsapp': { payload: whatsappRef, id: 'message_id', options: delivery, shared: true },
+  /** Messages with media, named variables and the like, which version 0.1.0 would send without them. */
+  'deliver-whatsapp-parts': { payload: whatsappRef, id: 'message_id', options: delivery, shared: true },
   'deliver-whatsapp-number': {
     payload: numberRef,
     id: 'message_id',

@@ -13,6 +13,12 @@ import type { WhatsappOutcome } from './provider.ts'
 /** The parts of the API's error that are used. `subcode` is 0 without one. */
 export type CloudError = { code: number; subcode: number; words: string }
 
+/** Reads an error code, a number or a string of digits. Null for any other value. */
+export function codeOf(value: unknown): number | null {
+  if (typeof value === 'number') return Number.isInteger(value) ? value : null
+  return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : null
+}
+
 const MINUTE_S = 60
 
 /** Token, permission, policy, payment, number. Nothing is sent until manual action. */
